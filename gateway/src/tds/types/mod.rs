@@ -1,0 +1,1 @@
+//! The data types of both dialects.

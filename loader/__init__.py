@@ -1,0 +1,1 @@
+"""The writers: sources, the writer process and its supervisor."""

@@ -1,0 +1,1 @@
+"""How it is written and read: the SQL of every stored procedure, one concern a file."""
