@@ -65,6 +65,14 @@ class Postgres:
                 f"{self.data} is closed to this user: run this as its owner or as root"
             ) from None
 
+    def demand(self) -> None:
+        """Raises ServerError when there is no cluster."""
+        if not self.exists:
+            raise ServerError(
+                f"there is no database in {self.data}: name another folder with --data, "
+                "or make one here with ringlog init"
+            )
+
     def postmaster(self) -> psutil.Process | None:
         """The server process of this cluster, whoever started it."""
         try:
@@ -121,10 +129,6 @@ class Postgres:
     @contextmanager
     def reachable(self) -> Iterator[None]:
         """The cluster with its server running: the one that runs already, or one for the time being."""
-        if not self.exists:
-            raise ServerError(
-                f"there is no database in {self.data}: make one with ringlog init or ringlog serve"
-            )
         if self.postmaster() is None:
             with self.running(memory=settings.GiB):
                 yield
@@ -148,9 +152,11 @@ class Postgres:
                 f"the path {self.data} is {len(socket_name) - _SOCKET_PATH_LIMIT} bytes too long for a Unix "
                 "socket: choose a shorter one with --data"
             )
+        try:
+            self.data.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ServerError(f"{self.data.parent} cannot be made: {error.strerror}") from None
         if barrier := account.barrier(self.data):
-            if not barrier.exists():
-                raise ServerError(f"there is no folder {barrier}: make it first, or choose another --data")
             raise ServerError(
                 f"PostgreSQL runs as {account.name}, which cannot enter {barrier}: "
                 "choose another --data, or open that folder to it (chmod o+x)"

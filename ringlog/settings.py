@@ -1,8 +1,11 @@
 """The embedded server's settings: how PostgreSQL is sized for the machine, and who may log in."""
 
+import re
 from pathlib import Path
 
 import psutil
+
+from ringlog.errors import UsageError
 
 MiB = 2**20
 GiB = 2**30
@@ -30,6 +33,15 @@ def ident_text(account: str) -> str:
     """pg_ident.conf: root and the account that PostgreSQL runs under are its administrators."""
     accounts = sorted({"root", account})
     return "".join(f"administrator  {name}  postgres\n" for name in accounts)
+
+
+def parse_memory(text: str) -> int:
+    """Bytes of a size in PostgreSQL's notation: 512MB, 8GB. Raises UsageError for anything else."""
+    units = {"MB": MiB, "GB": GiB, "TB": 1024 * GiB}
+    found = re.fullmatch(r"(\d+) *(MB|GB|TB)", text, re.ASCII)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"{text!r} is no size of memory: write a whole number and MB, GB or TB, as 8GB")
+    return int(found[1]) * units[found[2]]
 
 
 def machine_memory() -> int:
