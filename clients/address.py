@@ -33,7 +33,7 @@ class Address:
         except ValueError:
             # The reason would repeat a part of the URL: perhaps of a password with a '/' in it.
             raise AddressError(
-                "the URL's port is not a number up to 65535 (or its password has a character to be written %xx)"
+                "the URL's port is not a number up to 65535 (or a password needs %xx for a character)"
             ) from None
         if parts.scheme != "tds":
             raise AddressError(
