@@ -4,7 +4,8 @@ import logging
 import os
 import pwd
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -63,6 +64,25 @@ class Account:
         """The first folder on the way to `path` that the account cannot pass, if there is one."""
         return next((folder for folder in reversed(path.parents) if not self.can("x", folder)), None)
 
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Lets this process touch files as the account would.
+
+        Root must not write where an unprivileged account could have laid links to other files.
+        """
+        if self.is_self:
+            yield
+            return
+        group, mask = os.getegid(), os.umask(0o077)
+        os.setegid(self.gid)
+        os.seteuid(self.uid)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            os.setegid(group)
+            os.umask(mask)
+
     def own(self, path: Path) -> None:
         """Gives a file or folder to the account."""
         if not self.is_self:
@@ -80,7 +100,12 @@ def account_for(data: Path) -> Account:
     system account `ringlog`, which is made when it is missing. Raises ServerError for somebody else's
     directory.
     """
-    owner = data.stat().st_uid if data.exists() else os.geteuid()
+    try:
+        owner = data.stat().st_uid
+    except FileNotFoundError:
+        owner = os.geteuid()
+    except OSError as error:
+        raise ServerError(f"{data} cannot be the data directory ({error.strerror}): choose another") from None
     try:
         if os.geteuid() != 0:
             if owner != os.geteuid():

@@ -137,8 +137,9 @@ def _announce(server: Server, database: object, data: Path | None) -> None:
 @app.command()
 def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None) -> None:
     """Install a facility, or what its file has gained since; a second run changes nothing."""
+    database = chosen_database(data, dsn)
     loaded = load_facility(facility)
-    with chosen_database(data, dsn).opened(make=True) as conninfo:
+    with database.opened(make=True) as conninfo:
         print(install(engine(conninfo), loaded))
 
 

@@ -50,9 +50,12 @@ class Postgres:
     """The cluster in a data directory. Nothing is touched before one of the methods is called."""
 
     def __init__(self, data: Path) -> None:
-        self.data = data.absolute()
+        self.data = data.resolve()
         self.cluster = self.data / f"postgresql-{MAJOR_VERSION}"
         self.socket = self.data / "socket"
+        self._lock = self.data / "serving"
+        self._start_log = self.data / "start.log"
+        self._unfinished = self.data / "unfinished"
 
     # --- what is there ---
 
@@ -113,7 +116,7 @@ class Postgres:
         """
         account = account_for(self.data)
         programs = programs_for(account)
-        self._prepare_folders(account)
+        self._prepare_folder(account)
         with self._serving_alone(account):
             if not self.exists:
                 self._make_cluster(account, programs)
@@ -145,18 +148,22 @@ class Postgres:
 
     # --- the steps of a start ---
 
-    def _prepare_folders(self, account: Account) -> None:
+    def _prepare_folder(self, account: Account) -> None:
         socket_name = os.fsencode(self.socket / ".s.PGSQL.65535")
         if len(socket_name) > _SOCKET_PATH_LIMIT:
             raise ServerError(
                 f"the path {self.data} is {len(socket_name) - _SOCKET_PATH_LIMIT} bytes too long for a Unix "
                 "socket: choose a shorter one with --data"
             )
-        try:
+        if account.is_self:
             self.data.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ServerError(f"{self.data.parent} cannot be made: {error.strerror}") from None
-        if barrier := account.barrier(self.data):
+        if not self.data.parent.is_dir():
+            raise ServerError(
+                f"there is no folder {self.data.parent}: make it first, or choose another --data"
+            )
+        if not account.is_self and (barrier := account.barrier(self.data)):
+            if not barrier.exists():
+                raise ServerError(f"there is no folder {barrier}: make it first, or choose another --data")
             raise ServerError(
                 f"PostgreSQL runs as {account.name}, which cannot enter {barrier}: "
                 "choose another --data, or open that folder to it (chmod o+x)"
@@ -167,30 +174,24 @@ class Postgres:
                 f"{others[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: "
                 "bring it over with pg_upgrade (docs/operator.md, Upgrades)"
             )
-        if (
-            self.data.exists()
-            and not others
-            and any(entry.name not in ("socket", "serving", "start.log") for entry in self.data.iterdir())
-        ):
+        ours = {self.socket.name, self._lock.name, self._start_log.name, self._unfinished.name}
+        if not others and self.data.exists() and any(entry.name not in ours for entry in self.data.iterdir()):
+            raise ServerError(f"{self.data} holds other things than a database: choose an empty folder")
+        try:
+            self.data.mkdir(parents=account.is_self, exist_ok=True)
+            account.own(self.data)
+            self.data.chmod(0o700)
+        except OSError as error:
             raise ServerError(
-                f"{self.data} holds other things than a ringlog database: choose an empty folder"
-            )
-        for folder in (self.data, self.socket):
-            try:
-                folder.mkdir(mode=0o700, exist_ok=True)
-                account.own(folder)
-                folder.chmod(0o700)
-            except OSError as error:
-                raise ServerError(
-                    f"{folder} cannot be made a folder of the database: {error.strerror}"
-                ) from None
+                f"{self.data} cannot be the data directory ({error.strerror}): choose another --data"
+            ) from None
 
     @contextmanager
     def _serving_alone(self, account: Account) -> Iterator[None]:
         """Holds the lock of the data directory; the kernel releases it however this process ends."""
-        path = self.data / "serving"
-        with path.open("a+") as file:
-            account.own(path)
+        with account.acting():
+            file = self._lock.open("a+")
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -206,27 +207,22 @@ class Postgres:
 
     def _make_cluster(self, account: Account, programs: Path) -> None:
         log.info("making a database in %s", self.data)
-        unfinished = self.data / "unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished = self._unfinished
+        with account.acting():
+            shutil.rmtree(unfinished, ignore_errors=True)
         command = [str(programs / "initdb"), "--pgdata", str(unfinished), "--username", ADMINISTRATOR]
         command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--data-checksums", "--encoding=UTF8"]
         # the same order of text on every machine, for good: the locale of PostgreSQL itself
         command += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         account.run(command, cwd=self.data)
-        folder = unfinished / "conf.d"
-        folder.mkdir(mode=0o700)
-        texts = {
-            unfinished / "pg_hba.conf": settings.HBA_TEXT,
-            unfinished / "pg_ident.conf": settings.ident_text(account.name),
-            folder / settings.OPERATOR: settings.OPERATOR_TEXT,
-        }
-        for path, text in texts.items():
-            path.write_text(text)
-            account.own(path)
-        account.own(folder)
-        with (unfinished / "postgresql.conf").open("a") as file:
-            file.write("\ninclude_dir = 'conf.d'\n")
-        unfinished.rename(self.cluster)
+        with account.acting():
+            (unfinished / "pg_hba.conf").write_text(settings.HBA_TEXT)
+            (unfinished / "pg_ident.conf").write_text(settings.ident_text(account.name))
+            (unfinished / "conf.d").mkdir()
+            (unfinished / "conf.d" / settings.OPERATOR).write_text(settings.OPERATOR_TEXT)
+            with (unfinished / "postgresql.conf").open("a") as file:
+                file.write("\ninclude_dir = 'conf.d'\n")
+            unfinished.rename(self.cluster)
 
     def _stop_leftover(self) -> None:
         if leftover := self.postmaster():
@@ -246,19 +242,19 @@ class Postgres:
             port=port,
             socket=self.socket,
         )
-        unfinished = path.with_suffix(".new")
-        unfinished.write_text(text)
-        account.own(unfinished)
-        unfinished.chmod(0o600)
-        unfinished.rename(path)
+        with account.acting():
+            self.socket.mkdir(mode=0o700, exist_ok=True)
+            unfinished = path.with_suffix(".new")
+            unfinished.write_text(text)
+            unfinished.rename(path)
 
     def _start(self, account: Account, programs: Path, stop: threading.Event) -> subprocess.Popen[bytes]:
         """Starts the server and waits until it takes connections."""
-        start_log = self.data / "start.log"
         deadline = time.monotonic() + 60
         while True:
-            with start_log.open("wb") as output:
-                account.own(start_log)
+            with account.acting():
+                output = self._start_log.open("wb")
+            with output:
                 command = [str(programs / "postgres"), "-D", str(self.cluster)]
                 process = account.popen(command, cwd=self.cluster, output=output)
             try:
@@ -296,17 +292,20 @@ class Postgres:
 
     def _complaint(self) -> str:
         """Why the server did not start, in its own words."""
-        texts = [(self.data / "start.log").read_text(errors="replace")]
+        lines = self._start_log.read_text(errors="replace").splitlines()
         with suppress(OSError, IndexError):
+            # the server's own log has taken over, and holds earlier starts too
             current = (self.cluster / "current_logfiles").read_text().split()[1]
-            if "redirecting log output" in texts[0]:
-                texts.append((self.cluster / current).read_text(errors="replace")[-8192:])
-        lines = "\n".join(texts).splitlines()
-        last = max(
-            (number for number, line in enumerate(lines) if re.search("FATAL:|PANIC:", line)), default=0
-        )
-        told = [re.sub(r"^.*?(FATAL|PANIC|DETAIL|HINT): +", "", line) for line in lines[last : last + 3]]
-        return "; ".join(told) or f"see {self.data / 'start.log'}"
+            later = (self.cluster / current).read_text(errors="replace").splitlines()
+            start = max(number for number, line in enumerate(later) if "LOG:  starting PostgreSQL" in line)
+            if any("redirecting log output" in line for line in lines):
+                lines = [
+                    line for line in later[start:] if re.search("FATAL|PANIC|HINT|DETAIL|could not", line)
+                ]
+        told = "; ".join(re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines)
+        if "Address already in use" in told:
+            told += "; --pg-port chooses another port"
+        return told or f"see {self._start_log}"
 
     def _wait_for_login(self) -> None:
         """Waits for a server that somebody else is starting."""

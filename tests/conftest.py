@@ -1,7 +1,6 @@
 """Servers for the tests: real ones, started once a run, each in a directory of its own below /tmp."""
 
 import shutil
-import socket
 import tempfile
 from collections.abc import Generator, Iterator
 from itertools import count
@@ -11,12 +10,9 @@ import psycopg
 import pytest
 import sqlalchemy
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.postgres import Postgres
-from ringlog.settings import MiB
-
-TEST_MEMORY = 512 * MiB
+from servers import TEST_MEMORY, RunningServer, free_port, ringlog, serving, sqlalchemy_url
 
 
 @pytest.hookimpl(wrapper=True)
@@ -29,26 +25,6 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"this test was skipped, and tests here must run: {report.longrepr}"
     return report
-
-
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def sqlalchemy_url(conninfo: str) -> sqlalchemy.URL:
-    """The SQLAlchemy URL that means the same as a libpq connection string."""
-    values = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
-    return sqlalchemy.URL.create(
-        "postgresql+psycopg",
-        username=values.pop("user"),
-        password=values.pop("password", None),
-        database=values.pop("dbname"),
-        query=values,
-    )
 
 
 @pytest.fixture(scope="session")
@@ -85,3 +61,22 @@ def database_url(scratch_postgres: Postgres) -> Iterator[sqlalchemy.URL]:
         connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         yield sqlalchemy_url(scratch_postgres.conninfo(name))
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def server(temporary_directory: Path) -> Iterator[RunningServer]:
+    """`ringlog serve` with the facility tests/facility.toml and the logins `writer` and `reader`."""
+    with serving(temporary_directory / "served") as running:
+        for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
+            added = ringlog(
+                "user",
+                "add",
+                login.user,
+                right,
+                "--password-stdin",
+                "--data",
+                running.data,
+                stdin=login.password,
+            )
+            assert added.returncode == 0, added.stderr
+        yield running
