@@ -103,6 +103,8 @@ def serve(
     loaded = None if facility is None else load_facility(facility)
     if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
         raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
+    if facility is None and isinstance(database, Embedded):
+        Postgres(database.data).demand()
     if not address.is_loopback:
         _warn(
             f"listening on {address}: every machine that reaches it can try passwords, and TDS carries them "

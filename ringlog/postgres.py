@@ -73,7 +73,7 @@ class Postgres:
         if not self.exists:
             raise ServerError(
                 f"there is no database in {self.data}: name another folder with --data, "
-                "or make one here with ringlog init"
+                "or make one there: ringlog init --facility FILE, ringlog serve --facility FILE"
             )
 
     def postmaster(self) -> psutil.Process | None:
@@ -346,7 +346,7 @@ def _startup_step(pid: int) -> str:
     with suppress(psutil.Error):
         for child in psutil.Process(pid).children():
             if found := re.search(r"startup (.+)", " ".join(child.cmdline())):
-                return found[1]
+                return found[1].strip()
     return "no sign yet"
 
 

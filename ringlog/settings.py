@@ -75,6 +75,8 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
         "cluster_name": "ringlog",
         # 60 writers, 60 readers, the gateway's own, and room to look inside
         "max_connections": 300,
+        # pg_dump locks every week of every table at once
+        "max_locks_per_transaction": 256,
         "password_encryption": "scram-sha-256",
         # an acknowledged row survives
         "fsync": "on",

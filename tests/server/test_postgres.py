@@ -2,11 +2,8 @@
 
 import logging
 import os
-import shutil
 import socket
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,15 +14,6 @@ from ringlog import settings
 from ringlog.errors import ServerError
 from ringlog.postgres import Postgres, Stopped
 from servers import TEST_MEMORY, free_port
-
-
-@pytest.fixture
-def data() -> Iterator[Path]:
-    """A data directory to be, with a short path."""
-    folder = Path(tempfile.mkdtemp(prefix="ringlog-", dir="/tmp"))
-    folder.chmod(0o755)
-    yield folder / "data"
-    shutil.rmtree(folder)
 
 
 def keep_a_row(postgres: Postgres) -> None:
