@@ -1,5 +1,7 @@
 """A connection as PEP 249 has it, from a URL."""
 
+from pathlib import Path
+
 import pymssql
 
 from ringlog.clients.address import Address
@@ -11,19 +13,21 @@ def connect(
     url: str | Address,
     password: str | None = None,
     *,
+    password_file: str | Path | None = None,
     login_timeout: float = 10.0,
     timeout: float = 30.0,
 ) -> pymssql.Connection:
     """Connects to a gateway as `tds://user@host:port[/database]`; each statement commits by itself.
 
-    Without `password`, `find_password` looks for one. `login_timeout` and `timeout` (of one call) are in
-    seconds, rounded up to whole ones; the driver keeps one pair of them for the whole process.
+    Without `password`, `find_password` looks for one, first in `password_file`. `login_timeout` and
+    `timeout` (of one call) are in seconds, rounded up to whole ones; the driver keeps one pair of them for
+    the whole process.
 
     Raises AddressError, PasswordError, or Unanswered when there is no server or it refuses the login.
     """
     address = Address.parse(url) if isinstance(url, str) else url
     if password is None:
-        password = find_password(address)
+        password = find_password(address, password_file)
     try:
         return pymssql.connect(
             server=address.host,

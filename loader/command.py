@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.console import Console
@@ -79,7 +80,8 @@ def load(
     except (Refused, Unanswered) as error:
         _say(str(error))
         raise typer.Exit(1) from None
-    if not _run([Writer(table, loaded.timezone, address, password, given) for table in chosen]):
+    zone = ZoneInfo(loaded.timezone)
+    if not _run([Writer(table, zone, address, password, given) for table in chosen]):
         raise typer.Exit(1)
 
 
@@ -96,7 +98,7 @@ def _chosen(
             raise LoadError(f"--tables: the facility has no table '{name}'")
     kind, _, folder = source.partition(":")
     if kind == "csv" and folder:
-        replay = CsvReplay(Path(folder), facility.timezone, speed)
+        replay = CsvReplay(Path(folder), ZoneInfo(facility.timezone), speed)
         recorded = replay.tables(facility)
         for name in wanted or ():
             if known[name] not in recorded:

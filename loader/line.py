@@ -13,9 +13,10 @@ _PATIENCE = 20.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 
-# Errors that the arguments of a call earn: it would fail again, and the next one need not. Every other one
-# (rights, a missing procedure, a full disk, a deadlock) is no fault of theirs, and passes or is repaired.
-_ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114})
+# Errors that a call earns by its arguments: conversion, range, length, constraints. It would fail again, and
+# the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
+# of the arguments: it passes, or somebody repairs it.
+_ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114, 8115, 8152})
 
 
 class Line:
@@ -28,6 +29,17 @@ class Line:
         self._leash = leash
         self._connection: pymssql.Connection | None = None
 
+    def connect(self) -> None:
+        """Connects now, so that the first call need not. Raises Released when told to end."""
+        pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+        while True:
+            try:
+                self._connected()
+                return
+            except Unanswered as error:
+                self._break(error)
+            self._leash.sleep(next(pauses))
+
     def call(self, procedure: str, *arguments: Argument) -> Answer:
         """Repeats a call, with growing pauses, as long as no answer comes or the error is none of its own.
 
@@ -36,11 +48,7 @@ class Line:
         pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
-                if self._connection is None:
-                    self._connection = connect(
-                        self._address, self._password, login_timeout=_PATIENCE, timeout=_PATIENCE
-                    )
-                answer = call(self._connection, procedure, *arguments)
+                answer = call(self._connected(), procedure, *arguments)
                 self._statistics.state = State.RUNNING
                 return answer
             except Refused as error:
@@ -49,16 +57,22 @@ class Line:
                 self._statistics.state = State.HELD
                 self._statistics.message = str(error)
             except Unanswered as error:
-                self._statistics.state = State.RECONNECTING
-                self._statistics.message = str(error)
-                self._disconnect()
+                self._break(error)
             self._leash.sleep(next(pauses))
             self._statistics.repeated += 1
 
-    def _disconnect(self) -> None:
+    def _connected(self) -> pymssql.Connection:
+        if self._connection is None:
+            self._connection = connect(
+                self._address, self._password, login_timeout=_PATIENCE, timeout=_PATIENCE
+            )
+            self._statistics.state = State.RUNNING
+        return self._connection
+
+    def _break(self, error: Unanswered) -> None:
+        self._statistics.state = State.RECONNECTING
+        self._statistics.message = str(error)
         if self._connection is not None:
             self._statistics.reconnected += 1
-            try:
-                self._connection.close()
-            finally:
-                self._connection = None
+            connection, self._connection = self._connection, None
+            connection.close()

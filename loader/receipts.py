@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 # seq_no, and the time in microseconds since 1970
 _RECORD = struct.Struct("<iq")
 
@@ -26,7 +26,7 @@ class Receipts:
         self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def add(self, seq_no: int, time: datetime) -> None:
-        os.write(self._file, _RECORD.pack(seq_no, (time - _EPOCH) // _MICROSECOND))
+        os.write(self._file, _RECORD.pack(seq_no, (time - EPOCH) // MICROSECOND))
 
 
 def read_receipts(file: Path) -> list[Receipt]:
@@ -34,6 +34,5 @@ def read_receipts(file: Path) -> list[Receipt]:
     if not file.exists():
         return []
     return [
-        Receipt(seq_no, _EPOCH + time * _MICROSECOND)
-        for seq_no, time in _RECORD.iter_unpack(file.read_bytes())
+        Receipt(seq_no, EPOCH + time * MICROSECOND) for seq_no, time in _RECORD.iter_unpack(file.read_bytes())
     ]

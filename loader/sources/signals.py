@@ -40,7 +40,7 @@ def signal(seed: int, column: Column) -> Signal:
         return _state(seed, column)
     if column.type in _INTEGERS:
         return _count(own, column)
-    unit = column.unit or ""
+    unit = column.unit
     if unit == "mA":
         return _within(column, _beam(own))
     if unit in ("Pa", "Torr", "mbar"):
