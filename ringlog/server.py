@@ -124,7 +124,8 @@ class Server:
 
         with psycopg.connect(self.conninfo) as connection:
             info = connection.info
-            # the gateway's logins show passwords, which the socket of our own server is not for
+            # never our own server's socket: there PostgreSQL would take this process, and so any client of
+            # the gateway, for the administrator
             host = "127.0.0.1" if self._postgres is not None else info.host
             login = make_conninfo(
                 self.conninfo,
