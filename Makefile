@@ -18,7 +18,7 @@ DEBIAN_PACKAGES := freetds-bin freetds-dev libpython3-dev
 FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
 
 CARGO := PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
-	LD_LIBRARY_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')" cargo
+	LD_LIBRARY_PATH="$$($(CURDIR)/$(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')" cargo
 
 demo: $(VENV)/.installed
 	$(BIN)/ringlog demo
