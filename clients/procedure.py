@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pymssql
 from pymssql import output as output
 
-Argument: TypeAlias = None | bool | int | float | str | bytes | datetime | output
-Value: TypeAlias = None | bool | int | float | str | bytes | Decimal | datetime | date | time | UUID
+Argument: TypeAlias = bool | int | float | str | bytes | datetime | output | None
+Value: TypeAlias = bool | int | float | str | bytes | Decimal | datetime | date | time | UUID | None
 
 # Errors of DB-Library itself (sybdb.h, SYBE*), among them 20003 timeout, 20004 read failed, 20006 write
 # failed, 20047 connection dead: the server did not say these.

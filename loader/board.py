@@ -32,7 +32,7 @@ _COLOURS = {
 def milliseconds(seconds: float) -> str:
     """A latency for people: 0.85 ms, 12.3 ms, 1200 ms; a dash for NaN."""
     if math.isnan(seconds):
-        return "–"
+        return "-"
     return f"{seconds * 1000:.{2 if seconds < 0.01 else 1 if seconds < 0.1 else 0}f} ms"
 
 

@@ -120,7 +120,7 @@ class Latencies:
         reached = 0
         for index, count in enumerate(self._counts):
             reached += count
-            if reached >= part * total:
+            if reached >= max(1, part * total):
                 return float(min(self.longest, _SHORTEST * 2 ** ((index + 1) / _PER_OCTAVE)))
         return self.longest
 

@@ -59,7 +59,7 @@ def demo(
         bool, typer.Option("--keep", help="Leave the server running afterwards, until Ctrl-C.")
     ] = False,
 ) -> None:
-    """The main job for a minute: a server, a writer and a reader for each table; then a check of every row."""
+    """The main job for a minute: a server, a writer and a reader per table; then a check of every row."""
     loaded = load_facility(facility)
     if data is not None and data.exists() and any(data.iterdir()):
         raise UsageError(f"{data} is not empty: the demo makes a data directory of its own")
@@ -120,7 +120,7 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
     console.print(f"Starting a server with {facility.name} on {data}")
     began = time.monotonic()
     said = folder / "serve.log"
-    command = [sys.executable, "-c", "from ringlog.cli import main; main()", "serve"]
+    command = [sys.executable, "-P", "-c", "from ringlog.cli import main; main()", "serve"]
     command += ["--facility", str(facility), "--data", str(data), "--listen", "127.0.0.1:0"]
     with said.open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, process_group=0)

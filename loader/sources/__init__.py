@@ -8,7 +8,7 @@ from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
 
 # A column's value as its type in the facility file has it; None is no reading.
-Reading: TypeAlias = None | bool | int | float | str
+Reading: TypeAlias = bool | int | float | str | None
 
 # Waits until a moment, in microseconds since 1970; raises when the process should end.
 Wait: TypeAlias = Callable[[int], None]
