@@ -3,7 +3,7 @@
 from ringlog.clients.address import Address, AddressError
 from ringlog.clients.connection import connect
 from ringlog.clients.password import PasswordError, find_password
-from ringlog.clients.procedure import Answer, Refused, Unanswered, call, output, zoneless
+from ringlog.clients.procedure import Answer, Refused, Unanswered, call, output
 
 __all__ = [
     "Address",
@@ -16,5 +16,4 @@ __all__ = [
     "connect",
     "find_password",
     "output",
-    "zoneless",
 ]

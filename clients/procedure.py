@@ -6,7 +6,6 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TypeAlias
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pymssql
 from pymssql import output as output
@@ -53,7 +52,8 @@ class Answer:
 def call(connection: pymssql.Connection, procedure: str, *arguments: Argument) -> Answer:
     """Calls a procedure by RPC with positional arguments; `output(type)` stands for an output parameter.
 
-    None is NULL. A datetime has no zone (the server reads it in the facility's) and keeps its microseconds.
+    None is NULL. A datetime keeps its microseconds; without a zone it is meant in the facility's, as those
+    that come back are.
 
     Raises TypeError or ValueError for an argument that cannot be sent exactly, before anything is sent;
     Refused for the server's error; Unanswered when the connection is of no further use and must be closed.
@@ -73,11 +73,6 @@ def call(connection: pymssql.Connection, procedure: str, *arguments: Argument) -
         value for value, argument in zip(parameters, arguments, strict=True) if isinstance(argument, output)
     )
     return Answer(int(cursor.returnvalue or 0), outputs, columns, rows)
-
-
-def zoneless(moment: datetime, zone: ZoneInfo) -> datetime:
-    """The same moment as a TDS datetime means it: local to the facility's `zone`, without saying so."""
-    return moment.astimezone(zone).replace(tzinfo=None)
 
 
 def said(error: Exception) -> tuple[int, str]:
@@ -107,9 +102,7 @@ def _sendable(position: int, argument: Argument) -> Argument:
                 raise ValueError(f"argument {position}: {argument} does not fit in 64 bits")
             return argument
         case datetime():
-            if argument.tzinfo is not None:
-                raise ValueError(f"argument {position}: a TDS datetime has no zone: see zoneless()")
-            # The driver would cut the microseconds of a datetime; the server reads text exactly.
+            # The driver would cut microseconds and zone; the server reads this text exactly.
             return argument.isoformat(" ", "microseconds")
         case str():
             # The driver sends an empty string as NULL and ends a string at its first NUL.

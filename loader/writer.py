@@ -2,11 +2,11 @@
 
 import time
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from ringlog.clients import Address, Refused, output, zoneless
+from ringlog.clients import Address, Refused, output
 from ringlog.loader.leash import Leash
 from ringlog.loader.line import Line
 from ringlog.loader.receipts import Receipts
@@ -43,7 +43,7 @@ class Writer:
                 statistics.sent += 1
                 begun = time.perf_counter()
                 try:
-                    line.call(put, seq_no, zoneless(row.time, self.zone), *row.values)
+                    line.call(put, seq_no, row.time, *row.values)
                 except (Refused, ValueError) as error:
                     statistics.refused += 1
                     statistics.message = f"row of {row.time.isoformat()} refused: {error}"
@@ -60,4 +60,6 @@ class Writer:
         seq_no, moment = line.call(f"last_{self.table.name}", output(int), output(datetime)).outputs
         assert seq_no is None or isinstance(seq_no, int)
         assert moment is None or isinstance(moment, datetime)
-        return seq_no or 0, moment and moment.replace(tzinfo=moment.tzinfo or self.zone)
+        # A time of the hour that is twice, when clocks go back, is taken for the earlier one: a recording's
+        # row may then be stored twice, but none is left out.
+        return seq_no or 0, moment and moment.replace(tzinfo=self.zone).astimezone(UTC)

@@ -3,9 +3,8 @@
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
-from ringlog.clients import Address, Refused, zoneless
+from ringlog.clients import Address, Refused
 from ringlog.clients.procedure import Argument
 from ringlog.loader.leash import Leash
 from ringlog.loader.line import Line
@@ -22,7 +21,6 @@ class Reader:
     """What one reader process needs to know."""
 
     table: Table
-    zone: ZoneInfo
     address: Address
     password: str
 
@@ -54,8 +52,4 @@ class Reader:
             return f"get_{self.table.name}", (1,)
         end = datetime.now(UTC)
         begin = end - _HISTORY * timedelta(seconds=self.table.cycle)
-        return f"get_{self.table.name}_range", (
-            zoneless(begin, self.zone),
-            zoneless(end, self.zone),
-            _HISTORY,
-        )
+        return f"get_{self.table.name}_range", (begin, end, _HISTORY)

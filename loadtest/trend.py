@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import cast
-from zoneinfo import ZoneInfo
 
-from ringlog.clients import Address, call, connect, zoneless
+from ringlog.clients import Address, call, connect
 from ringlog.schema.facility import Column, Facility
 
 # What one looks at first in a storage ring (beam, vacuum, magnets, temperatures), then anything else.
@@ -37,7 +36,6 @@ def telling_signals(facility: Facility) -> list[list[Column]]:
 
 
 def read_trends(
-    facility: Facility,
     address: Address,
     password: str,
     groups: Sequence[Sequence[Column]],
@@ -45,12 +43,13 @@ def read_trends(
     end: datetime,
 ) -> list[list[Trend]]:
     """The signals' history between two moments, by get_signal over TDS."""
-    zone = ZoneInfo(facility.timezone)
-    bounds = zoneless(begin, zone), zoneless(end, zone)
     connection = connect(address, password)
     try:
         return [
-            [_read(column, call(connection, "get_signal", column.signal, *bounds).rows) for column in group]
+            [
+                _read(column, call(connection, "get_signal", column.signal, begin, end).rows)
+                for column in group
+            ]
             for group in groups
         ]
     finally:

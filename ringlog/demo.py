@@ -154,7 +154,7 @@ def _demonstrate(
         Writer(table, zone, server.address(WRITER), password, simulator, receipts / table.name)
         for table in facility.tables
     ]
-    readers = [Reader(table, zone, server.address(READER), password) for table in facility.tables]
+    readers = [Reader(table, server.address(READER), password) for table in facility.tables]
     jobs = [Job(f"write {writer.table.name}", writer.run) for writer in writers]
     jobs += [Job(f"read {reader.table.name}", reader.run) for reader in readers]
     with Supervisor(jobs) as supervisor:
@@ -173,7 +173,7 @@ def _demonstrate(
     picture = output / "trends.png"
     output.mkdir(parents=True, exist_ok=True)
     groups = telling_signals(facility)
-    trends = read_trends(facility, server.address(READER), password, groups, begin, end)
+    trends = read_trends(server.address(READER), password, groups, begin, end)
     draw(trends, f"{facility.name}: read back by get_signal over TDS", picture)
     console.print(
         f"Picture    {picture} ({sum(len(group) for group in groups)} signals, by get_signal over TDS)"
