@@ -16,7 +16,9 @@ import sqlalchemy.exc
 import typer
 
 from ringlog.database import Embedded, chosen_database, engine
+from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
+from ringlog.loader.command import load
 from ringlog.logins import TDS5_LIMIT, Right, add_login
 from ringlog.postgres import Postgres, Stopped
 from ringlog.schema.facility import FacilityError, load_facility
@@ -186,6 +188,10 @@ def user_add(
     print(f"login {name} added as a {'writer' if writer else 'reader'}")
     if len(name.encode()) > TDS5_LIMIT or len(password.encode()) > TDS5_LIMIT:
         _warn(f"TDS 5.0 clients cannot log in as {name}: they send {TDS5_LIMIT} bytes of name and password")
+
+
+app.command()(load)
+app.command()(demo)
 
 
 def _piped_password() -> str:

@@ -1,12 +1,14 @@
 """What the command refuses: the message, the exit code, and that nothing was done."""
 
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from servers import FACILITY, RunningServer, ringlog
+from servers import FACILITY, RINGLOG, RunningServer, ringlog
 
 
 def logins(server: RunningServer) -> set[str]:
@@ -44,6 +46,33 @@ def test_a_password_is_not_asked_for_without_a_terminal(server: RunningServer) -
     assert refused.returncode == 2
     assert "--password-stdin" in refused.stderr
     assert "x" not in logins(server)
+
+
+@pytest.mark.parametrize(
+    ("name", "second", "code"), [("typed", "pass word", 0), ("mistyped", "pass Word", 2)]
+)
+def test_a_password_is_typed_twice_at_a_terminal(
+    server: RunningServer, name: str, second: str, code: int
+) -> None:
+    command = shlex.join([str(RINGLOG), "user", "add", name, "--writer", "--data", str(server.data)])
+    with subprocess.Popen(
+        ["script", "--quiet", "--return", "--command", command, "/dev/null"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as terminal:
+        assert terminal.stdin is not None
+        assert terminal.stdout is not None
+        shown = b""
+        for prompt, answer in ((f"Password of {name}: ", "pass word"), ("Once more: ", second)):
+            while not shown.endswith(prompt.encode()):
+                shown += (byte := terminal.stdout.read(1))
+                assert byte, shown
+            terminal.stdin.write(answer.encode() + b"\n")
+            terminal.stdin.flush()
+        shown += terminal.stdout.read()
+    assert terminal.returncode == code, shown
+    assert b"pass word" not in shown
+    assert (name in logins(server)) == (code == 0)
 
 
 def test_a_name_too_long_for_tds_5_is_warned_of(server: RunningServer) -> None:
