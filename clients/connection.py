@@ -8,6 +8,9 @@ from ringlog.clients.address import Address
 from ringlog.clients.password import find_password
 from ringlog.clients.procedure import Unanswered, said
 
+# SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
+_CHECK_MESSAGES = 20018
+
 
 def connect(
     url: str | Address,
@@ -45,6 +48,9 @@ def connect(
         )
     except pymssql.Error as error:
         number, message = said(error)
+        # What the driver says when it has no words of its own, or kept the server's for an earlier login.
         if message == "Unknown error":
             message = "no connection: is the host name right?"
+        elif number == _CHECK_MESSAGES:
+            message = "the server refuses the login"
         raise Unanswered(f"{address}: {message}", number) from None

@@ -3,10 +3,10 @@
 import math
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
@@ -67,33 +67,24 @@ class Board:
         working = sum(one.state in (State.RUNNING, State.STARTING) for one in statistics)
         parts = [
             f"{working} of {len(self._statistics)} writers at work",
-            f"{sum(rates.values()):.1f} rows/s",
-            f"{kilobytes:.1f} kB/s",
-            f"{sum(one.acknowledged for one in statistics)} acknowledged",
+            f"{sum(rates.values()):.1f} rows/s, {kilobytes:.1f} kB/s",
+            f"{sum(one.acknowledged for one in statistics)} rows acknowledged",
             f"p50 {milliseconds(latencies.quantile(0.5))}, p99 {milliseconds(latencies.quantile(0.99))}, "
-            f"max {milliseconds(latencies.longest if latencies.longest else math.nan)}",
+            f"max {milliseconds(latencies.longest or math.nan)}",
+            *_troubles(statistics),
         ]
-        for count, name in (
-            (sum(one.refused for one in statistics), "refused"),
-            (sum(one.repeated for one in statistics), "repeated"),
-            (sum(one.missed for one in statistics), "missed"),
-            (sum(one.skipped for one in statistics), "skipped"),
-            (sum(one.restarts for one in statistics), "restarts"),
-        ):
-            if count:
-                parts.append(f"{count} {name}")
         return " · ".join(parts)
 
     def grid(self, rates: Mapping[str, float], height: int) -> RenderableType:
         """The table for a terminal of `height` lines, those in trouble first."""
-        grid = Grid(title=self.summary(rates), title_justify="left", expand=True, pad_edge=False, box=None)
-        for heading in ("table", "state", "row", "rows/s", "latency", "acknowledged"):
-            grid.add_column(heading, justify="left" if heading in ("table", "state") else "right")
-        for heading in ("refused", "repeated", "missed", "restarts"):
-            grid.add_column(heading, justify="right")
-        grid.add_column("latest trouble", ratio=1, no_wrap=True, overflow="ellipsis")
-        names = sorted(self._statistics, key=lambda name: (-self._trouble(name), name))
-        shown = names[: max(1, height - 4)]
+        grid = Grid(expand=True, pad_edge=False, box=None)
+        for heading in ("table", "state"):
+            grid.add_column(heading, no_wrap=True)
+        for heading in ("row", "rows/s", "latency", "written"):
+            grid.add_column(heading, no_wrap=True, justify="right")
+        grid.add_column("trouble", ratio=1, no_wrap=True, overflow="ellipsis")
+        names = sorted(self._statistics, key=lambda name: (-self._urgency(name), name))
+        shown = names[: max(1, height - 6)]
         for name in shown:
             one = self._statistics[name]
             state = State(one.state)
@@ -103,21 +94,30 @@ class Board:
                 f"{one.seq_no}/{self._tables[name].rows}",
                 f"{rates[name]:.2f}",
                 milliseconds(one.last_latency or math.nan),
-                *(
-                    str(count) if count else ""
-                    for count in (one.acknowledged, one.refused, one.repeated, one.missed, one.restarts)
-                ),
-                Text(one.message, style="dim"),
+                f"{one.acknowledged}",
+                Text(", ".join([*_troubles([one]), *filter(None, [one.message])]), style="dim"),
             )
         if len(shown) < len(names):
             grid.add_row(Text(f"and {len(names) - len(shown)} more", style="dim"))
-        return grid
+        return Group(Text(self.summary(rates)), grid)
 
-    def _trouble(self, name: str) -> int:
+    def _urgency(self, name: str) -> int:
         one = self._statistics[name]
         if one.state not in (State.RUNNING, State.DONE):
             return 2
-        return 1 if one.refused or one.repeated or one.missed or one.restarts else 0
+        return 1 if _troubles([one]) else 0
+
+
+def _troubles(statistics: Collection[Statistics]) -> list[str]:
+    """What should not happen, counted, where it has."""
+    counts = {
+        "refused": sum(one.refused for one in statistics),
+        "repeated": sum(one.repeated for one in statistics),
+        "missed": sum(one.missed for one in statistics),
+        "skipped": sum(one.skipped for one in statistics),
+        "restarted": sum(one.restarts for one in statistics),
+    }
+    return [f"{count} {what}" for what, count in counts.items() if count]
 
 
 class Display(Protocol):

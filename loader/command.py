@@ -4,7 +4,6 @@ import math
 import signal
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -120,7 +119,7 @@ def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
     connection = connect(address, password)
     try:
         for table in tables:
-            call(connection, f"last_{table.name}", output(int), output(datetime))
+            call(connection, f"last_{table.name}", output(int), output(str))
     finally:
         connection.close()
 
