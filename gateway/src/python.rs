@@ -37,7 +37,7 @@ impl PyServer {
     ) -> PyResult<PyServer> {
         py.detach(|| {
             let runtime = Builder::new_multi_thread()
-                .worker_threads(std::thread::available_parallelism().map_or(2, usize::from).min(4))
+                .worker_threads(1)
                 .thread_name("ringlog-gateway")
                 .enable_all()
                 .build()?;

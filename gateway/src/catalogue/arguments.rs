@@ -2,7 +2,7 @@
 //! straight from TDS bytes into the type the function declares.
 
 use super::signature::{Field, Function};
-use crate::convert::{to_pg, Zone};
+use crate::convert::{to_pg, PgType, Zone};
 use crate::postgres::connection::put_value;
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
@@ -16,7 +16,6 @@ use postgres_protocol::IsNull;
 pub struct Bound {
     /// Which of the function's arguments are given.
     pub given: Vec<bool>,
-    pub count: u16,
     pub values: Bytes,
     /// For each output parameter the caller asked for: its place among the parameters sent and the
     /// place among the function's fields.
@@ -101,7 +100,6 @@ pub fn bind(
 ) -> Result<Bound, BindError> {
     let (slots, outputs) = assign(function, params, dialect)?;
     let mut given = Vec::with_capacity(function.arguments.len());
-    let mut count = 0;
     let mut values = BytesMut::with_capacity(64 + function.fields.len() * 12);
     for argument in &function.arguments {
         let slots = slots.get(argument.fields.clone()).unwrap_or(&[]);
@@ -119,10 +117,9 @@ pub fn bind(
             let name = fields.first().map_or("", |field| field.name.as_str());
             return Err(BindError::Missing(name.to_owned()));
         }
-        count += 1;
         let value_of = |field: &Field, slot: &Option<usize>, out: &mut BytesMut| {
             let param = slot.and_then(|slot| params.get(slot));
-            put_value(out, |out| put_param(param, field, dialect, zone, out))
+            put_value(out, |out| put_param(param, field, argument.is_composite, dialect, zone, out))
         };
         if argument.is_composite {
             put_value(&mut values, |out| {
@@ -138,13 +135,22 @@ pub fn bind(
             value_of(field, slot, &mut values)?;
         }
     }
-    Ok(Bound { given, count, values: values.freeze(), outputs })
+    Ok(Bound { given, values: values.freeze(), outputs })
 }
 
-type Assigned = (Vec<Option<usize>>, Vec<(usize, usize)>);
+/// Whether the function has a place for every parameter.
+pub fn fits(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> bool {
+    assign(function, params, dialect).is_ok()
+}
+
+pub(super) type Assigned = (Vec<Option<usize>>, Vec<(usize, usize)>);
 
 /// For each field of the function the parameter that fills it, and the outputs asked for.
-fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Result<Assigned, BindError> {
+pub(super) fn assign(
+    function: &Function,
+    params: &[Param<'_>],
+    dialect: &Dialect,
+) -> Result<Assigned, BindError> {
     let mut slots = vec![None; function.fields.len()];
     let mut outputs = Vec::new();
     let mut named = false;
@@ -202,6 +208,7 @@ fn place_of(
 fn put_param(
     param: Option<&Param<'_>>,
     field: &Field,
+    in_composite: bool,
     dialect: &Dialect,
     zone: &Zone,
     out: &mut BytesMut,
@@ -209,9 +216,25 @@ fn put_param(
     let Some(param) = param else { return Ok(IsNull::Yes) };
     let failed = |error| BindError::Value { name: field.name.clone(), error };
     let value = param.value(dialect).map_err(failed)?;
+    put_value_of(&value, field.pg_type, in_composite, zone, out).map_err(failed)
+}
+
+/// One value in the format its place has: a type without a binary form here goes as text, which a
+/// composite has no room for.
+#[inline]
+pub(super) fn put_value_of(
+    value: &Value<'_>,
+    pg_type: PgType,
+    in_composite: bool,
+    zone: &Zone,
+    out: &mut BytesMut,
+) -> Result<IsNull, ConvertError> {
     if matches!(value, Value::Null) {
         return Ok(IsNull::Yes);
     }
-    to_pg(&value, field.pg_type, zone, out).map_err(failed)?;
+    if in_composite && pg_type.wants_text() {
+        return Err(ConvertError::unsupported(&format!("type {} inside a row", pg_type.name())));
+    }
+    to_pg(value, pg_type, zone, out)?;
     Ok(IsNull::No)
 }

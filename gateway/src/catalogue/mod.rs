@@ -1,9 +1,11 @@
 //! The procedure catalogue: what can be called and how, read from PostgreSQL's own catalogue.
 
 mod arguments;
+mod plan;
 mod signature;
 
-pub use arguments::{bind, BindError, Bound};
+pub use arguments::{bind, fits, BindError, Bound};
+pub use plan::Plan;
 pub use signature::{quoted, Argument, Direction, Field, Function, Returns};
 
 use crate::convert::PgType;
@@ -120,7 +122,7 @@ fn function(row: &Row, arguments: Vec<Row>, types: &HashMap<u32, Type>) -> Resul
     ))
 }
 
-/// What a domain stands for in the end; any other type stands for itself.
+/// What a domain stands for in the end, text for an enum; any other type stands for itself.
 fn base_type(oid: u32, types: &HashMap<u32, Type>) -> u32 {
     let mut oid = oid;
     // PostgreSQL allows no circle of domains

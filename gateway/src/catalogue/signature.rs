@@ -108,6 +108,7 @@ impl Function {
             lane: self.oid,
             sql: self.sql(given),
             parameter_types: self.given(given).map(|argument| argument.oid).collect(),
+            parameter_formats: self.given(given).map(|argument| self.format(argument)).collect(),
         });
         statements.insert(given.to_vec(), statement.clone());
         statement
@@ -120,6 +121,12 @@ impl Function {
             .zip(given)
             .filter(|(argument, given)| **given && argument.direction.is_input())
             .map(|(argument, _)| argument)
+    }
+
+    /// How an argument is sent, 0 for text and 1 for binary.
+    fn format(&self, argument: &Argument) -> i16 {
+        let field = self.fields.get(argument.fields.start);
+        i16::from(argument.is_composite || !field.is_some_and(|field| field.pg_type.wants_text()))
     }
 
     fn sql(&self, given: &[bool]) -> String {

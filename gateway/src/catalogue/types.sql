@@ -1,7 +1,8 @@
--- Domains with what they stand for, and the attributes of composite types.
-select t.oid, t.typtype, t.typbasetype, 0, '', 0
+-- Domains with what they stand for, enums as the text they are told in, and the attributes of composite
+-- types.
+select t.oid, t.typtype, case t.typtype when 'd' then t.typbasetype else 'text'::regtype end, 0, '', 0
   from pg_catalog.pg_type t
- where t.typtype = 'd'
+ where t.typtype in ('d', 'e')
 union all
 select t.oid, t.typtype, 0, a.attnum, a.attname, a.atttypid
   from pg_catalog.pg_type t

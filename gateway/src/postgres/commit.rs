@@ -35,6 +35,8 @@ pub struct Statement {
     pub lane: u32,
     pub sql: String,
     pub parameter_types: Vec<u32>,
+    /// How each parameter is sent, 0 for text and 1 for binary.
+    pub parameter_formats: Vec<i16>,
 }
 
 /// What a committed call gave.
@@ -51,7 +53,6 @@ type Answer = oneshot::Sender<Result<Outcome, PgError>>;
 struct Call {
     statement: Arc<Statement>,
     role: Arc<str>,
-    count: u16,
     values: Bytes,
     answer: Answer,
 }
@@ -98,12 +99,11 @@ impl GroupCommit {
         &self,
         statement: Arc<Statement>,
         role: Arc<str>,
-        count: u16,
         values: Bytes,
     ) -> Result<Outcome, PgError> {
         let (answer, outcome) = oneshot::channel();
         let queue = self.lanes.queue(statement.lane);
-        let call = Call { statement, role, count, values, answer };
+        let call = Call { statement, role, values, answer };
         queue.send(call).await.map_err(|_| stopping())?;
         outcome.await.map_err(|_| stopping())?
     }
@@ -284,7 +284,7 @@ impl Open {
             out.extend_from_slice(role.as_bytes());
             Ok(IsNull::No)
         })?;
-        self.connection.put_execute(SET_ROLE, 1, &value, &[]);
+        self.connection.put_execute(SET_ROLE, &[1], &value, &[]);
         self.role = Some(role.clone());
         Ok(())
     }
@@ -299,7 +299,7 @@ impl Open {
             fresh.push(statement.id);
         }
         if let Some(name) = self.prepared.get(&statement.id) {
-            self.connection.put_execute(name, call.count, &call.values, &[1]);
+            self.connection.put_execute(name, &statement.parameter_formats, &call.values, &[1]);
         }
         Ok(())
     }

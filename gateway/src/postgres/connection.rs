@@ -233,22 +233,18 @@ impl Connection {
         }
     }
 
-    /// Puts a Bind and an Execute for all rows into the output. `values` holds each value with its
-    /// length; all are binary. `formats` are those of the results, 0 text and 1 binary.
-    pub fn put_execute(&mut self, statement: &str, count: u16, values: &[u8], formats: &[i16]) {
+    /// Puts a Bind and an Execute for all rows into the output. `values` holds each parameter with its
+    /// length. `parameters` and `results` are formats, 0 for text and 1 for binary.
+    pub fn put_execute(&mut self, statement: &str, parameters: &[i16], values: &[u8], results: &[i16]) {
         let out = &mut self.output;
         put_message(out, b'B', |out| {
             out.put_u8(0);
             out.put_slice(statement.as_bytes());
             out.put_u8(0);
-            out.put_i16(1);
-            out.put_i16(1);
-            out.put_u16(count);
+            put_formats(out, parameters);
+            out.put_u16(parameters.len() as u16);
             out.put_slice(values);
-            out.put_i16(formats.len() as i16);
-            for format in formats {
-                out.put_i16(*format);
-            }
+            put_formats(out, results);
         });
         put_message(out, b'E', |out| {
             out.put_u8(0);
@@ -323,6 +319,13 @@ fn put_message(out: &mut BytesMut, kind: u8, body: impl FnOnce(&mut BytesMut)) {
     body(out);
     let length = ((out.len() - at) as u32).to_be_bytes();
     out[at..at + 4].copy_from_slice(&length);
+}
+
+fn put_formats(out: &mut BytesMut, formats: &[i16]) {
+    out.put_u16(formats.len() as u16);
+    for format in formats {
+        out.put_i16(*format);
+    }
 }
 
 pub fn read_columns(body: &backend::RowDescriptionBody) -> Result<Vec<PgColumn>> {

@@ -199,6 +199,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             name.clone_into(&mut self.database);
         }
+        // an unqualified name may mean another procedure now
+        self.plans.clear();
         self.put_database();
         Ok(())
     }

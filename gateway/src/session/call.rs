@@ -2,20 +2,23 @@
 
 use super::results::{untellable, Ran, Source};
 use super::{Form, Session, SessionError};
-use crate::catalogue::{bind, Bound, Function, Returns, Unresolved};
+use crate::catalogue::{self, bind, Function, Plan, Returns, Unresolved};
 use crate::convert::{from_pg, output_type, Zone};
-use crate::postgres::commit::Outcome;
+use crate::postgres::commit::{Outcome, Statement};
 use crate::postgres::connection::row_values;
 use crate::postgres::PgError;
 use crate::tds::call::Param;
+use crate::tds::layout::Layout;
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{self, Output};
 use crate::tds::types::{encode_value, Value};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+/// Plans one session keeps: a client that calls more procedures than this gains little by them.
+const MOST_PLANS: usize = 4;
 /// sp_executesql, by the number 7.x clients use for it (MS-TDS 2.2.6.6).
 const EXECUTESQL: u16 = 10;
 
@@ -34,7 +37,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if bare.eq_ignore_ascii_case("sp_executesql") && form == Form::Rpc {
             return self.execute_sql(params, more).await;
         }
-        let end = match self.resolve(schema, bare).await {
+        let end = match self.resolve(schema, bare, params).await {
             Ok(function) => self.call_function(function, params).await?,
             Err(message) => CallEnd::Failed(message),
         };
@@ -81,8 +84,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// The function a name means. A name that is not there may be new: the catalogue is read again.
-    async fn resolve(&self, schema: Option<&str>, name: &str) -> Result<Arc<Function>, ServerMessage> {
-        let find = || self.catalogue().find(schema, name, &self.database, |_| false);
+    async fn resolve(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        params: &[Param<'_>],
+    ) -> Result<Arc<Function>, ServerMessage> {
+        let fits = |function: &Function| catalogue::fits(function, params, &self.client.dialect);
+        let find = || self.catalogue().find(schema, name, &self.database, fits);
         let mut found = find();
         if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue().await {
             found = find();
@@ -106,8 +115,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     ) -> Result<CallEnd, SessionError> {
         let end = self.call_once(&function, params).await?;
         let CallEnd::Postgres(error) = &end else { return Ok(end) };
-        // the function or its row type may have changed since the catalogue was read; nothing was written
-        if !matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000")) {
+        if !may_be_outdated(error) {
             return Ok(end);
         }
         if !self.gateway.reload_catalogue().await {
@@ -118,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 return Ok(CallEnd::Postgres(error));
             }
         }
-        match self.resolve(Some(&function.schema), &function.name).await {
+        match self.resolve(Some(&function.schema), &function.name, params).await {
             Ok(again) if !Arc::ptr_eq(&again, &function) => self.call_once(&again, params).await,
             _ => Ok(end),
         }
@@ -129,10 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         function: &Function,
         params: &[Param<'_>],
     ) -> Result<CallEnd, SessionError> {
-        let shares = function.joins_group
-            && self.backend.may_share
-            && !self.transaction.is_open()
-            && !self.settings.implicit_transactions;
+        let shares = self.shares(function);
         let zone = if shares {
             self.gateway.zone()
         } else {
@@ -147,38 +152,102 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         let statement = function.statement(&bound.given);
         if shares {
-            let call = self
-                .gateway
-                .commit
-                .call(statement, self.role.clone(), bound.count, bound.values.clone())
-                .await;
-            return Ok(match call {
-                Ok(outcome) => {
-                    for notice in &outcome.notices {
-                        self.client.message(&notice.to_message().in_procedure(&function.name));
-                    }
-                    self.completed(function, params, &bound, outcome, &zone)
-                }
+            return Ok(match self.call_shared(function, statement, bound.values).await {
+                Ok(outcome) => self.completed(function, params, &bound.outputs, outcome, &zone),
                 Err(error) => CallEnd::Postgres(error),
             });
         }
         if !function.only_reads {
             self.backend.pin();
         }
-        let source = Source::Call { statement: &statement, count: bound.count, values: &bound.values };
+        let source = Source::Call { statement: &statement, values: &bound.values };
         Ok(match self.run(source, function.returns == Returns::Rows).await? {
-            Ran::Completed(outcome) => self.completed(function, params, &bound, outcome, &zone),
+            Ran::Completed(outcome) => self.completed(function, params, &bound.outputs, outcome, &zone),
             Ran::Failed(error) => CallEnd::Postgres(error),
             Ran::Untellable(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             Ran::Cancelled => CallEnd::Cancelled,
         })
     }
 
+    /// Whether a call of `function` may share a transaction with those of other clients.
+    fn shares(&self, function: &Function) -> bool {
+        function.joins_group
+            && self.backend.may_share
+            && !self.transaction.is_open()
+            && !self.settings.implicit_transactions
+    }
+
+    /// Runs a call by group commit and passes its messages on.
+    async fn call_shared(
+        &mut self,
+        function: &Function,
+        statement: Arc<Statement>,
+        values: Bytes,
+    ) -> Result<Outcome, PgError> {
+        let outcome = self.gateway.commit.call(statement, self.role.clone(), values).await?;
+        for notice in &outcome.notices {
+            self.client.message(&notice.to_message().in_procedure(&function.name));
+        }
+        Ok(outcome)
+    }
+
+    /// Answers `body` (a request without its headers) by a plan made from an earlier call like it.
+    /// False: there is none, or it needs the long way.
+    pub(super) async fn run_planned(&mut self, body: &[u8]) -> Result<bool, SessionError> {
+        if self.plans.is_empty() {
+            return Ok(false);
+        }
+        let catalogue = self.catalogue();
+        self.plans.retain(|plan| plan.is_of(&catalogue));
+        let zone = self.gateway.zone();
+        let dialect = self.client.dialect;
+        let mut found = None;
+        for plan in self.plans.iter().filter(|plan| self.shares(&plan.function)) {
+            if let Some(values) = plan.bind(body, &dialect, &zone) {
+                found = Some((plan.function.clone(), plan.statement.clone(), values));
+                break;
+            }
+        }
+        let Some((function, statement, values)) = found else { return Ok(false) };
+        self.error = 0;
+        let end = match values {
+            Err(error) => CallEnd::Failed(error.to_message(&function)),
+            Ok(values) => match self.call_shared(&function, statement, values).await {
+                Ok(outcome) => self.completed(&function, &[], &[], outcome, &zone),
+                Err(error) if may_be_outdated(&error) => return Ok(false),
+                Err(error) => CallEnd::Postgres(error),
+            },
+        };
+        self.end_call(end, false);
+        Ok(true)
+    }
+
+    /// Makes a plan of a call that has just succeeded, for those to come.
+    pub(super) fn learn(&mut self, body: &[u8], name: &str, params: &[Param<'_>]) {
+        if self.error != 0 || self.plans.len() >= MOST_PLANS {
+            return;
+        }
+        let dialect = self.client.dialect;
+        let catalogue = self.catalogue();
+        let (schema, bare) = split_name(name);
+        let Ok(function) = catalogue
+            .find(schema, bare, &self.database, |function| catalogue::fits(function, params, &dialect))
+        else {
+            return;
+        };
+        if !self.shares(&function) {
+            return;
+        }
+        if let Ok(Some(layout)) = Layout::of(body, &dialect) {
+            self.plans.extend(Plan::make(&catalogue, &function, params, layout, &dialect));
+        }
+    }
+
     fn completed(
         &mut self,
         function: &Function,
         params: &[Param<'_>],
-        bound: &Bound,
+        asked: &[(usize, usize)],
         outcome: Outcome,
         zone: &Zone,
     ) -> CallEnd {
@@ -188,7 +257,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Returns::Status => {
                 CallEnd::Returned { status: status(&outcome), outputs: Vec::new(), rows: None }
             }
-            Returns::Outputs => match self.outputs(function, params, bound, &outcome, zone) {
+            Returns::Outputs => match self.outputs(function, params, asked, &outcome, zone) {
                 Ok(outputs) => CallEnd::Returned { status: 0, outputs, rows: None },
                 Err(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             },
@@ -200,15 +269,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         &self,
         function: &Function,
         params: &[Param<'_>],
-        bound: &Bound,
+        asked: &[(usize, usize)],
         outcome: &Outcome,
         zone: &Zone,
     ) -> Result<Vec<Output>, ServerMessage> {
         let dialect = self.client.dialect;
         let values: Vec<Option<&[u8]>> =
             outcome.row.as_ref().map(|row| row_values(row).collect()).unwrap_or_default();
-        let mut outputs = Vec::with_capacity(bound.outputs.len());
-        for (index, place) in &bound.outputs {
+        let mut outputs = Vec::with_capacity(asked.len());
+        for (index, place) in asked {
             let (Some(param), Some(field)) = (params.get(*index), function.fields.get(*place)) else {
                 continue;
             };
@@ -269,6 +338,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let status = if more { status | done::MORE } else { status };
         self.client.done(Done::Procedure, self.done_status(status), None);
     }
+}
+
+/// The function or its row type may have changed since the catalogue was read. Nothing was written.
+fn may_be_outdated(error: &PgError) -> bool {
+    matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
 }
 
 enum CallEnd {

@@ -47,6 +47,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 role: Arc::from(login.user.as_str()),
                 backend,
                 transaction: Transaction::default(),
+                plans: Vec::new(),
                 database: welcome.schema.clone(),
                 first_database: welcome.schema,
                 row_count: 0,

@@ -9,7 +9,7 @@ mod results;
 mod settings;
 mod transaction;
 
-use crate::catalogue::{Catalogue, Function};
+use crate::catalogue::{Catalogue, Function, Plan};
 use crate::gateway::Gateway;
 use crate::postgres::PgError;
 use crate::tds::call as wire_call;
@@ -18,7 +18,7 @@ use crate::tds::packet::{self, Kind, Message};
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
-use crate::tds::wire::WireError;
+use crate::tds::wire::{Reader, WireError};
 use backend::Backend;
 use client::Client;
 use settings::Settings;
@@ -59,6 +59,8 @@ pub struct Session<S> {
     backend: Backend,
     settings: Settings,
     transaction: Transaction,
+    /// How to answer calls like those before.
+    plans: Vec<Plan>,
     /// The schema the client uses, which it calls a database.
     database: String,
     first_database: String,
@@ -176,11 +178,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let dialect = self.client.dialect;
         let mut reader = wire_call::reader(body, &dialect);
         wire_call::skip_headers(&mut reader, &dialect)?;
+        let body = body.get(reader.position()..).unwrap_or(&[]);
+        if self.run_planned(body).await? {
+            return Ok(());
+        }
+        let mut reader = wire_call::reader(body, &dialect);
         while let Some(call) = wire_call::decode_rpc(&mut reader, &dialect)? {
             let more = !reader.is_empty();
             match &call.procedure {
                 wire_call::Procedure::Named(name) => {
-                    self.run_call(name, &call.params, Form::Rpc, more).await?
+                    self.run_call(name, &call.params, Form::Rpc, more).await?;
+                    self.learn(body, name, &call.params);
                 }
                 wire_call::Procedure::Numbered(number) => {
                     self.system_call_by_number(*number, &call.params, more).await?;
@@ -195,75 +203,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         const LANGUAGE: u8 = 0x21;
         const LOGOUT: u8 = 0x71;
         const OPTION: u8 = 0xA6;
-        const DBRPC: u8 = 0xE6;
-        const PARAMS: u8 = 0xD7;
-        const PARAMFMT: u8 = 0xEC;
-        const PARAMFMT2: u8 = 0x20;
+        if self.run_planned(body).await? {
+            return Ok(true);
+        }
         let dialect = self.client.dialect;
         let mut reader = wire_call::reader(body, &dialect);
         while !reader.is_empty() {
+            if let Some(call) = wire_call::decode_dbrpc(&mut reader, &dialect)? {
+                let wire_call::Procedure::Named(name) = &call.procedure else { continue };
+                self.run_call(name, &call.params, Form::Rpc, !reader.is_empty()).await?;
+                self.learn(body, name, &call.params);
+                continue;
+            }
             match reader.u8("token")? {
-                LANGUAGE => {
-                    let length = reader.u32("command length")? as usize;
-                    let has_params = reader
-                        .take(length, "command")?
-                        .split_first()
-                        .map(|(status, text)| (status & 1 != 0, text.to_vec()));
-                    let Some((has_params, raw)) = has_params else {
-                        return Err(WireError::Truncated("command").into());
-                    };
-                    if has_params {
-                        self.refuse(&ServerMessage::error(
-                            102,
-                            15,
-                            "Commands with parameters are not served: call the procedure by RPC.",
-                        ));
-                        return Ok(true);
-                    }
-                    match dialect.charset.decode_without_bom_handling_and_without_replacement(&raw) {
-                        Some(text) => {
-                            let text = text.into_owned();
-                            self.run_batch(&text).await?;
-                        }
-                        None => self.refuse(&ServerMessage::error(
-                            2402,
-                            16,
-                            format!("The command is not valid {}.", dialect.charset.name()),
-                        )),
-                    }
-                }
-                DBRPC => {
-                    let (procedure, has_params) = wire_call::decode_dbrpc(&mut reader, &dialect)?;
-                    let params = if has_params {
-                        let wide = match reader.u8("parameter format")? {
-                            PARAMFMT => false,
-                            PARAMFMT2 => true,
-                            other => {
-                                return Err(WireError::Malformed(format!(
-                                    "token 0x{other:02x} where a call's parameters should be declared"
-                                ))
-                                .into())
-                            }
-                        };
-                        let formats = wire_call::decode_formats(&mut reader, wide, &dialect)?;
-                        if formats.is_empty() {
-                            Vec::new()
-                        } else {
-                            if reader.u8("parameters")? != PARAMS {
-                                return Err(WireError::Malformed(
-                                    "a call's parameters have no values".into(),
-                                )
-                                .into());
-                            }
-                            wire_call::decode_params(&mut reader, formats, &dialect)?
-                        }
-                    } else {
-                        Vec::new()
-                    };
-                    let wire_call::Procedure::Named(name) = procedure else { continue };
-                    let more = !reader.is_empty();
-                    self.run_call(&name, &params, Form::Rpc, more).await?;
-                }
+                LANGUAGE => self.answer_language(&mut reader).await?,
                 OPTION => self.answer_option(&mut reader)?,
                 LOGOUT => return Ok(false),
                 other => {
@@ -275,8 +228,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(true)
     }
 
+    /// LANGUAGE: text in the client's character set (SAP/go-dblib tds/packageLanguage.go).
+    async fn answer_language(&mut self, reader: &mut Reader<'_>) -> Result<(), SessionError> {
+        /// the status bit that says that parameters follow
+        const HAS_PARAMETERS: u8 = 1;
+        let length = reader.u32("command length")? as usize;
+        let body = reader.take(length, "command")?;
+        let (status, text) = body.split_first().ok_or(WireError::Truncated("command"))?;
+        if status & HAS_PARAMETERS != 0 {
+            return Err(WireError::Malformed(
+                "a command with parameters is not served: call the procedure by RPC".into(),
+            )
+            .into());
+        }
+        let charset = self.client.dialect.charset;
+        match charset.decode_without_bom_handling_and_without_replacement(text) {
+            Some(text) => self.run_batch(&text).await,
+            None => {
+                let message = format!("The command is not valid {}.", charset.name());
+                self.refuse(&ServerMessage::error(2402, 16, message));
+                Ok(())
+            }
+        }
+    }
+
     /// OPTIONCMD (SAP/go-dblib tds/packageOptionCmd.go): options that clients set by token instead of text.
-    fn answer_option(&mut self, reader: &mut crate::tds::wire::Reader<'_>) -> Result<(), SessionError> {
+    fn answer_option(&mut self, reader: &mut Reader<'_>) -> Result<(), SessionError> {
         const SET: u8 = 1;
         const CHAINED: u8 = 8;
         let length = usize::from(reader.u16("option length")?);
@@ -302,6 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         self.settings = Settings::new(&self.client.dialect);
         self.first_database.clone_into(&mut self.database);
+        self.plans.clear();
         envchange::put_reset(&mut self.client.reply, &self.client.dialect);
     }
 

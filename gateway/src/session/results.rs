@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// What to run.
 pub enum Source<'a> {
-    Call { statement: &'a Statement, count: u16, values: &'a Bytes },
+    Call { statement: &'a Statement, values: &'a Bytes },
     Text(&'a str),
 }
 
@@ -123,10 +123,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let formats: Vec<i16> =
             columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect();
         match &source {
-            Source::Call { count, values, .. } => {
-                open.connection.put_execute(&name, *count, values, &formats);
+            Source::Call { statement, values } => {
+                open.connection.put_execute(&name, &statement.parameter_formats, values, &formats);
             }
-            Source::Text(_) => open.connection.put_execute(&name, 0, &[], &formats),
+            Source::Text(_) => open.connection.put_execute(&name, &[], &[], &formats),
         }
         open.connection.put_sync();
         if let Err(error) = open.connection.flush().await {

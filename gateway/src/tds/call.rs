@@ -126,6 +126,28 @@ pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Opti
     if reader.is_empty() {
         return Ok(None);
     }
+    let procedure = decode_rpc_head(reader)?;
+    let mut params = Vec::new();
+    while !reader.is_empty() {
+        if at_separator(reader, dialect) {
+            reader.u8("separator")?;
+            break;
+        }
+        check_count(params.len())?;
+        let (name, status, type_info) = decode_rpc_param_head(reader, dialect)?;
+        let bytes = take_value(reader, &type_info, dialect)?;
+        params.push(Param {
+            name: Name::Wide(name.strip_prefix(b"@\0").unwrap_or(name)),
+            output: status & 0x01 != 0,
+            default: status & 0x02 != 0,
+            content: Content::Wire { type_info, bytes },
+        });
+    }
+    Ok(Some(Call { procedure, params }))
+}
+
+/// Procedure and options of a 7.x call.
+pub(super) fn decode_rpc_head(reader: &mut Reader<'_>) -> Result<Procedure> {
     let units = reader.u16("procedure name")?;
     let procedure = if units == 0xFFFF {
         Procedure::Numbered(reader.u16("procedure number")?)
@@ -133,34 +155,43 @@ pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Opti
         Procedure::Named(reader.utf16(usize::from(units), "procedure name")?)
     };
     reader.u16("call options")?;
-    let mut params = Vec::new();
-    while let Some(next) = reader.peek() {
-        // batch separators: 0x80 up to 7.1, 0xFF since 7.2; 0xFE asks not to run the next call
-        if matches!((dialect.version >= Version::Tds72, next), (false, 0x80) | (true, 0xFF)) {
-            reader.u8("separator")?;
-            break;
-        }
-        check_count(params.len())?;
-        let units = usize::from(reader.u8("parameter name")?);
-        let name = reader.take(units * 2, "parameter name")?;
-        let status = reader.u8("parameter status")?;
-        if status & 0x08 != 0 {
-            return Err(WireError::Malformed("encrypted parameters are not served".into()));
-        }
-        let type_info = TypeInfo::decode(reader, dialect)?;
-        let value = take_value(reader, &type_info, dialect)?;
-        params.push(Param {
-            name: Name::Wide(name.strip_prefix(b"@\0").unwrap_or(name)),
-            output: status & 0x01 != 0,
-            default: status & 0x02 != 0,
-            content: Content::Wire { type_info, bytes: value },
-        });
-    }
-    Ok(Some(Call { procedure, params }))
+    Ok(procedure)
 }
 
-/// Reads the body of a 5.0 DBRPC token; whether parameters follow is the second part.
-pub fn decode_dbrpc(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<(Procedure, bool)> {
+/// Whether a batch separator follows: 0x80 up to 7.1, 0xFF since 7.2.
+pub(super) fn at_separator(reader: &Reader<'_>, dialect: &Dialect) -> bool {
+    reader.peek() == Some(if dialect.version >= Version::Tds72 { 0xFF } else { 0x80 })
+}
+
+/// Name, status and type of a 7.x parameter.
+pub(super) fn decode_rpc_param_head<'a>(
+    reader: &mut Reader<'a>,
+    dialect: &Dialect,
+) -> Result<(&'a [u8], u8, TypeInfo)> {
+    let units = usize::from(reader.u8("parameter name")?);
+    let name = reader.take(units * 2, "parameter name")?;
+    let status = reader.u8("parameter status")?;
+    if status & 0x08 != 0 {
+        return Err(WireError::Malformed("encrypted parameters are not served".into()));
+    }
+    Ok((name, status, TypeInfo::decode(reader, dialect)?))
+}
+
+const DBRPC: u8 = 0xE6;
+const PARAMS: u8 = 0xD7;
+const PARAMFMT: u8 = 0xEC;
+const PARAMFMT2: u8 = 0x20;
+
+/// Reads a 5.0 call up to its values: its DBRPC token and what declares the parameters.
+/// None when another token comes.
+pub(super) fn decode_dbrpc_head<'a>(
+    reader: &mut Reader<'a>,
+    dialect: &Dialect,
+) -> Result<Option<(Procedure, Vec<Format<'a>>)>> {
+    if reader.peek() != Some(DBRPC) {
+        return Ok(None);
+    }
+    reader.u8("DBRPC")?;
     let length = usize::from(reader.u16("DBRPC length")?);
     let mut body = Reader::new(reader.take(length, "DBRPC")?, dialect.endian);
     let name_length = usize::from(body.u8("procedure name")?);
@@ -170,19 +201,49 @@ pub fn decode_dbrpc(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<(Proce
         dialect.charset.decode_without_bom_handling_and_without_replacement(name).ok_or_else(|| {
             WireError::Malformed(format!("procedure name is not valid {}", dialect.charset.name()))
         })?;
-    Ok((Procedure::Named(name.into_owned()), options & 0x02 != 0))
+    let formats = if options & 0x02 == 0 {
+        Vec::new()
+    } else {
+        let wide = match reader.u8("parameter format")? {
+            PARAMFMT => false,
+            PARAMFMT2 => true,
+            other => {
+                return Err(WireError::Malformed(format!(
+                    "token 0x{other:02x} where a call's parameters should be declared"
+                )))
+            }
+        };
+        decode_formats(reader, wide, dialect)?
+    };
+    if !formats.is_empty() && reader.u8("parameters")? != PARAMS {
+        return Err(WireError::Malformed("a call's parameters have no values".into()));
+    }
+    Ok(Some((Procedure::Named(name.into_owned()), formats)))
+}
+
+/// Reads a 5.0 call. None when another token comes.
+pub fn decode_dbrpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<Call<'a>>> {
+    let Some((procedure, formats)) = decode_dbrpc_head(reader, dialect)? else { return Ok(None) };
+    let params = decode_params(reader, formats, dialect)?;
+    Ok(Some(Call { procedure, params }))
 }
 
 /// A parameter as PARAMFMT declares it.
 #[derive(Clone, Debug)]
-pub struct Format<'a> {
+pub(super) struct Format<'a> {
     name: &'a [u8],
     output: bool,
     type_info: TypeInfo,
 }
 
+impl Format<'_> {
+    pub(super) fn type_info(&self) -> TypeInfo {
+        self.type_info
+    }
+}
+
 /// Reads the body of a 5.0 PARAMFMT (`wide`: PARAMFMT2) token.
-pub fn decode_formats<'a>(reader: &mut Reader<'a>, wide: bool, dialect: &Dialect) -> Result<Vec<Format<'a>>> {
+fn decode_formats<'a>(reader: &mut Reader<'a>, wide: bool, dialect: &Dialect) -> Result<Vec<Format<'a>>> {
     let length = if wide {
         reader.u32("PARAMFMT2 length")? as usize
     } else {
@@ -211,7 +272,7 @@ pub fn decode_formats<'a>(reader: &mut Reader<'a>, wide: bool, dialect: &Dialect
 }
 
 /// Reads the values of a 5.0 PARAMS token as `formats` declares them.
-pub fn decode_params<'a>(
+fn decode_params<'a>(
     reader: &mut Reader<'a>,
     formats: Vec<Format<'a>>,
     dialect: &Dialect,

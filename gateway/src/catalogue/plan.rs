@@ -1,0 +1,145 @@
+//! A call of known shape on its way: from the wire to the values of a Bind message in one pass, without
+//! anything in between.
+
+use super::arguments::{assign, put_value_of, BindError};
+use super::signature::Function;
+use super::Catalogue;
+use crate::convert::{PgType, Zone};
+use crate::postgres::commit::Statement;
+use crate::postgres::connection::put_value;
+use crate::tds::call::Param;
+use crate::tds::dialect::Dialect;
+use crate::tds::layout::Layout;
+use crate::tds::types::decode_value;
+use bytes::{BufMut, Bytes, BytesMut};
+use postgres_protocol::IsNull;
+use std::sync::Arc;
+
+/// What to write for one call.
+#[derive(Debug)]
+pub struct Plan {
+    /// The snapshot it was made from: the plan holds only as long.
+    catalogue: Arc<Catalogue>,
+    pub function: Arc<Function>,
+    pub statement: Arc<Statement>,
+    layout: Layout,
+    steps: Box<[Step]>,
+    /// Bytes of the last call's values: the next one's are about as many.
+    size: std::sync::atomic::AtomicUsize,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// A composite of so many fields begins.
+    Open(i32),
+    /// The composite ends.
+    Close,
+    /// The next value sent, for this field of the function.
+    Value { field: usize, pg_type: PgType, oid: Option<u32> },
+    /// A field of this type that the caller leaves out.
+    Null(u32),
+}
+
+impl Plan {
+    /// A plan for calls of `layout`, which `params` is one of. None when values do not go out in the order
+    /// they come in, when defaults are asked for, or outputs.
+    pub fn make(
+        catalogue: &Arc<Catalogue>,
+        function: &Arc<Function>,
+        params: &[Param<'_>],
+        layout: Layout,
+        dialect: &Dialect,
+    ) -> Option<Plan> {
+        let (slots, outputs) = assign(function, params, dialect).ok()?;
+        let in_order = slots.iter().flatten().copied().eq(0..params.len());
+        if !in_order || !outputs.is_empty() {
+            return None;
+        }
+        let mut given = Vec::with_capacity(function.arguments.len());
+        let mut steps = Vec::with_capacity(slots.len() + 2);
+        for argument in &function.arguments {
+            let is_given = slots.get(argument.fields.clone())?.iter().any(Option::is_some);
+            given.push(is_given && argument.direction.is_input());
+            if !is_given {
+                if argument.direction.is_input() && !argument.has_default {
+                    return None;
+                }
+                continue;
+            }
+            if argument.is_composite {
+                steps.push(Step::Open(i32::try_from(argument.fields.len()).ok()?));
+            }
+            for place in argument.fields.clone() {
+                let field = function.fields.get(place)?;
+                steps.push(match slots.get(place)? {
+                    Some(_) => Step::Value {
+                        field: place,
+                        pg_type: field.pg_type,
+                        oid: argument.is_composite.then_some(field.oid),
+                    },
+                    None => Step::Null(field.oid),
+                });
+            }
+            if argument.is_composite {
+                steps.push(Step::Close);
+            }
+        }
+        Some(Plan {
+            catalogue: catalogue.clone(),
+            function: function.clone(),
+            statement: function.statement(&given),
+            layout,
+            steps: steps.into(),
+            size: std::sync::atomic::AtomicUsize::new(0),
+        })
+    }
+
+    pub fn is_of(&self, catalogue: &Arc<Catalogue>) -> bool {
+        Arc::ptr_eq(&self.catalogue, catalogue)
+    }
+
+    /// The values of the call in `body`. None when it is not a call of this shape.
+    pub fn bind(&self, body: &[u8], dialect: &Dialect, zone: &Zone) -> Option<Result<Bytes, BindError>> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let mut values = self.layout.read(body, dialect)?;
+        let mut out = BytesMut::with_capacity(self.size.load(Relaxed) + 64);
+        let mut open = 0;
+        for step in &self.steps {
+            match step {
+                Step::Open(fields) => {
+                    open = out.len();
+                    out.put_i32(-1);
+                    out.put_i32(*fields);
+                }
+                Step::Close => {
+                    let length = ((out.len() - open - 4) as i32).to_be_bytes();
+                    out.get_mut(open..open + 4)?.copy_from_slice(&length);
+                }
+                Step::Null(oid) => {
+                    out.put_u32(*oid);
+                    out.put_i32(-1);
+                }
+                Step::Value { field, pg_type, oid } => {
+                    let (type_info, raw) = values.value()?;
+                    if let Some(oid) = oid {
+                        out.put_u32(*oid);
+                    }
+                    let written = put_value(&mut out, |out| {
+                        let Some(raw) = raw.as_deref() else { return Ok(IsNull::Yes) };
+                        let value = decode_value(Some(raw), &type_info, dialect)?;
+                        put_value_of(&value, *pg_type, oid.is_some(), zone, out)
+                    });
+                    if let Err(error) = written {
+                        let name = self.function.fields.get(*field)?.name.clone();
+                        return Some(Err(BindError::Value { name, error }));
+                    }
+                }
+            }
+        }
+        if !values.is_at_end() {
+            return None;
+        }
+        self.size.store(out.len(), Relaxed);
+        Some(Ok(out.freeze()))
+    }
+}

@@ -1,0 +1,111 @@
+//! The shape of a call: its bytes without the values. A writer sends calls of one shape all its life, so
+//! what names and types mean is worked out once; later calls are compared with the shape byte by byte and
+//! only their values are read.
+
+use super::call::{self, Procedure};
+use super::dialect::Dialect;
+use super::types::{take_value, TypeInfo};
+use super::wire::{Reader, Result};
+use std::borrow::Cow;
+
+#[derive(Debug)]
+pub struct Layout {
+    /// What stands before the first parameter: the procedure, and at 5.0 the declaration of all parameters.
+    head: Box<[u8]>,
+    /// What stands before each value (7.x: name, status and type), one after another.
+    prefixes: Box<[u8]>,
+    params: Box<[Slot]>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// Where its prefix ends in `prefixes`.
+    prefix_end: usize,
+    type_info: TypeInfo,
+}
+
+impl Layout {
+    /// The shape of the one call that `body` holds after its headers. None when it holds anything else.
+    pub fn of(body: &[u8], dialect: &Dialect) -> Result<Option<Layout>> {
+        if dialect.is_tds7() {
+            Layout::of_rpc(body, dialect)
+        } else {
+            Layout::of_dbrpc(body, dialect)
+        }
+    }
+
+    fn of_rpc(body: &[u8], dialect: &Dialect) -> Result<Option<Layout>> {
+        let mut reader = call::reader(body, dialect);
+        if !matches!(call::decode_rpc_head(&mut reader)?, Procedure::Named(_)) {
+            return Ok(None);
+        }
+        let head = between(body, 0, reader.position());
+        let mut prefixes = Vec::new();
+        let mut params = Vec::new();
+        while !reader.is_empty() {
+            let start = reader.position();
+            if call::at_separator(&reader, dialect) {
+                return Ok(None);
+            }
+            let (.., type_info) = call::decode_rpc_param_head(&mut reader, dialect)?;
+            prefixes.extend_from_slice(between(body, start, reader.position()));
+            params.push(Slot { prefix_end: prefixes.len(), type_info });
+            take_value(&mut reader, &type_info, dialect)?;
+        }
+        Ok(Some(Layout { head: head.into(), prefixes: prefixes.into(), params: params.into() }))
+    }
+
+    fn of_dbrpc(body: &[u8], dialect: &Dialect) -> Result<Option<Layout>> {
+        let mut reader = call::reader(body, dialect);
+        let Some((_, formats)) = call::decode_dbrpc_head(&mut reader, dialect)? else { return Ok(None) };
+        let head = between(body, 0, reader.position());
+        let params: Vec<Slot> =
+            formats.iter().map(|format| Slot { prefix_end: 0, type_info: format.type_info() }).collect();
+        for slot in &params {
+            take_value(&mut reader, &slot.type_info, dialect)?;
+        }
+        if !reader.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Layout { head: head.into(), prefixes: Box::default(), params: params.into() }))
+    }
+
+    /// Starts reading `body`, which has this shape as far as its head tells; None when it has not.
+    pub fn read<'a>(&'a self, body: &'a [u8], dialect: &'a Dialect) -> Option<Values<'a>> {
+        let rest = body.strip_prefix(&*self.head)?;
+        Some(Values { layout: self, dialect, reader: call::reader(rest, dialect), next: 0, prefix_at: 0 })
+    }
+}
+
+fn between(body: &[u8], start: usize, end: usize) -> &[u8] {
+    body.get(start..end).unwrap_or(&[])
+}
+
+/// The values of a call of known shape, in the order they were sent.
+pub struct Values<'a> {
+    layout: &'a Layout,
+    dialect: &'a Dialect,
+    reader: Reader<'a>,
+    next: usize,
+    prefix_at: usize,
+}
+
+impl<'a> Values<'a> {
+    /// The next value and its type. None when the bytes are of another shape after all.
+    pub fn value(&mut self) -> Option<(TypeInfo, Option<Cow<'a, [u8]>>)> {
+        let slot = self.layout.params.get(self.next)?;
+        let prefix = self.layout.prefixes.get(self.prefix_at..slot.prefix_end)?;
+        if self.reader.take(prefix.len(), "parameter").ok()? != prefix {
+            return None;
+        }
+        self.next += 1;
+        self.prefix_at = slot.prefix_end;
+        let value = take_value(&mut self.reader, &slot.type_info, self.dialect).ok()?;
+        Some((slot.type_info, value))
+    }
+
+    /// Whether everything has been read.
+    pub fn is_at_end(&self) -> bool {
+        self.next == self.layout.params.len() && self.reader.is_empty()
+    }
+}
