@@ -1,0 +1,101 @@
+//! The PostgreSQL types that have a form of their own here.
+
+/// A PostgreSQL type, resolved from its oid (src/include/catalog/pg_type.dat). A domain is resolved by
+/// the caller to its base type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PgType {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Oid,
+    Float4,
+    Float8,
+    Numeric,
+    Text,
+    Varchar,
+    Bpchar,
+    Name,
+    /// `"char"`, one byte.
+    Char,
+    Bytea,
+    Date,
+    Time,
+    Timestamp,
+    TimestampTz,
+    Uuid,
+    Json,
+    Jsonb,
+    Xml,
+    /// A function's result that is nothing.
+    Void,
+    /// Everything else, in PostgreSQL's text format.
+    Other(u32),
+}
+
+impl PgType {
+    pub fn from_oid(oid: u32) -> PgType {
+        match oid {
+            16 => PgType::Bool,
+            17 => PgType::Bytea,
+            18 => PgType::Char,
+            19 => PgType::Name,
+            20 => PgType::Int8,
+            21 => PgType::Int2,
+            23 => PgType::Int4,
+            25 => PgType::Text,
+            26 => PgType::Oid,
+            114 => PgType::Json,
+            142 => PgType::Xml,
+            700 => PgType::Float4,
+            701 => PgType::Float8,
+            1042 => PgType::Bpchar,
+            1043 => PgType::Varchar,
+            1082 => PgType::Date,
+            1083 => PgType::Time,
+            1114 => PgType::Timestamp,
+            1184 => PgType::TimestampTz,
+            1700 => PgType::Numeric,
+            2278 => PgType::Void,
+            2950 => PgType::Uuid,
+            3802 => PgType::Jsonb,
+            other => PgType::Other(other),
+        }
+    }
+
+    /// Values of this type travel in PostgreSQL's text format (format code 0): [`super::to_pg`] then
+    /// writes text, and [`super::from_pg`] reads it.
+    pub fn wants_text(self) -> bool {
+        matches!(self, PgType::Other(_))
+    }
+
+    /// The type's name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            PgType::Bool => "boolean",
+            PgType::Int2 => "smallint",
+            PgType::Int4 => "integer",
+            PgType::Int8 => "bigint",
+            PgType::Oid => "oid",
+            PgType::Float4 => "real",
+            PgType::Float8 => "double precision",
+            PgType::Numeric => "numeric",
+            PgType::Text => "text",
+            PgType::Varchar => "character varying",
+            PgType::Bpchar => "character",
+            PgType::Name => "name",
+            PgType::Char => "\"char\"",
+            PgType::Bytea => "bytea",
+            PgType::Date => "date",
+            PgType::Time => "time",
+            PgType::Timestamp => "timestamp",
+            PgType::TimestampTz => "timestamp with time zone",
+            PgType::Uuid => "uuid",
+            PgType::Json => "json",
+            PgType::Jsonb => "jsonb",
+            PgType::Xml => "xml",
+            PgType::Void => "void",
+            PgType::Other(_) => "a type of PostgreSQL",
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Local time and instants, by PostgreSQL's rule for the hours that a change of clocks skips or repeats.
+
+use super::{ConvertError, ErrorKind};
+use crate::tds::types::clock;
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+
+/// Microseconds from 1970-01-01 to 2000-01-01.
+const EPOCH: i64 = 946_684_800_000_000;
+
+/// The zone that times without one mean: PostgreSQL's TimeZone setting.
+#[derive(Clone, Debug)]
+pub struct Zone(Rule);
+
+#[derive(Clone, Debug)]
+enum Rule {
+    /// Microseconds east of UTC at all times.
+    Fixed(i64),
+    Changing(TimeZone),
+}
+
+impl Zone {
+    pub const UTC: Zone = Zone(Rule::Fixed(0));
+
+    /// By a name of the tz database (`Asia/Tokyo`) or a POSIX rule (`<+09>-9`), as PostgreSQL shows its
+    /// TimeZone setting.
+    pub fn new(name: &str) -> Result<Zone, ConvertError> {
+        if ["UTC", "Etc/UTC", "GMT", "Etc/GMT"].iter().any(|utc| name.eq_ignore_ascii_case(utc)) {
+            return Ok(Zone::UTC);
+        }
+        // PostgreSQL writes a fixed offset as <+05:30>-05:30, POSIX allows no colon in the abbreviation
+        let rule =
+            name.split_once('>').map(|(abbreviation, rest)| abbreviation.replace(':', "") + ">" + rest);
+        let zone = TimeZone::get(name).or_else(|_| TimeZone::posix(rule.as_deref().unwrap_or(name)));
+        let zone = zone.map_err(|_| {
+            ConvertError::new(
+                ErrorKind::Unsupported,
+                format!("time zone \"{name}\" is not in the tz database"),
+            )
+        })?;
+        Ok(Zone(match zone.to_fixed_offset() {
+            Ok(offset) => Rule::Fixed(micros(offset)),
+            Err(_) => Rule::Changing(zone),
+        }))
+    }
+
+    /// The instant of a local time, both in microseconds since 2000-01-01 (UTC and local). A time that was
+    /// skipped is read with the offset before the change, one that occurred twice with the offset after
+    /// it (DetermineTimeZoneOffset in PostgreSQL's datetime.c).
+    pub fn to_utc(&self, local: i64) -> i64 {
+        let offset = match &self.0 {
+            Rule::Fixed(offset) => *offset,
+            Rule::Changing(zone) => {
+                let offset = match zone.to_ambiguous_timestamp(civil(local)).offset() {
+                    AmbiguousOffset::Unambiguous { offset } => offset,
+                    AmbiguousOffset::Gap { before, .. } => before,
+                    AmbiguousOffset::Fold { after, .. } => after,
+                };
+                micros(offset)
+            }
+        };
+        local.saturating_sub(offset)
+    }
+
+    /// The local time of an instant.
+    pub fn to_local(&self, utc: i64) -> i64 {
+        let offset = match &self.0 {
+            Rule::Fixed(offset) => *offset,
+            Rule::Changing(zone) => micros(zone.to_offset(instant(utc))),
+        };
+        utc.saturating_add(offset)
+    }
+}
+
+fn micros(offset: Offset) -> i64 {
+    i64::from(offset.seconds()) * 1_000_000
+}
+
+/// Beyond jiff's calendar (years -9999 to 9999) the rule of its last day holds.
+fn civil(local: i64) -> DateTime {
+    let first = if local < 0 { DateTime::MIN } else { DateTime::MAX };
+    let (days, micros) = clock::split(local);
+    let since = SignedDuration::new(days.saturating_mul(86_400), 0) + SignedDuration::from_micros(micros);
+    jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0).checked_add(since).unwrap_or(first)
+}
+
+fn instant(utc: i64) -> Timestamp {
+    let limit = if utc < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    utc.checked_add(EPOCH).and_then(|micros| Timestamp::from_microsecond(micros).ok()).unwrap_or(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> i64 {
+        let time: DateTime = text.parse().unwrap();
+        time.duration_since(jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0)).as_micros() as i64
+    }
+
+    /// Offset in seconds that a local time is read with.
+    fn offset(zone: &str, local: &str) -> i64 {
+        let local = at(local);
+        (local - Zone::new(zone).unwrap().to_utc(local)) / 1_000_000
+    }
+
+    #[test]
+    fn the_calendars_last_day_has_an_instant() {
+        let zone = Zone::new("Asia/Tokyo").unwrap();
+        let forever = at("9999-12-31T23:59:59.999999");
+        assert_eq!(zone.to_utc(forever), forever - 9 * 3600 * 1_000_000);
+        assert_eq!(zone.to_local(zone.to_utc(forever)), forever);
+    }
+
+    #[test]
+    fn names_and_posix_rules() {
+        assert_eq!(offset("<+05:30>-05:30", "2024-01-01T00:00:00"), 19_800);
+        assert_eq!(offset("utc", "2024-01-01T00:00:00"), 0);
+        assert_eq!(Zone::new("Mars/Olympus").unwrap_err().kind, ErrorKind::Unsupported);
+    }
+}

@@ -1,0 +1,95 @@
+//! Dates and times as numbers: the epochs of both dialects and the exact conversions between them.
+
+use super::value::{ConvertError, Result, Value};
+
+pub(crate) const DAY: i64 = 86_400_000_000;
+/// Days from 2000-01-01 back to 1900-01-01, 0001-01-01 and 0000-01-01.
+pub(crate) const TO_1900: i64 = 36_524;
+pub(crate) const TO_0001: i64 = 730_119;
+pub(crate) const TO_0000: i64 = 730_485;
+/// 9999-12-31, where the calendars of all clients end.
+pub(crate) const LAST_DAY: i64 = 2_921_939;
+/// 1753-01-01, where DATETIME begins.
+pub(crate) const FIRST_DATETIME_DAY: i64 = -53_690 - TO_1900;
+
+/// Days since 2000-01-01 and microseconds of that day.
+#[inline]
+pub(crate) fn split(micros: i64) -> (i64, i64) {
+    (micros.div_euclid(DAY), micros.rem_euclid(DAY))
+}
+
+/// 1/300 s as the millisecond displayed for it, in microseconds: 0, 3000, 7000, 10000 …
+#[inline]
+pub(crate) fn micros_of_ticks(ticks: i64) -> i64 {
+    (ticks * 10 + 1) / 3 * 1000
+}
+
+/// The nearest 1/300 s; may be a whole day.
+#[inline]
+pub(crate) fn ticks_of_micros(micros: i64) -> i64 {
+    (micros * 3 + 5000) / 10_000
+}
+
+pub(crate) const TICKS_PER_DAY: i64 = 25_920_000;
+
+impl Value<'_> {
+    /// Days since 2000-01-01; a datetime only at midnight.
+    pub(crate) fn to_date(&self, to: &str) -> Result<i64> {
+        match self {
+            Value::Date(days) => Ok(i64::from(*days)),
+            Value::DateTime(micros) => match split(*micros) {
+                (days, 0) => Ok(days),
+                _ => Err(ConvertError::conversion("a datetime with a time of day", to)),
+            },
+            _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
+        }
+    }
+
+    /// Microseconds of the day; a datetime only on 1900-01-01, the day that stands for none.
+    pub(crate) fn to_time(&self, to: &str) -> Result<i64> {
+        match self {
+            Value::Time(micros) => Ok(*micros),
+            Value::DateTime(micros) => match split(*micros) {
+                (days, micros) if days == -TO_1900 => Ok(micros),
+                _ => Err(ConvertError::conversion("a datetime with a date", to)),
+            },
+            _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
+        }
+    }
+
+    /// Microseconds since 2000-01-01 of a clock without a zone; a date is its midnight.
+    pub(crate) fn to_datetime(&self, to: &str) -> Result<i64> {
+        match self {
+            Value::DateTime(micros) => Ok(*micros),
+            Value::Date(days) => Ok(i64::from(*days) * DAY),
+            _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::civil::{date, Date};
+
+    fn days(to: Date) -> i64 {
+        to.duration_since(date(2000, 1, 1)).as_hours() / 24
+    }
+
+    #[test]
+    fn epochs() {
+        assert_eq!(days(date(1900, 1, 1)), -TO_1900);
+        assert_eq!(days(date(1, 1, 1)), -TO_0001);
+        assert_eq!(days(date(0, 1, 1)), -TO_0000);
+        assert_eq!(days(date(9999, 12, 31)), LAST_DAY);
+        assert_eq!(days(date(1753, 1, 1)), FIRST_DATETIME_DAY);
+    }
+
+    #[test]
+    fn every_tick_survives_the_round_trip() {
+        for ticks in 0..TICKS_PER_DAY / 24 {
+            assert_eq!(ticks_of_micros(micros_of_ticks(ticks)), ticks);
+        }
+        assert_eq!([0, 1, 2, 3, 299].map(micros_of_ticks), [0, 3000, 7000, 10_000, 997_000]);
+    }
+}

@@ -1,0 +1,166 @@
+//! DATETIME and SMALLDATETIME of both dialects (MS-TDS 2.2.5.5.1.7) and the date types of TDS 5.0
+//! (FreeTDS src/tds/convert.c tds_datecrack; BIGDATETIME_BIAS).
+//!
+//! DATETIME: days since 1900-01-01 and 1/300 s; SMALLDATETIME: days and minutes. TDS 5.0: DATE in days
+//! since 1900-01-01, TIME in 1/300 s, BIGTIME in microseconds, BIGDATETIME in microseconds since
+//! 0000-01-01. All numbers in the client's byte order.
+
+use super::super::dialect::{Dialect, Endian};
+use super::clock::{self, DAY, FIRST_DATETIME_DAY, LAST_DAY, TICKS_PER_DAY, TO_0000, TO_0001, TO_1900};
+use super::framing::put_short;
+use super::info::TypeInfo;
+use super::integers::{ordered, wrong_length};
+use super::token::TypeToken;
+use super::value::{ConvertError, Result, Value};
+use bytes::BytesMut;
+
+const MINUTE: i64 = 60_000_000;
+
+pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'static>> {
+    use TypeToken::*;
+    match t.token {
+        SybDate | SybDateN => {
+            let days =
+                i64::from(i32::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?)) - TO_1900;
+            let days = i32::try_from(days).map_err(|_| not_a_time(t))?;
+            Ok(Value::Date(days))
+        }
+        SybTime | SybTimeN => {
+            let ticks = i64::from(i32::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?));
+            Ok(Value::Time(micros(ticks, t)?))
+        }
+        BigTimeN => {
+            let micros = u64::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?);
+            match i64::try_from(micros) {
+                Ok(micros) if micros < DAY => Ok(Value::Time(micros)),
+                _ => Err(not_a_time(t)),
+            }
+        }
+        BigDateTimeN => {
+            let micros = u64::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?);
+            match i64::try_from(micros) {
+                Ok(micros) if micros < (TO_0000 + LAST_DAY + 1) * DAY => {
+                    Ok(Value::DateTime(micros - TO_0000 * DAY))
+                }
+                _ => Err(not_a_time(t)),
+            }
+        }
+        _ => decode_datetime(raw, t, d),
+    }
+}
+
+fn decode_datetime(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'static>> {
+    if let (4, Some((days, minutes))) = (raw.len(), raw.split_at_checked(2)) {
+        let days = i64::from(u16::from_le_bytes(ordered(days, d).ok_or_else(|| wrong_length(t))?));
+        let minutes = i64::from(u16::from_le_bytes(ordered(minutes, d).ok_or_else(|| wrong_length(t))?));
+        if minutes >= DAY / MINUTE {
+            return Err(not_a_time(t));
+        }
+        return Ok(Value::DateTime((days - TO_1900) * DAY + minutes * MINUTE));
+    }
+    let (days, ticks) = raw.split_at_checked(4).ok_or_else(|| wrong_length(t))?;
+    let days = i64::from(i32::from_le_bytes(ordered(days, d).ok_or_else(|| wrong_length(t))?)) - TO_1900;
+    let ticks = i64::from(i32::from_le_bytes(ordered(ticks, d).ok_or_else(|| wrong_length(t))?));
+    if !(FIRST_DATETIME_DAY..=LAST_DAY).contains(&days) {
+        return Err(not_a_time(t));
+    }
+    Ok(Value::DateTime(days * DAY + micros(ticks, t)?))
+}
+
+fn micros(ticks: i64, t: &TypeInfo) -> Result<i64> {
+    if (0..TICKS_PER_DAY).contains(&ticks) {
+        Ok(clock::micros_of_ticks(ticks))
+    } else {
+        Err(not_a_time(t))
+    }
+}
+
+fn not_a_time(t: &TypeInfo) -> ConvertError {
+    ConvertError::overflow("a date or time outside its type", t.token.name())
+}
+
+pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
+    use TypeToken::*;
+    let name = t.token.name();
+    let overflow = || ConvertError::overflow(v.kind(), name);
+    match t.token {
+        SybDate | SybDateN => {
+            let days = v.to_date(name)?;
+            if !(-TO_0001..=LAST_DAY).contains(&days) {
+                return Err(overflow());
+            }
+            put_i32(days + TO_1900, t, d, out)
+        }
+        SybTime | SybTimeN => {
+            let ticks = clock::ticks_of_micros(v.to_time(name)?);
+            if ticks >= TICKS_PER_DAY {
+                return Err(overflow());
+            }
+            put_i32(ticks, t, d, out)
+        }
+        BigTimeN => {
+            let micros = v.to_time(name)?;
+            if micros >= DAY {
+                return Err(overflow());
+            }
+            put_i64(micros, t, d, out)
+        }
+        BigDateTimeN => {
+            let micros = v.to_datetime(name)?;
+            if !(-TO_0001..=LAST_DAY).contains(&clock::split(micros).0) {
+                return Err(overflow());
+            }
+            put_i64(micros + TO_0000 * DAY, t, d, out)
+        }
+        _ => encode_datetime(v, t, d, out),
+    }
+}
+
+fn encode_datetime(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
+    let name = t.token.name();
+    let overflow = || ConvertError::overflow(v.kind(), name);
+    let (mut days, micros) = clock::split(v.to_datetime(name)?);
+    if t.size == 4 {
+        let mut minutes = (micros + MINUTE / 2) / MINUTE;
+        if minutes == DAY / MINUTE {
+            (days, minutes) = (days + 1, 0);
+        }
+        let days = u16::try_from(days + TO_1900).map_err(|_| overflow())?;
+        let (days, minutes) = (order(days.to_le_bytes(), d), order((minutes as u16).to_le_bytes(), d));
+        put_short(t, &[days[0], days[1], minutes[0], minutes[1]], out);
+        return Ok(());
+    }
+    let mut ticks = clock::ticks_of_micros(micros);
+    if ticks == TICKS_PER_DAY {
+        (days, ticks) = (days + 1, 0);
+    }
+    if t.size != 8 {
+        return Err(wrong_length(t));
+    }
+    if !(FIRST_DATETIME_DAY..=LAST_DAY).contains(&days) {
+        return Err(overflow());
+    }
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&order(((days + TO_1900) as i32).to_le_bytes(), d));
+    bytes[4..].copy_from_slice(&order((ticks as i32).to_le_bytes(), d));
+    put_short(t, &bytes, out);
+    Ok(())
+}
+
+fn order<const N: usize>(mut little: [u8; N], d: &Dialect) -> [u8; N] {
+    if d.endian == Endian::Big {
+        little.reverse();
+    }
+    little
+}
+
+fn put_i32(number: i64, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
+    let number = i32::try_from(number).map_err(|_| not_a_time(t))?;
+    put_short(t, &order(number.to_le_bytes(), d), out);
+    Ok(())
+}
+
+fn put_i64(number: i64, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
+    put_short(t, &order(number.to_le_bytes(), d), out);
+    Ok(())
+}

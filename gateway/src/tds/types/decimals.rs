@@ -1,0 +1,190 @@
+//! Decimals (MS-TDS 2.2.5.5.1.6; FreeTDS src/tds/numeric.c) and money (2.2.5.5.1.2).
+//!
+//! A decimal is a sign byte and a magnitude. TDS 7.x: 1 is positive, little-endian. TDS 5.0: 0 is
+//! positive, big-endian whatever the client's byte order. Money counts 1/10000 and, of 8 bytes, sends
+//! the more significant four first.
+
+use super::super::dialect::{Dialect, Endian};
+use super::framing::put_short;
+use super::info::TypeInfo;
+use super::integers::{ordered, wrong_length};
+use super::numerals::{Digits, Numeral};
+use super::token::TypeToken;
+use super::value::{self, ConvertError, Decimal, Result, Value};
+use bytes::BytesMut;
+
+pub(super) const TWO_POW_127: f64 = 170141183460469231731687303715884105728.0;
+
+/// Bytes of a decimal at TDS 5.0 by its precision, sign included (FreeTDS tds_numeric_bytes_per_prec).
+const SYBASE_BYTES: [u8; 39] = [
+    1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 6, 6, 6, 7, 7, 8, 8, 9, 9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 13, 14, 14,
+    14, 15, 15, 16, 16, 16, 17, 17,
+];
+
+/// Bytes of a value of `precision` digits, sign included: TDS 7.x knows only four lengths.
+pub(crate) fn bytes_of_precision(precision: u8, d: &Dialect) -> u8 {
+    if !d.is_tds7() {
+        return SYBASE_BYTES.get(usize::from(precision)).copied().unwrap_or(17);
+    }
+    match precision {
+        0..=9 => 5,
+        10..=19 => 9,
+        20..=28 => 13,
+        _ => 17,
+    }
+}
+
+pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'static>> {
+    use TypeToken::*;
+    if matches!(t.token, Money | SmallMoney | MoneyN) {
+        return decode_money(raw, t, d);
+    }
+    let (sign, digits) = raw.split_first().ok_or_else(|| wrong_length(t))?;
+    let mut bytes = [0; 16];
+    if digits.len() > bytes.len() {
+        return Err(ConvertError::overflow("a decimal of more than 38 digits", t.token.name()));
+    }
+    for (place, byte) in bytes.iter_mut().zip(digits) {
+        *place = *byte;
+    }
+    if !d.is_tds7() {
+        // big-endian: what was read first weighs most
+        if let Some(used) = bytes.get_mut(..digits.len()) {
+            used.reverse();
+        }
+    }
+    let magnitude = u128::from_le_bytes(bytes);
+    let negative = if d.is_tds7() { *sign == 0 } else { *sign != 0 } && magnitude != 0;
+    Ok(Value::Decimal(value::Decimal { negative, magnitude, scale: t.scale }))
+}
+
+fn decode_money(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'static>> {
+    if let Some(bytes) = ordered::<4>(raw, d) {
+        return Ok(Value::Money(i64::from(i32::from_le_bytes(bytes))));
+    }
+    let (high, low) = raw.split_at_checked(4).ok_or_else(|| wrong_length(t))?;
+    let high = i32::from_le_bytes(ordered(high, d).ok_or_else(|| wrong_length(t))?);
+    let low = u32::from_le_bytes(ordered(low, d).ok_or_else(|| wrong_length(t))?);
+    Ok(Value::Money((i64::from(high) << 32) | i64::from(low)))
+}
+
+pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
+    use TypeToken::*;
+    if matches!(t.token, Money | SmallMoney | MoneyN) {
+        return encode_money(v, t, d, out);
+    }
+    let name = || format!("{}({}, {})", t.token.name(), t.precision, t.scale);
+    let exact = v.to_decimal(t.token.name())?;
+    let fits = exact.rescaled(t.scale).filter(|n| n.digits() <= t.precision);
+    let number = fits.ok_or_else(|| {
+        let text = format!("a value of type {} needs more digits than {} has: cast it", v.kind(), name());
+        ConvertError::new(super::ErrorKind::Overflow, text)
+    })?;
+    let size = usize::from(bytes_of_precision(t.precision, d));
+    let mut bytes = [0; 17];
+    let sign_when_negative = u8::from(!d.is_tds7());
+    bytes[0] = if number.negative { sign_when_negative } else { 1 - sign_when_negative };
+    let little = number.magnitude.to_le_bytes();
+    bytes[1..].copy_from_slice(&little);
+    if !d.is_tds7() {
+        bytes[1..size].reverse();
+    }
+    put_short(t, &bytes[..size], out);
+    Ok(())
+}
+
+fn encode_money(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
+    let overflow = || ConvertError::overflow(v.kind(), t.token.name());
+    let money = match v {
+        Value::Money(money) => *money,
+        _ => {
+            let number = v.to_decimal(t.token.name())?.rescaled(4).ok_or_else(overflow)?;
+            let magnitude = i128::try_from(number.magnitude).map_err(|_| overflow())?;
+            i64::try_from(if number.negative { -magnitude } else { magnitude }).map_err(|_| overflow())?
+        }
+    };
+    match (t.size, d.endian) {
+        (4, endian) => {
+            let money = i32::try_from(money).map_err(|_| overflow())?;
+            let bytes = if endian == Endian::Big { money.to_be_bytes() } else { money.to_le_bytes() };
+            put_short(t, &bytes, out);
+        }
+        (8, Endian::Big) => put_short(t, &money.to_be_bytes(), out),
+        // each half in the client's order, the higher half first
+        (8, Endian::Little) => put_short(t, &money.rotate_left(32).to_le_bytes(), out),
+        _ => return Err(wrong_length(t)),
+    }
+    Ok(())
+}
+
+impl Decimal {
+    pub const ZERO: Decimal = Decimal { negative: false, magnitude: 0, scale: 0 };
+
+    pub(crate) fn from_int(int: i64) -> Decimal {
+        Decimal { negative: int < 0, magnitude: u128::from(int.unsigned_abs()), scale: 0 }
+    }
+
+    /// The same number with `scale` digits after the point; None when digits would be lost or do not fit.
+    pub fn rescaled(self, scale: u8) -> Option<Decimal> {
+        let mut number = self;
+        if scale >= self.scale {
+            let factor = 10u128.checked_pow(u32::from(scale - self.scale));
+            number.magnitude = match factor {
+                Some(factor) => number.magnitude.checked_mul(factor)?,
+                None if number.magnitude == 0 => 0,
+                None => return None,
+            };
+        } else {
+            let factor = 10u128.checked_pow(u32::from(self.scale - scale))?;
+            if number.magnitude % factor != 0 {
+                return None;
+            }
+            number.magnitude /= factor;
+        }
+        number.scale = scale;
+        Some(number)
+    }
+
+    /// Decimal digits of the magnitude, at least 1.
+    pub fn digits(self) -> u8 {
+        self.magnitude.checked_ilog10().map_or(1, |log| log as u8 + 1)
+    }
+
+    /// The nearest double.
+    pub fn to_f64(self) -> f64 {
+        self.parse_as()
+    }
+
+    /// The nearest float of 4 bytes, rounded once.
+    pub fn to_f32(self) -> f32 {
+        self.parse_as()
+    }
+
+    // the standard library's parser rounds correctly, whatever the number of digits
+    fn parse_as<T: std::str::FromStr + Default>(self) -> T {
+        let mut text = Digits::new();
+        text.put_decimal(self);
+        text.as_str().parse().unwrap_or_default()
+    }
+}
+
+impl Value<'_> {
+    /// This number as a decimal of at most 38 digits, a float by the shortest decimal that reads back as it.
+    pub(crate) fn to_decimal(&self, to: &str) -> Result<Decimal> {
+        match self {
+            Value::Decimal(decimal) => Ok(*decimal),
+            Value::Int(int) => Ok(Decimal::from_int(*int)),
+            Value::Bit(bit) => Ok(Decimal::from_int(i64::from(*bit))),
+            Value::Money(money) => Ok(Decimal { scale: 4, ..Decimal::from_int(*money) }),
+            Value::Real(_) | Value::Float(_) => {
+                let mut text = Digits::new();
+                text.put_number(self);
+                // NaN and infinities are no numerals
+                let numeral = Numeral::read(text.as_str());
+                let decimal = numeral.and_then(|numeral| numeral.to_decimal());
+                decimal.ok_or_else(|| ConvertError::overflow(self.kind(), to))
+            }
+            _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Where a value begins and ends: TYPE_VARBYTE of MS-TDS 2.2.5.2.3, FreeTDS tds_generic_get and
+//! tds_generic_put in src/tds/data.c.
+
+use super::super::dialect::Dialect;
+use super::super::wire::{Put, Reader, Result, WireError};
+use super::info::TypeInfo;
+use super::token::Layout;
+use super::value::{self, ConvertError};
+use bytes::{BufMut, BytesMut};
+use std::borrow::Cow;
+
+const PARTIAL_NULL: u64 = u64::MAX;
+const PARTIAL_UNKNOWN_LENGTH: u64 = u64::MAX - 1;
+
+/// Splits a parameter's value off the message without reading it; None = NULL. Chunked values are
+/// joined, all others borrowed.
+pub fn take_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
+    // MS-TDS 2.2.5.2.3: text pointer and timestamp stand in rows only
+    if d.is_tds7() && t.token.layout() == Layout::TextPointer && !t.is_max() {
+        let length = r.u32("value length")?;
+        return if length == u32::MAX { Ok(None) } else { borrow(r, length as usize) };
+    }
+    take_row_value(r, t, d)
+}
+
+/// As [`take_value`], for the values of a row (results; bulk copy at TDS 7.x).
+pub fn take_row_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, _d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
+    if t.is_max() {
+        return take_partial(r);
+    }
+    let length = match t.token.layout() {
+        Layout::Fixed(0) => return Ok(None),
+        Layout::Fixed(bytes) => usize::from(bytes),
+        Layout::ByteLength => match r.u8("value length")? {
+            0 => return Ok(None),
+            length => usize::from(length),
+        },
+        Layout::ShortLength => match r.u16("value length")? {
+            u16::MAX => return Ok(None),
+            length => usize::from(length),
+        },
+        Layout::LongLength => match r.u32("value length")? {
+            0 => return Ok(None),
+            length => length as usize,
+        },
+        Layout::TextPointer => {
+            let pointer = r.u8("text pointer length")?;
+            if pointer == 0 {
+                return Ok(None);
+            }
+            r.take(usize::from(pointer) + TIMESTAMP_BYTES, "text pointer")?;
+            r.u32("value length")? as usize
+        }
+        Layout::Partial => return take_partial(r),
+    };
+    borrow(r, length)
+}
+
+const TIMESTAMP_BYTES: usize = 8;
+
+fn borrow<'a>(r: &mut Reader<'a>, length: usize) -> Result<Option<Cow<'a, [u8]>>> {
+    Ok(Some(Cow::Borrowed(r.take(length, "value")?)))
+}
+
+/// PLP_BODY of MS-TDS 2.2.5.2.3: a total length or "unknown", then chunks until an empty one. A value of
+/// one chunk is borrowed.
+fn take_partial<'a>(r: &mut Reader<'a>) -> Result<Option<Cow<'a, [u8]>>> {
+    let total = r.u64("value length")?;
+    if total == PARTIAL_NULL {
+        return Ok(None);
+    }
+    let mut value = Cow::Borrowed(&[][..]);
+    loop {
+        let length = r.u32("chunk length")? as usize;
+        if length == 0 {
+            break;
+        }
+        let chunk = r.take(length, "chunk")?;
+        if value.is_empty() {
+            value = Cow::Borrowed(chunk);
+        } else {
+            value.to_mut().extend_from_slice(chunk);
+        }
+    }
+    if total != PARTIAL_UNKNOWN_LENGTH && total != value.len() as u64 {
+        return Err(WireError::Malformed(format!("chunks of {} bytes in a value of {total}", value.len())));
+    }
+    Ok(Some(value))
+}
+
+/// The NULL of a type; an error for types that have none.
+pub(super) fn put_null(t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
+    if t.is_max() {
+        out.put_u64_le(PARTIAL_NULL);
+        return Ok(());
+    }
+    match t.token.layout() {
+        Layout::Fixed(0) => {}
+        Layout::Fixed(_) => return Err(ConvertError::conversion("NULL", t.token.name())),
+        Layout::ByteLength | Layout::TextPointer => out.put_u8(0),
+        Layout::ShortLength => out.put_u16_as(u16::MAX, d.endian),
+        Layout::LongLength => out.put_u32_as(0, d.endian),
+        Layout::Partial => out.put_u64_le(PARTIAL_NULL),
+    }
+    Ok(())
+}
+
+/// Writes the frame of a value around what `body` writes, checking the length against the type's size.
+/// `kind` names the value in errors. On an error the output is left incomplete.
+pub(super) fn put_framed(
+    kind: &str,
+    t: &TypeInfo,
+    d: &Dialect,
+    out: &mut BytesMut,
+    body: impl FnOnce(&mut BytesMut) -> value::Result<()>,
+) -> value::Result<()> {
+    // room for the longest prefix of the layout, its length filled in afterwards
+    let start = out.len();
+    if t.is_max() {
+        out.put_bytes(0, 12);
+    } else {
+        match t.token.layout() {
+            Layout::Fixed(_) => {}
+            Layout::ByteLength => out.put_u8(0),
+            Layout::ShortLength => out.put_u16(0),
+            Layout::LongLength => out.put_u32(0),
+            Layout::TextPointer => {
+                // a text pointer nobody reads back: WRITETEXT is not served
+                out.put_u8(16);
+                out.put_bytes(0xFF, 16 + TIMESTAMP_BYTES);
+                out.put_u32(0);
+            }
+            Layout::Partial => out.put_bytes(0, 12),
+        }
+    }
+    let body_start = out.len();
+    body(out)?;
+    let length = out.len() - body_start;
+    if length as u64 > u64::from(t.size) {
+        return Err(ConvertError::truncation(kind, t.token.name()));
+    }
+    if t.is_max() {
+        let Ok(chunk) = u32::try_from(length) else {
+            return Err(ConvertError::truncation(kind, t.token.name()));
+        };
+        patch(out, start, &u64::from(chunk).to_le_bytes());
+        if length == 0 {
+            // the empty chunk that ends the value is the one reserved
+            return Ok(());
+        }
+        patch(out, start + 8, &chunk.to_le_bytes());
+        out.put_u32_le(0);
+        return Ok(());
+    }
+    // NULL where the length says so: an empty value cannot be told from it
+    let ends_in_null = match t.token.layout() {
+        Layout::ByteLength | Layout::LongLength => length == 0,
+        _ => false,
+    };
+    if ends_in_null {
+        return Err(ConvertError::conversion(&format!("an empty {kind} value"), t.token.name()));
+    }
+    let big = d.endian == super::super::dialect::Endian::Big;
+    let word = |n: u32| if big { n.to_be_bytes() } else { n.to_le_bytes() };
+    let too_long = || ConvertError::truncation(kind, t.token.name());
+    match t.token.layout() {
+        Layout::ByteLength => patch(out, start, &[u8::try_from(length).map_err(|_| too_long())?]),
+        Layout::ShortLength => {
+            let length = u16::try_from(length).ok().filter(|n| *n != u16::MAX).ok_or_else(too_long)?;
+            patch(out, start, &if big { length.to_be_bytes() } else { length.to_le_bytes() });
+        }
+        Layout::LongLength => patch(out, start, &word(u32::try_from(length).map_err(|_| too_long())?)),
+        Layout::TextPointer => {
+            let length = u32::try_from(length).map_err(|_| too_long())?;
+            patch(out, body_start - 4, &word(length));
+        }
+        Layout::Fixed(_) | Layout::Partial => {}
+    }
+    Ok(())
+}
+
+fn patch(out: &mut BytesMut, at: usize, bytes: &[u8]) {
+    if let Some(place) = out.get_mut(at..at + bytes.len()) {
+        place.copy_from_slice(bytes);
+    }
+}
+
+/// Writes a value of few bytes with its length, for layouts Fixed and ByteLength.
+#[inline]
+pub(super) fn put_short(t: &TypeInfo, bytes: &[u8], out: &mut BytesMut) {
+    if t.token.layout() == Layout::ByteLength {
+        out.put_u8(bytes.len() as u8);
+    }
+    out.put_slice(bytes);
+}

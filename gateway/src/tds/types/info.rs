@@ -1,0 +1,197 @@
+//! The announcement of a type: TYPE_INFO of MS-TDS 2.2.5.6, or what follows the user type in an entry
+//! of TDS 5.0's PARAMFMT and ROWFMT.
+
+use super::super::dialect::{Dialect, Version};
+use super::super::wire::{Put, Reader, Result, WireError};
+use super::token::{Layout, TypeToken};
+use bytes::{BufMut, BytesMut};
+
+/// The size of (max) types, whose values come partially length-prefixed.
+pub const MAX: u32 = u32::MAX;
+
+// FreeTDS proto.h TDS_USER_TYPE: a LONGBINARY with one of these holds UTF-16
+const USER_UNICHAR: u32 = 34;
+const USER_UNIVARCHAR: u32 = 35;
+
+/// A type as it stands on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeInfo {
+    pub token: TypeToken,
+    /// Most bytes of a value; [`MAX`] for (max), XML and UDT.
+    pub size: u32,
+    /// Digits of a decimal.
+    pub precision: u8,
+    /// Digits after the point of a decimal or a time's second.
+    pub scale: u8,
+    /// TDS 7.x character types; zero otherwise.
+    pub collation: [u8; 5],
+    /// TDS 5.0: the user type that stands before the type byte. Read and written by the caller.
+    pub user_type: u32,
+}
+
+impl TypeInfo {
+    /// A type of `size` bytes with nothing else to say; for fixed types `size` does not matter.
+    pub fn new(token: TypeToken, size: u32) -> TypeInfo {
+        let size = match token.layout() {
+            Layout::Fixed(bytes) => u32::from(bytes),
+            Layout::Partial => MAX,
+            _ => size,
+        };
+        TypeInfo { token, size, precision: 0, scale: 0, collation: [0; 5], user_type: 0 }
+    }
+
+    pub fn with_scale(self, precision: u8, scale: u8) -> TypeInfo {
+        TypeInfo { precision, scale, ..self }
+    }
+
+    pub fn with_user_type(self, user_type: u32) -> TypeInfo {
+        TypeInfo { user_type, ..self }
+    }
+
+    pub fn with_collation(self, collation: [u8; 5]) -> TypeInfo {
+        TypeInfo { collation, ..self }
+    }
+
+    /// Values are partially length-prefixed.
+    pub fn is_max(&self) -> bool {
+        match self.token.layout() {
+            Layout::Partial => true,
+            Layout::ShortLength => self.size == MAX,
+            _ => false,
+        }
+    }
+
+    /// TDS 5.0 sends unichar and univarchar as LONGBINARY with their user type.
+    pub fn is_unichar(&self) -> bool {
+        self.token == TypeToken::LongBinary
+            && (self.user_type == USER_UNICHAR || self.user_type == USER_UNIVARCHAR)
+    }
+
+    /// COLMETADATA of TDS 7.x wants a table name after such a column's type (MS-TDS 2.2.7.4): from 7.2
+    /// on a number of parts and as many names, at 7.1 one name.
+    pub fn has_table_name(&self) -> bool {
+        self.token.layout() == Layout::TextPointer
+    }
+
+    fn has_collation(&self) -> bool {
+        use TypeToken::*;
+        matches!(self.token, BigChar | BigVarChar | NChar | NVarChar | Text | NText)
+    }
+
+    /// Reads the type byte and what follows it. A type this server does not know is malformed: where
+    /// its values end cannot be told.
+    pub fn decode(r: &mut Reader, d: &Dialect) -> Result<TypeInfo> {
+        let byte = r.u8("type")?;
+        let token = TypeToken::from_wire(byte, d)
+            .ok_or_else(|| WireError::Malformed(format!("data type 0x{byte:02X} is not supported")))?;
+        let mut t = TypeInfo::new(token, 0);
+        match token.layout() {
+            Layout::Fixed(_) => {}
+            Layout::ByteLength => t.decode_byte_length(r)?,
+            Layout::ShortLength => {
+                t.size = u32::from(r.u16("type size")?);
+                if t.size == 0xFFFF {
+                    if d.version < Version::Tds72 {
+                        return Err(WireError::Malformed(format!("{}(max) needs TDS 7.2", token.name())));
+                    }
+                    t.size = MAX;
+                }
+            }
+            // UDT and XML never come here; below MAX, so that it keeps its meaning
+            Layout::LongLength | Layout::TextPointer => t.size = r.u32("type size")?.min(MAX - 1),
+            Layout::Partial => t.decode_partial(r)?,
+        }
+        if d.is_tds7() && t.has_collation() {
+            t.collation = r.array("collation")?;
+        }
+        if !d.is_tds7() && token.layout() == Layout::TextPointer {
+            let length = r.u16("table name length")?;
+            r.take(usize::from(length), "table name")?;
+        }
+        Ok(t)
+    }
+
+    fn decode_byte_length(&mut self, r: &mut Reader) -> Result<()> {
+        use TypeToken::*;
+        match self.token {
+            DateN => self.size = 3,
+            TimeN | DateTime2N | DateTimeOffset => {
+                self.scale = r.u8("time scale")?;
+                if self.scale > 7 {
+                    return Err(WireError::Malformed(format!("{} with a scale above 7", self.token.name())));
+                }
+                self.size = u32::from(super::times::size(self.token, self.scale));
+            }
+            Decimal | Numeric => {
+                self.size = u32::from(r.u8("type size")?);
+                self.precision = r.u8("precision")?;
+                self.scale = r.u8("scale")?;
+                if self.precision > 38 || self.scale > 38 {
+                    return Err(WireError::Malformed(format!(
+                        "{} of more than 38 digits",
+                        self.token.name()
+                    )));
+                }
+            }
+            BigDateTimeN | BigTimeN => {
+                self.size = u32::from(r.u8("type size")?);
+                self.scale = r.u8("scale")?;
+            }
+            _ => self.size = u32::from(r.u8("type size")?),
+        }
+        Ok(())
+    }
+
+    /// XML_INFO and UDT_INFO_IN_RPC of MS-TDS 2.2.5.5.3 and 2.2.5.5.2; the names in them do not matter.
+    fn decode_partial(&mut self, r: &mut Reader) -> Result<()> {
+        let skip = |r: &mut Reader, units: usize| r.take(units * 2, "type name").map(|_| ());
+        if self.token == TypeToken::Xml {
+            if r.u8("schema present")? != 0 {
+                for _ in 0..2 {
+                    let units = r.u8("schema name length")?;
+                    skip(r, usize::from(units))?;
+                }
+                let units = r.u16("schema collection length")?;
+                skip(r, usize::from(units))?;
+            }
+            return Ok(());
+        }
+        for _ in 0..3 {
+            let units = r.u8("type name length")?;
+            skip(r, usize::from(units))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the type byte and what follows it, the counterpart of [`TypeInfo::decode`]. A type that
+    /// the dialect does not have is written as NULLTYPE; [`crate::convert::column_type`] names none.
+    pub fn encode(&self, out: &mut BytesMut, d: &Dialect) {
+        use TypeToken::*;
+        let Some(byte) = self.token.to_wire(d) else {
+            debug_assert!(false, "{} in {:?}", self.token.name(), d.version);
+            out.put_u8(0x1F);
+            return;
+        };
+        out.put_u8(byte);
+        let byte_size = u8::try_from(self.size).unwrap_or(u8::MAX);
+        match self.token.layout() {
+            Layout::Fixed(_) => {}
+            Layout::ByteLength => match self.token {
+                DateN => {}
+                TimeN | DateTime2N | DateTimeOffset => out.put_u8(self.scale),
+                Decimal | Numeric => out.put_slice(&[byte_size, self.precision, self.scale]),
+                BigDateTimeN | BigTimeN => out.put_slice(&[byte_size, self.scale]),
+                _ => out.put_u8(byte_size),
+            },
+            Layout::ShortLength => out.put_u16_as(u16::try_from(self.size).unwrap_or(0xFFFF), d.endian),
+            Layout::LongLength | Layout::TextPointer => out.put_u32_as(self.size, d.endian),
+            Layout::Partial => out.put_slice(if self.token == Xml { &[0] } else { &[0; 3] }),
+        }
+        if d.is_tds7() && self.has_collation() {
+            out.put_slice(&self.collation);
+        }
+        if !d.is_tds7() && self.token.layout() == Layout::TextPointer {
+            out.put_u16_as(0, d.endian);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! DATE, TIME, DATETIME2 and DATETIMEOFFSET of TDS 7.3 (MS-TDS 2.2.5.5.1.8).
+//!
+//! A time counts 10^-scale s in 3 to 5 bytes, a date the days since 0001-01-01 in 3, an offset the
+//! minutes in 2, always little-endian. A DATETIMEOFFSET's time and date are UTC.
+
+use super::clock::{self, DAY, LAST_DAY, TO_0001};
+use super::framing::put_short;
+use super::info::TypeInfo;
+use super::integers::wrong_length;
+use super::token::TypeToken;
+use super::value::{ConvertError, Result, Value};
+use bytes::BytesMut;
+
+const DATE_BYTES: usize = 3;
+const OFFSET_BYTES: usize = 2;
+/// ±14:00, the widest offset of the type.
+const WIDEST_OFFSET: i16 = 840;
+
+/// Bytes of a value.
+pub(super) fn size(token: TypeToken, scale: u8) -> u8 {
+    let time = time_bytes(scale);
+    (match token {
+        TypeToken::TimeN => time,
+        TypeToken::DateTime2N => time + DATE_BYTES,
+        TypeToken::DateTimeOffset => time + DATE_BYTES + OFFSET_BYTES,
+        _ => DATE_BYTES,
+    }) as u8
+}
+
+fn time_bytes(scale: u8) -> usize {
+    match scale {
+        0..=2 => 3,
+        3..=4 => 4,
+        _ => 5,
+    }
+}
+
+fn little(bytes: &[u8]) -> i64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | i64::from(*byte))
+}
+
+pub(super) fn decode(raw: &[u8], t: &TypeInfo) -> Result<Value<'static>> {
+    if raw.len() != usize::from(size(t.token, t.scale)) {
+        return Err(wrong_length(t));
+    }
+    let out_of_range = || ConvertError::overflow("a date or time outside its type", t.token.name());
+    if t.token == TypeToken::DateN {
+        let days = date(raw).ok_or_else(out_of_range)?;
+        return Ok(Value::Date(days as i32));
+    }
+    let (time, rest) = raw.split_at_checked(time_bytes(t.scale)).ok_or_else(|| wrong_length(t))?;
+    let time = micros(little(time), t.scale).ok_or_else(out_of_range)?;
+    if t.token == TypeToken::TimeN {
+        return Ok(Value::Time(time));
+    }
+    let (days, offset) = rest.split_at_checked(DATE_BYTES).ok_or_else(|| wrong_length(t))?;
+    let days = date(days).ok_or_else(out_of_range)?;
+    // the last 100 ns of the calendar do not round into the year 10000
+    let datetime = (days * DAY + time).min((LAST_DAY + 1) * DAY - 1);
+    match offset {
+        [low, high] => {
+            let offset_minutes = i16::from_le_bytes([*low, *high]);
+            if offset_minutes.abs() > WIDEST_OFFSET {
+                return Err(out_of_range());
+            }
+            Ok(Value::DateTimeOffset { utc: datetime, offset_minutes })
+        }
+        _ => Ok(Value::DateTime(datetime)),
+    }
+}
+
+fn date(bytes: &[u8]) -> Option<i64> {
+    let days = little(bytes) - TO_0001;
+    (days <= LAST_DAY).then_some(days)
+}
+
+/// 10^-scale s to microseconds, 100 ns to the nearest.
+fn micros(units: i64, scale: u8) -> Option<i64> {
+    let limit = 86_400 * 10i64.pow(u32::from(scale.min(7)));
+    if !(0..limit).contains(&units) {
+        return None;
+    }
+    Some(match scale {
+        0..=6 => units * 10i64.pow(6 - u32::from(scale)),
+        _ => (units + 5) / 10,
+    })
+}
+
+pub(super) fn encode(v: &Value, t: &TypeInfo, out: &mut BytesMut) -> Result<()> {
+    let name = t.token.name();
+    let overflow = || ConvertError::overflow(v.kind(), name);
+    let in_calendar = |days: i64| (-TO_0001..=LAST_DAY).contains(&days);
+    let mut bytes = [0; 10];
+    if t.token == TypeToken::DateN {
+        let days = v.to_date(name)?;
+        if !in_calendar(days) {
+            return Err(overflow());
+        }
+        put_short(t, &(days + TO_0001).to_le_bytes()[..DATE_BYTES], out);
+        return Ok(());
+    }
+    let (datetime, offset) = match (t.token, v) {
+        (TypeToken::TimeN, _) => (v.to_time(name)?, 0),
+        (TypeToken::DateTimeOffset, Value::DateTimeOffset { utc, offset_minutes }) => (*utc, *offset_minutes),
+        _ => (v.to_datetime(name)?, 0),
+    };
+    let (mut days, micros) = if t.token == TypeToken::TimeN { (0, datetime) } else { clock::split(datetime) };
+    let per_day = 86_400 * 10i64.pow(u32::from(t.scale.min(7)));
+    let mut units = match t.scale {
+        0..=6 => {
+            let step = 10i64.pow(6 - u32::from(t.scale));
+            (micros + step / 2) / step
+        }
+        _ => micros * 10,
+    };
+    if units >= per_day {
+        if t.token == TypeToken::TimeN {
+            return Err(overflow());
+        }
+        (days, units) = (days + 1, 0);
+    }
+    let time = time_bytes(t.scale);
+    bytes[..time].copy_from_slice(&units.to_le_bytes()[..time]);
+    if t.token != TypeToken::TimeN {
+        if !in_calendar(days) {
+            return Err(overflow());
+        }
+        bytes[time..time + DATE_BYTES].copy_from_slice(&(days + TO_0001).to_le_bytes()[..DATE_BYTES]);
+    }
+    if t.token == TypeToken::DateTimeOffset {
+        let at = time + DATE_BYTES;
+        bytes[at..at + OFFSET_BYTES].copy_from_slice(&offset.to_le_bytes());
+    }
+    put_short(t, &bytes[..usize::from(size(t.token, t.scale))], out);
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Values apart from any wire format, and the reasons why one cannot become another.
+
+use std::borrow::Cow;
+
+/// Why a value does not fit, as legacy error numbers distinguish it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Out of the target's range (8115, 220).
+    Overflow,
+    /// Longer than the target holds (8152).
+    Truncation,
+    /// Not of a form the target can be read from (8114).
+    Conversion,
+    /// Bytes outside the client's character set, or a character it does not have.
+    Charset,
+    /// A type this server does not handle.
+    Unsupported,
+}
+
+/// A value that cannot be what it should be. The text names types, never the value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct ConvertError {
+    pub kind: ErrorKind,
+    pub text: String,
+}
+
+pub type Result<T> = std::result::Result<T, ConvertError>;
+
+impl ConvertError {
+    pub fn new(kind: ErrorKind, text: impl Into<String>) -> ConvertError {
+        ConvertError { kind, text: text.into() }
+    }
+
+    pub fn overflow(from: &str, to: &str) -> ConvertError {
+        ConvertError::new(ErrorKind::Overflow, format!("a value of type {from} is out of range for {to}"))
+    }
+
+    pub fn truncation(from: &str, to: &str) -> ConvertError {
+        ConvertError::new(ErrorKind::Truncation, format!("a value of type {from} is too long for {to}"))
+    }
+
+    /// `from` is a type, or a phrase such as "a text that is not a number".
+    pub fn conversion(from: &str, to: &str) -> ConvertError {
+        ConvertError::new(ErrorKind::Conversion, format!("cannot convert {from} to {to}"))
+    }
+
+    pub fn charset(text: impl Into<String>) -> ConvertError {
+        ConvertError::new(ErrorKind::Charset, text)
+    }
+
+    pub fn unsupported(what: &str) -> ConvertError {
+        ConvertError::new(ErrorKind::Unsupported, format!("{what} is not supported"))
+    }
+}
+
+/// A number of up to 38 digits: `magnitude` / 10^`scale`, `scale` at most 38.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    pub negative: bool,
+    pub magnitude: u128,
+    pub scale: u8,
+}
+
+/// One decoded value, nothing of the wire left in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    Null,
+    Bit(bool),
+    Int(i64),
+    Real(f32),
+    Float(f64),
+    Decimal(Decimal),
+    /// In 1/10000 of the currency unit.
+    Money(i64),
+    Text(Cow<'a, str>),
+    Binary(Cow<'a, [u8]>),
+    /// Days since 2000-01-01.
+    Date(i32),
+    /// Microseconds since midnight, 0 ..= 86,400,000,000 (24:00:00, which PostgreSQL allows).
+    Time(i64),
+    /// Microseconds since 2000-01-01 00:00 of a clock without a zone.
+    DateTime(i64),
+    /// An instant in microseconds since 2000-01-01 00:00 UTC, and the offset it was written with.
+    DateTimeOffset {
+        utc: i64,
+        offset_minutes: i16,
+    },
+    /// In the byte order of RFC 4122.
+    Guid([u8; 16]),
+}
+
+impl Value<'_> {
+    /// The kind of value, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "NULL",
+            Value::Bit(_) => "bit",
+            Value::Int(_) => "integer",
+            Value::Real(_) => "real",
+            Value::Float(_) => "float",
+            Value::Decimal(_) => "decimal",
+            Value::Money(_) => "money",
+            Value::Text(_) => "text",
+            Value::Binary(_) => "binary",
+            Value::Date(_) => "date",
+            Value::Time(_) => "time",
+            Value::DateTime(_) => "datetime",
+            Value::DateTimeOffset { .. } => "datetimeoffset",
+            Value::Guid(_) => "uniqueidentifier",
+        }
+    }
+
+    /// The same value owning its bytes.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Value::Binary(bytes) => Value::Binary(Cow::Owned(bytes.into_owned())),
+            Value::Null => Value::Null,
+            Value::Bit(v) => Value::Bit(v),
+            Value::Int(v) => Value::Int(v),
+            Value::Real(v) => Value::Real(v),
+            Value::Float(v) => Value::Float(v),
+            Value::Decimal(v) => Value::Decimal(v),
+            Value::Money(v) => Value::Money(v),
+            Value::Date(v) => Value::Date(v),
+            Value::Time(v) => Value::Time(v),
+            Value::DateTime(v) => Value::DateTime(v),
+            Value::DateTimeOffset { utc, offset_minutes } => Value::DateTimeOffset { utc, offset_minutes },
+            Value::Guid(v) => Value::Guid(v),
+        }
+    }
+}
