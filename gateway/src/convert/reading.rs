@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 /// Reads a value that is not NULL, in binary format or, where [`PgType::wants_text`] says so, in text
 /// format (UTF-8). A `timestamp with time zone` becomes `zone`'s local time.
+#[inline]
 pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, ConvertError> {
     Ok(match pg {
         PgType::Float4 => Value::Real(f32::from_be_bytes(array(raw, pg)?)),

@@ -16,6 +16,7 @@ use std::str::FromStr;
 /// * A datetime becomes a date only at midnight, and a time only on 1900-01-01.
 ///
 /// On an error nothing is appended.
+#[inline]
 pub fn to_pg(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
     let before = out.len();
     let result = put(v, target, zone, out);
@@ -25,6 +26,7 @@ pub fn to_pg(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Resu
     result
 }
 
+#[inline]
 fn put(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
     let name = target.name();
     match target {

@@ -15,6 +15,8 @@ use super::value::{ConvertError, Result, Value};
 use bytes::BytesMut;
 
 const MINUTE: i64 = 60_000_000;
+/// In BIGDATETIME's microseconds.
+const YEARS_1_TO_9999: std::ops::Range<i64> = (TO_0000 - TO_0001) * DAY..(TO_0000 + LAST_DAY + 1) * DAY;
 
 pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'static>> {
     use TypeToken::*;
@@ -22,8 +24,10 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'sta
         SybDate | SybDateN => {
             let days =
                 i64::from(i32::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?)) - TO_1900;
-            let days = i32::try_from(days).map_err(|_| not_a_time(t))?;
-            Ok(Value::Date(days))
+            match i32::try_from(days) {
+                Ok(date) if (-TO_0001..=LAST_DAY).contains(&days) => Ok(Value::Date(date)),
+                _ => Err(not_a_time(t)),
+            }
         }
         SybTime | SybTimeN => {
             let ticks = i64::from(i32::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?));
@@ -39,7 +43,7 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'sta
         BigDateTimeN => {
             let micros = u64::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?);
             match i64::try_from(micros) {
-                Ok(micros) if micros < (TO_0000 + LAST_DAY + 1) * DAY => {
+                Ok(micros) if YEARS_1_TO_9999.contains(&micros) => {
                     Ok(Value::DateTime(micros - TO_0000 * DAY))
                 }
                 _ => Err(not_a_time(t)),

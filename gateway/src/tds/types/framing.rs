@@ -14,6 +14,7 @@ const PARTIAL_UNKNOWN_LENGTH: u64 = u64::MAX - 1;
 
 /// Splits a parameter's value off the message without reading it; None = NULL. Chunked values are
 /// joined, all others borrowed.
+#[inline]
 pub fn take_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
     // MS-TDS 2.2.5.2.3: text pointer and timestamp stand in rows only
     if d.is_tds7() && t.token.layout() == Layout::TextPointer && !t.is_max() {
@@ -24,6 +25,7 @@ pub fn take_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, d: &Dialect) -> Result<O
 }
 
 /// As [`take_value`], for the values of a row (results; bulk copy at TDS 7.x).
+#[inline]
 pub fn take_row_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, _d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
     if t.is_max() {
         return take_partial(r);
