@@ -1,4 +1,15 @@
 //! A TDS server in front of PostgreSQL. It knows TDS and PostgreSQL, and nothing of rings or logs.
+//!
+//! `tds` is bytes in and values out, without I/O; `convert` lies between its values and PostgreSQL's;
+//! `text` reads T-SQL; `catalogue` knows what can be called; `postgres` talks to the database;
+//! `session` serves one client, `server` all of them.
 
+pub mod catalogue;
 pub mod convert;
+pub mod gateway;
+pub mod postgres;
+mod python;
+pub mod server;
+pub mod session;
 pub mod tds;
+pub mod text;

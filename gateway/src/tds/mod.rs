@@ -1,5 +1,12 @@
 //! The wire format of TDS 5.0 and 7.1–7.4. No I/O: bytes in, values out, and back.
 
+pub mod call;
 pub mod dialect;
+pub mod login;
+pub mod login5;
+pub mod login7;
+pub mod packet;
+pub mod prelogin;
+pub mod tokens;
 pub mod types;
 pub mod wire;

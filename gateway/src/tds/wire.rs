@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
 
 /// UTF-16LE bytes to text; None for an odd length or a lone surrogate.
 pub fn utf16_text(raw: &[u8]) -> Option<String> {
-    if raw.len() % 2 != 0 {
+    if !raw.len().is_multiple_of(2) {
         return None;
     }
     let units = raw.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));

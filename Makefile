@@ -1,0 +1,84 @@
+# make demo   the main job for a minute: server, 60 writers, 60 readers, a summary and a picture
+# make test   lint, Rust tests, Python tests
+# Both set up what they need: a virtual environment in .venv, the build, Debian packages for the tests.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: demo test lint format rust-test clean
+
+# What the extension is built from, and what decides which packages are installed.
+SOURCES := setup.cfg pyproject.toml gateway/Cargo.toml gateway/Cargo.lock $(shell find gateway/src -name '*.rs')
+# TDS clients the tests drive; Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := freetds-bin freetds-dev libpython3-dev
+# Folders that setup.cfg maps to packages below ringlog.
+FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
+
+CARGO := PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
+	LD_LIBRARY_PATH="$$($(CURDIR)/$(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')" cargo
+
+demo: $(VENV)/.installed
+	$(BIN)/ringlog demo
+
+# pytest comes last: its summary is the closing line.
+test: lint rust-test $(VENV)/.debian-packages
+	$(BIN)/pytest
+
+lint: $(VENV)/.installed $(VENV)/.rust-tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@# mypy finds packages by their folders, so the mapping of setup.cfg is laid out in links
+	rm -rf build/typing && mkdir -p build/typing/ringlog
+	ln -s $(CURDIR)/ringlog/* $(addprefix $(CURDIR)/,$(FOLDERS)) build/typing/ringlog/
+	MYPYPATH=build/typing $(BIN)/mypy --strict -p ringlog
+	cd gateway && $(CARGO) fmt --check
+	cd gateway && $(CARGO) clippy --quiet --all-targets -- -D warnings
+
+format: $(VENV)/.installed $(VENV)/.rust-tools
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	cd gateway && $(CARGO) fmt
+
+rust-test: $(VENV)/.installed $(VENV)/.debian-packages
+	cd gateway && $(CARGO) test --quiet
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .demo .pytest_cache .mypy_cache .ruff_cache gateway/target gateway/*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# $(call need,test,Debian package,what it is for): installs the package when root, else says how to.
+define need
+	@if ! { $(1); } >/dev/null 2>&1; then \
+	  if ! command -v apt-get >/dev/null; then echo "missing: $(2) ($(3))" >&2; exit 1; fi; \
+	  if [ "$$(id -u)" != 0 ]; then \
+	    echo "missing: $(3). Run: sudo apt-get update && sudo apt-get install -y $(2)" >&2; exit 1; fi; \
+	  apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(2); \
+	fi
+endef
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "ringlog needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	    "Name another with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(call need,$(PYTHON) -c 'import ensurepip',python3-venv,Python's venv module)
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+	@command -v cargo >/dev/null || \
+	  { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
+	$(call need,command -v cc,gcc libc6-dev,a C compiler)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/.rust-tools: | $(VENV)/bin/python
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+	  rustup component add rustfmt clippy || \
+	  { echo "cargo fmt and cargo clippy are missing: rustup component add rustfmt clippy" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.debian-packages: | $(VENV)/bin/python
+	$(call need,dpkg-query -W -f '$${Status}\n' $(DEBIAN_PACKAGES) | awk '!/installed$$/ { bad = 1 } END { exit bad }',$(DEBIAN_PACKAGES),the TDS clients that the tests drive)
+	@touch $@

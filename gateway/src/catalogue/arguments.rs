@@ -1,0 +1,217 @@
+//! From a call's parameters to the arguments of a function in PostgreSQL's binary format. Each value goes
+//! straight from TDS bytes into the type the function declares.
+
+use super::signature::{Field, Function};
+use crate::convert::{to_pg, Zone};
+use crate::postgres::connection::put_value;
+use crate::tds::call::Param;
+use crate::tds::dialect::Dialect;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::{ConvertError, Value};
+use bytes::{BufMut, Bytes, BytesMut};
+use postgres_protocol::IsNull;
+
+/// Arguments ready for a Bind message.
+#[derive(Debug)]
+pub struct Bound {
+    /// Which of the function's arguments are given.
+    pub given: Vec<bool>,
+    pub count: u16,
+    pub values: Bytes,
+    /// For each output parameter the caller asked for: its place among the parameters sent and the
+    /// place among the function's fields.
+    pub outputs: Vec<(usize, usize)>,
+}
+
+/// Why a call does not fit its function. Nothing has been sent to PostgreSQL.
+#[derive(Debug, PartialEq)]
+pub enum BindError {
+    TooMany,
+    NotAParameter(String),
+    Ambiguous(String),
+    PositionalAfterNamed(usize),
+    Twice(String),
+    Missing(String),
+    NotAnOutput(String),
+    Value { name: String, error: ConvertError },
+}
+
+impl BindError {
+    pub fn to_message(&self, function: &Function) -> ServerMessage {
+        let procedure = &function.name;
+        match self {
+            BindError::TooMany => ServerMessage::error(
+                8144,
+                16,
+                format!("Procedure or function {procedure} has too many arguments specified."),
+            ),
+            BindError::NotAParameter(name) => ServerMessage::error(
+                8145,
+                16,
+                format!("@{name} is not a parameter for procedure {procedure}."),
+            ),
+            BindError::Ambiguous(name) => ServerMessage::error(
+                8145,
+                16,
+                format!("@{name} names several parameters of procedure {procedure}: pass them by position."),
+            ),
+            BindError::PositionalAfterNamed(place) => ServerMessage::error(
+                119,
+                15,
+                format!(
+                    "Must pass parameter number {place} and subsequent parameters as '@name = value'. \
+                     After the form '@name = value' has been used, all subsequent parameters must be \
+                     passed in the form '@name = value'."
+                ),
+            ),
+            BindError::Twice(name) => {
+                ServerMessage::error(8143, 16, format!("Parameter '@{name}' was supplied multiple times."))
+            }
+            BindError::Missing(name) => ServerMessage::error(
+                201,
+                16,
+                format!(
+                    "Procedure or function '{procedure}' expects parameter '@{name}', which was not supplied."
+                ),
+            ),
+            BindError::NotAnOutput(name) => ServerMessage::error(
+                8162,
+                16,
+                format!(
+                    "The formal parameter '@{name}' was not declared as an OUTPUT parameter, but the actual \
+                     parameter passed in requested output."
+                ),
+            ),
+            BindError::Value { name, error } => ServerMessage::error(
+                error.number(),
+                16,
+                format!("Parameter '@{name}' of {procedure}: {error}"),
+            ),
+        }
+        .in_procedure(procedure)
+    }
+}
+
+/// Puts `params` where `function` wants them.
+pub fn bind(
+    function: &Function,
+    params: &[Param<'_>],
+    dialect: &Dialect,
+    zone: &Zone,
+) -> Result<Bound, BindError> {
+    let (slots, outputs) = assign(function, params, dialect)?;
+    let mut given = Vec::with_capacity(function.arguments.len());
+    let mut count = 0;
+    let mut values = BytesMut::with_capacity(64 + function.fields.len() * 12);
+    for argument in &function.arguments {
+        let slots = slots.get(argument.fields.clone()).unwrap_or(&[]);
+        let fields = function.fields.get(argument.fields.clone()).unwrap_or(&[]);
+        let is_given = slots.iter().any(Option::is_some);
+        if !argument.direction.is_input() {
+            given.push(false);
+            continue;
+        }
+        given.push(is_given);
+        if !is_given {
+            if argument.has_default {
+                continue;
+            }
+            let name = fields.first().map_or("", |field| field.name.as_str());
+            return Err(BindError::Missing(name.to_owned()));
+        }
+        count += 1;
+        let value_of = |field: &Field, slot: &Option<usize>, out: &mut BytesMut| {
+            let param = slot.and_then(|slot| params.get(slot));
+            put_value(out, |out| put_param(param, field, dialect, zone, out))
+        };
+        if argument.is_composite {
+            put_value(&mut values, |out| {
+                // record_recv: the number of fields, then for each its type, length and bytes
+                out.put_i32(fields.len() as i32);
+                for (field, slot) in fields.iter().zip(slots) {
+                    out.put_u32(field.oid);
+                    value_of(field, slot, out)?;
+                }
+                Ok(IsNull::No)
+            })?;
+        } else if let (Some(field), Some(slot)) = (fields.first(), slots.first()) {
+            value_of(field, slot, &mut values)?;
+        }
+    }
+    Ok(Bound { given, count, values: values.freeze(), outputs })
+}
+
+type Assigned = (Vec<Option<usize>>, Vec<(usize, usize)>);
+
+/// For each field of the function the parameter that fills it, and the outputs asked for.
+fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Result<Assigned, BindError> {
+    let mut slots = vec![None; function.fields.len()];
+    let mut outputs = Vec::new();
+    let mut named = false;
+    let mut expected = 0;
+    for (index, param) in params.iter().enumerate() {
+        let place = if param.is_named() {
+            named = true;
+            place_of(function, param, expected, dialect)?
+        } else if named {
+            return Err(BindError::PositionalAfterNamed(index + 1));
+        } else {
+            index
+        };
+        expected = place + 1;
+        let (Some(slot), Some(field)) = (slots.get_mut(place), function.fields.get(place)) else {
+            return Err(BindError::TooMany);
+        };
+        let direction = function.arguments.get(field.argument).map(|argument| argument.direction);
+        if param.output {
+            if !direction.is_some_and(super::Direction::is_output) {
+                return Err(BindError::NotAnOutput(field.name.clone()));
+            }
+            outputs.push((index, place));
+        }
+        if slot.is_some() {
+            return Err(BindError::Twice(field.name.clone()));
+        }
+        if !param.default {
+            *slot = Some(index);
+        }
+    }
+    Ok((slots, outputs))
+}
+
+/// Callers mostly name parameters in the order they are declared: `expected` is tried first.
+fn place_of(
+    function: &Function,
+    param: &Param<'_>,
+    expected: usize,
+    dialect: &Dialect,
+) -> Result<usize, BindError> {
+    if let Some(field) = function.fields.get(expected) {
+        if field.is_unique && param.is(&field.name) {
+            return Ok(expected);
+        }
+    }
+    let name = param.name(dialect);
+    match function.places(&name) {
+        [place] => Ok(*place),
+        [] => Err(BindError::NotAParameter(name)),
+        _ => Err(BindError::Ambiguous(name)),
+    }
+}
+
+fn put_param(
+    param: Option<&Param<'_>>,
+    field: &Field,
+    dialect: &Dialect,
+    zone: &Zone,
+    out: &mut BytesMut,
+) -> Result<IsNull, BindError> {
+    let Some(param) = param else { return Ok(IsNull::Yes) };
+    let failed = |error| BindError::Value { name: field.name.clone(), error };
+    let value = param.value(dialect).map_err(failed)?;
+    if matches!(value, Value::Null) {
+        return Ok(IsNull::Yes);
+    }
+    to_pg(&value, field.pg_type, zone, out).map_err(failed)?;
+    Ok(IsNull::No)
+}

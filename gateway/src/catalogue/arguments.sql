@@ -1,0 +1,14 @@
+-- The arguments of those functions in order: i(n), o(ut), b(oth), t(able column).
+select p.oid,
+       a.place,
+       coalesce(p.proargmodes[a.place], 'i'),
+       coalesce(p.proargnames[a.place], ''),
+       a.type
+  from pg_catalog.pg_proc p
+  join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+ cross join lateral unnest(coalesce(p.proallargtypes, p.proargtypes::oid[]))
+       with ordinality as a (type, place)
+ where p.prokind in ('f', 'p')
+   and n.nspname not in ('pg_catalog', 'information_schema')
+   and p.provariadic = 0
+ order by p.oid, a.place

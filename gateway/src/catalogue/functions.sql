@@ -1,0 +1,25 @@
+-- Every function and procedure a client may call: not aggregates, window functions or triggers.
+select p.oid,
+       n.nspname,
+       p.proname,
+       p.prokind,
+       p.proretset,
+       p.prorettype,
+       -- a call joins group commit only where nothing it runs can change the connection it shares:
+       -- SECURITY DEFINER forbids setting the role, the search path is fixed, and its owner cannot log in
+       p.prosecdef
+           and p.provolatile = 'v'
+           and not p.proretset
+           and p.prokind = 'f'
+           and not owner.rolcanlogin
+           and coalesce(p.proconfig::text like '%search_path=%', false),
+       p.pronargs - p.pronargdefaults,
+       p.provolatile <> 'v'
+  from pg_catalog.pg_proc p
+  join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+  join pg_catalog.pg_roles owner on owner.oid = p.proowner
+ where p.prokind in ('f', 'p')
+   and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
+   and n.nspname not in ('pg_catalog', 'information_schema')
+   and p.provariadic = 0
+ order by p.oid

@@ -1,0 +1,86 @@
+//! The edge to Python: a gateway that runs in its own threads.
+
+use crate::gateway::Gateway;
+use crate::postgres::{Address, PgError};
+use crate::server;
+use pyo3::exceptions::{PyConnectionError, PyOSError};
+use pyo3::prelude::*;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+/// How long `stop` waits for running calls.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[pyclass(name = "Server")]
+struct PyServer {
+    runtime: Option<Runtime>,
+    stop: watch::Sender<bool>,
+    address: (String, u16),
+}
+
+#[pymethods]
+impl PyServer {
+    #[new]
+    #[pyo3(signature = (*, postgres_host, postgres_port, database, role, password, host, port))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        postgres_host: String,
+        postgres_port: u16,
+        database: String,
+        role: String,
+        password: String,
+        host: String,
+        port: u16,
+    ) -> PyResult<PyServer> {
+        py.detach(|| {
+            let runtime = Builder::new_multi_thread()
+                .worker_threads(std::thread::available_parallelism().map_or(2, usize::from).min(4))
+                .thread_name("ringlog-gateway")
+                .enable_all()
+                .build()?;
+            let (stop, stopping) = watch::channel(false);
+            let address = Address { host: postgres_host, port: postgres_port, database };
+            let local = runtime.block_on(async {
+                let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
+                    PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
+                })?;
+                let local = listener.local_addr()?;
+                let gateway = Gateway::start(address, &role, &password, stopping)
+                    .await
+                    .map_err(|error| start_error(&error))?;
+                tokio::spawn(server::run(listener, gateway));
+                Ok::<_, PyErr>(local)
+            })?;
+            Ok(PyServer { runtime: Some(runtime), stop, address: (local.ip().to_string(), local.port()) })
+        })
+    }
+
+    /// Host and port it listens on.
+    #[getter]
+    fn address(&self) -> (String, u16) {
+        self.address.clone()
+    }
+
+    /// Ends the sessions after their running call and releases the port.
+    fn stop(&mut self, py: Python<'_>) {
+        if let Some(runtime) = self.runtime.take() {
+            py.detach(|| {
+                let _ = self.stop.send(true);
+                runtime.shutdown_timeout(STOP_TIMEOUT);
+            });
+        }
+    }
+}
+
+fn start_error(error: &PgError) -> PyErr {
+    PyConnectionError::new_err(format!("the gateway cannot log in to PostgreSQL: {error}"))
+}
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::PyServer;
+}

@@ -1,0 +1,188 @@
+//! The session's own PostgreSQL connection: logged in as the client with the client's password, opened when
+//! a statement needs it and given up when it has long been idle.
+
+use super::login::Welcome;
+use crate::convert::Zone;
+use crate::gateway::Gateway;
+use crate::postgres::commit::Statement;
+use crate::postgres::connection::PgColumn;
+use crate::postgres::{Connection, PgError};
+use crate::tds::login::{Login, Password};
+use postgres_protocol::message::frontend;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Statements kept prepared on one connection.
+const MOST_PREPARED: usize = 500;
+/// Names a client may use for the database it gets without asking.
+const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
+
+pub struct Backend {
+    gateway: Arc<Gateway>,
+    user: String,
+    password: Password,
+    application: String,
+    open: Option<Open>,
+    /// Its calls may share a transaction with those of others.
+    pub may_share: bool,
+    /// Something ran that may have left state on the connection, which then stays until logout.
+    pinned: bool,
+}
+
+pub struct Open {
+    pub connection: Connection,
+    prepared: HashMap<u64, (String, Arc<[PgColumn]>)>,
+    zone: (String, Zone),
+    schema: String,
+}
+
+impl Backend {
+    /// Tries user and password on PostgreSQL itself and moves to the database the login names.
+    pub async fn log_in(gateway: &Arc<Gateway>, login: &Login) -> Result<(Backend, Welcome), PgError> {
+        let application = if login.application.is_empty() { "TDS client" } else { &login.application };
+        let mut backend = Backend {
+            gateway: gateway.clone(),
+            user: login.user.clone(),
+            password: login.password.clone(),
+            application: format!("{application} ({})", login.host),
+            open: None,
+            may_share: false,
+            pinned: false,
+        };
+        let open = backend.connect().await?;
+        let mut welcome = Welcome::ask(&mut open.connection, &gateway.role).await?;
+        open.schema.clone_from(&welcome.schema);
+        if !gateway.is_default_database(&login.database) {
+            open.use_schema(&login.database).await?;
+            welcome.schema.clone_from(&login.database);
+        }
+        backend.may_share = welcome.may_share;
+        Ok((backend, welcome))
+    }
+
+    async fn connect(&mut self) -> Result<&mut Open, PgError> {
+        let connection =
+            Connection::open(&self.gateway.address, &self.user, &self.password.0, &self.application).await?;
+        let open = Open {
+            connection,
+            prepared: HashMap::new(),
+            zone: (String::new(), Zone::UTC),
+            schema: String::new(),
+        };
+        Ok(self.open.insert(open))
+    }
+
+    /// The connection, opened if need be, with `schema` first in its search path.
+    pub async fn open(&mut self, schema: &str) -> Result<&mut Open, PgError> {
+        if self.open.is_none() {
+            let default = self.connect().await?.connection.query_text("select current_schema()").await?;
+            let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
+            if let Some(open) = &mut self.open {
+                open.schema = default;
+            }
+        }
+        let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
+        if open.schema != schema {
+            open.use_schema(schema).await?;
+        }
+        Ok(open)
+    }
+
+    /// The connection if one is open.
+    pub fn opened(&mut self) -> Option<&mut Open> {
+        self.open.as_mut()
+    }
+
+    pub fn pin(&mut self) {
+        self.pinned = true;
+    }
+
+    /// Whether there is a connection that nobody would miss.
+    pub fn is_disposable(&self) -> bool {
+        self.open.is_some() && !self.pinned
+    }
+
+    pub async fn close(&mut self) {
+        self.pinned = false;
+        if let Some(open) = self.open.take() {
+            open.connection.close().await;
+        }
+    }
+
+    /// Lets go of a connection that has failed.
+    pub fn forget(&mut self) {
+        self.pinned = false;
+        self.open = None;
+    }
+}
+
+impl Gateway {
+    pub fn is_default_database(&self, name: &str) -> bool {
+        DEFAULT_DATABASES.iter().any(|default| name.eq_ignore_ascii_case(default))
+            || name == self.address.database
+    }
+}
+
+impl Open {
+    /// Puts `schema` before the search path the role has by itself. SQLSTATE 3F000 when there is none.
+    pub async fn use_schema(&mut self, schema: &str) -> Result<(), PgError> {
+        let literal = schema.replace('\'', "''");
+        let found = self
+            .connection
+            .query_text(&format!("select 1 from pg_catalog.pg_namespace where nspname = '{literal}'"))
+            .await?;
+        if found.is_empty() {
+            return Err(PgError::Server(Box::new(crate::postgres::Notice {
+                severity: "ERROR".into(),
+                sqlstate: "3F000".into(),
+                message: format!("Database '{schema}' does not exist: a database is a schema in PostgreSQL."),
+                ..Default::default()
+            })));
+        }
+        self.connection
+            .query_text(&format!(
+                "select pg_catalog.set_config('search_path', \
+                 pg_catalog.quote_ident('{literal}') || ', ' || reset_val, false) \
+                 from pg_catalog.pg_settings where name = 'search_path'"
+            ))
+            .await?;
+        schema.clone_into(&mut self.schema);
+        Ok(())
+    }
+
+    /// The zone that zoneless times of this session are in.
+    pub fn zone(&mut self) -> Result<Zone, PgError> {
+        let name = self.connection.parameter("TimeZone").unwrap_or("UTC");
+        if self.zone.0 != name {
+            let zone = Zone::new(name)
+                .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;
+            self.zone = (name.to_owned(), zone);
+        }
+        Ok(self.zone.1.clone())
+    }
+
+    /// Name and columns of `statement`, prepared on this connection if it was not yet.
+    pub async fn prepare(&mut self, statement: &Statement) -> Result<(String, Arc<[PgColumn]>), PgError> {
+        if let Some((name, columns)) = self.prepared.get(&statement.id) {
+            return Ok((name.clone(), columns.clone()));
+        }
+        if self.prepared.len() >= MOST_PREPARED {
+            for (_, (name, _)) in self.prepared.drain() {
+                frontend::close(b'S', &name, self.connection.output())?;
+            }
+        }
+        let name = self.connection.statement_name();
+        let columns: Arc<[PgColumn]> =
+            self.connection.prepare(&name, &statement.sql, &statement.parameter_types).await?.into();
+        self.prepared.insert(statement.id, (name.clone(), columns.clone()));
+        Ok((name, columns))
+    }
+
+    /// Forgets what is prepared, after the schema has changed.
+    pub fn forget_prepared(&mut self) -> Result<(), PgError> {
+        for (_, (name, _)) in self.prepared.drain() {
+            frontend::close(b'S', &name, self.connection.output())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! A procedure call, in whichever form it came.
+
+use super::results::{untellable, Ran, Source};
+use super::{Form, Session, SessionError};
+use crate::catalogue::{bind, Bound, Function, Returns, Unresolved};
+use crate::convert::{from_pg, output_type, Zone};
+use crate::postgres::commit::Outcome;
+use crate::postgres::connection::row_values;
+use crate::postgres::PgError;
+use crate::tds::call::Param;
+use crate::tds::tokens::done::{self, Done};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::tokens::returns::{self, Output};
+use crate::tds::types::{encode_value, Value};
+use bytes::BytesMut;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// sp_executesql, by the number 7.x clients use for it (MS-TDS 2.2.6.6).
+const EXECUTESQL: u16 = 10;
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    /// Runs the call and writes its whole reply; `more` says that another statement follows.
+    /// Whether it succeeded is in `self.error`.
+    pub(super) async fn run_call(
+        &mut self,
+        name: &str,
+        params: &[Param<'_>],
+        form: Form,
+        more: bool,
+    ) -> Result<(), SessionError> {
+        self.error = 0;
+        let (schema, bare) = split_name(name);
+        if bare.eq_ignore_ascii_case("sp_executesql") && form == Form::Rpc {
+            return self.execute_sql(params, more).await;
+        }
+        let end = match self.resolve(schema, bare).await {
+            Ok(function) => self.call_function(function, params).await?,
+            Err(message) => CallEnd::Failed(message),
+        };
+        self.end_call(end, more);
+        Ok(())
+    }
+
+    pub(super) async fn system_call_by_number(
+        &mut self,
+        number: u16,
+        params: &[Param<'_>],
+        more: bool,
+    ) -> Result<(), SessionError> {
+        if number == EXECUTESQL {
+            return self.execute_sql(params, more).await;
+        }
+        let text = format!("System procedure number {number} is not served.");
+        self.end_call(CallEnd::Failed(ServerMessage::error(2812, 16, text)), more);
+        Ok(())
+    }
+
+    /// sp_executesql of a text without parameters.
+    async fn execute_sql(&mut self, params: &[Param<'_>], more: bool) -> Result<(), SessionError> {
+        let text = match params {
+            [text] => text.value(&self.client.dialect).ok(),
+            _ => None,
+        };
+        let Some(Value::Text(text)) = text else {
+            let refusal = ServerMessage::error(
+                214,
+                16,
+                "sp_executesql is served for one text without parameters only.",
+            );
+            self.end_call(CallEnd::Failed(refusal), more);
+            return Ok(());
+        };
+        let text = text.into_owned();
+        // boxed: the statements may be calls again
+        Box::pin(self.run_statements(&text)).await?;
+        let status = if self.error == 0 { 0 } else { done::ERROR };
+        returns::put_status(&mut self.client.reply, self.error, &self.client.dialect);
+        self.end_procedure(status, more);
+        Ok(())
+    }
+
+    /// The function a name means. A name that is not there may be new: the catalogue is read again.
+    async fn resolve(&self, schema: Option<&str>, name: &str) -> Result<Arc<Function>, ServerMessage> {
+        let find = || self.catalogue().find(schema, name, &self.database, |_| false);
+        let mut found = find();
+        if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue().await {
+            found = find();
+        }
+        found.map_err(|unresolved| match unresolved {
+            Unresolved::Missing => {
+                ServerMessage::error(2812, 16, format!("Could not find stored procedure '{name}'."))
+            }
+            Unresolved::Ambiguous(names) => ServerMessage::error(
+                2812,
+                16,
+                format!("'{name}' is not one procedure but several: {}.", names.join(", ")),
+            ),
+        })
+    }
+
+    async fn call_function(
+        &mut self,
+        function: Arc<Function>,
+        params: &[Param<'_>],
+    ) -> Result<CallEnd, SessionError> {
+        let end = self.call_once(&function, params).await?;
+        let CallEnd::Postgres(error) = &end else { return Ok(end) };
+        // the function or its row type may have changed since the catalogue was read; nothing was written
+        if !matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000")) {
+            return Ok(end);
+        }
+        if !self.gateway.reload_catalogue().await {
+            return Ok(end);
+        }
+        if let Some(open) = self.backend.opened() {
+            if let Err(error) = open.forget_prepared() {
+                return Ok(CallEnd::Postgres(error));
+            }
+        }
+        match self.resolve(Some(&function.schema), &function.name).await {
+            Ok(again) if !Arc::ptr_eq(&again, &function) => self.call_once(&again, params).await,
+            _ => Ok(end),
+        }
+    }
+
+    async fn call_once(
+        &mut self,
+        function: &Function,
+        params: &[Param<'_>],
+    ) -> Result<CallEnd, SessionError> {
+        let shares = function.joins_group
+            && self.backend.may_share
+            && !self.transaction.is_open()
+            && !self.settings.implicit_transactions;
+        let zone = if shares {
+            self.gateway.zone()
+        } else {
+            match self.backend.open(&self.database).await.and_then(super::backend::Open::zone) {
+                Ok(zone) => zone,
+                Err(error) => return Ok(CallEnd::Postgres(error)),
+            }
+        };
+        let bound = match bind(function, params, &self.client.dialect, &zone) {
+            Ok(bound) => bound,
+            Err(error) => return Ok(CallEnd::Failed(error.to_message(function))),
+        };
+        let statement = function.statement(&bound.given);
+        if shares {
+            let call = self
+                .gateway
+                .commit
+                .call(statement, self.role.clone(), bound.count, bound.values.clone())
+                .await;
+            return Ok(match call {
+                Ok(outcome) => {
+                    for notice in &outcome.notices {
+                        self.client.message(&notice.to_message().in_procedure(&function.name));
+                    }
+                    self.completed(function, params, &bound, outcome, &zone)
+                }
+                Err(error) => CallEnd::Postgres(error),
+            });
+        }
+        if !function.only_reads {
+            self.backend.pin();
+        }
+        let source = Source::Call { statement: &statement, count: bound.count, values: &bound.values };
+        Ok(match self.run(source, function.returns == Returns::Rows).await? {
+            Ran::Completed(outcome) => self.completed(function, params, &bound, outcome, &zone),
+            Ran::Failed(error) => CallEnd::Postgres(error),
+            Ran::Untellable(message) => CallEnd::Failed(message.in_procedure(&function.name)),
+            Ran::Cancelled => CallEnd::Cancelled,
+        })
+    }
+
+    fn completed(
+        &mut self,
+        function: &Function,
+        params: &[Param<'_>],
+        bound: &Bound,
+        outcome: Outcome,
+        zone: &Zone,
+    ) -> CallEnd {
+        match function.returns {
+            Returns::Rows => CallEnd::Returned { status: 0, outputs: Vec::new(), rows: outcome.count },
+            Returns::Nothing => CallEnd::Returned { status: 0, outputs: Vec::new(), rows: None },
+            Returns::Status => {
+                CallEnd::Returned { status: status(&outcome), outputs: Vec::new(), rows: None }
+            }
+            Returns::Outputs => match self.outputs(function, params, bound, &outcome, zone) {
+                Ok(outputs) => CallEnd::Returned { status: 0, outputs, rows: None },
+                Err(message) => CallEnd::Failed(message.in_procedure(&function.name)),
+            },
+        }
+    }
+
+    /// The values of the outputs the caller asked for, in the types it declared.
+    fn outputs(
+        &self,
+        function: &Function,
+        params: &[Param<'_>],
+        bound: &Bound,
+        outcome: &Outcome,
+        zone: &Zone,
+    ) -> Result<Vec<Output>, ServerMessage> {
+        let dialect = self.client.dialect;
+        let values: Vec<Option<&[u8]>> =
+            outcome.row.as_ref().map(|row| row_values(row).collect()).unwrap_or_default();
+        let mut outputs = Vec::with_capacity(bound.outputs.len());
+        for (index, place) in &bound.outputs {
+            let (Some(param), Some(field)) = (params.get(*index), function.fields.get(*place)) else {
+                continue;
+            };
+            let column = function
+                .arguments
+                .iter()
+                .take(field.argument)
+                .filter(|argument| argument.direction.is_output())
+                .count();
+            let type_info = param.declared_type().unwrap_or_else(|| output_type(field.pg_type, -1, &dialect));
+            let mut encoded = BytesMut::new();
+            let written = match values.get(column).copied().flatten() {
+                None => encode_value(&Value::Null, &type_info, &dialect, &mut encoded),
+                Some(raw) => from_pg(field.pg_type, raw, zone)
+                    .and_then(|value| encode_value(&value, &type_info, &dialect, &mut encoded)),
+            };
+            written.map_err(|error| untellable(&format!("Output parameter '@{}'", field.name), &error))?;
+            outputs.push(Output {
+                name: if param.is_named() { format!("@{}", field.name) } else { String::new() },
+                ordinal: u16::try_from(*index).unwrap_or(u16::MAX),
+                type_info,
+                value: encoded,
+            });
+        }
+        Ok(outputs)
+    }
+
+    fn end_call(&mut self, end: CallEnd, more: bool) {
+        let dialect = self.client.dialect;
+        match end {
+            CallEnd::Returned { status, outputs, rows } => {
+                self.row_count = rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
+                if rows.is_some() {
+                    self.client.done(Done::InProcedure, self.done_status(done::MORE), rows);
+                }
+                let out = &mut self.client.reply;
+                returns::put_status(out, status, &dialect);
+                returns::put_outputs(out, &outputs, &dialect);
+                self.end_procedure(0, more);
+            }
+            CallEnd::Failed(message) => self.end_failed(&message, more),
+            CallEnd::Postgres(error) => self.end_failed(&error.to_message(), more),
+            CallEnd::Cancelled => self.client.done(Done::Statement, done::ATTENTION, None),
+        }
+    }
+
+    fn end_failed(&mut self, message: &ServerMessage, more: bool) {
+        self.error = message.number;
+        self.row_count = 0;
+        self.client.message(message);
+        if matches!(message.number, 515 | 547 | 2601 | 8152) {
+            self.client.message(&ServerMessage::info(3621, "The statement has been terminated."));
+        }
+        self.end_procedure(done::ERROR, more);
+    }
+
+    fn end_procedure(&mut self, status: u16, more: bool) {
+        let status = if more { status | done::MORE } else { status };
+        self.client.done(Done::Procedure, self.done_status(status), None);
+    }
+}
+
+enum CallEnd {
+    /// `rows`: their number when a result set was sent.
+    Returned {
+        status: i32,
+        outputs: Vec<Output>,
+        rows: Option<u64>,
+    },
+    Failed(ServerMessage),
+    Postgres(PgError),
+    Cancelled,
+}
+
+/// The int2 or int4 a function returned; NULL counts as 0.
+fn status(outcome: &Outcome) -> i32 {
+    let value = outcome.row.as_ref().and_then(|row| row_values(row).next().flatten());
+    match value {
+        Some(&[a, b, c, d]) => i32::from_be_bytes([a, b, c, d]),
+        Some(&[a, b]) => i32::from(i16::from_be_bytes([a, b])),
+        _ => 0,
+    }
+}
+
+/// `procedure`, `schema.procedure`, `schema..procedure`, `schema.owner.procedure`: schema and name.
+fn split_name(name: &str) -> (Option<&str>, &str) {
+    // Sybase's `;number` groups procedures; only the first of a group exists here
+    let name = name.strip_suffix(";1").unwrap_or(name);
+    match name.split_once('.') {
+        None => (None, strip(name)),
+        Some((first, rest)) => {
+            let bare = rest.rsplit('.').next().unwrap_or(rest);
+            let schema = strip(first);
+            (
+                Some(schema).filter(|schema| !schema.is_empty() && !schema.eq_ignore_ascii_case("dbo")),
+                strip(bare),
+            )
+        }
+    }
+}
+
+/// A name without the brackets or quotes around it.
+fn strip(name: &str) -> &str {
+    name.strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'))
+        .or_else(|| name.strip_prefix('"').and_then(|name| name.strip_suffix('"')))
+        .unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_name;
+
+    #[test]
+    fn names_with_and_without_qualifiers() {
+        assert_eq!(split_name("put_a"), (None, "put_a"));
+        assert_eq!(split_name("[put_a];1"), (None, "put_a"));
+        assert_eq!(split_name("online..put_a"), (Some("online"), "put_a"));
+        assert_eq!(split_name("log.dbo.[put_a]"), (Some("log"), "put_a"));
+        assert_eq!(split_name("dbo.put_a"), (None, "put_a"));
+    }
+}

@@ -1,0 +1,195 @@
+//! Login: PRELOGIN, the login record, and PostgreSQL's own word on user and password.
+
+use super::backend::Backend;
+use super::client::Client;
+use super::settings::Settings;
+use super::transaction::Transaction;
+use super::{Session, SessionError};
+use crate::gateway::Gateway;
+use crate::postgres::{Connection, PgError};
+use crate::tds::login::Login;
+use crate::tds::packet::{self, Kind};
+use crate::tds::prelogin::{self, Encryption};
+use crate::tds::tokens::done::{self, Done};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::tokens::{envchange, loginack};
+use crate::tds::types::DEFAULT_COLLATION;
+use crate::tds::wire::WireError;
+use crate::tds::{login5, login7};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A wrong password is answered only after this, so that guessing is slow.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
+
+pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
+    mut client: Client<S>,
+    spid: u16,
+    gateway: Arc<Gateway>,
+) -> Result<Session<S>, SessionError> {
+    let login = match read_record(&mut client).await {
+        Ok(login) => login,
+        Err(SessionError::Wire(error)) => {
+            client.message(&ServerMessage::error(4002, 16, format!("Login is not possible: {error}.")));
+            client.done(Done::Statement, done::ERROR, None);
+            client.finish().await?;
+            return Err(SessionError::Wire(error));
+        }
+        Err(error) => return Err(error),
+    };
+    client.dialect = login.dialect;
+    match Backend::log_in(&gateway, &login).await {
+        Ok((backend, welcome)) => {
+            let mut session = Session {
+                settings: Settings::new(&login.dialect),
+                spid,
+                role: Arc::from(login.user.as_str()),
+                backend,
+                transaction: Transaction::default(),
+                database: welcome.schema.clone(),
+                first_database: welcome.schema,
+                row_count: 0,
+                error: 0,
+                gateway,
+                client,
+                login,
+            };
+            session.welcome().await?;
+            Ok(session)
+        }
+        Err(error) => {
+            let refusal = refusal(&error, &login);
+            if matches!(refusal.number, 18456 | 4002) {
+                tokio::time::sleep(REFUSAL_PAUSE).await;
+            }
+            client.message(&refusal);
+            if !login.dialect.is_tds7() {
+                loginack::put(&mut client.reply, &login, false);
+            }
+            client.done(Done::Statement, done::ERROR, None);
+            client.finish().await?;
+            Err(SessionError::Refused)
+        }
+    }
+}
+
+async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(
+    client: &mut Client<S>,
+) -> Result<Login, SessionError> {
+    loop {
+        let message = client.request().await?.ok_or(SessionError::Closed)?;
+        match message.kind {
+            Kind::Prelogin => {
+                prelogin::decode(&message.body)?;
+                prelogin::encode(Encryption::NotSupported, loginack::VERSION_7, &mut client.reply);
+                client.finish().await?;
+            }
+            Kind::Login7 => return Ok(login7::decode(&message.body)?),
+            Kind::Login5 => return Ok(login5::decode(&message.body)?),
+            other => return Err(WireError::Malformed(format!("a {other:?} message before login")).into()),
+        }
+    }
+}
+
+/// A failed login says no more than that; a server that cannot be reached is not a failed login.
+fn refusal(error: &PgError, login: &Login) -> ServerMessage {
+    let failed = if login.dialect.is_tds7() {
+        ServerMessage::error(18456, 14, format!("Login failed for user '{}'.", login.user))
+    } else {
+        ServerMessage::error(4002, 14, "Login failed.")
+    };
+    match error {
+        PgError::Server(notice) => match notice.sqlstate.as_str() {
+            "53300" => ServerMessage::error(17809, 20, "PostgreSQL has no free connection: try again later."),
+            "57P03" => {
+                ServerMessage::error(6005, 16, "PostgreSQL is starting up or shutting down: try again later.")
+            }
+            "3F000" => ServerMessage::error(911, 16, notice.message.clone()),
+            _ => failed,
+        },
+        other => ServerMessage::error(17142, 16, format!("PostgreSQL cannot be reached: {other}.")),
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    /// The reply to a login that succeeded.
+    async fn welcome(&mut self) -> Result<(), SessionError> {
+        let dialect = self.client.dialect;
+        let asked = self.login.packet_size;
+        let size = asked.unwrap_or(4096).clamp(packet::SMALLEST, packet::LARGEST);
+        self.put_database();
+        let out = &mut self.client.reply;
+        if dialect.is_tds7() {
+            envchange::put_collation(out, DEFAULT_COLLATION, &dialect);
+        } else if self.login.charset.is_empty() {
+            envchange::put_text(out, envchange::Text::Charset, "utf8", "", &dialect);
+        } else {
+            envchange::put_text(out, envchange::Text::Charset, &self.login.charset, "", &dialect);
+        }
+        envchange::put_text(out, envchange::Text::Language, "us_english", "", &dialect);
+        if dialect.is_tds7() {
+            self.client.message(&ServerMessage::info(5703, "Changed language setting to us_english."));
+        }
+        let is_news = asked != Some(size) || size != self.client.packet_size();
+        let out = &mut self.client.reply;
+        if is_news {
+            envchange::put_text(out, envchange::Text::PacketSize, &size.to_string(), "4096", &dialect);
+        }
+        loginack::put(out, &self.login, true);
+        if !dialect.is_tds7() {
+            loginack::put_capabilities(out, &self.login);
+        }
+        self.client.done(Done::Statement, 0, None);
+        if !dialect.is_tds7() {
+            // the client reads the reply to its login in packets of the smallest size
+            self.client.set_packet_size(packet::SMALLEST);
+        }
+        self.client.finish().await?;
+        self.client.set_packet_size(size);
+        Ok(())
+    }
+
+    /// Tells the client which database it is in.
+    pub(super) fn put_database(&mut self) {
+        let dialect = self.client.dialect;
+        let database = self.database.clone();
+        envchange::put_text(&mut self.client.reply, envchange::Text::Database, &database, "", &dialect);
+        self.client.message(&ServerMessage::info(5701, format!("Changed database context to '{database}'.")));
+    }
+}
+
+/// What PostgreSQL says of a role that has just logged in.
+#[derive(Debug)]
+pub struct Welcome {
+    /// The schema new sessions of the role are in.
+    pub schema: String,
+    /// The gateway's own role may act as this one, so its calls may share a transaction with others'.
+    pub may_share: bool,
+}
+
+impl Welcome {
+    /// Asks PostgreSQL. `gateway_role` is the name of the gateway's own role.
+    pub async fn ask(connection: &mut Connection, gateway_role: &str) -> Result<Welcome, PgError> {
+        let privilege = if server_version(connection) >= 16 { "set" } else { "member" };
+        let sql = format!(
+            "select current_schema(), coalesce((select pg_has_role(oid, current_user, '{privilege}') \
+             from pg_catalog.pg_roles where rolname = '{}'), false)",
+            gateway_role.replace('\'', "''")
+        );
+        let rows = connection.query_text(&sql).await?;
+        let first = rows.first().map_or(&[][..], Vec::as_slice);
+        Ok(Welcome {
+            schema: first.first().cloned().flatten().unwrap_or_default(),
+            may_share: first.get(1).and_then(Option::as_deref) == Some("t"),
+        })
+    }
+}
+
+fn server_version(connection: &Connection) -> u32 {
+    connection
+        .parameter("server_version")
+        .and_then(|version| version.split('.').next())
+        .and_then(|major| major.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,329 @@
+//! One client's session: login, then requests until it leaves.
+
+mod backend;
+mod batch;
+mod call;
+mod client;
+mod login;
+mod results;
+mod settings;
+mod transaction;
+
+use crate::catalogue::{Catalogue, Function};
+use crate::gateway::Gateway;
+use crate::postgres::PgError;
+use crate::tds::call as wire_call;
+use crate::tds::login::Login;
+use crate::tds::packet::{self, Kind, Message};
+use crate::tds::tokens::done::{self, Done};
+use crate::tds::tokens::envchange;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::wire::WireError;
+use backend::Backend;
+use client::Client;
+use settings::Settings;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use transaction::Transaction;
+
+/// From connecting to the end of login.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest login message, and afterwards the longest request.
+const LONGEST_LOGIN: usize = 64 * 1024;
+const LONGEST_REQUEST: usize = 64 * 1024 * 1024;
+/// An unused PostgreSQL connection that holds no state is given up after this.
+const BACKEND_IDLE: Duration = Duration::from_secs(30);
+
+/// Why a session ends without a logout.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error("the client closed the connection")]
+    Closed,
+    #[error("network: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    Wire(#[from] WireError),
+    #[error("no login within {} s", LOGIN_TIMEOUT.as_secs())]
+    LoginTimeout,
+    #[error("login refused")]
+    Refused,
+}
+
+pub struct Session<S> {
+    client: Client<S>,
+    gateway: Arc<Gateway>,
+    spid: u16,
+    login: Login,
+    role: Arc<str>,
+    backend: Backend,
+    settings: Settings,
+    transaction: Transaction,
+    /// The schema the client uses, which it calls a database.
+    database: String,
+    first_database: String,
+    row_count: i64,
+    error: i32,
+}
+
+/// How the request being answered was made, which decides its DONE tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Rpc,
+    Text,
+}
+
+/// Serves one connection until it ends.
+pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    spid: u16,
+    gateway: Arc<Gateway>,
+) -> Result<(), SessionError> {
+    let client = Client::new(stream, spid, LONGEST_LOGIN);
+    let mut session = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, gateway))
+        .await
+        .map_err(|_| SessionError::LoginTimeout)??;
+    session.client.set_limit(LONGEST_REQUEST);
+    let end = session.requests().await;
+    session.backend.close().await;
+    end
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    async fn requests(&mut self) -> Result<(), SessionError> {
+        loop {
+            let request = if self.backend.is_disposable() && !self.transaction.is_open() {
+                match tokio::time::timeout(BACKEND_IDLE, self.client.request()).await {
+                    Ok(request) => request?,
+                    Err(_) => {
+                        self.backend.close().await;
+                        continue;
+                    }
+                }
+            } else {
+                self.client.request().await?
+            };
+            let Some(request) = request else { return Ok(()) };
+            if !self.answer(&request).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Answers one request. False: the client logs out.
+    async fn answer(&mut self, request: &Message) -> Result<bool, SessionError> {
+        use packet::status::{RESET, RESET_KEEP_TRANSACTION};
+        if request.status & (RESET | RESET_KEEP_TRANSACTION) != 0 {
+            self.reset(request.status & RESET_KEEP_TRANSACTION != 0).await;
+        }
+        let proceed = match request.kind {
+            Kind::Batch => self.answer_batch(&request.body).await,
+            Kind::Rpc => self.answer_rpc(&request.body).await,
+            Kind::Normal => match self.answer_tokens(&request.body).await {
+                Ok(false) => return Ok(false),
+                other => other.map(|_| ()),
+            },
+            Kind::Transaction => self.answer_transaction_request(&request.body).await,
+            Kind::Attention => {
+                self.client.done(Done::Statement, done::ATTENTION, None);
+                Ok(())
+            }
+            Kind::BulkLoad => {
+                self.refuse(&ServerMessage::error(
+                    4002,
+                    16,
+                    "Bulk load is not served: call a put procedure.",
+                ));
+                Ok(())
+            }
+            other => Err(WireError::Malformed(format!("a {other:?} message after login")).into()),
+        };
+        if let Err(SessionError::Wire(error)) = proceed {
+            // the client learns what was wrong before the connection ends
+            self.client.message(&ServerMessage::error(
+                4002,
+                20,
+                format!("The TDS stream is incorrect: {error}."),
+            ));
+            self.client.done(Done::Statement, done::ERROR, None);
+            self.client.finish().await?;
+            return Err(SessionError::Wire(error));
+        }
+        proceed?;
+        self.client.finish().await?;
+        Ok(true)
+    }
+
+    /// An error and the end of the statement it belongs to.
+    fn refuse(&mut self, message: &ServerMessage) {
+        self.error = message.number;
+        self.client.message(message);
+        self.client.done(Done::Statement, done::ERROR, None);
+    }
+
+    async fn answer_batch(&mut self, body: &[u8]) -> Result<(), SessionError> {
+        let dialect = self.client.dialect;
+        let mut reader = wire_call::reader(body, &dialect);
+        wire_call::skip_headers(&mut reader, &dialect)?;
+        if !reader.remaining().is_multiple_of(2) {
+            return Err(WireError::Malformed("a batch of an odd number of bytes".into()).into());
+        }
+        let text = reader.utf16(reader.remaining() / 2, "batch text")?;
+        self.run_batch(&text).await
+    }
+
+    async fn answer_rpc(&mut self, body: &[u8]) -> Result<(), SessionError> {
+        let dialect = self.client.dialect;
+        let mut reader = wire_call::reader(body, &dialect);
+        wire_call::skip_headers(&mut reader, &dialect)?;
+        while let Some(call) = wire_call::decode_rpc(&mut reader, &dialect)? {
+            let more = !reader.is_empty();
+            match &call.procedure {
+                wire_call::Procedure::Named(name) => {
+                    self.run_call(name, &call.params, Form::Rpc, more).await?
+                }
+                wire_call::Procedure::Numbered(number) => {
+                    self.system_call_by_number(*number, &call.params, more).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A TDS 5.0 token stream. False: logout.
+    async fn answer_tokens(&mut self, body: &[u8]) -> Result<bool, SessionError> {
+        const LANGUAGE: u8 = 0x21;
+        const LOGOUT: u8 = 0x71;
+        const OPTION: u8 = 0xA6;
+        const DBRPC: u8 = 0xE6;
+        const PARAMS: u8 = 0xD7;
+        const PARAMFMT: u8 = 0xEC;
+        const PARAMFMT2: u8 = 0x20;
+        let dialect = self.client.dialect;
+        let mut reader = wire_call::reader(body, &dialect);
+        while !reader.is_empty() {
+            match reader.u8("token")? {
+                LANGUAGE => {
+                    let length = reader.u32("command length")? as usize;
+                    let has_params = reader
+                        .take(length, "command")?
+                        .split_first()
+                        .map(|(status, text)| (status & 1 != 0, text.to_vec()));
+                    let Some((has_params, raw)) = has_params else {
+                        return Err(WireError::Truncated("command").into());
+                    };
+                    if has_params {
+                        self.refuse(&ServerMessage::error(
+                            102,
+                            15,
+                            "Commands with parameters are not served: call the procedure by RPC.",
+                        ));
+                        return Ok(true);
+                    }
+                    match dialect.charset.decode_without_bom_handling_and_without_replacement(&raw) {
+                        Some(text) => {
+                            let text = text.into_owned();
+                            self.run_batch(&text).await?;
+                        }
+                        None => self.refuse(&ServerMessage::error(
+                            2402,
+                            16,
+                            format!("The command is not valid {}.", dialect.charset.name()),
+                        )),
+                    }
+                }
+                DBRPC => {
+                    let (procedure, has_params) = wire_call::decode_dbrpc(&mut reader, &dialect)?;
+                    let params = if has_params {
+                        let wide = match reader.u8("parameter format")? {
+                            PARAMFMT => false,
+                            PARAMFMT2 => true,
+                            other => {
+                                return Err(WireError::Malformed(format!(
+                                    "token 0x{other:02x} where a call's parameters should be declared"
+                                ))
+                                .into())
+                            }
+                        };
+                        let formats = wire_call::decode_formats(&mut reader, wide, &dialect)?;
+                        if formats.is_empty() {
+                            Vec::new()
+                        } else {
+                            if reader.u8("parameters")? != PARAMS {
+                                return Err(WireError::Malformed(
+                                    "a call's parameters have no values".into(),
+                                )
+                                .into());
+                            }
+                            wire_call::decode_params(&mut reader, formats, &dialect)?
+                        }
+                    } else {
+                        Vec::new()
+                    };
+                    let wire_call::Procedure::Named(name) = procedure else { continue };
+                    let more = !reader.is_empty();
+                    self.run_call(&name, &params, Form::Rpc, more).await?;
+                }
+                OPTION => self.answer_option(&mut reader)?,
+                LOGOUT => return Ok(false),
+                other => {
+                    // its length is unknown, so nothing after it can be read
+                    return Err(WireError::Malformed(format!("token 0x{other:02x} is not served")).into());
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// OPTIONCMD (SAP/go-dblib tds/packageOptionCmd.go): options that clients set by token instead of text.
+    fn answer_option(&mut self, reader: &mut crate::tds::wire::Reader<'_>) -> Result<(), SessionError> {
+        const SET: u8 = 1;
+        const CHAINED: u8 = 8;
+        let length = usize::from(reader.u16("option length")?);
+        let body = reader.take(length, "option")?;
+        let [command, option, size, value @ ..] = body else {
+            return Err(WireError::Truncated("option").into());
+        };
+        if *command == SET && *option == CHAINED && *size == 1 {
+            self.settings.implicit_transactions = value.first().is_some_and(|value| *value != 0);
+        }
+        // the others concern what the client itself displays
+        self.client.done(Done::Statement, 0, None);
+        Ok(())
+    }
+
+    /// Back to the state after login.
+    async fn reset(&mut self, keep_transaction: bool) {
+        if !(keep_transaction && self.transaction.is_open()) {
+            if self.transaction.started || !self.backend.is_disposable() {
+                self.backend.close().await;
+            }
+            self.transaction.end();
+        }
+        self.settings = Settings::new(&self.client.dialect);
+        self.first_database.clone_into(&mut self.database);
+        envchange::put_reset(&mut self.client.reply, &self.client.dialect);
+    }
+
+    /// What DONE says beside its own: whether a transaction is open.
+    fn done_status(&self, status: u16) -> u16 {
+        // 7.x clients learn it from ENVCHANGE and ignore the bit; 5.0 clients read it
+        if self.transaction.is_open() && !self.client.dialect.is_tds7() {
+            status | done::IN_TRANSACTION
+        } else {
+            status
+        }
+    }
+
+    fn catalogue(&self) -> Arc<Catalogue> {
+        self.gateway.catalogue()
+    }
+
+    fn pg_error(error: &PgError, function: Option<&Function>) -> ServerMessage {
+        let message = error.to_message();
+        match function {
+            Some(function) => message.in_procedure(&function.name),
+            None => message,
+        }
+    }
+}

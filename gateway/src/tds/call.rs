@@ -1,0 +1,243 @@
+//! A procedure call as it came, in either dialect: RPC at 7.x (MS-TDS 2.2.6.6), DBRPC with PARAMFMT and
+//! PARAMS at 5.0 (FreeTDS src/tds/query.c, tds_submit_rpc). Values stay in wire form.
+
+use super::dialect::{Dialect, Endian, Version};
+use super::types::{decode_value, take_value, ConvertError, TypeInfo, Value};
+use super::wire::{utf16_text, Reader, Result, WireError};
+use std::borrow::Cow;
+
+/// The most parameters of one call: PostgreSQL's widest row type and some.
+const MOST_PARAMETERS: usize = 2_100;
+
+/// What was called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Procedure {
+    Named(String),
+    /// One of the system procedures that 7.x clients call by number.
+    Numbered(u16),
+}
+
+/// A parameter's name without its @, as it was sent: names are compared, seldom read.
+#[derive(Clone, Debug)]
+pub enum Name<'a> {
+    /// UTF-16LE, of a 7.x RPC.
+    Wide(&'a [u8]),
+    /// In the client's character set, of a 5.0 DBRPC.
+    Narrow(&'a [u8]),
+    /// From the text of an `exec`.
+    Text(String),
+}
+
+/// Where a parameter's value comes from.
+#[derive(Debug)]
+pub enum Content<'a> {
+    Wire { type_info: TypeInfo, bytes: Option<Cow<'a, [u8]>> },
+    Literal(Value<'a>),
+}
+
+#[derive(Debug)]
+pub struct Param<'a> {
+    /// Empty for a positional one.
+    name: Name<'a>,
+    pub output: bool,
+    /// The client asks for the procedure's default.
+    pub default: bool,
+    content: Content<'a>,
+}
+
+impl<'a> Param<'a> {
+    /// A parameter written in the text of an `exec`; `name` is "" for a positional one.
+    pub fn literal(name: String, value: Value<'a>, output: bool) -> Param<'a> {
+        Param { name: Name::Text(name), output, default: false, content: Content::Literal(value) }
+    }
+
+    /// The word `default` in the text of an `exec`.
+    pub fn default(name: String) -> Param<'a> {
+        Param { default: true, ..Param::literal(name, Value::Null, false) }
+    }
+
+    pub fn is_named(&self) -> bool {
+        match &self.name {
+            Name::Wide(raw) | Name::Narrow(raw) => !raw.is_empty(),
+            Name::Text(text) => !text.is_empty(),
+        }
+    }
+
+    /// Whether this is parameter `name` (ASCII letters compared without case).
+    pub fn is(&self, name: &str) -> bool {
+        match &self.name {
+            Name::Wide(raw) => {
+                raw.len() == 2 * name.len()
+                    && raw
+                        .chunks_exact(2)
+                        .zip(name.bytes())
+                        .all(|(unit, byte)| unit[1] == 0 && unit[0].eq_ignore_ascii_case(&byte))
+            }
+            Name::Narrow(raw) => raw.eq_ignore_ascii_case(name.as_bytes()),
+            Name::Text(text) => text.eq_ignore_ascii_case(name),
+        }
+    }
+
+    /// The name without its @.
+    pub fn name(&self, dialect: &Dialect) -> String {
+        match &self.name {
+            Name::Wide(raw) => utf16_text(raw).unwrap_or_else(|| String::from("\u{FFFD}")),
+            Name::Narrow(raw) => dialect.charset.decode(raw).0.into_owned(),
+            Name::Text(text) => text.clone(),
+        }
+    }
+
+    pub fn value(&self, dialect: &Dialect) -> std::result::Result<Value<'_>, ConvertError> {
+        match &self.content {
+            Content::Wire { type_info, bytes } => decode_value(bytes.as_deref(), type_info, dialect),
+            Content::Literal(value) => Ok(value.clone()),
+        }
+    }
+
+    /// The type the client declared; None in text, which declares none.
+    pub fn declared_type(&self) -> Option<TypeInfo> {
+        match &self.content {
+            Content::Wire { type_info, .. } => Some(*type_info),
+            Content::Literal(_) => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Call<'a> {
+    pub procedure: Procedure,
+    pub params: Vec<Param<'a>>,
+}
+
+/// Skips ALL_HEADERS, which start every 7.2 request (MS-TDS 2.2.5.3).
+pub fn skip_headers(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<()> {
+    if dialect.version >= Version::Tds72 {
+        let total = reader.u32("request headers")? as usize;
+        let rest = total
+            .checked_sub(4)
+            .ok_or_else(|| WireError::Malformed(format!("request headers of {total} bytes")))?;
+        reader.take(rest, "request headers")?;
+    }
+    Ok(())
+}
+
+/// Reads one call of a 7.x RPC message. None at the end of the message.
+pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<Call<'a>>> {
+    if reader.is_empty() {
+        return Ok(None);
+    }
+    let units = reader.u16("procedure name")?;
+    let procedure = if units == 0xFFFF {
+        Procedure::Numbered(reader.u16("procedure number")?)
+    } else {
+        Procedure::Named(reader.utf16(usize::from(units), "procedure name")?)
+    };
+    reader.u16("call options")?;
+    let mut params = Vec::new();
+    while let Some(next) = reader.peek() {
+        // batch separators: 0x80 up to 7.1, 0xFF since 7.2; 0xFE asks not to run the next call
+        if matches!((dialect.version >= Version::Tds72, next), (false, 0x80) | (true, 0xFF)) {
+            reader.u8("separator")?;
+            break;
+        }
+        check_count(params.len())?;
+        let units = usize::from(reader.u8("parameter name")?);
+        let name = reader.take(units * 2, "parameter name")?;
+        let status = reader.u8("parameter status")?;
+        if status & 0x08 != 0 {
+            return Err(WireError::Malformed("encrypted parameters are not served".into()));
+        }
+        let type_info = TypeInfo::decode(reader, dialect)?;
+        let value = take_value(reader, &type_info, dialect)?;
+        params.push(Param {
+            name: Name::Wide(name.strip_prefix(b"@\0").unwrap_or(name)),
+            output: status & 0x01 != 0,
+            default: status & 0x02 != 0,
+            content: Content::Wire { type_info, bytes: value },
+        });
+    }
+    Ok(Some(Call { procedure, params }))
+}
+
+/// Reads the body of a 5.0 DBRPC token; whether parameters follow is the second part.
+pub fn decode_dbrpc(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<(Procedure, bool)> {
+    let length = usize::from(reader.u16("DBRPC length")?);
+    let mut body = Reader::new(reader.take(length, "DBRPC")?, dialect.endian);
+    let name_length = usize::from(body.u8("procedure name")?);
+    let name = body.take(name_length, "procedure name")?;
+    let options = body.u16("call options")?;
+    let name =
+        dialect.charset.decode_without_bom_handling_and_without_replacement(name).ok_or_else(|| {
+            WireError::Malformed(format!("procedure name is not valid {}", dialect.charset.name()))
+        })?;
+    Ok((Procedure::Named(name.into_owned()), options & 0x02 != 0))
+}
+
+/// A parameter as PARAMFMT declares it.
+#[derive(Clone, Debug)]
+pub struct Format<'a> {
+    name: &'a [u8],
+    output: bool,
+    type_info: TypeInfo,
+}
+
+/// Reads the body of a 5.0 PARAMFMT (`wide`: PARAMFMT2) token.
+pub fn decode_formats<'a>(reader: &mut Reader<'a>, wide: bool, dialect: &Dialect) -> Result<Vec<Format<'a>>> {
+    let length = if wide {
+        reader.u32("PARAMFMT2 length")? as usize
+    } else {
+        usize::from(reader.u16("PARAMFMT length")?)
+    };
+    let mut body = Reader::new(reader.take(length, "PARAMFMT")?, dialect.endian);
+    let count = usize::from(body.u16("parameter count")?);
+    check_count(count.saturating_sub(1))?;
+    let mut formats = Vec::with_capacity(count.min(length));
+    for _ in 0..count {
+        let name_length = usize::from(body.u8("parameter name")?);
+        let name = body.take(name_length, "parameter name")?;
+        let status =
+            if wide { body.u32("parameter status")? } else { u32::from(body.u8("parameter status")?) };
+        let user_type = body.u32("user type")?;
+        let type_info = TypeInfo::decode(&mut body, dialect)?.with_user_type(user_type);
+        let locale = usize::from(body.u8("locale")?);
+        body.take(locale, "locale")?;
+        formats.push(Format {
+            name: name.strip_prefix(b"@").unwrap_or(name),
+            output: status & 0x01 != 0,
+            type_info,
+        });
+    }
+    Ok(formats)
+}
+
+/// Reads the values of a 5.0 PARAMS token as `formats` declares them.
+pub fn decode_params<'a>(
+    reader: &mut Reader<'a>,
+    formats: Vec<Format<'a>>,
+    dialect: &Dialect,
+) -> Result<Vec<Param<'a>>> {
+    formats
+        .into_iter()
+        .map(|format| {
+            let bytes = take_value(reader, &format.type_info, dialect)?;
+            Ok(Param {
+                name: Name::Narrow(format.name),
+                output: format.output,
+                default: false,
+                content: Content::Wire { type_info: format.type_info, bytes },
+            })
+        })
+        .collect()
+}
+
+fn check_count(so_far: usize) -> Result<()> {
+    if so_far >= MOST_PARAMETERS {
+        return Err(WireError::Malformed(format!("a call has more than {MOST_PARAMETERS} parameters")));
+    }
+    Ok(())
+}
+
+/// Big-endian clients exist only at 5.0.
+pub fn reader<'a>(body: &'a [u8], dialect: &Dialect) -> Reader<'a> {
+    Reader::new(body, if dialect.is_tds7() { Endian::Little } else { dialect.endian })
+}

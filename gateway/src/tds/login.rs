@@ -1,0 +1,34 @@
+//! What a client says of itself at login, whichever record it says it in.
+
+use super::dialect::Dialect;
+use std::fmt;
+
+/// A password that never shows in a log or a panic message.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Password(pub String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(…)")
+    }
+}
+
+/// A decoded login record.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub dialect: Dialect,
+    pub user: String,
+    pub password: Password,
+    pub host: String,
+    pub application: String,
+    pub database: String,
+    pub language: String,
+    /// Packet size asked for in bytes; None: the server's choice.
+    pub packet_size: Option<usize>,
+    /// The TDS version bytes to say back in LOGINACK.
+    pub version: [u8; 4],
+    /// TDS 5.0: the name of the client's character set, "" for the server's choice.
+    pub charset: String,
+    /// TDS 5.0: the capability token's body.
+    pub capabilities: Vec<u8>,
+}

@@ -1,0 +1,188 @@
+//! The login record of Sybase TDS 5.0: fields of fixed width, each followed by its length, then the
+//! capability token. Layout: FreeTDS src/tds/login.c (tds_send_login), SAP/go-dblib tds/loginConfig.go.
+
+use super::dialect::{Dialect, Endian, Version};
+use super::login::{Login, Password};
+use super::wire::{Reader, Result, WireError};
+use encoding_rs::Encoding;
+
+const NAME: usize = 30;
+const CAPABILITY: u8 = 0xE2;
+/// Bit in the last login flag: the password does not stand in clear text.
+const ENCRYPTED_PASSWORD: u8 = 0x01 | 0x20 | 0x80;
+
+pub fn decode(message: &[u8]) -> Result<Login> {
+    // integers inside the record are single bytes; the client's byte order is what it tells here
+    let mut reader = Reader::new(message, Endian::Big);
+    let host = field(&mut reader, NAME, "host name")?;
+    let user = field(&mut reader, NAME, "user name")?;
+    let short_password = field(&mut reader, NAME, "password")?;
+    field(&mut reader, NAME, "host process")?;
+    let int2 = reader.u8("byte order")?;
+    let int4 = reader.u8("byte order")?;
+    reader.u8("character type")?;
+    let float8 = reader.u8("float format")?;
+    reader.take(2, "date format and use-database flag")?;
+    reader.take(1 + 2 + 4 + 3, "bulk copy flag, interface, buffer size, spare")?;
+    let application = field(&mut reader, NAME, "application name")?;
+    field(&mut reader, NAME, "server name")?;
+    let remote = field(&mut reader, 255, "remote password")?;
+    let version: [u8; 4] = reader.array("TDS version")?;
+    field(&mut reader, 10, "library name")?;
+    reader.take(4 + 3, "library version, float and date format")?;
+    let language = field(&mut reader, NAME, "language")?;
+    reader.take(1 + 2, "language flag, old security")?;
+    let security = reader.u8("security flags")?;
+    reader.take(10, "bulk security, high availability, spare")?;
+    let charset =
+        text(field(&mut reader, NAME, "character set")?, encoding_rs::WINDOWS_1252, "character set")?;
+    reader.u8("character set flag")?;
+    let packet_size = text(field(&mut reader, 6, "packet size")?, encoding_rs::WINDOWS_1252, "packet size")?;
+
+    if version[0] != 5 {
+        return Err(WireError::Malformed(format!(
+            "TDS version {}.{} is not served: use 5.0 or 7.1 to 7.4",
+            version[0], version[1]
+        )));
+    }
+    let endian = match (int2, int4) {
+        (3, 1) => Endian::Little,
+        (2, 0) => Endian::Big,
+        _ => {
+            return Err(WireError::Malformed(format!(
+                "byte order ({int2}, {int4}) in the login record is unknown"
+            )))
+        }
+    };
+    // 4 and 10 are IEEE 754, high and low byte first; VAX and ND5000 formats have no living client
+    if !matches!(float8, 4 | 10) {
+        return Err(WireError::Malformed(format!(
+            "float format {float8} in the login record is not IEEE 754"
+        )));
+    }
+    if security & ENCRYPTED_PASSWORD != 0 && short_password.is_empty() {
+        return Err(WireError::Malformed(
+            "an encrypted password at TDS 5.0 is not served yet: turn password encryption off in the client"
+                .into(),
+        ));
+    }
+    let encoding = encoding(&charset)?;
+    let capabilities = capabilities(&mut reader, endian)?;
+    let dialect = Dialect {
+        version: Version::Tds50,
+        endian,
+        charset: encoding,
+        big_datetime: has_type(&capabilities, BIG_DATETIME),
+    };
+    let password = if short_password.len() == NAME {
+        long_password(remote).unwrap_or(short_password)
+    } else {
+        short_password
+    };
+    let packet_size =
+        match packet_size.trim() {
+            "" => None,
+            digits => Some(digits.parse().map_err(|_| {
+                WireError::Malformed("packet size in the login record is not a number".into())
+            })?),
+        };
+    Ok(Login {
+        dialect,
+        user: text(user, encoding, "user name")?,
+        password: Password(text(password, encoding, "password")?),
+        host: text(host, encoding, "host name")?,
+        application: text(application, encoding, "application name")?,
+        database: String::new(),
+        language: text(language, encoding, "language")?,
+        packet_size,
+        version: [5, 0, 0, 0],
+        charset,
+        capabilities,
+    })
+}
+
+fn field<'a>(reader: &mut Reader<'a>, width: usize, what: &'static str) -> Result<&'a [u8]> {
+    let bytes = reader.take(width, what)?;
+    let length = usize::from(reader.u8(what)?);
+    bytes.get(..length).ok_or_else(|| {
+        WireError::Malformed(format!("{what} in the login record has length {length} of at most {width}"))
+    })
+}
+
+fn text(bytes: &[u8], encoding: &'static Encoding, what: &str) -> Result<String> {
+    encoding.decode_without_bom_handling_and_without_replacement(bytes).map(String::from).ok_or_else(|| {
+        WireError::Malformed(format!("{what} in the login record is not valid {}", encoding.name()))
+    })
+}
+
+/// A password of more than 30 bytes stands whole in the remote password field, as (length 0 for the
+/// server's name, length, bytes).
+fn long_password(remote: &[u8]) -> Option<&[u8]> {
+    let (&[0, length], rest) = remote.split_first_chunk::<2>()? else { return None };
+    rest.get(..usize::from(length))
+}
+
+/// Sybase's names of character sets. No name: the client takes the server's, which is UTF-8.
+fn encoding(name: &str) -> Result<&'static Encoding> {
+    let label = match name.to_ascii_lowercase().as_str() {
+        "" => "utf-8",
+        "iso_1" | "ascii_7" | "cp1252" => "windows-1252",
+        "iso15" => "iso-8859-15",
+        "eucjis" | "deckanji" => "euc-jp",
+        "sjis" | "cp932" => "shift_jis",
+        "eucgb" | "cp936" => "gbk",
+        "eucksc" | "cp949" => "euc-kr",
+        "big5" | "cp950" => "big5",
+        "koi8" => "koi8-r",
+        "iso88592" => "iso-8859-2",
+        "iso88595" => "iso-8859-5",
+        "iso88597" => "iso-8859-7",
+        "iso88599" => "iso-8859-9",
+        other => return Encoding::for_label(other.as_bytes()).ok_or_else(|| unknown(name)),
+    };
+    Encoding::for_label(label.as_bytes()).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> WireError {
+    WireError::Malformed(format!("character set '{name}' is not served: use utf8, iso_1, sjis or eucjis"))
+}
+
+/// The capability token's body, empty when the client sends none.
+fn capabilities(reader: &mut Reader<'_>, endian: Endian) -> Result<Vec<u8>> {
+    // four bytes of padding, which some clients cut short
+    let padding = reader.remaining().min(4);
+    reader.take(padding, "login padding")?;
+    if reader.peek() != Some(CAPABILITY) {
+        return Ok(Vec::new());
+    }
+    reader.u8("capability token")?;
+    let raw: [u8; 2] = reader.array("capability length")?;
+    let length = match endian {
+        Endian::Little => u16::from_le_bytes(raw),
+        Endian::Big => u16::from_be_bytes(raw),
+    };
+    Ok(reader.take(usize::from(length), "capabilities")?.to_vec())
+}
+
+/// Request capability of bigdatetime and bigtime (FreeTDS include/freetds/proto.h, TDS_REQ_DATA_BIGDATETIME).
+const BIG_DATETIME: usize = 93;
+
+/// Whether capability `bit` is set in the mask of kind 1 (requests): bit n of a mask counts from its last byte.
+pub fn has_type(capabilities: &[u8], bit: usize) -> bool {
+    mask(capabilities, 1)
+        .and_then(|mask| mask.len().checked_sub(1 + bit / 8).and_then(|at| mask.get(at)))
+        .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+}
+
+/// The bits of one kind (1 requests, 2 responses) in a capability token's body.
+pub fn mask(capabilities: &[u8], kind: u8) -> Option<&[u8]> {
+    let mut rest = capabilities;
+    while let Some((&[found, length], tail)) = rest.split_first_chunk::<2>() {
+        let (bits, next) = tail.split_at_checked(usize::from(length))?;
+        if found == kind {
+            return Some(bits);
+        }
+        rest = next;
+    }
+    None
+}

@@ -1,0 +1,150 @@
+//! LOGIN7, the login record of TDS 7.x. MS-TDS 2.2.6.4.
+
+use super::dialect::{Dialect, Endian, Version};
+use super::login::{Login, Password};
+use super::wire::{utf16_text, Reader, Result, WireError};
+
+/// Values longer than this are not names or passwords (MS-TDS: 128 characters).
+const LONGEST: usize = 128;
+
+pub fn decode(message: &[u8]) -> Result<Login> {
+    let mut reader = Reader::new(message, Endian::Little);
+    let length = reader.u32("LOGIN7 length")? as usize;
+    if length > message.len() {
+        return Err(WireError::Truncated("LOGIN7"));
+    }
+    let version = reader.u32("LOGIN7 version")?;
+    let packet_size = reader.u32("LOGIN7 packet size")? as usize;
+    reader.take(12, "LOGIN7 client version, process and connection")?;
+    let flags1 = reader.u8("LOGIN7 flags")?;
+    let flags2 = reader.u8("LOGIN7 flags")?;
+    reader.take(2, "LOGIN7 flags")?;
+    reader.take(8, "LOGIN7 time zone and locale")?;
+    // OptionFlags1: byte order x86, ASCII, IEEE 754 are the only ones any client sends
+    if flags1 & 0x0F != 0 {
+        return Err(WireError::Malformed(
+            "LOGIN7 asks for a byte order or float format of no living client".into(),
+        ));
+    }
+    let host = field(message, &mut reader, "host name")?;
+    let user = field(message, &mut reader, "user name")?;
+    let password = password(message, &mut reader)?;
+    let application = field(message, &mut reader, "application name")?;
+    field(message, &mut reader, "server name")?;
+    reader.take(4, "LOGIN7 extension")?;
+    field(message, &mut reader, "library name")?;
+    let language = field(message, &mut reader, "language")?;
+    let database = field(message, &mut reader, "database")?;
+    if flags2 & 0x80 != 0 {
+        return Err(WireError::Malformed(
+            "integrated security is not served: log in with a user name and a password".into(),
+        ));
+    }
+    let version_known = match version {
+        0x0700_0000 => None,
+        0x0701_0000 | 0x7100_0000 | 0x7100_0001 => Some(Version::Tds71),
+        0x7209_0000..=0x7209_FFFF => Some(Version::Tds72),
+        0x730A_0000..=0x730B_FFFF => Some(Version::Tds73),
+        0x7400_0000..=0x74FF_FFFF => Some(Version::Tds74),
+        _ => None,
+    };
+    let known = version_known.ok_or_else(|| {
+        WireError::Malformed(format!("TDS version 0x{version:08x} is not served: use 7.1 to 7.4"))
+    })?;
+    Ok(Login {
+        dialect: Dialect::new(known),
+        user,
+        password,
+        host,
+        application,
+        database,
+        language,
+        packet_size: (packet_size != 0).then_some(packet_size),
+        version: version.to_be_bytes(),
+        charset: String::new(),
+        capabilities: Vec::new(),
+    })
+}
+
+fn place<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> Result<&'a [u8]> {
+    let offset = usize::from(reader.u16(what)?);
+    let units = usize::from(reader.u16(what)?);
+    if units > LONGEST {
+        return Err(WireError::Malformed(format!("LOGIN7 {what} is longer than {LONGEST} characters")));
+    }
+    if units == 0 {
+        return Ok(&[]);
+    }
+    message.get(offset..offset + units * 2).ok_or(WireError::Truncated(what))
+}
+
+fn field<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> Result<String> {
+    utf16_text(place(message, reader, what)?)
+        .ok_or_else(|| WireError::Malformed(format!("LOGIN7 {what} is not valid UTF-16")))
+}
+
+/// Each byte was exchanged by halves and then XORed with 0xA5.
+fn password<'a>(message: &'a [u8], reader: &mut Reader<'a>) -> Result<Password> {
+    let clear: Vec<u8> =
+        place(message, reader, "password")?.iter().map(|byte| (byte ^ 0xA5).rotate_left(4)).collect();
+    utf16_text(&clear)
+        .map(Password)
+        .ok_or_else(|| WireError::Malformed("LOGIN7 password is not valid UTF-16".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A record as FreeTDS lays it out: 94 fixed bytes, then the texts.
+    pub fn record(user: &str, password: &str) -> Vec<u8> {
+        let texts = ["host", user, password, "app", "server", "", "lib", "", "online"];
+        let mut fixed = Vec::new();
+        fixed.extend(0u32.to_le_bytes());
+        fixed.extend(0x7400_0004u32.to_le_bytes());
+        fixed.extend(4096u32.to_le_bytes());
+        fixed.extend([0; 12]);
+        fixed.extend([0xE0, 0x03, 0, 0]);
+        fixed.extend([0; 8]);
+        let mut tail: Vec<u8> = Vec::new();
+        for (index, text) in texts.iter().enumerate() {
+            let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            fixed.extend(((94 + tail.len()) as u16).to_le_bytes());
+            fixed.extend(((units.len() / 2) as u16).to_le_bytes());
+            if index == 2 {
+                tail.extend(units.iter().map(|byte| byte.rotate_left(4) ^ 0xA5));
+            } else {
+                tail.extend(units);
+            }
+        }
+        fixed.resize(94, 0);
+        fixed.extend(tail);
+        let length = (fixed.len() as u32).to_le_bytes();
+        fixed[..4].copy_from_slice(&length);
+        fixed
+    }
+
+    #[test]
+    fn reads_user_password_and_version() {
+        let login = decode(&record("daq", "pä55")).unwrap();
+        assert_eq!((login.user.as_str(), login.password.0.as_str()), ("daq", "pä55"));
+        assert_eq!((login.database.as_str(), login.dialect.version), ("online", Version::Tds74));
+        assert_eq!(login.version, [0x74, 0, 0, 4]);
+        assert!(!format!("{login:?}").contains("pä55"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _ = decode(&bytes);
+        }
+
+        #[test]
+        fn no_damage_makes_it_panic(at in 0usize..150, byte in any::<u8>()) {
+            let mut bytes = record("daq", "secret");
+            if let Some(place) = bytes.get_mut(at) { *place = byte; }
+            let _ = decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Packets: an 8-byte header and a body; a message is the bodies up to the packet marked last.
+//! MS-TDS 2.2.3.1; the same header serves TDS 5.0.
+
+use super::wire::WireError;
+use bytes::{Buf, BufMut, BytesMut};
+
+pub const HEADER: usize = 8;
+/// The smallest packet size a client may ask for (MS-TDS 2.2.6.4).
+pub const SMALLEST: usize = 512;
+/// The largest packet size the gateway agrees to.
+pub const LARGEST: usize = 32_768;
+
+/// What a message is, from the first header byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// T-SQL text (7.x)
+    Batch,
+    /// TDS 5.0 login record
+    Login5,
+    /// procedure call (7.x)
+    Rpc,
+    /// server to client
+    Reply,
+    /// cancel what is running
+    Attention,
+    BulkLoad,
+    /// transaction manager request (7.2 and later)
+    Transaction,
+    /// token stream (5.0)
+    Normal,
+    Login7,
+    Sspi,
+    Prelogin,
+    Unknown(u8),
+}
+
+impl Kind {
+    pub fn from_byte(byte: u8) -> Kind {
+        match byte {
+            0x01 => Kind::Batch,
+            0x02 => Kind::Login5,
+            0x03 => Kind::Rpc,
+            0x04 => Kind::Reply,
+            0x06 => Kind::Attention,
+            0x07 => Kind::BulkLoad,
+            0x0E => Kind::Transaction,
+            0x0F => Kind::Normal,
+            0x10 => Kind::Login7,
+            0x11 => Kind::Sspi,
+            0x12 => Kind::Prelogin,
+            other => Kind::Unknown(other),
+        }
+    }
+}
+
+/// Bits of the status byte in a packet header.
+pub mod status {
+    pub const LAST: u8 = 0x01;
+    pub const IGNORE: u8 = 0x02;
+    /// The session's settings go back to those after login before this request runs.
+    pub const RESET: u8 = 0x08;
+    /// As RESET, but an open transaction stays.
+    pub const RESET_KEEP_TRANSACTION: u8 = 0x10;
+}
+
+/// One complete request.
+#[derive(Debug)]
+pub struct Message {
+    pub kind: Kind,
+    /// The status bits of all its packets together.
+    pub status: u8,
+    pub body: BytesMut,
+}
+
+/// Assembles messages from a byte stream, holding at most `limit` bytes of one message.
+#[derive(Debug)]
+pub struct Assembler {
+    limit: usize,
+    open: Option<Message>,
+}
+
+impl Assembler {
+    pub fn new(limit: usize) -> Assembler {
+        Assembler { limit, open: None }
+    }
+
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Whether a message has begun and lacks its last packet.
+    pub fn is_inside_message(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Takes whole packets from the front of `input` until a message is complete.
+    /// None: more bytes are needed. An attention is its own message even between the packets of another,
+    /// which it ends.
+    pub fn next(&mut self, input: &mut BytesMut) -> Result<Option<Message>, WireError> {
+        loop {
+            let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
+            let (kind, status) = (Kind::from_byte(header[0]), header[1]);
+            let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            if length < HEADER {
+                return Err(WireError::Malformed(format!("packet length {length} is less than its header")));
+            }
+            if let Kind::Unknown(byte) = kind {
+                return Err(WireError::Malformed(format!("packet type 0x{byte:02x} is unknown")));
+            }
+            if input.len() < length {
+                return Ok(None);
+            }
+            input.advance(HEADER);
+            let body = input.split_to(length - HEADER);
+            if kind == Kind::Attention {
+                self.open = None;
+                return Ok(Some(Message { kind, status, body }));
+            }
+            let mut message = match self.open.take() {
+                None => Message { kind, status, body },
+                Some(mut open) if open.kind == kind => {
+                    if open.body.len() + body.len() > self.limit {
+                        return Err(WireError::Malformed(format!(
+                            "request is longer than {} bytes",
+                            self.limit
+                        )));
+                    }
+                    open.body.unsplit(body);
+                    open.status |= status;
+                    open
+                }
+                Some(open) => {
+                    return Err(WireError::Malformed(format!(
+                        "{kind:?} packet inside a {:?} message",
+                        open.kind
+                    )))
+                }
+            };
+            if status & status::LAST == 0 {
+                self.open = Some(message);
+            } else if status & status::IGNORE == 0 {
+                message.status = message.status.max(status) | status;
+                return Ok(Some(message));
+            }
+        }
+    }
+}
+
+/// Cuts reply bytes into packets of the negotiated size.
+#[derive(Debug)]
+pub struct Packetizer {
+    pub packet_size: usize,
+    /// Session number clients of 7.x read from the header.
+    pub spid: u16,
+    sequence: u8,
+}
+
+impl Packetizer {
+    pub fn new(spid: u16) -> Packetizer {
+        Packetizer { packet_size: 4096, spid, sequence: 0 }
+    }
+
+    /// Moves `reply` into `wire` as packets. Unless `last`, what does not fill a packet stays in `reply`.
+    pub fn cut(&mut self, reply: &mut BytesMut, last: bool, wire: &mut BytesMut) {
+        let room = self.packet_size - HEADER;
+        while reply.len() > room {
+            let body = reply.split_to(room);
+            self.packet(&body, 0, wire);
+        }
+        if last {
+            let body = reply.split();
+            self.packet(&body, status::LAST, wire);
+            self.sequence = 0;
+        }
+    }
+
+    fn packet(&mut self, body: &[u8], status: u8, wire: &mut BytesMut) {
+        self.sequence = self.sequence.wrapping_add(1);
+        wire.reserve(HEADER + body.len());
+        wire.put_u8(0x04);
+        wire.put_u8(status);
+        // packet_size is at most LARGEST, which a u16 holds
+        wire.put_u16((HEADER + body.len()) as u16);
+        wire.put_u16(self.spid);
+        wire.put_u8(self.sequence);
+        wire.put_u8(0);
+        wire.extend_from_slice(body);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(kind: u8, status: u8, body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![kind, status];
+        bytes.extend(((body.len() + HEADER) as u16).to_be_bytes());
+        bytes.extend([0, 0, 1, 0]);
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn a_message_across_packets_and_reads() {
+        let mut all = packet(3, 0, b"abc");
+        all.extend(packet(3, 1, b"de"));
+        let mut assembler = Assembler::new(100);
+        let mut input = BytesMut::new();
+        let mut found = None;
+        for byte in all {
+            input.put_u8(byte);
+            if let Some(message) = assembler.next(&mut input).unwrap() {
+                found = Some(message);
+            }
+        }
+        let message = found.unwrap();
+        assert_eq!((message.kind, &message.body[..]), (Kind::Rpc, &b"abcde"[..]));
+    }
+
+    #[test]
+    fn refuses_what_would_grow_without_bound() {
+        let mut input = BytesMut::from(&packet(3, 0, &[0; 60])[..]);
+        input.extend_from_slice(&packet(3, 0, &[0; 60]));
+        let error = Assembler::new(100).next(&mut input).unwrap_err();
+        assert_eq!(error, WireError::Malformed("request is longer than 100 bytes".into()));
+    }
+
+    #[test]
+    fn refuses_a_packet_shorter_than_its_header() {
+        let mut input = BytesMut::from(&[3u8, 1, 0, 7, 0, 0, 0, 0][..]);
+        assert!(Assembler::new(100).next(&mut input).is_err());
+    }
+
+    #[test]
+    fn attention_ends_an_unfinished_request() {
+        let mut input = BytesMut::from(&packet(3, 0, b"half")[..]);
+        input.extend_from_slice(&packet(6, 1, b""));
+        let mut assembler = Assembler::new(100);
+        assert_eq!(assembler.next(&mut input).unwrap().unwrap().kind, Kind::Attention);
+        assert!(!assembler.is_inside_message());
+    }
+
+    #[test]
+    fn a_reply_is_cut_into_packets() {
+        let mut packetizer = Packetizer { packet_size: 512, spid: 7, sequence: 0 };
+        let mut reply = BytesMut::from(&[9u8; 1000][..]);
+        let mut wire = BytesMut::new();
+        packetizer.cut(&mut reply, true, &mut wire);
+        assert_eq!((wire.len(), wire[1], wire[512 + 1]), (1000 + 2 * HEADER, 0, 1));
+    }
+}

@@ -1,0 +1,101 @@
+//! PRELOGIN: options exchanged before LOGIN7. MS-TDS 2.2.6.5.
+
+use super::wire::{Reader, Result, WireError};
+use bytes::{BufMut, BytesMut};
+
+/// What a client wants of encryption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// login only
+    Off,
+    On,
+    NotSupported,
+    Required,
+}
+
+impl Encryption {
+    fn from_byte(byte: u8) -> Result<Encryption> {
+        match byte & 0x0F {
+            0 => Ok(Encryption::Off),
+            1 => Ok(Encryption::On),
+            2 => Ok(Encryption::NotSupported),
+            3 => Ok(Encryption::Required),
+            other => Err(WireError::Malformed(format!("PRELOGIN encryption {other} is unknown"))),
+        }
+    }
+
+    fn byte(self) -> u8 {
+        match self {
+            Encryption::Off => 0,
+            Encryption::On => 1,
+            Encryption::NotSupported => 2,
+            Encryption::Required => 3,
+        }
+    }
+}
+
+const VERSION: u8 = 0;
+const ENCRYPTION: u8 = 1;
+const INSTANCE: u8 = 2;
+const THREAD: u8 = 3;
+const MARS: u8 = 4;
+const END: u8 = 0xFF;
+
+/// Reads what the client asks for.
+pub fn decode(message: &[u8]) -> Result<Encryption> {
+    let mut reader = Reader::new(message, super::dialect::Endian::Big);
+    let mut encryption = Encryption::NotSupported;
+    loop {
+        let token = reader.u8("PRELOGIN option")?;
+        if token == END {
+            return Ok(encryption);
+        }
+        let offset = usize::from(reader.u16("PRELOGIN offset")?);
+        let length = usize::from(reader.u16("PRELOGIN length")?);
+        let data = message.get(offset..offset + length).ok_or(WireError::Truncated("PRELOGIN option"))?;
+        if token == ENCRYPTION {
+            let byte = data.first().ok_or(WireError::Truncated("PRELOGIN encryption"))?;
+            encryption = Encryption::from_byte(*byte)?;
+        }
+    }
+}
+
+/// The server's answer. The MARS option must be there: without it FreeTDS drops to TDS 7.1.
+pub fn encode(encryption: Encryption, version: [u8; 4], out: &mut BytesMut) {
+    let options: [(u8, &[u8]); 5] = [
+        (VERSION, &[version[0], version[1], version[2], version[3], 0, 0]),
+        (ENCRYPTION, &[encryption.byte()]),
+        (INSTANCE, &[0]),
+        (THREAD, &[]),
+        (MARS, &[0]),
+    ];
+    let mut offset = options.len() * 5 + 1;
+    for (token, data) in options {
+        out.put_u8(token);
+        out.put_u16(offset as u16);
+        out.put_u16(data.len() as u16);
+        offset += data.len();
+    }
+    out.put_u8(END);
+    for (_, data) in options {
+        out.put_slice(data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_reads_back() {
+        let mut out = BytesMut::new();
+        encode(Encryption::NotSupported, [16, 0, 0, 0], &mut out);
+        assert_eq!(decode(&out), Ok(Encryption::NotSupported));
+    }
+
+    #[test]
+    fn an_offset_outside_the_message_is_refused() {
+        assert_eq!(decode(&[1, 0, 200, 0, 1, 255]), Err(WireError::Truncated("PRELOGIN option")));
+        assert_eq!(decode(&[]), Err(WireError::Truncated("PRELOGIN option")));
+    }
+}

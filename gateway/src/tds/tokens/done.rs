@@ -1,0 +1,40 @@
+//! DONE, DONEPROC, DONEINPROC: the end of a statement, a procedure, a statement in a procedure.
+//! MS-TDS 2.2.7.6–8; at 5.0 the field after the status is the transaction state.
+
+use crate::tds::dialect::{Dialect, Version};
+use crate::tds::wire::Put;
+use bytes::{BufMut, BytesMut};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    Statement,
+    Procedure,
+    InProcedure,
+}
+
+pub const MORE: u16 = 0x0001;
+pub const ERROR: u16 = 0x0002;
+pub const IN_TRANSACTION: u16 = 0x0004;
+pub const COUNT: u16 = 0x0010;
+/// Acknowledges a cancel.
+pub const ATTENTION: u16 = 0x0020;
+
+/// `count` of rows is told when it is Some.
+pub fn put(out: &mut BytesMut, done: Done, status: u16, count: Option<u64>, dialect: &Dialect) {
+    out.put_u8(match done {
+        Done::Statement => 0xFD,
+        Done::Procedure => 0xFE,
+        Done::InProcedure => 0xFF,
+    });
+    let status = if count.is_some() { status | COUNT } else { status };
+    out.put_u16_as(status, dialect.endian);
+    // 7.x: the kind of statement, which no client needs; 5.0: transaction state, 1 = in progress or none
+    let state = if dialect.is_tds7() { 0 } else { u16::from(status & IN_TRANSACTION != 0) };
+    out.put_u16_as(state, dialect.endian);
+    let count = count.unwrap_or(0);
+    if dialect.version >= Version::Tds72 {
+        out.put_u64_as(count, dialect.endian);
+    } else {
+        out.put_u32_as(u32::try_from(count).unwrap_or(u32::MAX), dialect.endian);
+    }
+}

@@ -1,0 +1,76 @@
+//! Names and messages inside tokens: UTF-16 counted in code units at 7.x, the client's character set
+//! counted in bytes at 5.0. Too long ones are cut at a character; one the character set lacks becomes `?`
+//! (data never passes here).
+
+use crate::tds::dialect::Dialect;
+use crate::tds::wire::Put;
+use bytes::{BufMut, BytesMut};
+
+/// With a length of one byte (B_VARCHAR).
+pub fn put_short(out: &mut BytesMut, text: &str, dialect: &Dialect) {
+    let at = out.len();
+    out.put_u8(0);
+    let count = put_at_most(out, text, 255, dialect);
+    out[at] = count as u8;
+}
+
+/// With a length of two bytes (US_VARCHAR).
+pub fn put_long(out: &mut BytesMut, text: &str, longest: usize, dialect: &Dialect) {
+    let at = out.len();
+    out.put_u16(0);
+    let count = put_at_most(out, text, longest, dialect) as u16;
+    let length = match dialect.endian {
+        crate::tds::dialect::Endian::Little => count.to_le_bytes(),
+        crate::tds::dialect::Endian::Big => count.to_be_bytes(),
+    };
+    out[at..at + 2].copy_from_slice(&length);
+}
+
+/// Returns the number of units written, at most `longest`.
+fn put_at_most(out: &mut BytesMut, text: &str, longest: usize, dialect: &Dialect) -> usize {
+    let mut count = 0;
+    let mut units = [0u8; 4];
+    for character in text.chars() {
+        if dialect.is_tds7() {
+            let width = character.len_utf16();
+            if count + width > longest {
+                break;
+            }
+            out.put_utf16(character.encode_utf8(&mut units));
+            count += width;
+        } else {
+            let (bytes, _, unmappable) = dialect.charset.encode(character.encode_utf8(&mut units));
+            let bytes = if unmappable { &b"?"[..] } else { &bytes };
+            if count + bytes.len() > longest {
+                break;
+            }
+            out.put_slice(bytes);
+            count += bytes.len();
+        }
+    }
+    count
+}
+
+/// Writes a token whose body is preceded by its length in two bytes. A body over 65,535 bytes cannot be
+/// told in this form: None, and `out` is as before.
+pub fn put_token(
+    out: &mut BytesMut,
+    token: u8,
+    dialect: &Dialect,
+    body: impl FnOnce(&mut BytesMut),
+) -> Option<()> {
+    let start = out.len();
+    out.put_u8(token);
+    out.put_u16(0);
+    body(out);
+    let Ok(length) = u16::try_from(out.len() - start - 3) else {
+        out.truncate(start);
+        return None;
+    };
+    let length = match dialect.endian {
+        crate::tds::dialect::Endian::Little => length.to_le_bytes(),
+        crate::tds::dialect::Endian::Big => length.to_be_bytes(),
+    };
+    out[start + 1..start + 3].copy_from_slice(&length);
+    Some(())
+}

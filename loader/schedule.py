@@ -1,0 +1,46 @@
+"""When things are done: the fixed instants of a cycle, and pauses that grow."""
+
+import random
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SECOND = 1_000_000
+
+
+def now() -> int:
+    """Microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The instants phase + k * cycle of the wall clock, in microseconds: no delay ever adds up."""
+
+    cycle: int
+    phase: int
+
+    @classmethod
+    def of(cls, name: str, cycle: float) -> "Schedule":
+        """A cycle in seconds; the phase comes from the name, so that the tables of a facility spread."""
+        length = round(cycle * SECOND)
+        return cls(length, zlib.crc32(name.encode()) * length >> 32)
+
+    def after(self, moment: int, previous: int | None = None) -> int:
+        """The first instant later than `moment`, and not `previous` again when its timer rang early."""
+        due = (moment - self.phase) // self.cycle * self.cycle + self.phase + self.cycle
+        return due + self.cycle if due == previous else due
+
+    def missed(self, previous: int, due: int) -> int:
+        """How many instants lie between two of them; none when the clock was set back."""
+        return max(0, (due - previous) // self.cycle - 1)
+
+
+def growing_pauses(first: float, longest: float) -> Iterator[float]:
+    """Seconds to wait before each next attempt: doubling from `first` to `longest`, shortened at random
+    by up to a half, so that many who failed at the same moment do not come back at the same moment."""
+    pause = first
+    while True:
+        yield pause * random.uniform(0.5, 1.0)
+        pause = min(2 * pause, longest)

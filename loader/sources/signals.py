@@ -1,0 +1,146 @@
+"""The signals of a simulated storage ring: what a column shows at a time, told by its type, unit and limits.
+
+Times are seconds since 1970. All constants of a signal come from the seed and its name; the noise comes from
+the random numbers that a row brings along.
+"""
+
+import math
+import zlib
+from collections.abc import Callable
+from random import Random
+from typing import TypeAlias
+
+from ringlog.loader.sources import Reading
+from ringlog.schema.facility import Column
+
+Signal: TypeAlias = Callable[[float, Random], Reading]
+
+# The beam: 100 mA at most, a lifetime of 10 h, topped up every 20 s.
+_FULL_BEAM = 100.0
+_LIFETIME = 36_000.0
+_TOP_UP = 20.0
+
+_DAY = 86_400.0
+_STATES = ("OPERATION", "STANDBY", "LOCAL", "READY", "FAULT", "RUN", "ON", "OK", "Y")
+_INTEGERS = {"smallint": 15, "int": 31, "bigint": 63}
+
+
+def beam_current(seconds: float) -> float:
+    """The stored beam in mA: it decays, and every 20 s the injector fills it up to nearly the same."""
+    fill = _FULL_BEAM - 0.05 * _chance("fill", math.floor(seconds / _TOP_UP))
+    return fill * math.exp(-(seconds % _TOP_UP) / _LIFETIME)
+
+
+def signal(seed: int, column: Column) -> Signal:
+    """What `column` shows, as a function of time and the row's random numbers."""
+    own = Random(f"{seed} {column.signal}")
+    if column.type == "bit":
+        return _bit(seed, column.signal)
+    if column.type.startswith("varchar"):
+        return _state(seed, column)
+    if column.type in _INTEGERS:
+        return _count(own, column)
+    unit = column.unit
+    if unit == "mA":
+        return _within(column, _beam(own))
+    if unit in ("Pa", "Torr", "mbar"):
+        return _within(column, _pressure(own, column))
+    if unit in ("degC", "°C", "C", "K"):
+        return _within(column, _temperature(own, column))
+    return _within(column, _supply(own, column))
+
+
+def _beam(own: Random) -> Signal:
+    gain = own.gauss(1.0, 1e-4)
+    return lambda seconds, noise: gain * beam_current(seconds) + noise.gauss(0.0, 0.002)
+
+
+def _pressure(own: Random, column: Column) -> Signal:
+    """Gas that the beam frees from the walls, on a logarithmic scale, with a burst at each injection."""
+    low, high = column.limits or (1e-9, 1e-6)
+    logarithms = math.log10(max(low, high * 1e-6)), math.log10(high)
+    base = 10 ** (sum(logarithms) / 2 + own.uniform(-0.2, 0.2) * (logarithms[1] - logarithms[0]))
+    burst, decay = own.uniform(0.1, 0.6), own.uniform(1.0, 4.0)
+    slow = _wave(own, 600.0, 7200.0)
+
+    def pressure(seconds: float, noise: Random) -> float:
+        beam = 0.3 + 0.7 * beam_current(seconds) / _FULL_BEAM
+        injection = 1.0 + burst * math.exp(-(seconds % _TOP_UP) / decay)
+        return base * beam * injection * 10 ** (0.05 * slow(seconds) + noise.gauss(0.0, 0.008))
+
+    return pressure
+
+
+def _temperature(own: Random, column: Column) -> Signal:
+    """A tunnel that feels the day, and cooling water that swings a little."""
+    low, high = column.limits or ((293.15, 303.15) if column.unit == "K" else (20.0, 30.0))
+    middle = (low + high) / 2 + own.uniform(-0.1, 0.1) * (high - low)
+    daily, water = own.uniform(0.3, 1.0), own.uniform(0.02, 0.1)
+    swing = _wave(own, 180.0, 900.0)
+    return lambda seconds, noise: (
+        middle
+        + daily * math.sin(2 * math.pi * seconds / _DAY)
+        + water * swing(seconds)
+        + noise.gauss(0.0, 0.005)
+    )
+
+
+def _supply(own: Random, column: Column) -> Signal:
+    """A magnet's or any other current, voltage, position or flow: close to its set point, drifting slowly."""
+    low, high = column.limits or (0.0, 100.0)
+    setpoint = low + own.uniform(0.2, 0.8) * (high - low)
+    scale = high - low
+    slow, ripple = _wave(own, 3600.0, 14_400.0), _wave(own, 20.0, 120.0)
+    return lambda seconds, noise: (
+        setpoint + scale * (1e-3 * slow(seconds) + 1e-4 * ripple(seconds) + noise.gauss(0.0, 3e-5))
+    )
+
+
+def _count(own: Random, column: Column) -> Signal:
+    """A converter's counts around a middle value, always inside limits and type."""
+    top = (1 << _INTEGERS[column.type]) - 1
+    low, high = column.limits or (0, min(top, 4095))
+    low, high = math.ceil(max(low, -top)), math.floor(min(high, top))
+    middle = low + own.uniform(0.3, 0.7) * (high - low)
+    slow = _wave(own, 600.0, 7200.0)
+
+    def count(seconds: float, noise: Random) -> int:
+        value: float = middle + (high - low) * (0.05 * slow(seconds) + noise.gauss(0.0, 0.002))
+        return min(max(round(value), low), high)
+
+    return count
+
+
+def _bit(seed: int, name: str) -> Signal:
+    """A status that is good, but for one in fifty stretches of five minutes; a fault reads the other way."""
+    good = not any(word in name.lower() for word in ("fault", "alarm", "trip"))
+    return lambda seconds, noise: (_chance(seed, name, seconds // 300) >= 0.02) is good
+
+
+def _state(seed: int, column: Column) -> Signal:
+    length = int(column.type.removeprefix("varchar(").removesuffix(")"))
+    states = [state for state in _STATES if len(state) <= length]
+
+    def state(seconds: float, noise: Random) -> str:
+        unusual = _chance(seed, column.signal, seconds // 300)
+        return states[0] if unusual >= 0.1 else states[int(unusual * 10 * len(states))]
+
+    return state
+
+
+def _within(column: Column, inner: Signal) -> Signal:
+    if column.limits is None:
+        return inner
+    low, high = column.limits
+    return lambda seconds, noise: min(max(float(inner(seconds, noise) or 0.0), low), high)
+
+
+def _wave(own: Random, shortest: float, longest: float) -> Callable[[float], float]:
+    """A slow movement between -1 and 1 of a period (in seconds) of its own."""
+    period, phase = own.uniform(shortest, longest), own.uniform(0.0, 2 * math.pi)
+    return lambda seconds: math.sin(2 * math.pi * seconds / period + phase)
+
+
+def _chance(*what: object) -> float:
+    """A number of [0, 1) that is always the same for the same things."""
+    return zlib.crc32(repr(what).encode()) / 2**32

@@ -1,0 +1,45 @@
+"""A simulated machine: live readings of signals that look like a storage ring's."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from ringlog.loader.schedule import SECOND, Schedule, now
+from ringlog.loader.sources import Row, Wait
+from ringlog.loader.sources.signals import Signal, signal
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Table
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """The same readings for the same seed and time; `speed` times as many as the tables' cycles ask for."""
+
+    seed: int = 1
+    speed: float = 1.0
+
+    def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
+        """A row at each instant of the table's cycle, for ever; those of the past are gone."""
+        signals = self.signals(table)
+        schedule = Schedule.of(table.name, table.cycle / self.speed)
+        previous: int | None = None
+        while True:
+            due = schedule.after(now(), previous)
+            if previous is not None:
+                statistics.missed += schedule.missed(previous, due)
+            wait(due)
+            yield self.row(table, signals, due)
+            previous = due
+
+    def signals(self, table: Table) -> Sequence[Signal]:
+        """The signals of the table's columns."""
+        return [signal(self.seed, column) for column in table.columns]
+
+    def row(self, table: Table, signals: Sequence[Signal], moment: int) -> Row:
+        """The row at `moment`, in microseconds since 1970."""
+        noise = Random(f"{self.seed} {table.name} {moment}")
+        values = tuple(one(moment / SECOND, noise) for one in signals)
+        return Row(_EPOCH + timedelta(microseconds=moment), values)

@@ -1,0 +1,132 @@
+"""What a process tells about its calls: fixed-size figures in memory shared with its supervisor."""
+
+import ctypes
+import math
+import mmap
+import time
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+# Latency classes: 16 to an octave (4.4 % wide) from 10 microseconds up to 10 * 2**24 microseconds (168 s).
+_PER_OCTAVE = 16
+_SHORTEST = 10e-6
+CLASSES = 24 * _PER_OCTAVE
+
+
+class State(IntEnum):
+    """What a process is doing."""
+
+    STARTING = 0
+    RUNNING = 1
+    RECONNECTING = 2
+    HELD = 3
+    DEAD = 4
+    DONE = 5
+    FAILED = 6
+
+
+class Statistics(ctypes.Structure):
+    """One process's figures. Only that process writes them (the supervisor: `restarts` and the state of
+    the dead); a reader may see the fields a call apart from each other."""
+
+    state: int
+    restarts: int
+    seq_no: int
+    sent: int
+    acknowledged: int
+    rows: int
+    refused: int
+    repeated: int
+    reconnected: int
+    missed: int
+    skipped: int
+    last_latency: float
+    longest_latency: float
+    cpu: float
+
+    _fields_ = [
+        ("state", ctypes.c_int32),
+        ("restarts", ctypes.c_int32),
+        # the ring row written last
+        ("seq_no", ctypes.c_int64),
+        # different calls begun, and those of them that were answered well
+        ("sent", ctypes.c_int64),
+        ("acknowledged", ctypes.c_int64),
+        # rows read, by a reader
+        ("rows", ctypes.c_int64),
+        # calls that the server answered with an error about the row: not repeated
+        ("refused", ctypes.c_int64),
+        # calls sent again because no answer came
+        ("repeated", ctypes.c_int64),
+        ("reconnected", ctypes.c_int64),
+        # cycles in which no reading was taken because the one before was not yet acknowledged
+        ("missed", ctypes.c_int64),
+        # rows of the source that the table had already
+        ("skipped", ctypes.c_int64),
+        # seconds
+        ("last_latency", ctypes.c_double),
+        ("longest_latency", ctypes.c_double),
+        ("cpu", ctypes.c_double),
+        ("_cpu_mark", ctypes.c_double),
+        ("_latencies", ctypes.c_uint32 * CLASSES),
+        ("_message", ctypes.c_char * 400),
+    ]
+
+    @property
+    def message(self) -> str:
+        """The latest trouble, empty when there was none."""
+        return bytes(self._message).decode("utf-8", "ignore")
+
+    @message.setter
+    def message(self, text: str) -> None:
+        self._message = text.encode()[:399]
+
+    def answered(self, latency: float) -> None:
+        """Counts a call that was answered well after `latency` seconds."""
+        self.acknowledged += 1
+        self.last_latency = latency
+        self.longest_latency = max(self.longest_latency, latency)
+        octaves = math.log2(max(latency, _SHORTEST) / _SHORTEST)
+        self._latencies[min(int(octaves * _PER_OCTAVE), CLASSES - 1)] += 1
+
+    def start_cpu(self) -> None:
+        """For a process that has just begun."""
+        self._cpu_mark = time.process_time()
+
+    def count_cpu(self) -> None:
+        """Adds the processor time used since the last count."""
+        mark = time.process_time()
+        self.cpu += mark - self._cpu_mark
+        self._cpu_mark = mark
+
+
+class Latencies:
+    """The latencies of several processes together, in seconds."""
+
+    def __init__(self, statistics: Iterable[Statistics]) -> None:
+        self._counts = [0] * CLASSES
+        self.longest = 0.0
+        for one in statistics:
+            self.longest = max(self.longest, one.longest_latency)
+            for index, count in enumerate(one._latencies):
+                self._counts[index] += count
+
+    def quantile(self, part: float) -> float:
+        """The latency that `part` (0 to 1) of the calls stayed within, at most 4.4 % too long; NaN without
+        calls."""
+        total = sum(self._counts)
+        if total == 0:
+            return math.nan
+        reached = 0
+        for index, count in enumerate(self._counts):
+            reached += count
+            if reached >= max(1, part * total):
+                return float(min(self.longest, _SHORTEST * 2 ** ((index + 1) / _PER_OCTAVE)))
+        return self.longest
+
+
+def shared(count: int) -> Sequence[Statistics]:
+    """Statistics, all zero, that processes forked from this one share with it."""
+    size = ctypes.sizeof(Statistics)
+    memory = mmap.mmap(-1, max(1, count) * size)
+    return [Statistics.from_buffer(memory, index * size) for index in range(count)]

@@ -1,0 +1,55 @@
+"""The reader of one table: asks for its latest row as often as one is written."""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from ringlog.clients import Address, Refused
+from ringlog.clients.procedure import Argument
+from ringlog.loader.leash import Leash
+from ringlog.loader.line import Line
+from ringlog.loader.schedule import Schedule, now
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Table
+
+# Every tenth call asks for the history of the last ten cycles instead.
+_HISTORY = 10
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What one reader process needs to know."""
+
+    table: Table
+    address: Address
+    password: str
+
+    def run(self, statistics: Statistics, leash: Leash) -> None:
+        """Reads until the leash is released."""
+        line = Line(self.address, self.password, statistics, leash)
+        line.connect()
+        schedule = Schedule.of(f"read {self.table.name}", self.table.cycle)
+        due = schedule.after(now())
+        while True:
+            leash.wait(due)
+            procedure, arguments = self._question(statistics.sent)
+            statistics.sent += 1
+            begun = time.perf_counter()
+            try:
+                answer = line.call(procedure, *arguments)
+            except Refused as error:
+                statistics.refused += 1
+                statistics.message = str(error)
+            else:
+                statistics.answered(time.perf_counter() - begun)
+                statistics.rows += len(answer.rows)
+            statistics.count_cpu()
+            previous, due = due, schedule.after(now(), due)
+            statistics.missed += schedule.missed(previous, due)
+
+    def _question(self, number: int) -> tuple[str, tuple[Argument, ...]]:
+        if number % _HISTORY != _HISTORY - 1:
+            return f"get_{self.table.name}", (1,)
+        end = datetime.now(UTC)
+        begin = end - _HISTORY * timedelta(seconds=self.table.cycle)
+        return f"get_{self.table.name}_range", (begin, end, _HISTORY)

@@ -1,0 +1,96 @@
+"""A picture of a few signals, read back as any client would: by a procedure, over TDS."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from ringlog.clients import Address, call, connect
+from ringlog.schema.facility import Column, Facility
+
+# What one looks at first in a storage ring (beam, vacuum, magnets, temperatures), then anything else.
+_UNITS = ("mA", "Pa", "A", "degC")
+_PANELS = 4
+_LINES = 3
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A signal's values at their times (local to the facility)."""
+
+    column: Column
+    times: Sequence[datetime]
+    values: Sequence[float]
+
+
+def telling_signals(facility: Facility) -> list[list[Column]]:
+    """Up to four groups of up to three signals of the same unit, of the tables written most often."""
+    groups: dict[str, list[Column]] = {}
+    for table in sorted(facility.tables, key=lambda table: table.cycle):
+        for column in table.columns:
+            if column.type in ("real", "double"):
+                groups.setdefault(column.unit, []).append(column)
+    units = [unit for unit in _UNITS if unit in groups] + [unit for unit in groups if unit not in _UNITS]
+    return [groups[unit][:_LINES] for unit in units[:_PANELS]]
+
+
+def read_trends(
+    address: Address,
+    password: str,
+    groups: Sequence[Sequence[Column]],
+    begin: datetime,
+    end: datetime,
+) -> list[list[Trend]]:
+    """The signals' history between two moments, by get_signal over TDS."""
+    connection = connect(address, password)
+    try:
+        return [
+            [
+                _read(column, call(connection, "get_signal", column.signal, begin, end).rows)
+                for column in group
+            ]
+            for group in groups
+        ]
+    finally:
+        connection.close()
+
+
+def _read(column: Column, rows: Sequence[tuple[object, ...]]) -> Trend:
+    known = [(time, value) for time, value, *_ in rows if value is not None]
+    return Trend(
+        column,
+        [cast(datetime, time) for time, _ in known],
+        [float(cast(float, value)) for _, value in known],
+    )
+
+
+def draw(groups: Sequence[Sequence[Trend]], title: str, file: Path) -> None:
+    """Draws a panel for each group, one above the other with a common time axis, as PNG."""
+    # Imported late: it is large, and numpy starts threads, which a process that forks must not have.
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"date.converter": "concise"}):
+        figure = Figure(figsize=(10, 2.1 * len(groups) + 0.8), layout="constrained")
+        panels = figure.subplots(len(groups), sharex=True, squeeze=False)[:, 0]
+        for panel, group in zip(panels, groups, strict=True):
+            for trend in group:
+                panel.plot(
+                    trend.times,
+                    trend.values,
+                    marker=".",
+                    markersize=3,
+                    linewidth=1,
+                    label=trend.column.signal,
+                )
+            unit = group[0].column.unit
+            panel.set_ylabel(unit)
+            if unit in ("Pa", "Torr", "mbar"):
+                panel.set_yscale("log")
+            else:
+                panel.ticklabel_format(axis="y", useOffset=False)
+            panel.grid(alpha=0.3)
+            panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+        figure.suptitle(title, fontsize=11)
+        figure.savefig(file, dpi=120)

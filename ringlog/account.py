@@ -1,0 +1,142 @@
+"""The account PostgreSQL runs under, since it refuses to run as root."""
+
+import logging
+import os
+import pwd
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from ringlog.errors import ServerError
+
+log = logging.getLogger(__name__)
+
+SYSTEM_ACCOUNT = "ringlog"
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of this machine, under whom programs are run and to whom their files are given."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def is_self(self) -> bool:
+        return self.uid == os.geteuid()
+
+    def popen(self, command: Sequence[str], *, cwd: Path, output: IO[bytes] | int) -> subprocess.Popen[bytes]:
+        """Starts a program under this account, in a process group of its own: Ctrl-C is not for it."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        return subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment | {"LC_ALL": "C", "HOME": str(cwd)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            umask=0o077,
+            start_new_session=True,
+            user=None if self.is_self else self.uid,
+            group=None if self.is_self else self.gid,
+            extra_groups=None if self.is_self else [],
+        )
+
+    def run(self, command: Sequence[str], *, cwd: Path = Path("/")) -> str:
+        """Runs a program to its end and returns what it wrote. Raises ServerError when it fails."""
+        with self.popen(command, cwd=cwd, output=subprocess.PIPE) as process:
+            output = process.communicate()[0].decode(errors="replace")
+        if process.returncode != 0:
+            raise ServerError(f"{Path(command[0]).name} failed: {output.strip() or process.returncode}")
+        return output
+
+    def can(self, right: str, path: Path) -> bool:
+        """Whether the account has the right ("r", "w" or "x") to a path, asked of the kernel itself."""
+        command = ["/usr/bin/test", f"-{right}", str(path)]
+        with self.popen(command, cwd=Path("/"), output=subprocess.DEVNULL) as process:
+            return process.wait() == 0
+
+    def barrier(self, path: Path) -> Path | None:
+        """The first folder on the way to `path` that the account cannot pass, if there is one."""
+        return next((folder for folder in reversed(path.parents) if not self.can("x", folder)), None)
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Lets this process touch files as the account would.
+
+        Root must not write where an unprivileged account could have laid links to other files.
+        """
+        if self.is_self:
+            yield
+            return
+        group, mask = os.getegid(), os.umask(0o077)
+        os.setegid(self.gid)
+        os.seteuid(self.uid)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            os.setegid(group)
+            os.umask(mask)
+
+    def own(self, path: Path) -> None:
+        """Gives a file or folder to the account."""
+        if not self.is_self:
+            os.chown(path, self.uid, self.gid)
+
+
+def _account(entry: pwd.struct_passwd) -> Account:
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
+def account_for(data: Path) -> Account:
+    """The account that PostgreSQL runs under on a data directory (which need not exist yet).
+
+    Everyone runs it as themselves. Root runs it as the directory's owner, and gives a new directory to the
+    system account `ringlog`, which is made when it is missing. Raises ServerError for somebody else's
+    directory.
+    """
+    try:
+        owner = data.stat().st_uid
+    except FileNotFoundError:
+        owner = os.geteuid()
+    except OSError as error:
+        raise ServerError(f"{data} cannot be the data directory ({error.strerror}): choose another") from None
+    try:
+        if os.geteuid() != 0:
+            if owner != os.geteuid():
+                raise ServerError(
+                    f"{data} belongs to {pwd.getpwuid(owner).pw_name}: run this as that user or as root"
+                )
+            return _account(pwd.getpwuid(owner))
+        return _account(pwd.getpwuid(owner)) if owner != 0 else _system_account()
+    except KeyError:
+        raise ServerError(
+            f"user number {owner} has no entry in the passwd file, which PostgreSQL demands"
+        ) from None
+
+
+def _system_account() -> Account:
+    try:
+        return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
+    except KeyError:
+        pass
+    command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+    command += ["--shell", "/usr/sbin/nologin", SYSTEM_ACCOUNT]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        reason = "there is no useradd"
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.strip()
+    else:
+        log.info("made the system account %s: PostgreSQL does not run as root", SYSTEM_ACCOUNT)
+        return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
+    raise ServerError(
+        f"PostgreSQL does not run as root and the account {SYSTEM_ACCOUNT} could not be made ({reason}): "
+        "make it, or run ringlog as another user"
+    )

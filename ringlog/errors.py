@@ -1,0 +1,9 @@
+"""What a person can mend: told in one line, without a traceback."""
+
+
+class ServerError(Exception):
+    """The server could not do what was asked; the text says why and what to do next."""
+
+
+class UsageError(ServerError):
+    """The request itself was wrong; nothing was done."""

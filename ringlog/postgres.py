@@ -1,0 +1,364 @@
+"""The embedded PostgreSQL: one database cluster in a data directory, and its life cycle.
+
+A data directory holds
+
+    postgresql-18/   the cluster; its log/ has the server's messages, its conf.d/ the settings
+    socket/          the administrator's way in, closed to other users
+    serving          locked by the process that runs the server
+    start.log        what the last start said before the server's own log took over
+"""
+
+import fcntl
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog import settings
+from ringlog.account import Account, account_for
+from ringlog.errors import ServerError
+from ringlog.programs import MAJOR_VERSION, programs_for
+
+log = logging.getLogger(__name__)
+
+DATABASE = "ringlog"
+ADMINISTRATOR = "postgres"
+FIRST_PORT = 5433  # 5432 is left to a PostgreSQL of the system
+_SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
+_PAUSE = 0.05  # seconds between two looks at a starting or stopping server
+_REPORT = 10.0  # seconds between two words about it
+
+
+class Stopped(Exception):
+    """A stop was asked for while the server was still starting."""
+
+
+class Postgres:
+    """The cluster in a data directory. Nothing is touched before one of the methods is called."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data.resolve()
+        self.cluster = self.data / f"postgresql-{MAJOR_VERSION}"
+        self.socket = self.data / "socket"
+        self._lock = self.data / "serving"
+        self._start_log = self.data / "start.log"
+        self._unfinished = self.data / "unfinished"
+
+    # --- what is there ---
+
+    @property
+    def exists(self) -> bool:
+        try:
+            return (self.cluster / "PG_VERSION").exists()
+        except PermissionError:
+            raise ServerError(
+                f"{self.data} is closed to this user: run this as its owner or as root"
+            ) from None
+
+    def demand(self) -> None:
+        """Raises ServerError when there is no cluster."""
+        if not self.exists:
+            raise ServerError(
+                f"there is no database in {self.data}: name another folder with --data, "
+                "or make one there: ringlog init --facility FILE, ringlog serve --facility FILE"
+            )
+
+    def postmaster(self) -> psutil.Process | None:
+        """The server process of this cluster, whoever started it."""
+        try:
+            pid = int((self.cluster / "postmaster.pid").read_text().split("\n", 1)[0])
+            process = psutil.Process(pid)
+            # the file outlives a killed server, and its number may since be another program's
+            return process if Path(process.cwd()) == self.cluster.resolve() else None
+        except (OSError, ValueError, psutil.Error):
+            return None
+
+    @property
+    def port(self) -> int:
+        """The TCP port, the operator's own setting included. The socket's name carries it too."""
+        return int(self._setting("port"))
+
+    def conninfo(self, database: str = DATABASE) -> str:
+        """The administrator's libpq connection string. It holds no secret: the socket knows who calls."""
+        return make_conninfo(host=str(self.socket), port=self.port, dbname=database, user=ADMINISTRATOR)
+
+    def _setting(self, name: str) -> str:
+        account = account_for(self.data)
+        return account.run(
+            [str(programs_for(account) / "postgres"), "-D", str(self.cluster), "-C", name], cwd=self.cluster
+        ).splitlines()[-1]
+
+    # --- run ---
+
+    @contextmanager
+    def running(
+        self, *, memory: int | None = None, port: int | None = None, stop: threading.Event | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Makes the cluster when there is none, starts it, and stops it at the end.
+
+        `memory` is the number of bytes PostgreSQL plans with (default: the machine's), `port` the TCP port
+        (default: the one used before, at first a free one). A server that an earlier process left behind is
+        stopped first. Recovery after a crash takes the time it takes; `stop` ends the wait with Stopped.
+        Raises ServerError when another process serves this directory or PostgreSQL does not start.
+        """
+        account = account_for(self.data)
+        programs = programs_for(account)
+        self._prepare_folder(account)
+        with self._serving_alone(account):
+            if not self.exists:
+                self._make_cluster(account, programs)
+            self._stop_leftover()
+            self._write_settings(account, memory, port)
+            process = self._start(account, programs, stop or threading.Event())
+            try:
+                yield process
+            finally:
+                _stop(psutil.Process(process.pid) if process.poll() is None else None)
+                process.wait()
+
+    @contextmanager
+    def reachable(self) -> Iterator[None]:
+        """The cluster with its server running: the one that runs already, or one for the time being."""
+        if self.postmaster() is None:
+            with self.running(memory=settings.GiB):
+                yield
+            return
+        self._wait_for_login()
+        yield
+
+    def make_database(self) -> None:
+        """Makes the database `ringlog` when it is missing."""
+        with psycopg.connect(self.conninfo(ADMINISTRATOR), autocommit=True) as connection:
+            known = connection.execute("select from pg_database where datname = %s", [DATABASE]).fetchone()
+            if known is None:
+                connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
+
+    # --- the steps of a start ---
+
+    def _prepare_folder(self, account: Account) -> None:
+        socket_name = os.fsencode(self.socket / ".s.PGSQL.65535")
+        if len(socket_name) > _SOCKET_PATH_LIMIT:
+            raise ServerError(
+                f"the path {self.data} is {len(socket_name) - _SOCKET_PATH_LIMIT} bytes too long for a Unix "
+                "socket: choose a shorter one with --data"
+            )
+        if account.is_self:
+            self.data.parent.mkdir(parents=True, exist_ok=True)
+        if not self.data.parent.is_dir():
+            raise ServerError(
+                f"there is no folder {self.data.parent}: make it first, or choose another --data"
+            )
+        if not account.is_self and (barrier := account.barrier(self.data)):
+            if not barrier.exists():
+                raise ServerError(f"there is no folder {barrier}: make it first, or choose another --data")
+            raise ServerError(
+                f"PostgreSQL runs as {account.name}, which cannot enter {barrier}: "
+                "choose another --data, or open that folder to it (chmod o+x)"
+            )
+        others = sorted(self.data.glob("postgresql-*")) if self.data.exists() else []
+        if others and self.cluster not in others:
+            raise ServerError(
+                f"{others[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: "
+                "bring it over with pg_upgrade (docs/operator.md, Upgrades)"
+            )
+        ours = {self.socket.name, self._lock.name, self._start_log.name, self._unfinished.name}
+        if not others and self.data.exists() and any(entry.name not in ours for entry in self.data.iterdir()):
+            raise ServerError(f"{self.data} holds other things than a database: choose an empty folder")
+        try:
+            self.data.mkdir(parents=account.is_self, exist_ok=True)
+            account.own(self.data)
+            self.data.chmod(0o700)
+        except OSError as error:
+            raise ServerError(
+                f"{self.data} cannot be the data directory ({error.strerror}): choose another --data"
+            ) from None
+
+    @contextmanager
+    def _serving_alone(self, account: Account) -> Iterator[None]:
+        """Holds the lock of the data directory; the kernel releases it however this process ends."""
+        with account.acting():
+            file = self._lock.open("a+")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise ServerError(
+                    f"process {file.read().strip() or '?'} serves {self.data} already: "
+                    "stop it first, or choose another --data"
+                ) from None
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            yield
+
+    def _make_cluster(self, account: Account, programs: Path) -> None:
+        log.info("making a database in %s", self.data)
+        unfinished = self._unfinished
+        with account.acting():
+            shutil.rmtree(unfinished, ignore_errors=True)
+        command = [str(programs / "initdb"), "--pgdata", str(unfinished), "--username", ADMINISTRATOR]
+        command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--data-checksums", "--encoding=UTF8"]
+        # the same order of text on every machine, for good: the locale of PostgreSQL itself
+        command += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        account.run(command, cwd=self.data)
+        with account.acting():
+            (unfinished / "pg_hba.conf").write_text(settings.HBA_TEXT)
+            (unfinished / "pg_ident.conf").write_text(settings.ident_text(account.name))
+            (unfinished / "conf.d").mkdir()
+            (unfinished / "conf.d" / settings.OPERATOR).write_text(settings.OPERATOR_TEXT)
+            with (unfinished / "postgresql.conf").open("a") as file:
+                file.write("\ninclude_dir = 'conf.d'\n")
+            unfinished.rename(self.cluster)
+
+    def _stop_leftover(self) -> None:
+        if leftover := self.postmaster():
+            log.info(
+                "stopping the PostgreSQL that an earlier process left running (process %d)", leftover.pid
+            )
+            _stop(leftover)
+
+    def _write_settings(self, account: Account, memory: int | None, port: int | None) -> None:
+        path = self.cluster / "conf.d" / settings.GENERATED
+        if port is None:
+            recorded = re.search(r"^port = (\d+)$", path.read_text() if path.exists() else "", re.MULTILINE)
+            port = int(recorded[1]) if recorded else _free_port()
+        text = settings.settings_text(
+            memory=memory or settings.machine_memory(),
+            disk=psutil.disk_usage(str(self.data)).total,
+            port=port,
+            socket=self.socket,
+        )
+        with account.acting():
+            self.socket.mkdir(mode=0o700, exist_ok=True)
+            unfinished = path.with_suffix(".new")
+            unfinished.write_text(text)
+            unfinished.rename(path)
+
+    def _start(self, account: Account, programs: Path, stop: threading.Event) -> subprocess.Popen[bytes]:
+        """Starts the server and waits until it takes connections."""
+        deadline = time.monotonic() + 60
+        while True:
+            with account.acting():
+                output = self._start_log.open("wb")
+            with output:
+                command = [str(programs / "postgres"), "-D", str(self.cluster)]
+                process = account.popen(command, cwd=self.cluster, output=output)
+            try:
+                self._wait_until_ready(process, stop)
+                return process
+            except Stopped:
+                _stop(psutil.Process(process.pid))
+                process.wait()
+                raise
+            except ServerError as error:
+                # after kill -9 of the server its children live on for a moment, and must go first
+                if "still in use" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes], stop: threading.Event) -> None:
+        began = reported = time.monotonic()
+        while not self._ready(process.pid):
+            if process.poll() is not None:
+                raise ServerError(f"PostgreSQL did not start: {self._complaint()}")
+            if stop.wait(_PAUSE):
+                raise Stopped
+            if time.monotonic() - reported > _REPORT:
+                reported = time.monotonic()
+                log.info(
+                    "PostgreSQL is starting, %.0f s so far: %s", reported - began, _startup_step(process.pid)
+                )
+
+    def _ready(self, pid: int) -> bool:
+        """Whether the server said so in its pid file, as pg_ctl asks it too."""
+        with suppress(OSError):
+            lines = (self.cluster / "postmaster.pid").read_text().splitlines()
+            return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
+        return False
+
+    def _complaint(self) -> str:
+        """Why the server did not start, in its own words."""
+        lines = self._start_log.read_text(errors="replace").splitlines()
+        with suppress(OSError, IndexError):
+            # the server's own log has taken over, and holds earlier starts too
+            current = (self.cluster / "current_logfiles").read_text().split()[1]
+            later = (self.cluster / current).read_text(errors="replace").splitlines()
+            start = max(number for number, line in enumerate(later) if "LOG:  starting PostgreSQL" in line)
+            if any("redirecting log output" in line for line in lines):
+                lines = [
+                    line for line in later[start:] if re.search("FATAL|PANIC|HINT|DETAIL|could not", line)
+                ]
+        told = "; ".join(re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines)
+        if "Address already in use" in told:
+            told += "; --pg-port chooses another port"
+        return told or f"see {self._start_log}"
+
+    def _wait_for_login(self) -> None:
+        """Waits for a server that somebody else is starting."""
+        began = reported = time.monotonic()
+        while True:
+            try:
+                psycopg.connect(self.conninfo(ADMINISTRATOR)).close()
+                return
+            except psycopg.OperationalError as error:
+                if self.postmaster() is None:
+                    raise ServerError(f"PostgreSQL in {self.data} has stopped: {error}") from None
+                starting = "starting up" in str(error) or "not yet accepting" in str(error)
+                if not starting and time.monotonic() - began > 10:
+                    raise ServerError(f"PostgreSQL in {self.data} does not answer: {error}") from None
+            if time.monotonic() - reported > _REPORT:
+                reported = time.monotonic()
+                log.info("waiting for PostgreSQL in %s, %.0f s so far", self.data, reported - began)
+            time.sleep(_PAUSE)
+
+
+def _stop(process: psutil.Process | None) -> None:
+    """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes."""
+    if process is None:
+        return
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    while True:
+        try:
+            process.wait(_REPORT)
+            return
+        except psutil.TimeoutExpired:
+            log.info("PostgreSQL is stopping, %.0f s so far", time.monotonic() - began)
+
+
+def _startup_step(pid: int) -> str:
+    """What the server is busy with, which PostgreSQL writes into the names of its processes."""
+    with suppress(psutil.Error):
+        for child in psutil.Process(pid).children():
+            if found := re.search(r"startup (.+)", " ".join(child.cmdline())):
+                return found[1].strip()
+    return "no sign yet"
+
+
+def _free_port() -> int:
+    """The first free TCP port of 127.0.0.1 from FIRST_PORT on.
+
+    Below the range the kernel takes for outgoing connections, so that it is still free at the next start.
+    """
+    for port in range(FIRST_PORT, 32768):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
+    raise ServerError("no TCP port is free on 127.0.0.1")

@@ -1,0 +1,148 @@
+"""The server: PostgreSQL, the gateway in front of it and the housekeeping, started and stopped as one."""
+
+import ipaddress
+import logging
+import subprocess
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import psycopg
+import sqlalchemy
+from psycopg.conninfo import make_conninfo
+
+from ringlog.database import Embedded, External, engine
+from ringlog.errors import ServerError, UsageError
+from ringlog.housekeeping import housekeeping
+from ringlog.logins import GATEWAY, renew_gateway_password
+from ringlog.postgres import Postgres
+from ringlog.schema.facility import Facility
+from ringlog.schema.install import InstallReport, install
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the gateway listens: a host name or IP address, and a port (0: a free one)."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Reads HOST:PORT, with an IPv6 address in brackets."""
+        host, _, port = text.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            host = ""
+        if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
+            raise UsageError(f"{text!r} is no address to listen on: write HOST:PORT, as 127.0.0.1:5000")
+        return cls(host, int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Server:
+    """A running server. Use it in a with statement; leaving that stops everything, the gateway first.
+
+    `facility` None takes what is installed already. `memory` and `port` are Postgres.running's. Raises
+    ServerError for what a person can mend, Stopped when `stop` was set while PostgreSQL still started.
+    """
+
+    address: Address
+    conninfo: str
+    installed: InstallReport | None
+
+    def __init__(
+        self,
+        database: Embedded | External,
+        facility: Facility | None,
+        listen: Address,
+        *,
+        stop: threading.Event,
+        memory: int | None = None,
+        port: int | None = None,
+    ) -> None:
+        self._database = database
+        self._facility = facility
+        self._listen = listen
+        self._stop = stop
+        self._memory = memory
+        self._port = port
+        self._postgres: subprocess.Popen[bytes] | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Server":
+        with ExitStack() as stack:
+            self.conninfo = self._start_postgres(stack)
+            administrator = engine(self.conninfo)
+            stack.callback(administrator.dispose)
+            self.installed = self._install(administrator)
+            stack.enter_context(housekeeping(administrator))
+            self.address = self._start_gateway(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def wait(self) -> None:
+        """Serves until `stop` is set. Raises ServerError when PostgreSQL ends by itself."""
+        while not self._stop.wait(0.5):
+            if self._postgres is not None and self._postgres.poll() is not None:
+                raise ServerError("PostgreSQL has ended by itself: its log in the data directory says why")
+
+    def _start_postgres(self, stack: ExitStack) -> str:
+        if isinstance(self._database, External):
+            return stack.enter_context(self._database.opened())
+        postgres = Postgres(self._database.data)
+        running = postgres.running(memory=self._memory, port=self._port, stop=self._stop)
+        self._postgres = stack.enter_context(running)
+        postgres.make_database()
+        return postgres.conninfo()
+
+    def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:
+        if self._facility is not None:
+            return install(administrator, self._facility)
+        with administrator.connect() as connection:
+            if connection.scalar(sqlalchemy.text("select to_regnamespace('ringlog')")) is None:
+                raise ServerError("no facility is installed in this database: name its file with --facility")
+        return None
+
+    def _start_gateway(self, stack: ExitStack) -> Address:
+        from ringlog.gateway import Gateway
+
+        with psycopg.connect(self.conninfo) as connection:
+            info = connection.info
+            # never our own server's socket: there PostgreSQL would take this process, and so any client of
+            # the gateway, for the administrator
+            host = "127.0.0.1" if self._postgres is not None else info.host
+            login = make_conninfo(
+                self.conninfo,
+                host=host,
+                port=info.port,
+                dbname=info.dbname,
+                user=GATEWAY,
+                password=renew_gateway_password(self.conninfo),
+            )
+        try:
+            gateway = Gateway(login, self._listen.host, self._listen.port)
+        except (ConnectionError, ValueError) as error:
+            raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None
+        except OSError as error:
+            reason = error.strerror or error
+            raise ServerError(
+                f"cannot listen on {self._listen}: {reason}. Name another address with --listen HOST:PORT"
+            ) from None
+        stack.callback(gateway.stop)
+        return Address(*gateway.address)

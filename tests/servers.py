@@ -1,0 +1,130 @@
+"""Programs and servers as the tests run them."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from ringlog.settings import MiB
+
+TEST_MEMORY = 512 * MiB
+FACILITY = Path(__file__).with_name("facility.toml")
+RINGLOG = Path(sys.executable).with_name("ringlog")
+
+
+def run(
+    *command: str | Path, stdin: str = "", timeout: float = 60, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end with this text as its input. Its exit code is the caller's to look at."""
+    return subprocess.run(
+        [str(word) for word in command],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=os.environ | environment,
+    )
+
+
+def ringlog(*arguments: str | Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command `ringlog` to its end."""
+    return run(RINGLOG, *arguments, stdin=stdin, **environment)
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def sqlalchemy_url(conninfo: str) -> sqlalchemy.URL:
+    """The SQLAlchemy URL that means the same as a libpq connection string."""
+    values = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
+    return sqlalchemy.URL.create(
+        "postgresql+psycopg",
+        username=values.pop("user"),
+        password=values.pop("password", None),
+        database=values.pop("dbname"),
+        query=values,
+    )
+
+
+@dataclass(frozen=True)
+class Login:
+    """A user name and password that TDS and PostgreSQL take."""
+
+    user: str
+    password: str
+
+
+WRITER = Login("writer", "write-Ω-1")
+READER = Login("reader", "read-Ω-2")
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A `ringlog serve` process and how to reach it."""
+
+    process: subprocess.Popen[str]
+    data: Path
+    host: str
+    """host and port of the gateway"""
+    port: int
+    dsn: str
+    """the administrator's libpq connection string"""
+    postgres_port: int
+    """TCP port of PostgreSQL itself, on 127.0.0.1"""
+    writer: Login
+    reader: Login
+
+    @property
+    def admin_url(self) -> sqlalchemy.URL:
+        """The administrator's SQLAlchemy URL."""
+        return sqlalchemy_url(self.dsn)
+
+    def dsn_of(self, login: Login) -> str:
+        """The libpq connection string of a login that comes over TCP, straight to PostgreSQL."""
+        return make_conninfo(
+            host="127.0.0.1",
+            port=self.postgres_port,
+            dbname="ringlog",
+            user=login.user,
+            password=login.password,
+        )
+
+
+@contextmanager
+def serving(data: Path, *, facility: Path | None = FACILITY) -> Iterator[RunningServer]:
+    """A `ringlog serve` on a data directory, with the two logins once somebody has added them."""
+    command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB"]
+    if not data.exists():
+        command += ["--pg-port", str(free_port())]
+    if facility is not None:
+        command += ["--facility", facility]
+    log = data.with_name(data.name + ".stderr")
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [str(word) for word in command], stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            address = next((line for line in process.stdout if line.startswith("TDS on ")), None)
+            assert address is not None, f"ringlog serve did not start: {log.read_text()}"
+            host, port = address.removeprefix("TDS on ").strip().rsplit(":", 1)
+            dsn = ringlog("dsn", "--data", data).stdout.strip()
+            postgres_port = int(str(conninfo_to_dict(dsn)["port"]))
+            yield RunningServer(process, data, host, int(port), dsn, postgres_port, WRITER, READER)
+        finally:
+            process.terminate()
+            process.wait()
