@@ -216,7 +216,7 @@ impl<'t> Scanner<'t> {
         (digits.len() == 2).then(|| digits.parse().ok())?
     }
 
-    /// Up to nine digits, to the nearest microsecond as PostgreSQL rounds.
+    /// Up to nine digits, to the nearest microsecond, halves up.
     fn fraction(&mut self) -> Option<i64> {
         let digits = self.digits();
         if digits.is_empty() || digits.len() > 9 {

@@ -1,10 +1,12 @@
 //! From PostgreSQL's results to values.
 
 use super::{numeric, ConvertError, ErrorKind, PgType, Value, Zone};
+use crate::tds::types::clock::DAY;
 use std::borrow::Cow;
 
 /// Reads a value that is not NULL, in binary format or, where [`PgType::wants_text`] says so, in text
 /// format (UTF-8). A `timestamp with time zone` becomes `zone`'s local time.
+#[inline]
 pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, ConvertError> {
     Ok(match pg {
         PgType::Float4 => Value::Real(f32::from_be_bytes(array(raw, pg)?)),
@@ -31,7 +33,10 @@ pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, 
             i32::MIN | i32::MAX => return Err(infinite(pg)),
             days => Value::Date(days),
         },
-        PgType::Time => Value::Time(i64::from_be_bytes(array(raw, pg)?)),
+        PgType::Time => match i64::from_be_bytes(array(raw, pg)?) {
+            micros @ 0..=DAY => Value::Time(micros),
+            _ => return Err(malformed(pg)),
+        },
         PgType::Timestamp => Value::DateTime(finite(raw, pg)?),
         PgType::TimestampTz => Value::DateTime(zone.to_local(finite(raw, pg)?)),
         PgType::Void => Value::Null,

@@ -1,6 +1,7 @@
 //! From a client's value to a parameter in the procedure's own type.
 
 use super::{calendar, numeric, ConvertError, ErrorKind, PgType, Value, Zone};
+use crate::tds::types::clock;
 use crate::tds::types::numerals::{Digits, Numeral};
 use bytes::{BufMut, BytesMut};
 use std::str::FromStr;
@@ -15,6 +16,7 @@ use std::str::FromStr;
 /// * A datetime becomes a date only at midnight, and a time only on 1900-01-01.
 ///
 /// On an error nothing is appended.
+#[inline]
 pub fn to_pg(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
     let before = out.len();
     let result = put(v, target, zone, out);
@@ -24,6 +26,7 @@ pub fn to_pg(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Resu
     result
 }
 
+#[inline]
 fn put(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
     let name = target.name();
     match target {
@@ -182,26 +185,158 @@ fn uuid(v: &Value, to: &str) -> Result<[u8; 16], ConvertError> {
 
 fn put_time(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
     let name = target.name();
-    if let Value::Text(text) = v {
-        let read = calendar::read(text);
-        let read = read.ok_or_else(|| ConvertError::conversion("a text that is not a date or time", name))?;
-        return put_time(&read, target, zone, out);
-    }
-    if let Value::DateTimeOffset { utc, .. } = v {
-        if target == PgType::TimestampTz {
-            out.put_i64(*utc);
+    let not_a_time = || ConvertError::conversion("a text that is not a date or time", name);
+    let overflow = || ConvertError::overflow(v.kind(), name);
+    let read = match v {
+        Value::Text(text) => Some(calendar::read(text).ok_or_else(not_a_time)?),
+        _ => None,
+    };
+    let v = read.as_ref().unwrap_or(v);
+    let local = match v {
+        Value::DateTimeOffset { utc, .. } if target != PgType::TimestampTz => {
+            Some(Value::DateTime(zone.to_local(*utc)))
+        }
+        _ => None,
+    };
+    let v = local.as_ref().unwrap_or(v);
+    let micros = match (target, v) {
+        (PgType::Date, _) => {
+            out.put_i32(i32::try_from(v.to_date(name)?).map_err(|_| overflow())?);
             return Ok(());
         }
-        return put_time(&Value::DateTime(zone.to_local(*utc)), target, zone, out);
-    }
-    match target {
-        PgType::Date => {
-            let days = i32::try_from(v.to_date(name)?);
-            out.put_i32(days.map_err(|_| ConvertError::overflow(v.kind(), name))?);
+        (PgType::Time, _) => {
+            out.put_i64(v.to_time(name)?);
+            return Ok(());
         }
-        PgType::Time => out.put_i64(v.to_time(name)?),
-        PgType::Timestamp => out.put_i64(v.to_datetime(name)?),
-        _ => out.put_i64(zone.to_utc(v.to_datetime(name)?)),
+        (PgType::TimestampTz, Value::DateTimeOffset { utc, .. }) => *utc,
+        (PgType::TimestampTz, _) => zone.to_utc(v.to_datetime(name)?),
+        _ => v.to_datetime(name)?,
+    };
+    if !clock::in_calendar(micros) {
+        return Err(overflow());
     }
+    out.put_i64(micros);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::from_pg;
+    use super::*;
+    use crate::tds::types::Decimal;
+    use std::borrow::Cow;
+
+    fn written(v: Value<'static>, target: PgType) -> Result<Vec<u8>, ConvertError> {
+        let mut out = BytesMut::new();
+        to_pg(&v, target, &Zone::UTC, &mut out).map(|()| out.to_vec())
+    }
+
+    fn text(text: &'static str) -> Value<'static> {
+        Value::Text(Cow::Borrowed(text))
+    }
+
+    /// What PostgreSQL would send back.
+    fn read(v: Value<'static>, target: PgType) -> Value<'static> {
+        let out = written(v, target).unwrap();
+        from_pg(target, &out, &Zone::UTC).unwrap().into_owned()
+    }
+
+    fn refused(v: Value<'static>, target: PgType) -> ErrorKind {
+        let error = written(v.clone(), target).expect_err(&format!("{v:?} as {target:?}"));
+        assert!(error.text.contains(target.name()), "{}", error.text);
+        error.kind
+    }
+
+    #[test]
+    fn numbers_among_each_other() {
+        let decimal = |magnitude, scale| Value::Decimal(Decimal { negative: false, magnitude, scale });
+        assert_eq!(read(Value::Int(7), PgType::Float4), Value::Real(7.0));
+        assert_eq!(read(Value::Bit(true), PgType::Int2), Value::Int(1));
+        assert_eq!(read(Value::Float(3.0), PgType::Int4), Value::Int(3));
+        assert_eq!(read(Value::Money(15_000), PgType::Float8), Value::Float(1.5));
+        assert_eq!(read(Value::Float(0.1), PgType::Float4), Value::Real(0.1));
+        // a real of 4 bytes widens to the same number, not to the same digits
+        assert_eq!(read(Value::Real(0.1), PgType::Float8), Value::Float(0.10000000149011612));
+        assert_eq!(read(Value::Float(0.1), PgType::Numeric), decimal(1, 1));
+        assert_eq!(read(decimal(150, 2), PgType::Numeric), decimal(150, 2));
+        assert_eq!(read(Value::Int(-3), PgType::Bool), Value::Bit(true));
+        assert_eq!(refused(Value::Int(40_000), PgType::Int2), ErrorKind::Overflow);
+        assert_eq!(refused(Value::Float(1e10), PgType::Int4), ErrorKind::Overflow);
+        assert_eq!(refused(Value::Float(2.5), PgType::Int4), ErrorKind::Conversion);
+        assert_eq!(refused(Value::Float(1e40), PgType::Float4), ErrorKind::Overflow);
+        assert_eq!(refused(Value::Float(f64::NAN), PgType::Numeric), ErrorKind::Overflow);
+        assert_eq!(refused(Value::Int(1), PgType::TimestampTz), ErrorKind::Conversion);
+    }
+
+    #[test]
+    fn texts_that_are_numbers() {
+        assert_eq!(read(text(" 12 "), PgType::Int4), Value::Int(12));
+        assert_eq!(read(text(" 1.5e3 "), PgType::Float8), Value::Float(1500.0));
+        assert_eq!(read(text("1.5e3"), PgType::Int2), Value::Int(1500));
+        assert_eq!(read(text("0.1"), PgType::Float4), Value::Real(0.1));
+        let money = Decimal { negative: true, magnitude: 150, scale: 2 };
+        assert_eq!(read(text("-1.50"), PgType::Numeric), Value::Decimal(money));
+        for (word, bit) in [("true", true), ("FALSE", false), ("0", false), ("1", true)] {
+            assert_eq!(read(text(word), PgType::Bool), Value::Bit(bit));
+        }
+        for target in [PgType::Int4, PgType::Float4, PgType::Float8, PgType::Numeric, PgType::Bool] {
+            for word in ["", "twelve", "1,5", "NaN", "infinity", "0x1F", "1 2"] {
+                assert_eq!(refused(text(word), target), ErrorKind::Conversion, "{word}");
+            }
+        }
+        assert_eq!(refused(text("1e400"), PgType::Float8), ErrorKind::Overflow);
+        assert_eq!(refused(text("1e-400"), PgType::Float8), ErrorKind::Overflow);
+        assert_eq!(refused(text("99999999999"), PgType::Int4), ErrorKind::Overflow);
+    }
+
+    #[test]
+    fn text_and_bytes() {
+        assert_eq!(written(text("ring"), PgType::Jsonb), Ok(b"\x01ring".to_vec()));
+        assert_eq!(written(Value::Int(-5), PgType::Varchar), Ok(b"-5".to_vec()));
+        assert_eq!(written(text(""), PgType::Varchar), Ok(vec![]));
+        assert_eq!(written(text("4 days"), PgType::Other(1186)), Ok(b"4 days".to_vec()));
+        assert_eq!(refused(text("a\0b"), PgType::Text), ErrorKind::Charset);
+        assert_eq!(refused(text("ab"), PgType::Char), ErrorKind::Truncation);
+        assert_eq!(refused(text("ab"), PgType::Bytea), ErrorKind::Conversion);
+        assert_eq!(refused(Value::Binary(Cow::Borrowed(b"ab")), PgType::Text), ErrorKind::Conversion);
+        assert_eq!(refused(Value::Binary(Cow::Borrowed(b"ab")), PgType::Int4), ErrorKind::Conversion);
+    }
+
+    #[test]
+    fn uuids() {
+        let guid = Value::Guid(0x00112233_4455_6677_8899_aabbccddeeff_u128.to_be_bytes());
+        assert_eq!(read(text("00112233-4455-6677-8899-AABBCCDDEEFF"), PgType::Uuid), guid);
+        assert_eq!(read(text("{00112233-4455-6677-8899-aabbccddeeff}"), PgType::Uuid), guid);
+        assert_eq!(read(guid, PgType::Text), text("00112233-4455-6677-8899-aabbccddeeff"));
+        for wrong in ["", "00112233445566778899aabbccddeeff", "00112233-4455-6677-8899-aabbccddeefg"] {
+            assert_eq!(refused(text(wrong), PgType::Uuid), ErrorKind::Conversion);
+        }
+    }
+
+    #[test]
+    fn dates_and_times() {
+        let noon = Value::DateTime(43_200_000_000);
+        let tokyo = Zone::new("Asia/Tokyo").unwrap();
+        let mut out = BytesMut::new();
+        to_pg(&noon, PgType::TimestampTz, &tokyo, &mut out).unwrap();
+        assert_eq!(from_pg(PgType::TimestampTz, &out, &Zone::UTC), Ok(Value::DateTime(3 * 3_600_000_000)));
+        assert_eq!(from_pg(PgType::TimestampTz, &out, &tokyo), Ok(noon.clone()));
+        let instant = text("2000-01-01T12:00:00+09:00");
+        assert_eq!(read(instant.clone(), PgType::TimestampTz), Value::DateTime(3 * 3_600_000_000));
+        out.clear();
+        to_pg(&instant, PgType::Timestamp, &tokyo, &mut out).unwrap();
+        assert_eq!(from_pg(PgType::Timestamp, &out, &tokyo), Ok(noon.clone()));
+        assert_eq!(read(text("2000-01-02"), PgType::TimestampTz), Value::DateTime(86_400_000_000));
+        assert_eq!(read(Value::DateTime(-86_400_000_000), PgType::Date), Value::Date(-1));
+        assert_eq!(read(text("1900-01-01 00:00:01"), PgType::Time), Value::Time(1_000_000));
+        assert_eq!(read(noon.clone(), PgType::Text), text("2000-01-01 12:00:00"));
+        assert_eq!(refused(noon.clone(), PgType::Date), ErrorKind::Conversion);
+        assert_eq!(refused(noon, PgType::Time), ErrorKind::Conversion);
+        assert_eq!(refused(Value::Time(1), PgType::Timestamp), ErrorKind::Conversion);
+        for wrong in ["", "yesterday", "02/03/2024", "infinity", "2024-02-30"] {
+            assert_eq!(refused(text(wrong), PgType::TimestampTz), ErrorKind::Conversion, "{wrong}");
+        }
+        let infinity = i64::MAX.to_be_bytes();
+        assert_eq!(from_pg(PgType::Timestamp, &infinity, &Zone::UTC).unwrap_err().kind, ErrorKind::Overflow);
+    }
 }

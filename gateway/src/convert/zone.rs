@@ -119,4 +119,28 @@ mod tests {
         assert_eq!(offset("utc", "2024-01-01T00:00:00"), 0);
         assert_eq!(Zone::new("Mars/Olympus").unwrap_err().kind, ErrorKind::Unsupported);
     }
+
+    /// PostgreSQL 18: select extract(epoch from l) - extract(epoch from l::timestamptz).
+    #[test]
+    fn skipped_and_repeated_hours_as_in_postgresql() {
+        for (zone, local, seconds) in [
+            ("Europe/Berlin", "2024-03-31T01:59:59", 3600),
+            ("Europe/Berlin", "2024-03-31T02:00:00", 3600),
+            ("Europe/Berlin", "2024-03-31T02:30:00", 3600),
+            ("Europe/Berlin", "2024-03-31T03:00:00", 7200),
+            ("Europe/Berlin", "2024-10-27T01:59:59", 7200),
+            ("Europe/Berlin", "2024-10-27T02:00:00", 3600),
+            ("Europe/Berlin", "2024-10-27T02:59:59", 3600),
+            ("Europe/Moscow", "2014-10-26T01:30:00", 10_800),
+            ("Europe/Dublin", "2024-03-31T01:30:00", 0),
+            ("Europe/Dublin", "2024-10-27T01:30:00", 0),
+            ("Australia/Lord_Howe", "2024-04-07T01:45:00", 37_800),
+            ("Australia/Lord_Howe", "2024-10-06T02:15:00", 37_800),
+            ("Pacific/Apia", "2011-12-30T12:00:00", -36_000),
+            ("America/St_Johns", "1900-06-01T00:00:00", -12_652),
+            ("Europe/Berlin", "2300-07-01T00:00:00", 7200),
+        ] {
+            assert_eq!(offset(zone, local), seconds, "{zone} {local}");
+        }
+    }
 }

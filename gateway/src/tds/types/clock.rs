@@ -61,10 +61,17 @@ impl Value<'_> {
     pub(crate) fn to_datetime(&self, to: &str) -> Result<i64> {
         match self {
             Value::DateTime(micros) => Ok(*micros),
-            Value::Date(days) => Ok(i64::from(*days) * DAY),
+            Value::Date(days) => {
+                i64::from(*days).checked_mul(DAY).ok_or_else(|| ConvertError::overflow(self.kind(), to))
+            }
             _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
         }
     }
+}
+
+/// A datetime of the years 1 to 9999, give or take the day that a zone may shift it by.
+pub(crate) fn in_calendar(micros: i64) -> bool {
+    (-TO_0001 - 1..=LAST_DAY + 1).contains(&split(micros).0)
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@ use bytes::BytesMut;
 
 pub(super) const TWO_POW_127: f64 = 170141183460469231731687303715884105728.0;
 
+/// The first number of 39 digits.
+const LIMIT: u128 = 10u128.pow(38);
+
 /// Bytes of a decimal at TDS 5.0 by its precision, sign included (FreeTDS tds_numeric_bytes_per_prec).
 const SYBASE_BYTES: [u8; 39] = [
     1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 6, 6, 6, 7, 7, 8, 8, 9, 9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 13, 14, 14,
@@ -54,6 +57,9 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'sta
         }
     }
     let magnitude = u128::from_le_bytes(bytes);
+    if magnitude >= LIMIT {
+        return Err(ConvertError::overflow("a decimal of more than 38 digits", t.token.name()));
+    }
     let negative = if d.is_tds7() { *sign == 0 } else { *sign != 0 } && magnitude != 0;
     Ok(Value::Decimal(value::Decimal { negative, magnitude, scale: t.scale }))
 }
@@ -136,10 +142,11 @@ impl Decimal {
             };
         } else {
             let factor = 10u128.checked_pow(u32::from(self.scale - scale))?;
-            if number.magnitude % factor != 0 {
+            let (whole, lost) = (number.magnitude / factor, number.magnitude % factor);
+            if lost != 0 {
                 return None;
             }
-            number.magnitude /= factor;
+            number.magnitude = whole;
         }
         number.scale = scale;
         Some(number)
@@ -186,5 +193,103 @@ impl Value<'_> {
             }
             _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{decode_value, encode_value, ErrorKind};
+    use super::*;
+    use crate::tds::dialect::Version;
+
+    fn numeric(precision: u8, scale: u8, d: &Dialect) -> TypeInfo {
+        let size = u32::from(bytes_of_precision(precision, d));
+        TypeInfo::new(TypeToken::Numeric, size).with_scale(precision, scale)
+    }
+
+    fn of(negative: bool, magnitude: u128, scale: u8) -> Value<'static> {
+        Value::Decimal(Decimal { negative, magnitude, scale })
+    }
+
+    #[test]
+    fn sybase_lengths_hold_their_digits() {
+        for precision in 1..=38u32 {
+            let largest = 10u128.pow(precision) - 1;
+            let bytes = (128 - largest.leading_zeros()).div_ceil(8) + 1;
+            assert_eq!(u32::from(SYBASE_BYTES[precision as usize]), bytes);
+        }
+    }
+
+    /// CS_NUMERIC as cs_convert of FreeTDS 1.3.17 fills it, which is TDS 5.0's form.
+    #[test]
+    fn the_bytes_of_freetds() {
+        let d = Dialect::new(Version::Tds50);
+        let largest = 10u128.pow(38) - 1;
+        let vectors: [(u8, u8, &[u8], Value); 3] = [
+            (8, 2, &[0x00, 0x05, 0xA6, 0x68, 0xF5], of(false, 94_791_925, 2)),
+            (18, 4, &[0x01, 0, 0, 0, 0, 0x07, 0x9B, 0xE6, 0x8C], of(true, 127_657_612, 4)),
+            (
+                38,
+                18,
+                &[
+                    0x01, 0x4B, 0x3B, 0x4C, 0xA8, 0x5A, 0x86, 0xC4, 0x7A, 0x09, 0x8A, 0x22, 0x3F, 0xFF, 0xFF,
+                    0xFF, 0xFF,
+                ],
+                of(true, largest, 18),
+            ),
+        ];
+        for (precision, scale, wire, value) in vectors {
+            let t = numeric(precision, scale, &d);
+            assert_eq!(decode_value(Some(wire), &t, &d), Ok(value.clone()));
+            let mut out = BytesMut::new();
+            encode_value(&value, &t, &d, &mut out).unwrap();
+            assert_eq!(out[1..], *wire);
+        }
+    }
+
+    /// MS-TDS 2.2.5.5.1.6: sign 1 is positive, then 4, 8, 12 or 16 bytes, the lowest first. FreeTDS
+    /// sends fewer, by its own table.
+    #[test]
+    fn microsofts_decimals() {
+        let d = Dialect::new(Version::Tds74);
+        let t = numeric(8, 2, &d);
+        let mut out = BytesMut::new();
+        encode_value(&of(false, 94_791_925, 2), &t, &d, &mut out).unwrap();
+        assert_eq!(out[..], [5, 0x01, 0xF5, 0x68, 0xA6, 0x05]);
+        let short = decode_value(Some(&[0x00, 0xF5, 0x68]), &t, &d);
+        assert_eq!(short, Ok(of(true, 0x68F5, 2)));
+    }
+
+    /// CS_MONEY and CS_MONEY4 as cs_convert of FreeTDS 1.3.17 fills them.
+    #[test]
+    fn money_sends_its_high_half_first() {
+        let little = Dialect::new(Version::Tds50);
+        let big = Dialect { endian: Endian::Big, ..little };
+        let (money, small) = (TypeInfo::new(TypeToken::MoneyN, 8), TypeInfo::new(TypeToken::MoneyN, 4));
+        for (t, d, wire, amount) in [
+            (&money, &little, &[0xFF, 0xFF, 0xFF, 0xFF, 0xD6, 0x2D, 0xED, 0xFF][..], -1_233_450),
+            (&money, &little, &[0xF4, 0x10, 0x22, 0x11, 0xBC, 0x80, 0xE9, 0x7D], 1_234_567_890_123_456_700),
+            (&money, &big, &[0x11, 0x22, 0x10, 0xF4, 0x7D, 0xE9, 0x80, 0xBC], 1_234_567_890_123_456_700),
+            (&small, &little, &[0, 0, 0, 0x80], -2_147_483_648),
+            (&small, &big, &[0x80, 0, 0, 0], -2_147_483_648),
+        ] {
+            assert_eq!(decode_value(Some(wire), t, d), Ok(Value::Money(amount)));
+            let mut out = BytesMut::new();
+            encode_value(&Value::Money(amount), t, d, &mut out).unwrap();
+            assert_eq!(out[1..], *wire);
+        }
+    }
+
+    #[test]
+    fn digits_are_never_dropped() {
+        let d = Dialect::new(Version::Tds74);
+        let mut out = BytesMut::new();
+        for refused in [of(false, 1234, 3), of(false, 1_000_000_000, 2), Value::Float(0.125)] {
+            let error = encode_value(&refused, &numeric(9, 2, &d), &d, &mut out).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Overflow, "{refused:?}");
+            assert!(error.text.contains("NUMERICN(9, 2)"), "{}", error.text);
+        }
+        encode_value(&of(false, 1230, 3), &numeric(9, 2, &d), &d, &mut out).unwrap();
+        assert_eq!(of(false, 123, 2).to_decimal("").unwrap().to_f64(), 1.23);
     }
 }

@@ -14,6 +14,7 @@ const PARTIAL_UNKNOWN_LENGTH: u64 = u64::MAX - 1;
 
 /// Splits a parameter's value off the message without reading it; None = NULL. Chunked values are
 /// joined, all others borrowed.
+#[inline]
 pub fn take_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
     // MS-TDS 2.2.5.2.3: text pointer and timestamp stand in rows only
     if d.is_tds7() && t.token.layout() == Layout::TextPointer && !t.is_max() {
@@ -24,6 +25,7 @@ pub fn take_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, d: &Dialect) -> Result<O
 }
 
 /// As [`take_value`], for the values of a row (results; bulk copy at TDS 7.x).
+#[inline]
 pub fn take_row_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, _d: &Dialect) -> Result<Option<Cow<'a, [u8]>>> {
     if t.is_max() {
         return take_partial(r);
@@ -136,7 +138,8 @@ pub(super) fn put_framed(
     let body_start = out.len();
     body(out)?;
     let length = out.len() - body_start;
-    if length as u64 > u64::from(t.size) {
+    // what is announced for a TEXT is only what clients should expect
+    if length as u64 > u64::from(t.size) && t.token.layout() != Layout::TextPointer {
         return Err(ConvertError::truncation(kind, t.token.name()));
     }
     if t.is_max() {
@@ -192,4 +195,76 @@ pub(super) fn put_short(t: &TypeInfo, bytes: &[u8], out: &mut BytesMut) {
         out.put_u8(bytes.len() as u8);
     }
     out.put_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{encode_value, TypeToken, Value, MAX};
+    use super::*;
+    use crate::tds::dialect::{Endian, Version};
+
+    fn taken(wire: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Option<Vec<u8>>> {
+        let mut r = Reader::new(wire, d.endian);
+        let value = take_value(&mut r, t, d)?.map(Cow::into_owned);
+        assert!(r.is_empty());
+        Ok(value)
+    }
+
+    fn malformed<T: std::fmt::Debug>(result: Result<T>) -> bool {
+        matches!(result.unwrap_err(), WireError::Malformed(_))
+    }
+
+    const UNKNOWN: [u8; 8] = [0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF];
+
+    #[test]
+    fn chunks_of_unknown_length_are_joined() {
+        let (t, d) = (TypeInfo::new(TypeToken::BigVarBinary, MAX), Dialect::new(Version::Tds74));
+        let chunks = [&UNKNOWN[..], &[2, 0, 0, 0, 1, 2], &[1, 0, 0, 0, 3], &[0, 0, 0, 0]].concat();
+        assert_eq!(taken(&chunks, &t, &d), Ok(Some(vec![1, 2, 3])));
+        assert_eq!(taken(&[0xFF; 8], &t, &d), Ok(None));
+        let empty = [&[0; 8][..], &[0; 4]].concat();
+        assert_eq!(taken(&empty, &t, &d), Ok(Some(vec![])));
+    }
+
+    #[test]
+    fn chunks_must_add_up_and_end() {
+        let (t, d) = (TypeInfo::new(TypeToken::BigVarBinary, MAX), Dialect::new(Version::Tds74));
+        let wrong_total = [&[3, 0, 0, 0, 0, 0, 0, 0][..], &[1, 0, 0, 0, 9], &[0; 4]].concat();
+        assert!(malformed(taken(&wrong_total, &t, &d)));
+        let endless = [&UNKNOWN[..], &[1, 0, 0, 0, 9]].concat();
+        assert_eq!(taken(&endless, &t, &d), Err(WireError::Truncated("chunk length")));
+        let too_long = [&UNKNOWN[..], &[0xFF; 4]].concat();
+        assert_eq!(taken(&too_long, &t, &d), Err(WireError::Truncated("chunk")));
+    }
+
+    #[test]
+    fn one_chunk_is_borrowed() {
+        let (t, d) = (TypeInfo::new(TypeToken::BigVarBinary, MAX), Dialect::new(Version::Tds74));
+        let mut out = BytesMut::new();
+        encode_value(&Value::Binary(Cow::Borrowed(b"ring")), &t, &d, &mut out).unwrap();
+        let mut r = Reader::new(&out, Endian::Little);
+        assert!(matches!(take_value(&mut r, &t, &d).unwrap(), Some(Cow::Borrowed(b"ring"))));
+        assert!(r.is_empty());
+    }
+
+    #[test]
+    fn text_has_a_pointer_in_rows_only_at_tds_7() {
+        let (t, d) = (TypeInfo::new(TypeToken::Text, 100), Dialect::new(Version::Tds71));
+        assert_eq!(taken(&[2, 0, 0, 0, b'o', b'k'], &t, &d), Ok(Some(b"ok".to_vec())));
+        assert_eq!(taken(&[0xFF; 4], &t, &d), Ok(None));
+        let pointer = [&[16][..], &[0; 24], &[2, 0, 0, 0, b'o', b'k']].concat();
+        let mut r = Reader::new(&pointer, Endian::Little);
+        assert_eq!(take_row_value(&mut r, &t, &d).unwrap().as_deref(), Some(&b"ok"[..]));
+        // TDS 5.0: everywhere
+        let five = Dialect { endian: Endian::Big, ..Dialect::new(Version::Tds50) };
+        let pointer = [&[16][..], &[0; 24], &[0, 0, 0, 2, b'o', b'k']].concat();
+        assert_eq!(taken(&pointer, &t, &five), Ok(Some(b"ok".to_vec())));
+        assert_eq!(taken(&[0], &t, &five), Ok(None));
+    }
+
+    #[test]
+    fn fixed_types_have_no_null() {
+        let (t, d) = (TypeInfo::new(TypeToken::Int4, 4), Dialect::new(Version::Tds74));
+        assert!(encode_value(&Value::Null, &t, &d, &mut BytesMut::new()).is_err());
+    }
 }

@@ -195,3 +195,57 @@ impl TypeInfo {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::dialect::Endian;
+
+    fn decoded(wire: &[u8], d: &Dialect) -> Result<TypeInfo> {
+        let mut r = Reader::new(wire, d.endian);
+        let t = TypeInfo::decode(&mut r, d)?;
+        assert!(r.is_empty(), "{} bytes left", r.remaining());
+        Ok(t)
+    }
+
+    #[test]
+    fn microsofts_announcements() {
+        let d = Dialect::new(Version::Tds74);
+        // MS-TDS 4.6, RPC client request: NVARCHAR(4000) with its collation
+        let nvarchar = decoded(&[0xE7, 0x40, 0x1F, 0x09, 0x04, 0xD0, 0x00, 0x34], &d).unwrap();
+        assert_eq!((nvarchar.token, nvarchar.size), (TypeToken::NVarChar, 8000));
+        assert_eq!(nvarchar.collation, [0x09, 0x04, 0xD0, 0x00, 0x34]);
+        assert!(decoded(&[0xE7, 0xFF, 0xFF, 0, 0, 0, 0, 0], &d).unwrap().is_max());
+        let decimal = decoded(&[0x6A, 17, 33, 5], &d).unwrap();
+        assert_eq!((decimal.precision, decimal.scale), (33, 5));
+        assert_eq!(decoded(&[0x2A, 7], &d).unwrap().size, 8);
+        assert_eq!(decoded(&[0x28], &d).unwrap().size, 3);
+        assert!(decoded(&[0xF1, 0], &d).unwrap().is_max());
+    }
+
+    #[test]
+    fn sybases_announcements() {
+        let d = Dialect { endian: Endian::Big, ..Dialect::new(Version::Tds50) };
+        let text = decoded(&[0x23, 0x7F, 0xFF, 0xFF, 0xFF, 0, 2, b't', b'1'], &d).unwrap();
+        assert_eq!((text.token, text.size), (TypeToken::Text, i32::MAX as u32));
+        assert_eq!(decoded(&[0xAF, 0, 0, 1, 0], &d).unwrap().size, 256);
+        assert_eq!(decoded(&[0xBB, 8, 6], &d).unwrap().scale, 6);
+        assert_eq!(decoded(&[0xBF], &d).unwrap().token, TypeToken::Int8);
+    }
+
+    #[test]
+    fn what_cannot_be_is_malformed() {
+        let (five, seven) = (Dialect::new(Version::Tds50), Dialect::new(Version::Tds71));
+        for (wire, d) in [
+            // BLOB at 5.0, a table type, (max) before 7.2, a decimal of 39 digits, a time of scale 8
+            (&[0x24, 3][..], &five),
+            (&[0xF3, 0], &seven),
+            (&[0xE7, 0xFF, 0xFF], &seven),
+            (&[0x6C, 17, 39, 0], &seven),
+            (&[0x29, 8], &seven),
+        ] {
+            assert!(matches!(decoded(wire, d), Err(WireError::Malformed(_))), "{wire:?}");
+        }
+        assert!(matches!(decoded(&[0x26], &seven), Err(WireError::Truncated(_))));
+    }
+}

@@ -122,8 +122,7 @@ fn fraction(from: &str, to: &str) -> ConvertError {
 }
 
 fn integral(float: f64, from: &str, to: &str) -> Result<i128> {
-    // 2^127: everything below fits i128, and NaN fails the comparison
-    if !(float.abs() < decimals::TWO_POW_127) {
+    if float.is_nan() || float.abs() >= decimals::TWO_POW_127 {
         return Err(ConvertError::overflow(from, to));
     }
     if float.fract() != 0.0 {

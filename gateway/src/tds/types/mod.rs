@@ -40,6 +40,7 @@ pub use value::{ConvertError, Decimal, ErrorKind, Value};
 ///
 /// Rounding: 1/300 s becomes the millisecond that Sybase and Microsoft display for it (.000, .003,
 /// .007), 100 ns becomes the nearest microsecond.
+#[inline]
 pub fn decode_value<'a>(raw: Option<&'a [u8]>, t: &TypeInfo, d: &Dialect) -> value::Result<Value<'a>> {
     use TypeToken::*;
     let Some(raw) = raw else { return Ok(Value::Null) };
@@ -66,6 +67,7 @@ pub fn decode_value<'a>(raw: Option<&'a [u8]>, t: &TypeInfo, d: &Dialect) -> val
 ///
 /// A value is rounded only where the type counts time more coarsely (1/300 s, minutes, a lower scale of
 /// a 7.3 time); everything else that does not fit is an error.
+#[inline]
 pub fn encode_value(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
     let before = out.len();
     let result = match v {
@@ -78,6 +80,7 @@ pub fn encode_value(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) ->
     result
 }
 
+#[inline]
 fn encode_present(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
     use TypeToken::*;
     match t.token {

@@ -124,7 +124,8 @@ impl Digits {
         }
     }
 
-    /// Numbers as PostgreSQL writes them; money with its four decimals. Other values are left out.
+    /// Numbers in PostgreSQL's notation, floats with the fewest digits that read back as the same float,
+    /// money with its four decimals. Other values are left out.
     pub fn put_number(&mut self, value: &Value) {
         match value {
             Value::Int(int) => self.put(format_args!("{int}")),

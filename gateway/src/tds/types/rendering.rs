@@ -1,4 +1,4 @@
-//! Values as text: numbers as PostgreSQL writes them, dates and times in ISO 8601's order with a blank
+//! Values as text: numbers in PostgreSQL's notation, dates and times in ISO 8601's order with a blank
 //! before the time, GUIDs in lower case.
 
 use super::clock::{self, DAY};

@@ -134,3 +134,52 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, out: &mut BytesMut) -> Result<()> 
     put_short(t, &bytes[..usize::from(size(t.token, t.scale))], out);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{decode_value, encode_value, ErrorKind};
+    use super::*;
+    use crate::tds::dialect::{Dialect, Version};
+
+    fn t(token: TypeToken, scale: u8) -> TypeInfo {
+        TypeInfo::new(token, u32::from(size(token, scale))).with_scale(0, scale)
+    }
+
+    /// SQL Server: select cast(cast('9999-12-31 23:59:59.9999999' as datetime2) as varbinary) is
+    /// 0x07FFBF692AC9DAB937, the scale before the value.
+    #[test]
+    fn the_last_datetime2() {
+        let d = Dialect::new(Version::Tds74);
+        let wire = [0xFF, 0xBF, 0x69, 0x2A, 0xC9, 0xDA, 0xB9, 0x37];
+        let last = (LAST_DAY + 1) * DAY - 1;
+        assert_eq!(decode_value(Some(&wire), &t(TypeToken::DateTime2N, 7), &d), Ok(Value::DateTime(last)));
+    }
+
+    #[test]
+    fn lower_scales_round_and_carry() {
+        let d = Dialect::new(Version::Tds74);
+        let mut out = BytesMut::new();
+        let before_midnight = Value::DateTime(DAY - 1);
+        encode_value(&before_midnight, &t(TypeToken::DateTime2N, 3), &d, &mut out).unwrap();
+        let next_day = Value::DateTime(DAY);
+        assert_eq!(decode_value(Some(&out[1..]), &t(TypeToken::DateTime2N, 3), &d), Ok(next_day));
+        let time = encode_value(&Value::Time(DAY - 1), &t(TypeToken::TimeN, 0), &d, &mut out);
+        assert_eq!(time.unwrap_err().kind, ErrorKind::Overflow);
+    }
+
+    #[test]
+    fn malformed_times_are_refused() {
+        let d = Dialect::new(Version::Tds74);
+        // 24:00:00.0, a day after 9999-12-31, an offset of 14:01
+        for (token, scale, wire) in [
+            (TypeToken::TimeN, 0, &[0x80, 0x51, 0x01][..]),
+            (TypeToken::DateN, 0, &[0xDB, 0xB9, 0x37]),
+            (TypeToken::DateTimeOffset, 0, &[0, 0, 0, 0, 0, 0, 0x49, 0x03]),
+        ] {
+            let refused = decode_value(Some(wire), &t(token, scale), &d).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::Overflow, "{token:?}");
+        }
+        let short = decode_value(Some(&[0]), &t(TypeToken::DateTime2N, 7), &d);
+        assert_eq!(short.unwrap_err().kind, ErrorKind::Conversion);
+    }
+}
