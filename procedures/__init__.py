@@ -1,1 +1,91 @@
-"""How it is written and read: the SQL of every stored procedure, one concern a file."""
+"""How it is written and read: the SQL of every stored procedure, one concern a file.
+
+The files are templates of psycopg.sql, which quotes what is filled in.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from psycopg import sql
+
+SCHEMA = "ringlog"
+
+OF_A_TABLE = {
+    "put": "put_{}",
+    "get": "get_{}",
+    "get_at": "get_{}_at",
+    "get_range": "get_{}_range",
+    "last": "last_{}",
+}
+"""What each table has: file, and name of the procedure."""
+
+OVER_ALL_TABLES = ("get_signal", "get_latest", "find_signals")
+"""Names, of files as of procedures."""
+
+_LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure of schema `ringlog`: its name, and the SQL that makes it, explains it and grants it."""
+
+    name: str
+    source: str
+
+    @property
+    def digest(self) -> str:
+        return sha256(self.source.encode()).hexdigest()
+
+
+def table_procedures(
+    table: str, rows: int, columns: Sequence[str], nth: int = 1, period: float | None = None
+) -> Iterator[Procedure]:
+    """The procedures of a table with a ring of `rows` rows.
+
+    `columns` are the data columns in the order the ring has them. `nth` and `period` (seconds) say which rows
+    go to the log: see ringlog.schema.facility.LogPolicy.
+    """
+    ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
+    every_column = ["seq_no", "time", *columns]
+    of_the_table = {
+        "ring": ring,
+        "log": log,
+        "ring_name": sql.Literal(ring.as_string()),
+        "rows": sql.Literal(rows),
+        "columns": _list(sql.Identifier(column) for column in columns),
+        "values": _list(sql.Identifier("r", column) for column in columns),
+        "ring_columns": _list(sql.Identifier("ring", column) for column in every_column),
+        "log_columns": _list(sql.Identifier("logged", column) for column in every_column),
+        "nth": sql.Literal(nth),
+        "period": sql.Literal(None if period is None else timedelta(seconds=period)),
+        "lock": sql.Literal(_LOCK),
+    }
+    for file, pattern in OF_A_TABLE.items():
+        name = pattern.format(table)
+        of_the_procedure = {
+            "procedure": sql.Identifier(SCHEMA, name),
+            "this": sql.Identifier(name),
+            "name": sql.Literal(name),
+        }
+        template = sql.SQL(_read(file))
+        yield Procedure(name, template.format(**of_the_table, **of_the_procedure).as_string())
+
+
+def shared_procedures() -> Iterator[Procedure]:
+    """The procedures over all tables."""
+    for name in OVER_ALL_TABLES:
+        yield Procedure(name, _read(name))
+
+
+@cache
+def _read(file: str) -> str:
+    return files(__name__).joinpath(f"{file}.sql").read_text()
+
+
+def _list(names: Iterable[sql.Identifier]) -> sql.SQL:
+    # one text: a Composed of thousands of names would be walked anew for each place it is put in
+    return sql.SQL(", ".join(name.as_string() for name in names))

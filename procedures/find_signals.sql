@@ -1,0 +1,34 @@
+create or replace function ringlog.find_signals(pattern text default '%')
+returns table (
+  signal text,
+  table_name text,
+  column_name text,
+  type text,
+  unit text,
+  description text,
+  limit_low double precision,
+  limit_high double precision
+)
+language sql
+stable
+parallel safe
+as $$
+  select
+    found.signal,
+    found.table_name,
+    found.column_name,
+    found.type,
+    found.unit,
+    found.description,
+    found.limit_low,
+    found.limit_high
+  from ringlog.signal as found
+  where found.valid_to is null and found.signal like find_signals.pattern
+  order by found.signal
+$$;
+
+comment on function ringlog.find_signals(text) is
+$$The signals of today whose name is like the pattern (% is any text, _ any character), by name.$$;
+
+revoke all on function ringlog.find_signals(text) from public;
+grant execute on function ringlog.find_signals(text) to daq_reader;

@@ -1,0 +1,39 @@
+create or replace function ringlog.get_latest(name text)
+returns table ("time" timestamptz, value double precision)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  place record;
+begin
+  select signal.table_name, signal.column_name, signal.type into place
+  from ringlog.signal
+  where signal.signal = name and signal.valid_to is null;
+  if not found then
+    raise exception 'get_latest: there is no signal ''%'' now', name
+      using errcode = 'undefined_object', hint = 'find_signals lists them.';
+  end if;
+  if place.type like 'varchar%' then
+    raise exception 'get_latest: signal ''%'' is text (%), not a number', name, place.type
+      using errcode = 'datatype_mismatch', hint = format('Call get_%s.', place.table_name);
+  end if;
+  return query execute format(
+    'select ring."time", ring.%I%s::double precision '
+    'from online.%I as ring where ring."time" is not null '
+    'order by ring."time" desc, ring.seq_no desc limit 1',
+    place.column_name,
+    case place.type when 'bit' then '::integer' end,
+    place.table_name
+  );
+end
+$$;
+
+comment on function ringlog.get_latest(text) is
+$$Time and value of a signal in the latest row of its ring; no row when the ring was never written. A value
+null is a row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded.
+Errors: no such signal now (42704), a varchar signal (42804).$$;
+
+revoke all on function ringlog.get_latest(text) from public;
+grant execute on function ringlog.get_latest(text) to daq_reader;

@@ -1,0 +1,24 @@
+create or replace function {procedure}(
+  from_time timestamptz default null,
+  to_time timestamptz default null,
+  max_rows integer default null
+)
+returns setof {log}
+language sql
+stable
+parallel safe
+as $$
+  select logged.*
+  from {log} as logged
+  where logged."time" >= coalesce({this}.from_time, '-infinity')
+    and logged."time" < coalesce({this}.to_time, 'infinity')
+  order by logged."time", logged.seq_no
+  limit {this}.max_rows
+$$;
+
+comment on function {procedure}(timestamptz, timestamptz, integer) is
+$$The rows of the log from from_time on and before to_time, oldest first, and no more than max_rows of them.
+A bound left out or null is none.$$;
+
+revoke all on function {procedure}(timestamptz, timestamptz, integer) from public;
+grant execute on function {procedure}(timestamptz, timestamptz, integer) to daq_reader;

@@ -1,0 +1,64 @@
+create or replace function ringlog.get_signal(
+  name text,
+  from_time timestamptz default null,
+  to_time timestamptz default null,
+  max_rows integer default null
+)
+returns table ("time" timestamptz, value double precision)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  place record;
+  rows_left integer := max_rows;
+  rows_got integer;
+begin
+  if not exists (select from ringlog.signal where signal.signal = name) then
+    raise exception 'get_signal: there is no signal ''%''', name
+      using errcode = 'undefined_object', hint = 'find_signals lists them.';
+  end if;
+  for place in
+    select
+      signal.table_name,
+      signal.column_name,
+      signal.type,
+      -- the first signal of a column has all rows from before too, such as rows brought in late
+      greatest(from_time, case when exists (
+        select from ringlog.signal as earlier
+        where earlier.table_name = signal.table_name
+          and earlier.column_name = signal.column_name
+          and earlier.valid_from < signal.valid_from
+      ) then signal.valid_from else '-infinity' end) as begins,
+      least(to_time, signal.valid_to, 'infinity') as ends
+    from ringlog.signal
+    where signal.signal = name
+    order by signal.valid_from
+  loop
+    if place.type like 'varchar%' then
+      raise exception 'get_signal: signal ''%'' is text (%), not a number', name, place.type
+        using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
+    end if;
+    return query execute format(
+      'select logged."time", logged.%I%s::double precision '
+      'from log.%I as logged where logged."time" >= $1 and logged."time" < $2 '
+      'order by logged."time", logged.seq_no limit $3',
+      place.column_name,
+      case place.type when 'bit' then '::integer' end,
+      place.table_name
+    ) using place.begins, place.ends, rows_left;
+    get diagnostics rows_got = row_count;
+    rows_left := rows_left - rows_got;
+  end loop;
+end
+$$;
+
+comment on function ringlog.get_signal(text, timestamptz, timestamptz, integer) is
+$$What the log has of a signal from from_time on and before to_time, oldest first, and no more than max_rows
+rows; a bound left out or null is none. It follows the signal through the columns it has had (see
+ringlog.signal). A value null is a row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded.
+Errors: a signal that never was (42704), a varchar signal (42804).$$;
+
+revoke all on function ringlog.get_signal(text, timestamptz, timestamptz, integer) from public;
+grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer) to daq_reader;

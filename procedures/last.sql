@@ -1,0 +1,21 @@
+create or replace function {procedure}(out seq_no integer, out "time" timestamptz)
+language sql
+stable
+parallel safe
+as $$
+  select newest.seq_no, newest."time"
+  from {ring} as newest
+  where newest."time" = (select max(ring."time") from {ring} as ring)
+  -- of several rows with this time, the one where the ring goes on
+  order by
+    (select next."time" from {ring} as next where next.seq_no = newest.seq_no % {rows} + 1)
+      is distinct from newest."time" desc,
+    newest.seq_no desc
+  limit 1
+$$;
+
+comment on function {procedure}() is
+$$seq_no and time of the latest row of the ring, null for a ring never written: where a writer goes on.$$;
+
+revoke all on function {procedure}() from public;
+grant execute on function {procedure}() to daq_reader, daq_writer;

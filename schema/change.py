@@ -1,0 +1,57 @@
+"""A change of the database while writers write and readers read.
+
+One change runs at a time. It never waits long for a lock, for everyone who comes later would wait behind it:
+it gives way, lets the others through and begins again.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import sqlalchemy as sa
+from psycopg import errors, sql
+
+T = TypeVar("T")
+
+CHANNEL = "ringlog_catalogue"
+"""Notified with every change of tables or procedures: the gateway reads the catalogue anew."""
+
+PATIENCE = 20.0
+"""Seconds after which a change that meets with locks is given up."""
+
+_CHANGES = 0x72696E676C6F67  # "ringlog", the advisory lock of whoever changes a database
+_LOCK_TIMEOUT = "400ms"  # below deadlock_timeout (1 s), so that in a deadlock it is the change that gives way
+_PAUSE = 0.2  # seconds
+
+
+def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    """Runs `work` in one transaction, from the start again when it meets with a lock.
+
+    Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` tells whether that was for want of patience.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with engine.begin() as connection:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CHANGES)))
+                connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True)))
+                return work(connection)
+        except sa.exc.DBAPIError as error:
+            if not is_lock_conflict(error) or time.monotonic() > end:
+                raise
+        time.sleep(_PAUSE)
+
+
+def announce(connection: sa.Connection) -> None:
+    """Tells the gateway, once the transaction commits, that tables or procedures are others now."""
+    run(connection, sql.SQL("notify {}").format(sql.Identifier(CHANNEL)))
+
+
+def is_lock_conflict(error: sa.exc.DBAPIError) -> bool:
+    return isinstance(error.orig, errors.LockNotAvailable | errors.DeadlockDetected)
+
+
+def run(connection: sa.Connection, statements: sql.Composable | str) -> int:
+    """Runs one or more statements that have their values in them. The answer is the number of rows."""
+    text = statements if isinstance(statements, str) else statements.as_string()
+    return connection.exec_driver_sql(text, execution_options={"no_parameters": True}).rowcount

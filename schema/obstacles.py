@@ -1,0 +1,178 @@
+"""What only a person can settle between a database and a facility file, with the SQL that settles it."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.procedures import OF_A_TABLE
+from ringlog.schema import roles
+from ringlog.schema.database import may_set, missing_settings
+from ringlog.schema.facility import Facility, Table
+from ringlog.schema.tables import Columns, type_name
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """What is in the way, and SQL for an administrator who wants it out of the way."""
+
+    what: str
+    sql: str
+
+
+class InstallRefused(Exception):
+    """The database and the facility file differ in what only a person can settle. Nothing was changed."""
+
+    def __init__(self, obstacles: Collection[Obstacle]) -> None:
+        self.obstacles = tuple(obstacles)
+        super().__init__(
+            "nothing was installed. Change the facility file or, as the database's administrator, run:\n"
+            + "\n".join(f"\n-- {obstacle.what}\n{obstacle.sql}" for obstacle in self.obstacles)
+        )
+
+
+def around(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
+    """Obstacles in what surrounds the tables: roles, schemas, settings of the database."""
+    owner = sql.Identifier(roles.OWNER)
+    if roles.owner_logs_in(connection):
+        yield Obstacle(
+            f"{roles.OWNER} may log in, and so write past the procedures",
+            sql.SQL("alter role {} nologin;").format(owner).as_string(),
+        )
+    for schema, its_owner in roles.foreign_schemas(connection):
+        yield Obstacle(
+            f"schema {schema} belongs to {its_owner} and is not of ringlog's making",
+            sql.SQL("alter schema {} owner to {};").format(sql.Identifier(schema), owner).as_string(),
+        )
+    if not may_set(connection):
+        for setting, statement in missing_settings(connection, facility).items():
+            yield Obstacle(
+                f"only the database's owner may change its setting {setting}", f"{statement.as_string()};"
+            )
+
+
+def between(
+    facility: Facility,
+    known: Mapping[str, int],
+    rings: Mapping[str, Columns],
+    logs: Mapping[str, Columns],
+) -> Iterator[Obstacle]:
+    """Obstacles in the tables.
+
+    `known` has the ring size of each table that an earlier installation made; `rings` and `logs` have the
+    data columns of what is stored under the names of these and of the facility's tables.
+    """
+    wanted = {table.name: table for table in facility.tables}
+    for name in known:
+        if name not in wanted:
+            yield _gone(name, "is not in the facility file any more")
+    for name, table in wanted.items():
+        missing = [schema for schema, there in (("online", rings), ("log", logs)) if name not in there]
+        if name not in known:
+            for schema in {"online", "log"}.difference(missing):
+                yield _foreign(schema, name)
+        elif missing:
+            yield _gone(name, f"has lost {missing[0]}.{name}")
+        else:
+            yield from _columns_of(table, rings[name], logs[name])
+            if table.rows < known[name]:
+                yield _smaller(table, known[name])
+
+
+def _columns_of(table: Table, ring: Columns, log: Columns) -> Iterator[Obstacle]:
+    wanted = {column.name: type_name(column.type) for column in table.columns}
+    for column in {**ring, **log}:
+        stored = {schema: part[column] for schema, part in (("online", ring), ("log", log)) if column in part}
+        where = f"table {table.name}, column {column}"
+        name = sql.Identifier(column)
+        if column not in wanted:
+            yield Obstacle(
+                f"{where}: is not in the facility file any more; this drops it with its history",
+                _as_owner(
+                    *(
+                        sql.SQL("alter table {} drop column {}").format(
+                            sql.Identifier(schema, table.name), name
+                        )
+                        for schema in stored
+                    ),
+                    sql.SQL("delete from ringlog.signal where table_name = {} and column_name = {}").format(
+                        sql.Literal(table.name), sql.Literal(column)
+                    ),
+                ),
+            )
+        elif others := {schema: kind for schema, kind in stored.items() if kind != wanted[column]}:
+            yield Obstacle(
+                f"{where}: is {next(iter(others.values()))} in the database and {wanted[column]} in the "
+                "facility file; this rewrites the table, and refuses values that do not fit",
+                _as_owner(
+                    *(
+                        sql.SQL("alter table {} alter column {} type {} using {}::{}").format(
+                            sql.Identifier(schema, table.name),
+                            name,
+                            sql.SQL(wanted[column]),
+                            name,
+                            sql.SQL(wanted[column]),
+                        )
+                        for schema in others
+                    )
+                ),
+            )
+
+
+def _smaller(table: Table, rows: int) -> Obstacle:
+    return Obstacle(
+        f"table {table.name}: its ring has {rows} rows and the facility file says {table.rows}; "
+        "this drops the rows above",
+        _as_owner(
+            sql.SQL("delete from {} where seq_no > {}").format(
+                sql.Identifier("online", table.name), sql.Literal(table.rows)
+            ),
+            sql.SQL("update ringlog.logged_table set rows = {} where table_name = {}").format(
+                sql.Literal(table.rows), sql.Literal(table.name)
+            ),
+        ),
+    )
+
+
+def _foreign(schema: str, name: str) -> Obstacle:
+    return Obstacle(
+        f"table {name}: there is a {schema}.{name} already, which is not of ringlog's making",
+        sql.SQL("alter table {} rename to {};")
+        .format(sql.Identifier(schema, name), sql.Identifier(f"{name[:56]}_before"))
+        .as_string(),
+    )
+
+
+def _gone(name: str, why: str) -> Obstacle:
+    procedures = [pattern.format(name) for pattern in OF_A_TABLE.values()]
+    return Obstacle(
+        f"table {name}: {why}; this drops all of it, its history too",
+        _as_owner(
+            *(
+                sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))
+                for each in procedures
+            ),
+            *(
+                sql.SQL("drop table if exists {}").format(sql.Identifier(schema, name))
+                for schema in ("online", "log")
+            ),
+            *(
+                sql.SQL("delete from {} where table_name = {}").format(
+                    sql.Identifier("ringlog", registry), sql.Literal(name)
+                )
+                for registry in ("signal", "logged_table")
+            ),
+        ),
+    )
+
+
+def _as_owner(*statements: sql.Composable) -> str:
+    """A script of these statements, all of them or none."""
+    lines = [
+        sql.SQL("begin"),
+        sql.SQL("set local role {}").format(sql.Identifier(roles.OWNER)),
+        *statements,
+        sql.SQL("commit"),
+    ]
+    return "\n".join(f"{line.as_string()};" for line in lines)

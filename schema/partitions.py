@@ -1,0 +1,253 @@
+"""The weeks of the logs: made ahead, filled from the default partition, dropped past retention.
+
+A week goes from Monday 00:00 UTC to the next; its partition is log.<table>_<year>w<week>, by ISO 8601. The
+default partition takes every row that has no week, so that no time, however wrong, loses a row. Rows leave it
+when their week is made: ahead of time, or because they wait for it and it is neither to come nor past
+retention. Other rows in there (of a far future, of a clock never set, older than retention) stay until a
+person has looked at them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.schema.change import announce, change, is_lock_conflict, run
+from ringlog.schema.roles import become_owner
+
+WEEKS_AHEAD = 4
+
+EARLIEST = datetime(1970, 1, 5, tzinfo=UTC)
+"""No week is made before this: clocks that were never set count from 1970 or, in Sybase, from 1900."""
+
+
+@dataclass(frozen=True, order=True)
+class Week:
+    """A week, by its first moment."""
+
+    start: datetime
+
+    @classmethod
+    def of(cls, moment: datetime) -> "Week":
+        day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        return cls(day - timedelta(days=day.weekday()))
+
+    @property
+    def end(self) -> datetime:
+        return self.start + timedelta(days=7)
+
+    def partition(self, table: str) -> str:
+        return f"{table}_{self.start:%Gw%V}"
+
+
+@dataclass(frozen=True)
+class MaintenanceReport:
+    """What `maintain` did and found; false when that is nothing."""
+
+    made: tuple[str, ...]
+    """partitions"""
+    moved: dict[str, int]
+    """rows that left the default partition, by the partition they went to"""
+    dropped: tuple[str, ...]
+    """partitions past retention"""
+    postponed: tuple[str, ...]
+    """partitions still to be made or dropped: others were using their table all the time"""
+    kept: dict[str, int]
+    """rows in default partitions, by table"""
+
+    def __bool__(self) -> bool:
+        return any((self.made, self.dropped, self.postponed, self.kept))
+
+    def __str__(self) -> str:
+        lines = [f"made log.{partition}" for partition in self.made]
+        lines += [f"moved {rows} rows to log.{partition}" for partition, rows in self.moved.items()]
+        lines += [f"dropped log.{partition}" for partition in self.dropped]
+        lines += [f"postponed log.{partition}: its table is in use" for partition in self.postponed]
+        lines += [
+            f"kept {rows} rows outside every week in log.{table}_default" for table, rows in self.kept.items()
+        ]
+        return "\n".join(lines) or "nothing to do"
+
+
+def maintain(engine: sa.Engine, now: datetime | None = None) -> MaintenanceReport:
+    """Makes the logs' coming weeks, moves rows to weeks just made and drops weeks past retention.
+
+    `now` is PostgreSQL's clock when it is left out. Writers and readers may go on: each partition has a
+    transaction of its own, which holds up the writers of one table for a moment, longer only when many rows
+    are to be moved. What meets with a lock for too long is postponed to the next run.
+    """
+    if now is not None and now.tzinfo is None:
+        raise ValueError(f"now must have a time zone: {now}")
+    made: list[str] = []
+    moved: dict[str, int] = {}
+    dropped: list[str] = []
+    postponed: list[str] = []
+    with engine.begin() as connection:
+        now = now or connection.scalar(sa.select(sa.func.now()))
+        assert now is not None
+        logs = [
+            _read_log(connection, table, keep_from, now) for table, keep_from in _retentions(connection, now)
+        ]
+    for log in logs:
+        for week in sorted({*_weeks_ahead(now), *log.waiting}):
+            if any(there.start < week.end and week.start < there.end for there in log.partitions):
+                continue
+            name = week.partition(log.table)
+            rows = _tried(engine, partial(_make_week, table=log.table, week=week))
+            if rows is None:
+                postponed.append(name)
+                continue
+            made.append(name)
+            if rows:
+                moved[name] = rows
+        for there in log.partitions:
+            if log.keep_from is not None and there.end <= log.keep_from:
+                done = _tried(engine, partial(_drop, partition=there.name))
+                (postponed if done is None else dropped).append(there.name)
+    with engine.begin() as connection:
+        counts = {log.table: _rows_in_default(connection, log.table) for log in logs}
+    kept = {table: rows for table, rows in counts.items() if rows}
+    return MaintenanceReport(tuple(made), moved, tuple(dropped), tuple(postponed), kept)
+
+
+def make_first_partitions(connection: sa.Connection, table: str) -> None:
+    """Gives a log that has just been created its default partition, this week and the weeks ahead."""
+    log = sql.Identifier("log", table)
+    run(connection, sql.SQL("create table {} partition of {} default").format(_default(table), log))
+    now = connection.scalar(sa.select(sa.func.now()))
+    assert now is not None
+    for week in _weeks_ahead(now):
+        partition = sql.Identifier("log", week.partition(table))
+        run(
+            connection,
+            sql.SQL("create table {} partition of {} for values from ({}) to ({})").format(
+                partition, log, sql.Literal(week.start), sql.Literal(week.end)
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _Partition:
+    name: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A log as it was found."""
+
+    table: str
+    keep_from: datetime | None
+    partitions: tuple[_Partition, ...]
+    waiting: tuple[Week, ...]
+    """past weeks, and this one, of rows in the default partition"""
+
+
+def _weeks_ahead(now: datetime) -> Iterator[Week]:
+    """The week of `now` and those after it."""
+    for number in range(WEEKS_AHEAD + 1):
+        yield Week(Week.of(now).start + timedelta(days=7 * number))
+
+
+def _retentions(connection: sa.Connection, now: datetime) -> list[tuple[str, datetime | None]]:
+    """Each table and the time from which its log is kept."""
+    statement = sa.text(
+        "select table_name, cast(:now as timestamptz) - cast(retention as interval)"
+        " from ringlog.logged_table order by table_name"
+    )
+    return [(table, keep_from) for table, keep_from in connection.execute(statement, {"now": now})]
+
+
+def _read_log(connection: sa.Connection, table: str, keep_from: datetime | None, now: datetime) -> _Log:
+    partitions = sa.text(
+        """
+        select child.relname, cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
+        from pg_inherits
+        join pg_class as child on child.oid = inhrelid
+        cross join lateral regexp_match(
+          pg_get_expr(child.relpartbound, child.oid), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+        ) as bounds
+        where inhparent = cast(:log as regclass) and bounds is not null
+        order by 2
+        """
+    )
+    waiting = sql.SQL(
+        """
+        select distinct date_trunc('week', "time", 'UTC') from {default}
+        where "time" >= {since} and "time" < {end} order by 1
+        """
+    ).format(
+        default=_default(table),
+        since=sql.Literal(max(keep_from or EARLIEST, EARLIEST)),
+        end=sql.Literal(Week.of(now).end),
+    )
+    return _Log(
+        table,
+        keep_from,
+        tuple(
+            _Partition(*row)
+            for row in connection.execute(partitions, {"log": sql.Identifier("log", table).as_string()})
+        ),
+        tuple(Week.of(start) for (start,) in connection.exec_driver_sql(waiting.as_string())),
+    )
+
+
+def _rows_in_default(connection: sa.Connection, table: str) -> int:
+    return int(
+        connection.scalar(sa.select(sa.func.count()).select_from(sa.table(f"{table}_default", schema="log")))
+        or 0
+    )
+
+
+def _tried(engine: sa.Engine, work: Callable[[sa.Connection], int]) -> int | None:
+    """Makes a change; None when it met with locks for too long."""
+    try:
+        return change(engine, work)
+    except sa.exc.DBAPIError as error:
+        if not is_lock_conflict(error):
+            raise
+        return None
+
+
+def _make_week(connection: sa.Connection, table: str, week: Week) -> int:
+    """Makes the partition of a week and moves its rows there. Returns how many."""
+    become_owner(connection)
+    log = sql.Identifier("log", table)
+    # Keeps writers of the table out. One that had chosen the default partition for its row, and only waited
+    # for it, would find its row refused there. Readers read on.
+    run(connection, sql.SQL("lock table only {} in share row exclusive mode").format(log))
+    partition = sql.Identifier("log", week.partition(table))
+    start, end = sql.Literal(week.start), sql.Literal(week.end)
+    run(connection, sql.SQL("create table {} (like {} including all)").format(partition, log))
+    moved = run(
+        connection,
+        sql.SQL(
+            """
+            with moved as (delete from {default} where "time" >= {start} and "time" < {end} returning *)
+            insert into {partition} select * from moved
+            """
+        ).format(default=_default(table), start=start, end=end, partition=partition),
+    )
+    run(
+        connection,
+        sql.SQL("alter table {} attach partition {} for values from ({}) to ({})").format(
+            log, partition, start, end
+        ),
+    )
+    announce(connection)
+    return moved
+
+
+def _drop(connection: sa.Connection, partition: str) -> int:
+    become_owner(connection)
+    run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", partition)))
+    announce(connection)
+    return 0
+
+
+def _default(table: str) -> sql.Identifier:
+    return sql.Identifier("log", f"{table}_default")

@@ -1,0 +1,153 @@
+"""The registry: what the database itself knows of its facility, and has known before."""
+
+from collections.abc import Collection, Iterator
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from ringlog.procedures import Procedure
+from ringlog.schema.facility import Facility
+
+metadata = sa.MetaData(schema="ringlog")
+
+logged_table = sa.Table(
+    "logged_table",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("description", sa.TEXT, nullable=False),
+    sa.Column("rows", sa.INTEGER, nullable=False, comment="size of the ring"),
+    sa.Column("cycle", sa.DOUBLE_PRECISION, nullable=False, comment="seconds from row to row"),
+    sa.Column("log_nth", sa.INTEGER, nullable=False, comment="rows 1, 1 + n, … of the ring go to the log"),
+    sa.Column("log_period", sa.DOUBLE_PRECISION, comment="seconds; one row a period goes to the log"),
+    sa.Column("retention", sa.TEXT, comment="interval that log rows are kept; null: for ever"),
+    comment="tables of the facility",
+)
+
+signal = sa.Table(
+    "signal",
+    metadata,
+    sa.Column("signal", sa.TEXT, primary_key=True),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("column_name", sa.TEXT, nullable=False),
+    sa.Column("type", sa.TEXT, nullable=False, comment="as in the facility file"),
+    sa.Column("unit", sa.TEXT, nullable=False),
+    sa.Column("description", sa.TEXT, nullable=False),
+    sa.Column("limit_low", sa.DOUBLE_PRECISION),
+    sa.Column("limit_high", sa.DOUBLE_PRECISION),
+    sa.Column(
+        "valid_from", postgresql.TIMESTAMP(timezone=True), primary_key=True, server_default=sa.func.now()
+    ),
+    sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True), comment="null: now"),
+    comment="where each signal is and has been, with what unit, description and limits",
+)
+sa.Index("signal_now", signal.c.signal, unique=True, postgresql_where=signal.c.valid_to.is_(None))
+sa.Index("signal_place", signal.c.table_name, signal.c.column_name, signal.c.valid_from)
+
+procedure = sa.Table(
+    "procedure",
+    metadata,
+    sa.Column("name", sa.TEXT, primary_key=True),
+    sa.Column("source", sa.TEXT, nullable=False, comment="digest of the text it was made of"),
+    sa.Column("definition", sa.TEXT, nullable=False, comment="digest of what PostgreSQL made of it"),
+    comment="what the installer has made, so that it can renew what is not so any more",
+)
+
+
+def exists(connection: sa.Connection) -> bool:
+    return sa.inspect(connection).has_table(logged_table.name, logged_table.schema)
+
+
+def ring_sizes(connection: sa.Connection) -> dict[str, int]:
+    """The tables that are installed, each with the number of rows of its ring."""
+    sizes = sa.select(logged_table.c.table_name, logged_table.c.rows)
+    return dict(connection.execute(sizes).tuples().all())
+
+
+def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
+    """Brings `logged_table` up to date. Returns the names of the tables it knew otherwise."""
+    known = {row["table_name"]: dict(row) for row in connection.execute(sa.select(logged_table)).mappings()}
+    changed = []
+    for table in facility.tables:
+        row = {
+            "table_name": table.name,
+            "description": table.description,
+            "rows": table.rows,
+            "cycle": table.cycle,
+            "log_nth": table.log.nth,
+            "log_period": table.log.period,
+            "retention": table.retention and str(table.retention),
+        }
+        if table.name not in known:
+            connection.execute(logged_table.insert().values(row))
+        elif row != known[table.name]:
+            connection.execute(
+                logged_table.update().where(logged_table.c.table_name == table.name).values(row)
+            )
+            changed.append(table.name)
+    return changed
+
+
+def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
+    """Brings `signal` up to date: what is so no longer ends now, what is new begins now.
+
+    Returns the names of the signals that have ended or are others now.
+    """
+    columns = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
+    now = signal.c.valid_to.is_(None)
+    known = {
+        row["signal"]: dict(row) for row in connection.execute(sa.select(*columns).where(now)).mappings()
+    }
+    wanted = {row["signal"]: row for row in _signals(facility)}
+    ended = [name for name, row in known.items() if wanted.get(name) != row]
+    begun = [row for name, row in wanted.items() if known.get(name) != row]
+    if ended:
+        connection.execute(
+            signal.update().where(now, signal.c.signal.in_(ended)).values(valid_to=sa.func.now())
+        )
+    if begun:
+        connection.execute(signal.insert(), begun)
+    return ended
+
+
+def _signals(facility: Facility) -> Iterator[dict[str, object]]:
+    for table in facility.tables:
+        for column in table.columns:
+            low, high = column.limits or (None, None)
+            yield {
+                "signal": column.signal,
+                "table_name": table.name,
+                "column_name": column.name,
+                "type": column.type,
+                "unit": column.unit,
+                "description": column.description,
+                "limit_low": low,
+                "limit_high": high,
+            }
+
+
+_DEFINITION = "encode(sha256(convert_to(pg_get_functiondef(pg_proc.oid), 'utf8')), 'hex')"
+
+
+def made_procedures(connection: sa.Connection) -> dict[str, str | None]:
+    """The procedures that are there, each with the digest of the text the installer made it of.
+
+    None for one that somebody else has made or changed since.
+    """
+    statement = sa.text(
+        f"select proname, case when definition = {_DEFINITION} then source end"
+        " from pg_proc left join ringlog.procedure on procedure.name = proname"
+        " where pronamespace = 'ringlog'::regnamespace and prokind = 'f'"
+    )
+    return dict(connection.execute(statement).tuples().all())
+
+
+def record_procedures(connection: sa.Connection, made: Collection[Procedure]) -> None:
+    """Notes what procedures that have just been made were made of, and what PostgreSQL made of that."""
+    statement = sa.text(
+        "insert into ringlog.procedure (name, source, definition)"
+        f" select proname, :source, {_DEFINITION} from pg_proc"
+        " where pronamespace = 'ringlog'::regnamespace and proname = :name"
+        " on conflict (name) do update set source = excluded.source, definition = excluded.definition"
+    )
+    if made:
+        connection.execute(statement, [{"name": each.name, "source": each.digest} for each in made])

@@ -1,0 +1,105 @@
+"""Roles and rights: who owns what is stored, who may write it, who may read it.
+
+PostgreSQL checks every right under the caller's own role. Nobody logs in as ringlog_owner, to whom tables and
+procedures belong; only the put procedures, which run as their owner, change a ring or a log.
+"""
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.schema.change import run
+
+OWNER = "ringlog_owner"
+WRITER = "daq_writer"
+READER = "daq_reader"
+GATEWAY = "ringlog_gateway"
+
+SCHEMAS = ("online", "log", "ringlog")
+
+_ATTRIBUTES = {
+    OWNER: sql.SQL("nologin"),
+    WRITER: sql.SQL("nologin"),
+    READER: sql.SQL("nologin"),
+    GATEWAY: sql.SQL("login noinherit"),
+}
+
+
+def create_missing_roles(connection: sa.Connection) -> list[str]:
+    """Creates the roles that the cluster does not have, and returns their names."""
+    known = set(connection.scalars(sa.text("select rolname from pg_roles")))
+    missing = [role for role in _ATTRIBUTES if role not in known]
+    for role in missing:
+        run(connection, sql.SQL("create role {} {}").format(sql.Identifier(role), _ATTRIBUTES[role]))
+    return missing
+
+
+def owner_logs_in(connection: sa.Connection) -> bool:
+    """Whether somebody has made ringlog_owner a login, as whom a client could write past the procedures."""
+    return bool(
+        connection.scalar(
+            sa.text("select rolcanlogin from pg_roles where rolname = :owner"), {"owner": OWNER}
+        )
+    )
+
+
+def foreign_schemas(connection: sa.Connection) -> list[tuple[str, str]]:
+    """Those of ringlog's schemas that belong to somebody else, with their owner."""
+    statement = sa.text(
+        "select nspname, nspowner::regrole::text from pg_namespace"
+        " where nspname = any(:schemas) and nspowner <> to_regrole(:owner) order by nspname"
+    )
+    return [
+        (schema, owner)
+        for schema, owner in connection.execute(statement, {"schemas": [*SCHEMAS], "owner": OWNER})
+    ]
+
+
+def create_missing_schemas(connection: sa.Connection) -> list[str]:
+    """Creates the schemas that the database does not have, and returns their names."""
+    _join_owner(connection)
+    known = sa.inspect(connection).get_schema_names()
+    missing = [schema for schema in SCHEMAS if schema not in known]
+    for schema in missing:
+        run(
+            connection,
+            sql.SQL("create schema {} authorization {}").format(
+                sql.Identifier(schema), sql.Identifier(OWNER)
+            ),
+        )
+    if missing:
+        schemas = sql.SQL(", ").join(sql.Identifier(schema) for schema in SCHEMAS)
+        run(connection, sql.SQL("grant usage on schema {} to {}").format(schemas, _names(WRITER, READER)))
+    return missing
+
+
+def become_owner(connection: sa.Connection) -> None:
+    """Goes on as ringlog_owner to the end of the transaction."""
+    _join_owner(connection)
+    run(connection, sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
+
+
+def _join_owner(connection: sa.Connection) -> None:
+    # who creates a role may grant it, to himself too, but is not yet a member of it
+    version = connection.dialect.server_version_info
+    right = "SET" if version and version >= (16,) else "MEMBER"
+    allowed = sa.text("select pg_has_role(:owner, :right)")
+    if not connection.scalar(allowed, {"owner": OWNER, "right": right}):
+        run(connection, sql.SQL("grant {} to current_user").format(sql.Identifier(OWNER)))
+
+
+def grant_registry(connection: sa.Connection) -> None:
+    run(
+        connection,
+        sql.SQL("grant select on ringlog.logged_table, ringlog.signal to {}").format(_names(READER)),
+    )
+
+
+def grant_table(connection: sa.Connection, table: str) -> None:
+    """Lets readers read a table's ring and log, and writers ask the ring where to go on."""
+    ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
+    run(connection, sql.SQL("grant select on {}, {} to {}").format(ring, log, _names(READER)))
+    run(connection, sql.SQL('grant select (seq_no, "time") on {} to {}').format(ring, _names(WRITER)))
+
+
+def _names(*roles: str) -> sql.Composed:
+    return sql.SQL(", ").join(sql.Identifier(role) for role in roles)

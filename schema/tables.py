@@ -1,0 +1,97 @@
+"""Rings and logs of a facility, as SQLAlchemy tables."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine.reflection import ObjectKind
+
+from ringlog.schema.facility import KEY_COLUMNS, Table
+
+_TYPES: dict[str, type[sa.types.TypeEngine[Any]]] = {
+    "real": sa.REAL,
+    "double": sa.DOUBLE_PRECISION,
+    "int": sa.INTEGER,
+    "smallint": sa.SMALLINT,
+    "bigint": sa.BIGINT,
+    "bit": sa.BOOLEAN,
+}
+
+Columns: TypeAlias = Mapping[str, str]
+"""The data columns of a stored table in their order: name and SQL type."""
+
+
+def column_type(name: str) -> sa.types.TypeEngine[Any]:
+    """The SQL type of a column type of a facility file: real, double, int, …, varchar(n)."""
+    if varchar := re.fullmatch(r"varchar\((\d+)\)", name):
+        return sa.VARCHAR(int(varchar[1]))
+    return _TYPES[name]()
+
+
+def type_name(name: str) -> str:
+    """The SQL text of a column type of a facility file."""
+    return column_type(name).compile()
+
+
+def facility_tables(tables: Iterable[Table]) -> sa.MetaData:
+    """The ring `online.<table>` and the log `log.<table>` of each of these tables."""
+    metadata = sa.MetaData()
+    for table in tables:
+        ring(table, metadata)
+        log(table, metadata)
+    return metadata
+
+
+def ring(table: Table, metadata: sa.MetaData) -> sa.Table:
+    """The ring of a table. Its rows 1 to `table.rows` are always there; time is null in one never written.
+
+    The B-tree on time serves "the latest rows" and is worth the HOT updates it prevents: putting a row of 200
+    reals costs 4 % more CPU time than with a BRIN index, getting the latest row two thirds less.
+    """
+    return sa.Table(
+        table.name,
+        metadata,
+        sa.Column("seq_no", sa.INTEGER, primary_key=True, autoincrement=False),
+        sa.Column("time", postgresql.TIMESTAMP(timezone=True)),
+        *_data_columns(table),
+        sa.Index(f"{table.name}_time_idx", "time", "seq_no"),
+        schema="online",
+    )
+
+
+def log(table: Table, metadata: sa.MetaData) -> sa.Table:
+    """The log of a table, partitioned by week: see ringlog.schema.partitions."""
+    return sa.Table(
+        table.name,
+        metadata,
+        sa.Column("seq_no", sa.INTEGER, nullable=False),
+        sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
+        *_data_columns(table),
+        sa.PrimaryKeyConstraint("time", "seq_no"),
+        schema="log",
+        postgresql_partition_by='range ("time")',
+    )
+
+
+def _data_columns(table: Table) -> Iterator[sa.Column[Any]]:
+    for column in table.columns:
+        yield sa.Column(column.name, column_type(column.type))
+
+
+def stored_columns(connection: sa.Connection, schema: str, names: Collection[str]) -> dict[str, Columns]:
+    """The data columns of what is stored in a schema under these names, by name."""
+    if not names:
+        return {}
+    found = sa.inspect(connection).get_multi_columns(
+        schema=schema, filter_names=[*names], kind=ObjectKind.ANY
+    )
+    return {
+        name: {
+            column["name"]: column["type"].compile(dialect=connection.dialect)
+            for column in columns
+            if column["name"] not in KEY_COLUMNS
+        }
+        for (_, name), columns in found.items()
+    }
