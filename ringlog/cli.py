@@ -15,14 +15,14 @@ import psycopg
 import sqlalchemy.exc
 import typer
 
-from ringlog.database import Embedded, chosen_database, engine
+from ringlog.database import Embedded, chosen_database, demand_facility, engine
 from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.command import load
 from ringlog.logins import TDS5_LIMIT, Right, add_login
 from ringlog.postgres import Postgres, Stopped
 from ringlog.schema.facility import FacilityError, load_facility
-from ringlog.schema.install import install
+from ringlog.schema.install import InstallRefused, install
 from ringlog.schema.partitions import maintain as maintain_partitions
 from ringlog.server import Address, Server
 from ringlog.settings import parse_memory
@@ -127,8 +127,8 @@ def _announce(server: Server, database: object, data: Path | None) -> None:
     where = "" if data is None else f" --data {data}"
     host, port = server.address.host, server.address.port
     lines = []
-    if server.installed:
-        lines.append(f"facility: {server.installed}")
+    if report := server.installed:
+        lines.append(f"facility: {len(report.created)} things created, {len(report.changed)} changed")
     lines.append(f"TDS on {server.address}")
     lines.append(f"  make a login:  ringlog user add NAME --writer{where}")
     lines.append(f"  call:          tsql -H {host} -p {port} -U NAME")
@@ -151,6 +151,7 @@ def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None) -> None:
 def maintain(data: Data = None, dsn: Dsn = None) -> None:
     """Make the log's coming weeks and drop those past retention. A running server does this hourly."""
     with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
         print(maintain_partitions(engine(conninfo)))
 
 
@@ -184,6 +185,7 @@ def user_add(
     database = chosen_database(data, dsn)
     password = _piped_password() if password_stdin else _typed_password(name)
     with database.opened() as conninfo:
+        demand_facility(conninfo)
         add_login(conninfo, name, Right.WRITER if writer else Right.READER, password)
     print(f"login {name} added as a {'writer' if writer else 'reader'}")
     if len(name.encode()) > TDS5_LIMIT or len(password.encode()) > TDS5_LIMIT:
@@ -246,7 +248,7 @@ def _errors_told() -> Iterator[None]:
     except (UsageError, FacilityError) as error:
         _warn(str(error))
         sys.exit(2)
-    except ServerError as error:
+    except (ServerError, InstallRefused) as error:
         _warn(str(error))
         sys.exit(1)
     except (psycopg.Error, sqlalchemy.exc.DBAPIError) as error:

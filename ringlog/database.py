@@ -90,3 +90,13 @@ def default_data() -> Path:
 def engine(conninfo: str) -> sqlalchemy.Engine:
     """A SQLAlchemy engine for a libpq connection string."""
     return sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(conninfo))
+
+
+def demand_facility(conninfo: str) -> None:
+    """Raises ServerError when no facility is installed in the database."""
+    with psycopg.connect(conninfo) as connection:
+        if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() == (None,):
+            raise ServerError(
+                "no facility is installed in this database: "
+                "install one with --facility FILE (ringlog init, ringlog serve)"
+            )

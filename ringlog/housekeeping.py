@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import sqlalchemy
 
-from ringlog.schema.partitions import maintain
+from ringlog.schema.partitions import MaintenanceReport, maintain
 
 log = logging.getLogger(__name__)
 
@@ -21,15 +21,21 @@ def housekeeping(engine: sqlalchemy.Engine) -> Iterator[None]:
     The first round is done when this returns, and its error is the caller's. A later round that fails is
     told and tried again an hour later: the default partition takes what has no other place.
     """
-    maintain(engine)
+    told = maintain(engine)
+    _tell(told)
     end = threading.Event()
 
     def rounds() -> None:
+        nonlocal told
         while not end.wait(INTERVAL):
             try:
-                maintain(engine)
+                done = maintain(engine)
             except Exception:
                 log.exception("housekeeping failed; the next try is in an hour")
+                continue
+            if done != told:
+                _tell(done)
+            told = done
 
     thread = threading.Thread(target=rounds, name="housekeeping")
     thread.start()
@@ -38,3 +44,8 @@ def housekeeping(engine: sqlalchemy.Engine) -> Iterator[None]:
     finally:
         end.set()
         thread.join()
+
+
+def _tell(report: MaintenanceReport) -> None:
+    if report:
+        log.info("housekeeping: %s", "; ".join(str(report).splitlines()))

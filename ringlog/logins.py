@@ -24,7 +24,7 @@ def add_login(conninfo: str, name: str, right: Right, password: str) -> None:
     """Makes a login that may write or read, and that the gateway may act for.
 
     Only the password's SCRAM form leaves this process. Raises UsageError for a name or password that
-    PostgreSQL or TDS cannot carry, ServerError when the login exists or no facility is installed.
+    PostgreSQL or TDS cannot carry, ServerError when the login exists already.
     """
     if not name or "\0" in name or len(name.encode()) > _NAME_LIMIT:
         raise UsageError(f"the login name {name!r} must have 1 to {_NAME_LIMIT} bytes")
@@ -32,10 +32,6 @@ def add_login(conninfo: str, name: str, right: Right, password: str) -> None:
         raise UsageError(f"the password of {name!r} must not be empty or hold a NUL")
     login, group, gateway = (sql.Identifier(role) for role in (name, right.value, GATEWAY))
     with psycopg.connect(conninfo) as connection:
-        if not _exists(connection, GATEWAY):
-            raise ServerError(
-                "no facility is installed in this database: run ringlog init --facility FILE first"
-            )
         # PostgreSQL 15 cannot say it a membership, but the gateway's role itself inherits nothing
         modern = connection.info.server_version >= 160000
         options = sql.SQL(" with inherit false, set true" if modern else "")
@@ -67,7 +63,3 @@ def renew_gateway_password(conninfo: str) -> str:
 def _scram(connection: psycopg.Connection, name: str, password: str) -> sql.Literal:
     secret = connection.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256")
     return sql.Literal(secret.decode())
-
-
-def _exists(connection: psycopg.Connection, role: str) -> bool:
-    return connection.execute("select from pg_roles where rolname = %s", [role]).fetchone() is not None

@@ -11,8 +11,9 @@ import psycopg
 import sqlalchemy
 from psycopg.conninfo import make_conninfo
 
-from ringlog.database import Embedded, External, engine
+from ringlog.database import Embedded, External, demand_facility, engine
 from ringlog.errors import ServerError, UsageError
+from ringlog.gateway import Gateway
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, renew_gateway_password
 from ringlog.postgres import Postgres
@@ -114,14 +115,10 @@ class Server:
     def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:
         if self._facility is not None:
             return install(administrator, self._facility)
-        with administrator.connect() as connection:
-            if connection.scalar(sqlalchemy.text("select to_regnamespace('ringlog')")) is None:
-                raise ServerError("no facility is installed in this database: name its file with --facility")
+        demand_facility(self.conninfo)
         return None
 
     def _start_gateway(self, stack: ExitStack) -> Address:
-        from ringlog.gateway import Gateway
-
         with psycopg.connect(self.conninfo) as connection:
             info = connection.info
             # never our own server's socket: there PostgreSQL would take this process, and so any client of

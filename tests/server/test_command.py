@@ -138,7 +138,7 @@ def test_init_twice_changes_nothing(data: Path) -> None:
     assert first.returncode == 0, first.stderr
     second = ringlog("init", "--facility", FACILITY, "--data", data)
     assert second.returncode == 0, second.stderr
-    assert second.stdout == "nothing to change\n"
+    assert second.stdout == "nothing to do\n"
 
 
 def test_check_says_what_is_in_a_facility() -> None:
