@@ -1,6 +1,6 @@
 -- Domains with what they stand for, enums as the text they are told in, and the attributes of composite
 -- types.
-select t.oid, t.typtype, case t.typtype when 'd' then t.typbasetype else 'text'::regtype end, 0, '', 0
+select t.oid, t.typtype, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::oid end, 0, '', 0
   from pg_catalog.pg_type t
  where t.typtype in ('d', 'e')
 union all

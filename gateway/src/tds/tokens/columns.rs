@@ -3,7 +3,7 @@
 
 use super::text::{put_short, put_token};
 use crate::tds::dialect::{Dialect, Version};
-use crate::tds::types::{Layout, TypeInfo};
+use crate::tds::types::TypeInfo;
 use crate::tds::wire::Put;
 use bytes::{BufMut, BytesMut};
 
@@ -35,7 +35,7 @@ fn put_colmetadata(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
         put_user_type_7(out, dialect);
         out.put_u16_as(NULLABLE_7, dialect.endian);
         column.type_info.encode(out, dialect);
-        if column.type_info.token.layout() == Layout::TextPointer {
+        if column.type_info.has_table_name() {
             put_no_table(out, dialect);
         }
         put_short(out, &column.name, dialect);
