@@ -8,6 +8,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 import pymssql
+from pymssql import _mssql
 from pymssql import output as output
 
 Argument: TypeAlias = bool | int | float | str | bytes | datetime | output | None
@@ -49,30 +50,39 @@ class Answer:
     rows: list[tuple[Value, ...]]
 
 
-def call(connection: pymssql.Connection, procedure: str, *arguments: Argument) -> Answer:
-    """Calls a procedure by RPC with positional arguments; `output(type)` stands for an output parameter.
+def call(
+    connection: pymssql.Connection, procedure: str, /, *arguments: Argument, **named: Argument
+) -> Answer:
+    """Calls a procedure by RPC, with arguments by position and then by name (without the @).
 
-    None is NULL. A datetime keeps its microseconds; without a zone it is meant in the facility's, as those
-    that come back are.
+    `output(type)` stands for an output parameter. None is NULL. A datetime keeps its microseconds; without a
+    zone it is meant in the facility's, as those that come back are.
 
     Raises TypeError or ValueError for an argument that cannot be sent exactly, before anything is sent;
     Refused for the server's error; Unanswered when the connection is of no further use and must be closed.
     """
-    sent = [_sendable(position, argument) for position, argument in enumerate(arguments, start=1)]
-    cursor = connection.cursor()
+    places = [(str(place), "", argument) for place, argument in enumerate(arguments, start=1)]
+    places += [(f"@{name}", f"@{name}", argument) for name, argument in named.items()]
+    sent = [(name, _sendable(place, argument)) for place, name, argument in places]
     try:
-        parameters = cursor.callproc(procedure, sent)
-        columns = tuple(column[0] for column in cursor.description or ())
-        rows = cursor.fetchall() if columns else []
-    except (pymssql.Error, pymssql._mssql.MSSQLException) as error:
+        # Cursor.callproc knows no names: this is what it does, with names.
+        driver = connection._conn
+        request = driver.init_procedure(procedure)
+        for name, argument in sent:
+            if isinstance(argument, output):
+                request.bind(argument.value, _mssql.py2db_type(argument.type, argument.value), name, True)
+            else:
+                request.bind(argument, _mssql.py2db_type(type(argument), argument), name)
+        status = request.execute()
+        columns = tuple(str(column[0]) for column in driver.get_header() or ())
+        rows = list(driver.get_iterator(_mssql.ROW_FORMAT_TUPLE)) if columns else []
+    except (pymssql.Error, _mssql.MSSQLException) as error:
         number, message = said(error)
         if number == 0 or number in _CLIENT_NUMBERS:
             raise Unanswered(message, number) from None
         raise Refused(number, message) from None
-    outputs = tuple(
-        value for value, argument in zip(parameters, arguments, strict=True) if isinstance(argument, output)
-    )
-    return Answer(int(cursor.returnvalue or 0), outputs, columns, rows)
+    outputs = (place for place, (_, argument) in enumerate(sent) if isinstance(argument, output))
+    return Answer(status, tuple(request.parameters[place] for place in outputs), columns, rows)
 
 
 def said(error: Exception) -> tuple[int, str]:
@@ -93,13 +103,13 @@ def said(error: Exception) -> tuple[int, str]:
     return int(words["number"]), words["text"].strip() + reason
 
 
-def _sendable(position: int, argument: Argument) -> Argument:
+def _sendable(place: str, argument: Argument) -> Argument:
     match argument:
         case None | bool() | float() | output():
             return argument
         case int():
             if not -(2**63) <= argument < 2**63:
-                raise ValueError(f"argument {position}: {argument} does not fit in 64 bits")
+                raise ValueError(f"argument {place}: {argument} does not fit in 64 bits")
             return argument
         case datetime():
             # The driver would cut microseconds and zone; the server reads this text exactly.
@@ -107,12 +117,12 @@ def _sendable(position: int, argument: Argument) -> Argument:
         case str():
             # The driver sends an empty string as NULL and ends a string at its first NUL.
             if not argument or "\0" in argument:
-                raise ValueError(f"argument {position}: an empty string or one with a NUL cannot be sent")
+                raise ValueError(f"argument {place}: an empty string or one with a NUL cannot be sent")
             argument.encode("utf-8")
             return argument
         case bytes():
             if not argument:
-                raise ValueError(f"argument {position}: empty binary data cannot be sent")
+                raise ValueError(f"argument {place}: empty binary data cannot be sent")
             return argument
         case _:
-            raise TypeError(f"argument {position}: {type(argument).__name__} cannot be sent")
+            raise TypeError(f"argument {place}: {type(argument).__name__} cannot be sent")

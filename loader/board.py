@@ -59,14 +59,17 @@ class Board:
 
     def summary(self, rates: Mapping[str, float]) -> str:
         """All writers in one line."""
+        working = sum(one.state in (State.RUNNING, State.STARTING) for one in self._statistics.values())
+        return f"{working} of {len(self._statistics)} writers at work · {self.figures(rates)}"
+
+    def figures(self, rates: Mapping[str, float]) -> str:
+        """What all writers did."""
         statistics = self._statistics.values()
         latencies = Latencies(statistics)
         kilobytes = sum(
             rate * len(self._tables[name].columns) * _VALUE_BYTES / 1000 for name, rate in rates.items()
         )
-        working = sum(one.state in (State.RUNNING, State.STARTING) for one in statistics)
         parts = [
-            f"{working} of {len(self._statistics)} writers at work",
             f"{sum(rates.values()):.1f} rows/s, {kilobytes:.1f} kB/s",
             f"{sum(one.acknowledged for one in statistics)} rows acknowledged",
             f"p50 {milliseconds(latencies.quantile(0.5))}, p99 {milliseconds(latencies.quantile(0.99))}, "

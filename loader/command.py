@@ -33,6 +33,8 @@ from ringlog.loader.writer import Writer
 from ringlog.schema.facility import Facility, FacilityError, Table, load_facility
 
 _REFRESH = 0.5
+# A failure of all tables has one reason: some of them are enough.
+_TOLD = 3
 
 
 class LoadError(Exception):
@@ -148,10 +150,12 @@ def _run(writers: Sequence[Writer]) -> bool:
                 display.show()
         finally:
             display.close()
-    print(board.summary(board.rates()), flush=True)
-    failed = {name: one.message for name, one in statistics.items() if one.state == State.FAILED}
-    for name, message in failed.items():
-        _say(f"{name}: {message}")
+    print(f"ended · {board.figures(board.rates())}", flush=True)
+    failed = [f"{name}: {one.message}" for name, one in statistics.items() if one.state == State.FAILED]
+    for failure in failed[:_TOLD]:
+        _say(failure)
+    if len(failed) > _TOLD:
+        _say(f"and {len(failed) - _TOLD} more tables")
     return not failed
 
 

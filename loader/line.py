@@ -7,6 +7,7 @@ from ringlog.clients.procedure import Argument
 from ringlog.loader.leash import Leash
 from ringlog.loader.schedule import growing_pauses
 from ringlog.loader.statistics import State, Statistics
+from ringlog.loader.supervisor import Failed
 
 # Seconds without an answer after which a call is sent again on a new connection.
 _PATIENCE = 20.0
@@ -17,6 +18,9 @@ _LONGEST_PAUSE = 10.0
 # the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
 # of the arguments: it passes, or somebody repairs it.
 _ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114, 8115, 8152})
+# Of those, what a login without rights or a facility file of another server earns: no such procedure, no
+# permission, no such parameter. Where no call ever worked, nobody is about to repair it.
+_ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
 
 
 class Line:
@@ -40,20 +44,23 @@ class Line:
                 self._break(error)
             self._leash.sleep(next(pauses))
 
-    def call(self, procedure: str, *arguments: Argument) -> Answer:
+    def call(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
         """Repeats a call, with growing pauses, as long as no answer comes or the error is none of its own.
 
-        Raises Refused for an error about its arguments, Released when told to end.
+        Raises Refused for an error about its arguments, Failed when the login or the facility file cannot be
+        meant for this server, Released when told to end.
         """
         pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
-                answer = call(self._connected(), procedure, *arguments)
+                answer = call(self._connected(), procedure, *arguments, **named)
                 self._statistics.state = State.RUNNING
                 return answer
             except Refused as error:
                 if error.number in _ABOUT_THE_ARGUMENTS:
                     raise
+                if error.number in _ABOUT_THE_SET_UP and not self._statistics.acknowledged:
+                    raise Failed(str(error)) from None
                 self._statistics.state = State.HELD
                 self._statistics.message = str(error)
             except Unanswered as error:

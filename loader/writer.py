@@ -36,6 +36,8 @@ class Writer:
         line = Line(self.address, self.password, statistics, leash)
         receipts = Receipts(self.receipts) if self.receipts else None
         put = f"put_{self.table.name}"
+        # By name: the ring's columns are in another order when the facility file gained some.
+        names = [column.name for column in self.table.columns]
         last, after = self._last(line)
         try:
             for row in self.source.rows(self.table, after, leash.wait, statistics):
@@ -43,7 +45,8 @@ class Writer:
                 statistics.sent += 1
                 begun = time.perf_counter()
                 try:
-                    line.call(put, seq_no, row.time, *row.values)
+                    readings = dict(zip(names, row.values, strict=True))
+                    line.call(put, seq_no=seq_no, time=row.time, **readings)
                 except (Refused, ValueError) as error:
                     statistics.refused += 1
                     statistics.message = f"row of {row.time.isoformat()} refused: {error}"

@@ -1,0 +1,92 @@
+"""A server of the loader's own, with quick tables that no other test writes to, and `ringlog load`."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from ringlog.clients import Address
+from ringlog.schema.facility import Facility, load_facility
+from servers import RINGLOG, RunningServer, ringlog, serving
+
+FACILITY = Path(__file__).with_name("facility.toml")
+
+
+@pytest.fixture(scope="session")
+def facility() -> Facility:
+    return load_facility(FACILITY)
+
+
+@pytest.fixture(scope="session")
+def quick_server(temporary_directory: Path) -> Iterator[RunningServer]:
+    """`ringlog serve` with tests/loader/facility.toml and the logins `writer` and `reader`."""
+    with serving(temporary_directory / "quick", facility=FACILITY) as running:
+        for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
+            words = ("user", "add", login.user, right, "--password-stdin", "--data", running.data)
+            added = ringlog(*words, stdin=login.password)
+            assert added.returncode == 0, added.stderr
+        yield running
+
+
+@pytest.fixture(scope="session")
+def address(quick_server: RunningServer) -> Address:
+    """Where the writer logs in."""
+    return Address(quick_server.writer.user, quick_server.host, quick_server.port)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A `ringlog load` process."""
+
+    process: subprocess.Popen[str]
+
+    def stop(self) -> tuple[int, str]:
+        """Tells it to stop; its exit code and what it said."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.end()
+
+    def end(self) -> tuple[int, str]:
+        """Waits until it ends; its exit code and what it said."""
+        said, _ = self.process.communicate(timeout=30)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def load(quick_server: RunningServer, address: Address) -> Iterator[Callable[..., Load]]:
+    """Starts `ringlog load` as the writer, with these further options; a later one wins."""
+    started: list[Load] = []
+
+    def start(*options: str | Path) -> Load:
+        process = subprocess.Popen(
+            [RINGLOG, "load", "--facility", FACILITY, "--url", str(address), *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {"RINGLOG_PASSWORD": quick_server.writer.password},
+        )
+        started.append(Load(process))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.stop()
+
+
+@pytest.fixture
+def stored(quick_server: RunningServer) -> Callable[[str], list[tuple[object, ...]]]:
+    """The rows of a table's log, oldest first; times in UTC."""
+
+    def read(table: str) -> list[tuple[object, ...]]:
+        query = sql.SQL("select * from {} order by time, seq_no").format(sql.Identifier("log", table))
+        with psycopg.connect(quick_server.dsn, options="-c timezone=UTC") as connection:
+            # in binary form a real comes as the number it is, not as its shortest decimal
+            return connection.execute(query, binary=True).fetchall()
+
+    return read

@@ -1,0 +1,122 @@
+"""What `ringlog load` refuses, in one line each, before it writes anything."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ringlog.cli import app
+from ringlog.clients import Address
+from servers import RunningServer
+
+FACILITY = Path(__file__).with_name("facility.toml")
+NOWHERE = "tds://writer@127.0.0.1:1"
+
+
+def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int, str]:
+    """Exit code and standard error of `ringlog load`."""
+    words = ["load", "--facility", FACILITY, "--url", NOWHERE, *options]
+    result = CliRunner(env={"RINGLOG_PASSWORD": password}).invoke(app, [str(word) for word in words])
+    return result.exit_code, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--url", "http://writer@host"], "the URL begins with 'http:', not with 'tds:'"),
+        (["--url", "tds://127.0.0.1"], "the URL names no user: write tds://user@host:port[/database]"),
+        (["--tables", "beam,beem"], "--tables: the facility has no table 'beem'"),
+        (["--source", "epics"], "--source 'epics' is neither simulator nor csv:DIR"),
+        (["--source", "csv:"], "--source 'csv:' is neither simulator nor csv:DIR"),
+        (["--source", "csv:/nowhere"], "/nowhere is not a folder of CSV files"),
+        (["--speed", "0"], "--speed 0 is not above 0"),
+        (["--speed", "nan"], "--speed nan is not above 0"),
+        (["--speed", "inf"], "--speed inf is for csv: a simulated machine has a pace"),
+        (["--facility", "/nowhere.toml"], "/nowhere.toml: cannot be read: No such file or directory"),
+        (["--password-file", "/nowhere"], "password file /nowhere: No such file or directory"),
+    ],
+)
+def test_a_wrong_request_is_refused_in_one_line(options: list[str], complaint: str) -> None:
+    code, said = refusal(*options)
+    assert code == 2
+    assert said.startswith(f"ringlog: {complaint}")
+    assert said.count("\n") == 1
+
+
+def test_a_table_without_its_recording_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "beam.csv").write_text("time,current\n2026-03-01,1\n2026-03-02,x\n")
+    code, said = refusal("--source", f"csv:{tmp_path}", "--tables", "magnet")
+    assert (code, said) == (2, f"ringlog: --tables: {tmp_path} has no file magnet.csv\n")
+    code, said = refusal("--source", f"csv:{tmp_path}")
+    assert code == 2
+    assert said.startswith(f"ringlog: {tmp_path}/beam.csv, line 3: column current: 'x' is not a number")
+
+
+def test_a_password_must_be_somewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RINGLOG_PASSWORD", raising=False)
+    code, said = refusal(password=None)
+    assert code == 2
+    assert said.startswith(f"ringlog: no password for {NOWHERE}: give --password-file")
+
+
+def test_no_server_is_told_in_one_line() -> None:
+    code, said = refusal()
+    assert code == 1
+    assert said.startswith(f"ringlog: {NOWHERE}: Unable to connect")
+    assert said.count("\n") == 1
+
+
+def test_a_wrong_password_is_refused_and_never_told(address: Address) -> None:
+    code, said = refusal("--url", str(address), password="not-the-password")
+    assert code == 1
+    assert said == f"ringlog: {address}: Login failed for user 'writer'.\n"
+
+
+def test_a_password_in_the_url_is_taken_and_never_told(
+    quick_server: RunningServer, load: Callable[..., Any]
+) -> None:
+    url = f"tds://writer:not%2Dthe%2Dpassword@{quick_server.host}:{quick_server.port}"
+    code, said = load("--url", url).end()
+    assert code == 1
+    assert "Login failed" in said
+    assert "password" not in said
+
+
+def test_a_table_the_server_does_not_have_is_refused(
+    address: Address, quick_server: RunningServer, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(FACILITY.read_text().replace('"beam"', '"beem"'))
+    code, said = refusal("--url", str(address), "--facility", other, password=quick_server.writer.password)
+    assert code == 1
+    assert said == "ringlog: error 2812: Could not find stored procedure 'last_beem'.\n"
+
+
+def test_a_reader_may_not_write(
+    quick_server: RunningServer, load: Callable[..., Any], stored: Callable[[str], list[Any]], tmp_path: Path
+) -> None:
+    before = stored("beam"), stored("magnet")
+    secret = tmp_path / "password"
+    secret.touch(0o600)
+    secret.write_text(quick_server.reader.password + "\n")
+    url = f"tds://reader@{quick_server.host}:{quick_server.port}"
+    code, said = load("--url", url, "--password-file", secret, "--tables", "beam,magnet").end()
+    assert code == 1
+    for table in ("beam", "magnet"):
+        assert f"ringlog: {table}: error 229: permission denied for function put_{table}" in said
+    assert (stored("beam"), stored("magnet")) == before
+
+
+def test_a_facility_file_with_other_columns_is_refused(
+    load: Callable[..., Any], stored: Callable[[str], list[Any]], tmp_path: Path
+) -> None:
+    before = stored("magnet")
+    wider = tmp_path / "wider.toml"
+    wider.write_text(FACILITY.read_text().replace("count = 60", "count = 61"))
+    code, said = load("--facility", wider, "--tables", "magnet").end()
+    assert code == 1
+    assert "ringlog: magnet: error 8145: @current_61 is not a parameter for procedure put_magnet." in said
+    assert stored("magnet") == before

@@ -1,0 +1,277 @@
+"""Writers at work: what they send arrives, whatever happens to them on the way."""
+
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psutil
+
+from ringlog.clients import Address
+from ringlog.loader.sources.simulator import Simulator
+from ringlog.loader.statistics import State
+from ringlog.loader.supervisor import Job, Supervisor
+from ringlog.loader.writer import Writer
+from ringlog.loadtest.verification import verify
+from ringlog.schema.facility import Facility
+from servers import RunningServer
+
+FACILITY = Path(__file__).with_name("facility.toml")
+Stored = Callable[[str], list[tuple[Any, ...]]]
+
+
+def in_step(rows: list[tuple[Any, ...]], ring: int) -> bool:
+    """Whether each row has the seq_no after the one before, and a time of its own."""
+    return all(
+        later[0] == earlier[0] % ring + 1 and later[1] > earlier[1] for earlier, later in pairwise(rows)
+    )
+
+
+def fresh_time(rows: list[tuple[Any, ...]]) -> datetime:
+    """A time later than all rows."""
+    latest: datetime = rows[-1][1] if rows else datetime(2026, 1, 1, tzinfo=UTC)
+    return latest + timedelta(seconds=1)
+
+
+def test_killed_writers_go_on_at_the_next_row(
+    quick_server: RunningServer, facility: Facility, address: Address, stored: Stored, tmp_path: Path
+) -> None:
+    tables = facility.tables[:2]
+    simulator = Simulator(seed=3)
+    before = {table.name: len(stored(table.name)) for table in tables}
+    with Supervisor(
+        [
+            Job(
+                table.name,
+                Writer(
+                    table,
+                    ZoneInfo(facility.timezone),
+                    address,
+                    quick_server.writer.password,
+                    simulator,
+                    tmp_path / table.name,
+                ).run,
+            )
+            for table in tables
+        ]
+    ) as supervisor:
+        supervisor.start()
+        for _ in range(3):
+            supervisor.tend(1.2)
+            for table in tables:
+                while table.name not in supervisor.pids:
+                    supervisor.tend(0.1)
+                os.kill(supervisor.pids[table.name], signal.SIGKILL)
+        supervisor.tend(3.0)
+        assert [one.restarts for one in supervisor.statistics.values()] == [3, 3]
+        assert all(one.state == State.RUNNING for one in supervisor.statistics.values())
+    found = verify(quick_server.dsn, tables, tmp_path, simulator)
+    for table, one in zip(tables, found, strict=True):
+        assert one.acknowledged >= 3.0 / table.cycle
+        assert (one.lost, one.altered, one.in_log) == (0, 0, one.acknowledged)
+        rows = stored(table.name)[before[table.name] :]
+        assert in_step(rows, table.rows)
+        # at most the call that each kill cut off is stored beyond what was acknowledged
+        assert one.acknowledged <= len(rows) <= one.acknowledged + 3
+
+
+def test_verification_finds_what_is_missing_or_altered(
+    quick_server: RunningServer, facility: Facility, address: Address, tmp_path: Path
+) -> None:
+    table = facility.tables[0]
+    simulator = Simulator(seed=4)
+    writer = Writer(
+        table,
+        ZoneInfo(facility.timezone),
+        address,
+        quick_server.writer.password,
+        simulator,
+        tmp_path / table.name,
+    )
+    with Supervisor([Job(table.name, writer.run)]) as supervisor:
+        supervisor.start()
+        supervisor.tend(1.0)
+    good = verify(quick_server.dsn, [table], tmp_path, simulator)[0]
+    assert good.acknowledged > 3
+    assert (good.lost, good.altered) == (0, 0)
+    # other readings than were sent: in the ring and in the log
+    assert verify(quick_server.dsn, [table], tmp_path, Simulator(seed=5))[0].altered == 2 * good.acknowledged
+    # receipts for a row that nobody has written
+    receipt = struct.pack("<iq", 1, 4_000_000_000_000_000)
+    with (tmp_path / table.name).open("ab") as receipts:
+        receipts.write(receipt)
+    assert verify(quick_server.dsn, [table], tmp_path, simulator)[0].lost == 1
+
+
+def test_a_recording_arrives_exactly_though_its_writer_is_killed(
+    load: Callable[..., Any], stored: Stored, tmp_path: Path
+) -> None:
+    before = stored("every_type")
+    begin = fresh_time(before)
+    dice = random.Random(1)
+    last = before[-1][0] if before else 0
+    expected: list[tuple[Any, ...]] = []
+    for number in range(2500):
+        real = struct.unpack("<f", struct.pack("<f", dice.uniform(-1e6, 1e6)))[0]
+        values = (
+            real,
+            dice.uniform(-1e300, 1e300),
+            dice.choice([-(2**31), 2**31 - 1, number]),
+            dice.choice([-(2**15), 2**15 - 1, 0]),
+            dice.choice([-(2**63), 2**63 - 1, 2**53 + 1]),
+            dice.random() < 0.5,
+            dice.choice(["OPERATION", "Störung", 'a "b", c', " blank ", "磁石電源", "x" * 12]),
+        )
+        row = tuple(None if dice.random() < 0.1 else value for value in values)
+        expected.append(((last + number) % 1000 + 1, begin + timedelta(microseconds=number * 1001), *row))
+    names = "time,every_type/real,a_double,an_int,a_smallint,a_bigint,a_bit,a_varchar"
+    with (tmp_path / "every_type.csv").open("w", newline="") as file:
+        file.write(names + "\n")
+        for _, moment, *row in expected:
+            file.write(",".join([moment.isoformat(), *map(cell, row)]) + "\n")
+    recording = f"csv:{tmp_path}"
+
+    one = load("--source", recording, "--speed", "inf")
+    while len(stored("every_type")) < len(before) + 300:
+        assert one.process.poll() is None
+    for child in psutil.Process(one.process.pid).children():
+        child.kill()
+    code, said = one.end()
+    assert code == 0, said
+    assert "killed by SIGKILL" in said
+    assert "1 restarted" in said
+    assert stored("every_type") == before + expected
+
+    code, said = load("--source", recording, "--speed", "inf").end()
+    assert code == 0, said
+    assert "0 rows acknowledged" in said
+    assert "2500 skipped" in said
+    assert stored("every_type") == before + expected
+
+
+def cell(value: Any) -> str:
+    """A reading as CSV."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    return repr(value) if isinstance(value, float) else str(value).lower()
+
+
+def test_rows_the_server_refuses_are_counted_told_and_left(
+    load: Callable[..., Any], stored: Stored, tmp_path: Path
+) -> None:
+    before = stored("every_type")
+    begin = fresh_time(before)
+    # a facility file that allows more than the server does
+    longer = tmp_path / "longer.toml"
+    longer.write_text(FACILITY.read_text().replace("varchar(12)", "varchar(40)"))
+    texts = ["good", "longer than twelve", "good again"]
+    (tmp_path / "every_type.csv").write_text(
+        "time,a_varchar\n"
+        + "".join(f"{begin + timedelta(seconds=number)},{text}\n" for number, text in enumerate(texts))
+    )
+    options = ("--source", f"csv:{tmp_path}", "--speed", "inf")
+    code, said = load(*options, "--facility", longer).end()
+    assert code == 0
+    refused = (begin + timedelta(seconds=1)).isoformat()
+    assert f"every_type: row of {refused} refused: error 8152: value too long" in said
+    assert "2 rows acknowledged" in said
+    assert "1 refused" in said
+    rows = stored("every_type")[len(before) :]
+    assert [row[-1] for row in rows] == ["good", "good again"]
+    assert rows[1][0] == rows[0][0] % 1000 + 1
+
+
+class Cutter:
+    """A way to the server that can lose a call, or the answer to a call that has been done."""
+
+    def __init__(self, server: RunningServer, listener: socket.socket) -> None:
+        self.port: int = listener.getsockname()[1]
+        self.cuts = 0
+        self.closed = False
+        self._cut: bool | None = None
+        self._server = server
+        self._listener = listener
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, answer: bool) -> None:
+        """Breaks off at the next answer, or else at the next call."""
+        self._cut = answer
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                if self.closed:
+                    client.close()
+                    continue
+                server = socket.create_connection((self._server.host, self._server.port))
+                threading.Thread(target=self._forward, args=(client, server, False), daemon=True).start()
+                threading.Thread(target=self._forward, args=(server, client, True), daemon=True).start()
+
+    def _forward(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if self._cut is answers:
+                    self._cut = None
+                    self.cuts += 1
+                    break
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def cutter(server: RunningServer) -> Iterator[Cutter]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield Cutter(server, listener)
+
+
+def test_unanswered_calls_are_repeated_and_stored_once(
+    quick_server: RunningServer, load: Callable[..., Any], stored: Stored
+) -> None:
+    before = len(stored("beam"))
+    with cutter(quick_server) as way:
+        one = load("--tables", "beam", "--url", f"tds://writer@127.0.0.1:{way.port}")
+        while len(stored("beam")) < before + 5:
+            assert one.process.poll() is None
+        for number in range(6):
+            cuts = way.cuts
+            way.cut(answer=number % 2 == 0)
+            while way.cuts == cuts:
+                time.sleep(0.01)
+            time.sleep(0.5)
+        # the server is away for a while: the writer comes back by itself
+        way.closed = True
+        way.cut(answer=True)
+        time.sleep(1.5)
+        way.closed = False
+        away = len(stored("beam"))
+        while len(stored("beam")) < away + 5:
+            assert one.process.poll() is None
+        code, said = one.stop()
+    assert code == 0
+    rows = stored("beam")[before:]
+    assert in_step(rows, 40)
+    ended = said.splitlines()[-1]
+    figures = {what: int(count) for count, what in re.findall(r"(\d+) (rows|repeated|missed|refused)", ended)}
+    assert figures["rows"] == len(rows)
+    assert figures["repeated"] >= 7
+    assert "refused" not in figures
+    # a row for each instant, but for those counted as missed while the server was away
+    assert figures["missed"] > 0
+    instants = (rows[-1][1] - rows[0][1]) // timedelta(seconds=0.1) + 1
+    assert instants == len(rows) + figures["missed"]
