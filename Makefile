@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 	$(BIN)/ringlog demo
 
 # pytest comes last: its summary is the closing line.
-test: lint rust-test $(VENV)/.debian-packages
+test: $(VENV)/.debian-packages lint rust-test
 	$(BIN)/pytest
 
 lint: $(VENV)/.installed $(VENV)/.rust-tools
@@ -60,9 +60,8 @@ define need
 endef
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "ringlog needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
-	    "Name another with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "$(PYTHON) is no Python 3.11 or later. Name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(call need,$(PYTHON) -c 'import ensurepip',python3-venv,Python's venv module)
 	$(PYTHON) -m venv $(VENV)
 
