@@ -26,8 +26,8 @@ class State(IntEnum):
 
 
 class Statistics(ctypes.Structure):
-    """One process's figures. Only that process writes them (the supervisor: `restarts` and the state of
-    the dead); a reader may see the fields a call apart from each other."""
+    """One process's figures. That process writes them (the supervisor: `restarts` and the state of the
+    dead); who reads them may see the fields a call apart from each other."""
 
     state: int
     restarts: int
@@ -89,6 +89,11 @@ class Statistics(ctypes.Structure):
         octaves = math.log2(max(latency, _SHORTEST) / _SHORTEST)
         self._latencies[min(int(octaves * _PER_OCTAVE), CLASSES - 1)] += 1
 
+    def forget_latencies(self) -> None:
+        """For the supervisor: the latencies so far do not count."""
+        self.longest_latency = 0.0
+        ctypes.memset(self._latencies, 0, ctypes.sizeof(self._latencies))
+
     def start_cpu(self) -> None:
         """For a process that has just begun."""
         self._cpu_mark = time.process_time()
@@ -111,10 +116,15 @@ class Latencies:
             for index, count in enumerate(one._latencies):
                 self._counts[index] += count
 
+    @property
+    def count(self) -> int:
+        """How many calls these are."""
+        return sum(self._counts)
+
     def quantile(self, part: float) -> float:
         """The latency that `part` (0 to 1) of the calls stayed within, at most 4.4 % too long; NaN without
         calls."""
-        total = sum(self._counts)
+        total = self.count
         if total == 0:
             return math.nan
         reached = 0

@@ -1,5 +1,6 @@
 """A picture of a few signals, read back as any client would: by a procedure, over TDS."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from ringlog.schema.facility import Column, Facility
 
 # What one looks at first in a storage ring (beam, vacuum, magnets, temperatures), then anything else.
 _UNITS = ("mA", "Pa", "A", "degC")
+_LEVELS = ("mA", "Pa")
 _PANELS = 4
 _LINES = 3
 
@@ -66,31 +68,33 @@ def _read(column: Column, rows: Sequence[tuple[object, ...]]) -> Trend:
 
 
 def draw(groups: Sequence[Sequence[Trend]], title: str, file: Path) -> None:
-    """Draws a panel for each group, one above the other with a common time axis, as PNG."""
+    """Draws a panel for each group, one above the other with a common time axis, as PNG.
+
+    Levels far apart would hide every movement: beam currents are drawn as they are, pressures that lie a
+    decade apart on a logarithmic scale, other signals as what they deviate from their mean.
+    """
     # Imported late: it is large, and numpy starts threads, which a process that forks must not have.
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"date.converter": "concise"}):
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
+    with matplotlib.rc_context({"date.converter": "concise", "axes.formatter.useoffset": False}):
         figure = Figure(figsize=(10, 2.1 * len(groups) + 0.8), layout="constrained")
         panels = figure.subplots(len(groups), sharex=True, squeeze=False)[:, 0]
         for panel, group in zip(panels, groups, strict=True):
-            for trend in group:
-                panel.plot(
-                    trend.times,
-                    trend.values,
-                    marker=".",
-                    markersize=3,
-                    linewidth=1,
-                    label=trend.column.signal,
-                )
             unit = group[0].column.unit
-            panel.set_ylabel(unit)
-            if unit in ("Pa", "Torr", "mbar"):
+            deviates = unit not in _LEVELS
+            for trend in group:
+                mean = sum(trend.values) / max(1, len(trend.values)) if deviates else 0.0
+                label = f"{trend.column.signal}\n{mean:.5g} {unit}" if deviates else trend.column.signal
+                values = [value - mean for value in trend.values]
+                panel.plot(trend.times, values, marker=".", markersize=3, linewidth=1, label=label)
+            levels = [value for trend in group for value in trend.values]
+            if unit in _LEVELS and levels and 0 < 10 * min(levels) < max(levels):
                 panel.set_yscale("log")
-            else:
-                panel.ticklabel_format(axis="y", useOffset=False)
+            panel.set_ylabel(f"{unit}, from its mean" if deviates else unit)
             panel.grid(alpha=0.3)
             panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
         figure.suptitle(title, fontsize=11)
+        figure.align_ylabels()
         figure.savefig(file, dpi=120)

@@ -27,11 +27,15 @@ class Found:
     altered: int
 
     @property
+    def left_out(self) -> int:
+        """Rows that the table's policy keeps out of the log."""
+        log = self.table.log
+        return 0 if log.nth == 1 and log.period is None else self.acknowledged - self.in_log
+
+    @property
     def lost(self) -> int:
         """Acknowledged rows missing in the ring or, where every row is logged, in the log."""
-        log = self.table.log
-        every = log.nth == 1 and log.period is None
-        return self.acknowledged - (min(self.in_ring, self.in_log) if every else self.in_ring)
+        return self.acknowledged - min(self.in_ring, self.in_log + self.left_out)
 
 
 def verify(conninfo: str, tables: Sequence[Table], receipts: Path, simulator: Simulator) -> list[Found]:

@@ -92,7 +92,7 @@ def _supply(own: Random, column: Column) -> Signal:
     scale = high - low
     slow, ripple = _wave(own, 3600.0, 14_400.0), _wave(own, 20.0, 120.0)
     return lambda seconds, noise: (
-        setpoint + scale * (1e-3 * slow(seconds) + 1e-4 * ripple(seconds) + noise.gauss(0.0, 3e-5))
+        setpoint + scale * (3e-4 * slow(seconds) + 2e-5 * ripple(seconds) + noise.gauss(0.0, 5e-6))
     )
 
 
