@@ -3,6 +3,8 @@
 mod arguments;
 mod plan;
 mod signature;
+#[cfg(test)]
+mod tests;
 
 pub use arguments::{bind, fits, BindError, Bound};
 pub use plan::Plan;
