@@ -46,6 +46,10 @@ class Stopped(Exception):
     """A stop was asked for while the server was still starting."""
 
 
+class AlreadyServed(ServerError):
+    """Another process runs the server of this data directory."""
+
+
 class Postgres:
     """The cluster in a data directory. Nothing is touched before one of the methods is called."""
 
@@ -79,27 +83,35 @@ class Postgres:
     def postmaster(self) -> psutil.Process | None:
         """The server process of this cluster, whoever started it."""
         try:
-            pid = int((self.cluster / "postmaster.pid").read_text().split("\n", 1)[0])
-            process = psutil.Process(pid)
+            process = psutil.Process(int(self._pid_file()[0]))
             # the file outlives a killed server, and its number may since be another program's
-            return process if Path(process.cwd()) == self.cluster.resolve() else None
-        except (OSError, ValueError, psutil.Error):
+            return process if self._is_served_by(process) else None
+        except (OSError, ValueError, IndexError, psutil.Error):
             return None
+
+    def _is_served_by(self, process: psutil.Process) -> bool:
+        if "postgres" not in process.name():
+            return False
+        # a root without CAP_SYS_PTRACE, as containers have it, sees only the first of these
+        return str(self.cluster) in process.cmdline() or Path(process.cwd()) == self.cluster
+
+    def _pid_file(self) -> list[str]:
+        """postmaster.pid's lines: process, data directory, start, port, socket, address, memory, state."""
+        return [line.strip() for line in (self.cluster / "postmaster.pid").read_text().splitlines()]
 
     @property
     def port(self) -> int:
         """The TCP port, the operator's own setting included. The socket's name carries it too."""
-        return int(self._setting("port"))
+        if self.postmaster() is not None:
+            with suppress(OSError, ValueError, IndexError):
+                return int(self._pid_file()[3])
+        account = account_for(self.data)
+        command = [str(programs_for(account) / "postgres"), "-D", str(self.cluster), "-C", "port"]
+        return int(account.run(command, cwd=self.cluster).split()[-1])
 
     def conninfo(self, database: str = DATABASE) -> str:
         """The administrator's libpq connection string. It holds no secret: the socket knows who calls."""
         return make_conninfo(host=str(self.socket), port=self.port, dbname=database, user=ADMINISTRATOR)
-
-    def _setting(self, name: str) -> str:
-        account = account_for(self.data)
-        return account.run(
-            [str(programs_for(account) / "postgres"), "-D", str(self.cluster), "-C", name], cwd=self.cluster
-        ).splitlines()[-1]
 
     # --- run ---
 
@@ -126,16 +138,22 @@ class Postgres:
             try:
                 yield process
             finally:
-                _stop(psutil.Process(process.pid) if process.poll() is None else None)
-                process.wait()
+                _stop_child(process)
 
     @contextmanager
     def reachable(self) -> Iterator[None]:
         """The cluster with its server running: the one that runs already, or one for the time being."""
-        if self.postmaster() is None:
-            with self.running(memory=settings.GiB):
-                yield
-            return
+        deadline = time.monotonic() + 60
+        while self.postmaster() is None:
+            try:
+                with self.running(memory=settings.GiB):
+                    yield
+                return
+            except AlreadyServed:
+                # `ringlog serve` has been called and has not come to start PostgreSQL yet
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
         self._wait_for_login()
         yield
 
@@ -196,7 +214,7 @@ class Postgres:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 file.seek(0)
-                raise ServerError(
+                raise AlreadyServed(
                     f"process {file.read().strip() or '?'} serves {self.data} already: "
                     "stop it first, or choose another --data"
                 ) from None
@@ -260,15 +278,14 @@ class Postgres:
             try:
                 self._wait_until_ready(process, stop)
                 return process
-            except Stopped:
-                _stop(psutil.Process(process.pid))
-                process.wait()
-                raise
             except ServerError as error:
                 # after kill -9 of the server its children live on for a moment, and must go first
                 if "still in use" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.5)
+            except BaseException:
+                _stop_child(process)
+                raise
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes], stop: threading.Event) -> None:
         began = reported = time.monotonic()
@@ -285,15 +302,15 @@ class Postgres:
 
     def _ready(self, pid: int) -> bool:
         """Whether the server said so in its pid file, as pg_ctl asks it too."""
-        with suppress(OSError):
-            lines = (self.cluster / "postmaster.pid").read_text().splitlines()
-            return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
+        with suppress(OSError, IndexError):
+            lines = self._pid_file()
+            return lines[0] == str(pid) and lines[7] == "ready"
         return False
 
     def _complaint(self) -> str:
         """Why the server did not start, in its own words."""
         lines = self._start_log.read_text(errors="replace").splitlines()
-        with suppress(OSError, IndexError):
+        with suppress(OSError, IndexError, ValueError):
             # the server's own log has taken over, and holds earlier starts too
             current = (self.cluster / "current_logfiles").read_text().split()[1]
             later = (self.cluster / current).read_text(errors="replace").splitlines()
@@ -326,10 +343,14 @@ class Postgres:
             time.sleep(_PAUSE)
 
 
-def _stop(process: psutil.Process | None) -> None:
+def _stop_child(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        _stop(psutil.Process(process.pid))
+    process.wait()
+
+
+def _stop(process: psutil.Process) -> None:
     """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes."""
-    if process is None:
-        return
     with suppress(psutil.NoSuchProcess):
         process.send_signal(signal.SIGINT)
     began = time.monotonic()
