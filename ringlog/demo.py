@@ -306,16 +306,16 @@ def _tell_trouble(console: Console, supervisor: Supervisor, found: Sequence[Foun
 
 def _invite(console: Console, facility: Facility, server: Running, folder: Path) -> None:
     """Three lines for whoever wants to look, and the server to look at, until Ctrl-C."""
-    signal_name = telling_signals(facility)[0][0].signal
+    signal = telling_signals(facility)[0][0].signal
     password = folder / "password"
     url = server.address(READER)
     console.print("\nThe server runs until Ctrl-C. In another terminal:", soft_wrap=True)
     for line in (
-        f'tsql -H {server.host} -p {server.port} -U {READER} -P "$(cat {password})" '
-        f"<<< $'exec get_latest '{signal_name}'\\ngo'",
-        f'psql "{server.postgres.conninfo()}" -c "select * from ringlog.get_latest(\'{signal_name}\')"',
+        f"printf \"exec get_latest '{signal}'\\ngo\\n\" | "
+        f'tsql -H {server.host} -p {server.port} -U {READER} -P "$(cat {password})"',
+        f'psql "{server.postgres.conninfo()}" -c "select * from ringlog.get_latest(\'{signal}\')"',
         f'{sys.executable} -c "from ringlog.clients import call, connect; '
-        f"print(call(connect('{url}', password_file='{password}'), 'get_latest', '{signal_name}').rows)\"",
+        f"print(call(connect('{url}', password_file='{password}'), 'get_latest', '{signal}').rows)\"",
     ):
         console.print(f"  {line}", soft_wrap=True, markup=False)
     with suppress(KeyboardInterrupt):

@@ -1,0 +1,88 @@
+"""`ringlog demo`, as a person sees it."""
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from servers import RINGLOG, ringlog, run
+
+QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_demo_tells_what_happened_and_lets_people_look(tmp_path: Path) -> None:
+    command = [RINGLOG, "demo", "--seconds", "4", "--facility", QUICK, "--output", tmp_path / "out", "--keep"]
+    with subprocess.Popen(
+        [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as demo:
+        assert demo.stdout is not None
+        said = ""
+        try:
+            for line in demo.stdout:
+                said += line
+                if "ringlog.clients" in line:
+                    break
+            processes = psutil.Process(demo.pid).children(recursive=True)
+            demo_said_all_went_well(said)
+            assert (tmp_path / "out" / "trends.png").read_bytes().startswith(PNG)
+            three_lines_work(said)
+        finally:
+            demo.send_signal(signal.SIGINT)
+            rest = demo.stdout.read()
+        assert demo.wait(30) == 0, said + rest
+    assert not any(process.is_running() for process in processes)
+    folder = re.search(r"on (/\S+)/data", said)
+    assert folder
+    assert not Path(folder[1]).exists()
+
+
+def demo_said_all_went_well(said: str) -> None:
+    sent = re.search(r"(\d+) sent, (\d+) acknowledged", said)
+    assert sent, said
+    # 4 s of three tables, at 10, 5 and 1 rows/s
+    assert sent[1] == sent[2]
+    assert int(sent[1]) > 40
+    assert f"{sent[1]} found in the rings" in said
+    assert f"{sent[1]} found in the logs, 0 left out by log policies" in said
+    assert "0 with other values than were sent" in said
+    assert re.search(r"^ +0 lost *$", said, re.MULTILINE), said
+    assert re.search(r"^Data +1\.\d\d kB/s in 3 tables", said, re.MULTILINE), said
+    for name in ("writes", "reads"):
+        assert re.search(rf"^{name} +\d+ +[\d.]+ ms +[\d.]+ ms +[\d.]+ ms$", said, re.MULTILINE), said
+    for name in ("PostgreSQL", "gateway and server", "6 clients"):
+        assert re.search(rf"^{name} +[\d.]+ +[\d.]+ %$", said, re.MULTILINE), said
+
+
+def three_lines_work(said: str) -> None:
+    tsql, psql, python = (line.strip() for line in said.splitlines()[-3:])
+    assert tsql.startswith("printf \"exec get_latest 'sr_beam/current'")
+    answer = run("sh", "-c", tsql)
+    value = re.search(r"(99\.\d+|100\.\d+)\n", answer.stdout)
+    assert value, answer.stdout + answer.stderr
+    answer = run("sh", "-c", python, PYTHONSAFEPATH="1")
+    assert re.search(rf"^\[\(datetime\.datetime\(.*\), {value[1][:10]}", answer.stdout), answer.stderr
+    # psql itself need not be on this machine
+    parts = re.fullmatch(r'psql "([^"]+)" -c "([^"]+)"', psql)
+    assert parts
+    with psycopg.connect(parts[1]) as connection:
+        row = connection.execute(parts[2].encode()).fetchone()
+        assert row is not None
+        assert f"{row[1]:.6f}".startswith(value[1][:8])
+
+
+def test_the_demo_takes_no_folder_that_holds_something(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("data")
+    done = ringlog("demo", "--data", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"ringlog: {tmp_path} is not empty: the demo makes a data directory of its own\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_facility_file_that_is_wrong_is_refused(tmp_path: Path) -> None:
+    done = ringlog("demo", "--facility", tmp_path / "none.toml")
+    assert done.returncode == 2
+    assert done.stderr == f"ringlog: {tmp_path}/none.toml: cannot be read: No such file or directory\n"
