@@ -74,10 +74,12 @@ pub fn put(out: &mut BytesMut, message: &ServerMessage, dialect: &Dialect) {
         (_, true) => 0xAA,
         (_, false) => 0xAB,
     };
+    // SQL Server tells severity 10 as 0, and pymssql takes a 10 for an error
+    let severity = if dialect.is_tds7() && message.severity == 10 { 0 } else { message.severity };
     let _ = put_token(out, token, dialect, |out| {
         out.put_u32_as(message.number as u32, dialect.endian);
         out.put_u8(message.state);
-        out.put_u8(message.severity);
+        out.put_u8(severity);
         if !dialect.is_tds7() {
             put_short(out, if message.sqlstate.is_empty() { "ZZZZZ" } else { &message.sqlstate }, dialect);
             // no parameters follow; transaction state as in DONE
