@@ -175,6 +175,7 @@ pub fn quoted(name: &str) -> String {
 pub struct Parts {
     arguments: Vec<Argument>,
     fields: Vec<Field>,
+    composite_outputs: usize,
 }
 
 impl Parts {
@@ -190,7 +191,8 @@ impl Parts {
     ) {
         let start = self.fields.len();
         let argument = self.arguments.len();
-        // an output of composite type comes back as a row and is not unfolded
+        // an output of composite type is not unfolded
+        self.composite_outputs += usize::from(attributes.is_some() && direction.is_output());
         let attributes = attributes.filter(|_| direction == Direction::In);
         let is_composite = attributes.is_some();
         let fields = attributes.unwrap_or_else(|| vec![(name.to_owned(), oid, pg_type)]);
@@ -223,9 +225,12 @@ impl Parts {
         joins_group: bool,
         only_reads: bool,
     ) -> Function {
-        let has_outputs = self.arguments.iter().any(|argument| argument.direction.is_output());
+        let outputs = self.arguments.iter().filter(|argument| argument.direction.is_output()).count();
+        let has_outputs = outputs > 0;
         let returns = match (is_set, has_outputs, return_type) {
             (true, _, _) => Returns::Rows,
+            // the only output is a row, which PostgreSQL spreads over columns
+            (false, true, _) if outputs == 1 && self.composite_outputs == 1 => Returns::Rows,
             (false, true, _) => Returns::Outputs,
             (false, false, INT2 | INT4) => Returns::Status,
             (false, false, VOID | 0) => Returns::Nothing,
