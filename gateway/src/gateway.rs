@@ -5,6 +5,7 @@ use crate::convert::Zone;
 use crate::postgres::commit::GroupCommit;
 use crate::postgres::connection::Message;
 use crate::postgres::{Address, Connection, PgError};
+use crate::server::log;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -123,13 +124,13 @@ impl Gateway {
                     }
                 }
             };
-            eprintln!("ringlog gateway: lost PostgreSQL, trying again: {failed}");
+            log(&format!("lost PostgreSQL, trying again: {failed}"));
             connection = loop {
                 tokio::time::sleep(RETRY).await;
                 let Ok(mut again) = listening(&self.address, &self.role, &password).await else { continue };
                 let Ok(current) = read(&mut again).await else { continue };
                 self.set(current);
-                eprintln!("ringlog gateway: PostgreSQL is back");
+                log("PostgreSQL is back");
                 break again;
             };
         }

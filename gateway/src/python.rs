@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// How long `stop` waits for running calls.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -16,6 +18,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 #[pyclass(name = "Server")]
 struct PyServer {
     runtime: Option<Runtime>,
+    /// Ends with the last session.
+    serving: Option<JoinHandle<()>>,
     stop: watch::Sender<bool>,
     address: (String, u16),
 }
@@ -43,7 +47,7 @@ impl PyServer {
                 .build()?;
             let (stop, stopping) = watch::channel(false);
             let address = Address { host: postgres_host, port: postgres_port, database };
-            let local = runtime.block_on(async {
+            let (local, serving) = runtime.block_on(async {
                 let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
                 })?;
@@ -51,10 +55,10 @@ impl PyServer {
                 let gateway = Gateway::start(address, &role, &password, stopping)
                     .await
                     .map_err(|error| start_error(&error))?;
-                tokio::spawn(server::run(listener, gateway));
-                Ok::<_, PyErr>(local)
+                Ok::<_, PyErr>((local, tokio::spawn(server::run(listener, gateway))))
             })?;
-            Ok(PyServer { runtime: Some(runtime), stop, address: (local.ip().to_string(), local.port()) })
+            let address = (local.ip().to_string(), local.port());
+            Ok(PyServer { runtime: Some(runtime), serving: Some(serving), stop, address })
         })
     }
 
@@ -69,7 +73,10 @@ impl PyServer {
         if let Some(runtime) = self.runtime.take() {
             py.detach(|| {
                 let _ = self.stop.send(true);
-                runtime.shutdown_timeout(STOP_TIMEOUT);
+                if let Some(serving) = self.serving.take() {
+                    let _ = runtime.block_on(async { timeout(STOP_TIMEOUT, serving).await });
+                }
+                runtime.shutdown_background();
             });
         }
     }

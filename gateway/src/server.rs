@@ -3,7 +3,7 @@
 use crate::gateway::Gateway;
 use crate::session::{self, SessionError};
 use socket2::{SockRef, TcpKeepalive};
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
@@ -20,7 +20,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 static NEXT_SPID: AtomicU16 = AtomicU16::new(1);
 
-/// Accepts clients until the gateway stops.
+/// Serves clients until the gateway stops; then no more are accepted, and this returns when the last
+/// session has ended.
 pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
     let places = Arc::new(Semaphore::new(MOST_CLIENTS));
     let mut stopping = gateway.stopping.clone();
@@ -28,12 +29,12 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stopping.changed() => return,
+            _ = stopping.changed() => break,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                eprintln!("ringlog gateway: accepting a client: {error}");
+                log(&format!("accepting a client: {error}"));
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -46,6 +47,8 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
             }
         });
     }
+    drop(listener);
+    let _ = places.acquire_many(MOST_CLIENTS as u32).await;
 }
 
 async fn serve(stream: TcpStream, gateway: Arc<Gateway>) -> Result<(), SessionError> {
@@ -67,6 +70,12 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 fn report(peer: SocketAddr, error: &SessionError) {
     match error {
         SessionError::Closed | SessionError::Io(_) => {}
-        _ => eprintln!("ringlog gateway: {peer}: {error}"),
+        _ => log(&format!("{peer}: {error}")),
     }
+}
+
+/// A line for the operator. That nobody reads it any more is no reason to stop serving, as it would be for
+/// `eprintln!`.
+pub fn log(line: &str) {
+    let _ = writeln!(io::stderr(), "ringlog gateway: {line}");
 }

@@ -258,9 +258,20 @@ impl Connection {
 
     /// Runs statements of our own by the simple protocol and returns the rows of text.
     pub async fn query_text(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        self.run_text(sql).await.map(|(rows, _)| rows)
+    }
+
+    /// COMMIT. False: the transaction had failed, so PostgreSQL has rolled it back instead.
+    pub async fn commit(&mut self) -> Result<bool> {
+        self.run_text("commit").await.map(|(_, tag)| tag == "COMMIT")
+    }
+
+    /// The rows, and the tag of the last command.
+    async fn run_text(&mut self, sql: &str) -> Result<(Vec<Vec<Option<String>>>, String)> {
         frontend::query(sql, &mut self.output)?;
         self.flush().await?;
         let mut rows = Vec::new();
+        let mut tag = String::new();
         let mut error = None;
         loop {
             match self.receive().await? {
@@ -276,8 +287,9 @@ impl Connection {
                     }
                     rows.push(row);
                 }
+                Message::CommandComplete(body) => body.tag()?.clone_into(&mut tag),
                 Message::ErrorResponse(body) => error = Some(server_error(&body)?),
-                Message::ReadyForQuery(_) => return error.map_or(Ok(rows), Err),
+                Message::ReadyForQuery(_) => return error.map_or(Ok((rows, tag)), Err),
                 _ => {}
             }
         }

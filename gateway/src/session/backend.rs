@@ -33,7 +33,8 @@ pub struct Open {
     pub connection: Connection,
     prepared: HashMap<u64, (String, Arc<[PgColumn]>)>,
     zone: (String, Zone),
-    schema: String,
+    /// What stands first in the search path; None when a rollback may have changed that.
+    schema: Option<String>,
 }
 
 impl Backend {
@@ -44,14 +45,14 @@ impl Backend {
             gateway: gateway.clone(),
             user: login.user.clone(),
             password: login.password.clone(),
-            application: format!("{application} ({})", login.host),
+            application: format!("{application} ({})", login.host).replace('\0', ""),
             open: None,
             may_share: false,
             pinned: false,
         };
         let open = backend.connect().await?;
         let mut welcome = Welcome::ask(&mut open.connection, &gateway.role).await?;
-        open.schema.clone_from(&welcome.schema);
+        open.schema = Some(welcome.schema.clone());
         if !gateway.is_default_database(&login.database) {
             open.use_schema(&login.database).await?;
             welcome.schema.clone_from(&login.database);
@@ -63,12 +64,8 @@ impl Backend {
     async fn connect(&mut self) -> Result<&mut Open, PgError> {
         let connection =
             Connection::open(&self.gateway.address, &self.user, &self.password.0, &self.application).await?;
-        let open = Open {
-            connection,
-            prepared: HashMap::new(),
-            zone: (String::new(), Zone::UTC),
-            schema: String::new(),
-        };
+        let open =
+            Open { connection, prepared: HashMap::new(), zone: (String::new(), Zone::UTC), schema: None };
         Ok(self.open.insert(open))
     }
 
@@ -78,11 +75,11 @@ impl Backend {
             let default = self.connect().await?.connection.query_text("select current_schema()").await?;
             let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
             if let Some(open) = &mut self.open {
-                open.schema = default;
+                open.schema = Some(default);
             }
         }
         let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
-        if open.schema != schema {
+        if open.schema.as_deref() != Some(schema) {
             open.use_schema(schema).await?;
         }
         Ok(open)
@@ -91,6 +88,13 @@ impl Backend {
     /// The connection if one is open.
     pub fn opened(&mut self) -> Option<&mut Open> {
         self.open.as_mut()
+    }
+
+    /// A transaction or a part of it was rolled back, and the search path with it.
+    pub fn rolled_back(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.schema = None;
+        }
     }
 
     pub fn pin(&mut self) {
@@ -127,11 +131,11 @@ impl Open {
     /// Puts `schema` before the search path the role has by itself. SQLSTATE 3F000 when there is none.
     pub async fn use_schema(&mut self, schema: &str) -> Result<(), PgError> {
         let literal = schema.replace('\'', "''");
-        let found = self
-            .connection
-            .query_text(&format!("select 1 from pg_catalog.pg_namespace where nspname = '{literal}'"))
-            .await?;
-        if found.is_empty() {
+        let found = !schema.contains('\0') && {
+            let sql = format!("select 1 from pg_catalog.pg_namespace where nspname = '{literal}'");
+            !self.connection.query_text(&sql).await?.is_empty()
+        };
+        if !found {
             return Err(PgError::Server(Box::new(crate::postgres::Notice {
                 severity: "ERROR".into(),
                 sqlstate: "3F000".into(),
@@ -146,7 +150,7 @@ impl Open {
                  from pg_catalog.pg_settings where name = 'search_path'"
             ))
             .await?;
-        schema.clone_into(&mut self.schema);
+        self.schema = Some(schema.to_owned());
         Ok(())
     }
 

@@ -3,8 +3,9 @@
 
 use super::results::{Ran, Source};
 use super::settings::{self, State};
-use super::{Form, Session, SessionError};
+use super::{Ended, Form, Session, SessionError};
 use crate::convert::{column_type, PgType};
+use crate::postgres::PgError;
 use crate::tds::call as wire_call;
 use crate::tds::tokens::columns::{self, Column};
 use crate::tds::tokens::done::{self, Done};
@@ -17,57 +18,75 @@ use bytes::BufMut;
 use std::borrow::Cow;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// After these errors T-SQL goes on with the next statement of the batch.
-const STATEMENT_ONLY: [i32; 3] = [515, 547, 2601];
+/// Whether T-SQL goes on with the next statement of a batch after an error of this number.
+fn goes_on_after(number: i32) -> bool {
+    matches!(number, 515 | 547 | 2601)
+}
+
+/// The client's savepoints have numbers in PostgreSQL, where a long name would be cut.
+const SAVEPOINT: &str = "client_savepoint_";
 
 /// A varchar(255) in PostgreSQL's type modifier.
 const VARCHAR_255: i32 = 255 + 4;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Runs a batch that is a request of its own.
-    pub(super) async fn run_batch(&mut self, text: &str) -> Result<(), SessionError> {
-        self.run_statements(text).await?;
-        Ok(())
-    }
-
-    /// Runs the statements of `text` up to the first error that ends a batch.
-    pub(super) async fn run_statements(&mut self, text: &str) -> Result<(), SessionError> {
-        self.error = 0;
+    /// Runs the statements of `text` up to the first error that ends a batch. How the last one ended.
+    pub(super) async fn run_batch(&mut self, text: &str) -> Result<Ended, SessionError> {
         let statements = match batch::parse(text, self.settings.quoted_identifiers) {
             Ok(statements) => statements,
             Err(message) => {
                 self.refuse(&message);
-                return Ok(());
+                return Ok(Ended::Failed);
             }
         };
         if statements.is_empty() {
-            self.client.done(Done::Statement, self.done_status(0), None);
+            self.end(0, None, false);
         }
+        let mut ended = Ended::Well;
         let mut rest = statements.into_iter().peekable();
         while let Some(statement) = rest.next() {
             let more = rest.peek().is_some();
-            self.error = 0;
-            if !self.run_one(statement, more).await? {
+            ended = self.run_one(statement, more).await?;
+            let goes_on = match ended {
+                Ended::Well => !more || !self.cancelled_meanwhile().await?,
+                Ended::Failed => goes_on_after(self.error),
+                Ended::Cancelled => false,
+            };
+            if !goes_on {
                 break;
             }
         }
-        Ok(())
+        Ok(ended)
     }
 
-    /// Runs one statement. False: the batch ends here.
-    async fn run_one(&mut self, statement: Statement, more: bool) -> Result<bool, SessionError> {
+    /// Whether the client has cancelled between two statements; it is told that nothing more will come.
+    async fn cancelled_meanwhile(&mut self) -> Result<bool, SessionError> {
+        tokio::select! {
+            biased;
+            attention = self.client.attention() => attention?,
+            () = std::future::ready(()) => return Ok(false),
+        }
+        self.client.done(Done::Statement, done::ATTENTION, None);
+        Ok(true)
+    }
+
+    /// Runs one statement; `more` says that another follows.
+    async fn run_one(&mut self, statement: Statement, more: bool) -> Result<Ended, SessionError> {
         let mut statement = statement;
         while let Statement::IfInTransaction(inner) = statement {
             if !self.transaction.is_open() {
                 self.end(0, None, more);
-                return Ok(true);
+                return Ok(Ended::Well);
             }
             statement = *inner;
         }
         match statement {
             Statement::Execute(call) => {
-                self.run_call(&call.procedure, &call.params, Form::Text, more).await?;
-                return Ok(self.error == 0 || self.go_on(more));
+                let ended = self.run_call(&call.procedure, &call.params, Form::Text, more).await?;
+                if ended == Ended::Failed && more && !goes_on_after(self.error) {
+                    self.end(done::ERROR, None, false);
+                }
+                return Ok(ended);
             }
             Statement::Query(sql) => return self.run_query(&sql, more).await,
             Statement::Variables(names) => {
@@ -90,8 +109,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 }
                 self.end(0, None, more);
             }
-            Statement::Begin => {
-                self.begin();
+            Statement::Begin(name) => {
+                self.begin(&name);
                 self.end(0, None, more);
             }
             Statement::Commit => match self.commit().await {
@@ -108,46 +127,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             },
             Statement::IfInTransaction(_) => {}
         }
-        Ok(true)
+        Ok(Ended::Well)
     }
 
-    fn end(&mut self, status: u16, count: Option<u64>, more: bool) {
+    pub(super) fn end(&mut self, status: u16, count: Option<u64>, more: bool) {
+        if status & done::ERROR == 0 {
+            self.error = 0;
+        }
+        let (kind, more) =
+            if self.inside_executesql { (Done::InProcedure, true) } else { (Done::Statement, more) };
         let status = if more { status | done::MORE } else { status };
-        self.client.done(Done::Statement, self.done_status(status), count);
+        self.client.done(kind, self.done_status(status), count);
     }
 
-    /// Tells the error and ends the statement. Whether the batch goes on.
-    fn fail(&mut self, message: &ServerMessage, more: bool) -> bool {
+    /// Tells the error and ends the statement.
+    fn fail(&mut self, message: &ServerMessage, more: bool) -> Ended {
         self.error = message.number;
         self.row_count = 0;
         self.client.message(message);
-        let goes_on = more && STATEMENT_ONLY.contains(&message.number);
-        self.end(done::ERROR, None, goes_on);
-        goes_on
+        self.end(done::ERROR, None, more && goes_on_after(message.number));
+        Ended::Failed
     }
 
-    /// After a call that failed and has told so with MORE: whether the batch goes on, else its end.
-    fn go_on(&mut self, more: bool) -> bool {
-        let goes_on = more && STATEMENT_ONLY.contains(&self.error);
-        if more && !goes_on {
-            self.end(done::ERROR, None, false);
-        }
-        goes_on
-    }
-
-    async fn run_query(&mut self, sql: &str, more: bool) -> Result<bool, SessionError> {
+    async fn run_query(&mut self, sql: &str, more: bool) -> Result<Ended, SessionError> {
         self.backend.pin();
         Ok(match self.run(Source::Text(sql), true).await? {
             Ran::Completed(outcome) => {
                 self.row_count = outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
                 self.end(0, outcome.count, more);
-                true
+                Ended::Well
             }
-            Ran::Failed(error) => self.fail(&Self::pg_error(&error, None), more),
+            Ran::Refused(error) | Ran::Failed(error) => self.fail(&error.to_message(), more),
             Ran::Untellable(message) => self.fail(&message, more),
             Ran::Cancelled => {
                 self.client.done(Done::Statement, done::ATTENTION, None);
-                false
+                Ended::Cancelled
             }
         })
     }
@@ -193,10 +207,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if self.gateway.is_default_database(name) {
             self.first_database.clone_into(&mut self.database);
         } else {
-            let open = self.backend.open(&self.database).await.map_err(|error| error.to_message())?;
-            if let Err(error) = open.use_schema(name).await {
-                return Err(error.to_message());
-            }
+            let used = match self.backend.open(&self.database).await {
+                Ok(open) => open.use_schema(name).await,
+                Err(error) => Err(error),
+            };
+            used.map_err(|error| self.told(&error))?;
             name.clone_into(&mut self.database);
         }
         // an unqualified name may mean another procedure now
@@ -205,8 +220,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(())
     }
 
-    fn begin(&mut self) {
-        self.transaction.depth += 1;
+    /// `name` is "" for none.
+    pub(super) fn begin(&mut self, name: &str) {
+        self.transaction.begin(name);
         if self.transaction.depth == 1 {
             self.put_transaction(Change::Begun);
         }
@@ -228,7 +244,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 return Ok(());
             }
         }
-        self.end_transaction("commit", Change::Committed).await
+        let started = self.transaction.started;
+        self.transaction.end();
+        self.put_transaction(Change::Committed);
+        if !started {
+            return Ok(());
+        }
+        let committed = match self.backend.open(&self.database).await {
+            Ok(open) => open.connection.commit().await,
+            Err(error) => Err(error),
+        };
+        match committed {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.backend.rolled_back();
+                Err(ServerMessage::error(
+                    3930,
+                    16,
+                    "The transaction had failed and could not be committed: it was rolled back.",
+                ))
+            }
+            Err(error) => {
+                self.backend.rolled_back();
+                Err(self.told(&error))
+            }
+        }
     }
 
     async fn rollback(&mut self, name: &str) -> Result<(), ServerMessage> {
@@ -242,18 +282,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             return Ok(());
         }
-        if self.transaction.savepoints.iter().any(|savepoint| savepoint == name) {
-            let sql = format!("rollback to savepoint {}", savepoint(name));
-            return self.on_backend(&sql).await;
+        if let Some(number) = self.transaction.savepoint(name) {
+            self.on_backend(&format!("rollback to savepoint {SAVEPOINT}{number}")).await?;
+            self.transaction.went_back_to(number);
+            self.backend.rolled_back();
+            return Ok(());
         }
-        if !name.is_empty() {
+        if !self.transaction.is_named(name) {
             return Err(ServerMessage::error(
                 6401,
                 16,
                 format!("Cannot roll back {name}. No transaction or savepoint of that name was found."),
             ));
         }
-        self.end_transaction("rollback", Change::RolledBack).await
+        let started = self.transaction.started;
+        self.transaction.end();
+        self.put_transaction(Change::RolledBack);
+        if started {
+            self.on_backend("rollback").await?;
+            self.backend.rolled_back();
+        }
+        Ok(())
     }
 
     async fn save(&mut self, name: &str) -> Result<(), ServerMessage> {
@@ -268,34 +317,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.on_backend("begin").await?;
             self.transaction.started = true;
         }
-        self.on_backend(&format!("savepoint {}", savepoint(name))).await?;
-        self.transaction.savepoints.push(name.to_owned());
-        Ok(())
-    }
-
-    /// COMMIT or ROLLBACK in PostgreSQL when the transaction got there. It is over either way.
-    async fn end_transaction(&mut self, sql: &str, change: Change) -> Result<(), ServerMessage> {
-        let started = self.transaction.started;
-        self.transaction.end();
-        self.put_transaction(change);
-        if started {
-            self.on_backend(sql).await?;
-        }
+        let number = self.transaction.next_savepoint();
+        self.on_backend(&format!("savepoint {SAVEPOINT}{number}")).await?;
+        self.transaction.saved(name);
         Ok(())
     }
 
     async fn on_backend(&mut self, sql: &str) -> Result<(), ServerMessage> {
-        let open = self.backend.open(&self.database).await.map_err(|error| error.to_message())?;
-        match open.connection.query_text(sql).await {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                if error.is_fatal() {
-                    self.backend.forget();
-                    self.transaction.end();
-                }
-                Err(error.to_message())
-            }
+        let done = match self.backend.open(&self.database).await {
+            Ok(open) => open.connection.query_text(sql).await,
+            Err(error) => Err(error),
+        };
+        done.map(|_| ()).map_err(|error| self.told(&error))
+    }
+
+    /// An error of the session's own connection as the client hears it. What a lost one held is gone.
+    fn told(&mut self, error: &PgError) -> ServerMessage {
+        if error.is_fatal() {
+            self.backend.forget();
+            self.transaction.end();
         }
+        error.to_message()
     }
 
     fn put_transaction(&mut self, change: Change) {
@@ -313,7 +355,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         const SAVE: u16 = 9;
         /// commit and rollback: begin another transaction at once
         const BEGIN_AGAIN: u8 = 1;
-        self.error = 0;
         let dialect = self.client.dialect;
         let mut reader = wire_call::reader(body, &dialect);
         wire_call::skip_headers(&mut reader, &dialect)?;
@@ -328,7 +369,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let name = reader.utf16(length / 2, "transaction name")?;
         let done = match request {
             BEGIN => {
-                self.begin();
+                self.begin(&name);
                 Ok(())
             }
             COMMIT => self.commit().await,
@@ -343,7 +384,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 if matches!(request, COMMIT | ROLLBACK) && !reader.is_empty() {
                     let flags = reader.u8("transaction flags")?;
                     if flags & BEGIN_AGAIN != 0 {
-                        self.begin();
+                        self.begin("");
                     }
                 }
                 self.end(0, None, false);
@@ -354,9 +395,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         Ok(())
     }
-}
-
-/// A client's savepoint by a name that cannot be one of the gateway's own.
-fn savepoint(name: &str) -> String {
-    crate::catalogue::quoted(&format!("client {name}"))
 }

@@ -1,7 +1,7 @@
 //! A procedure call, in whichever form it came.
 
 use super::results::{untellable, Ran, Source};
-use super::{Form, Session, SessionError};
+use super::{Ended, Form, Session, SessionError};
 use crate::catalogue::{self, bind, Function, Plan, Returns, Unresolved};
 use crate::convert::{from_pg, output_type, Zone};
 use crate::postgres::commit::{Outcome, Statement};
@@ -24,15 +24,13 @@ const EXECUTESQL: u16 = 10;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Runs the call and writes its whole reply; `more` says that another statement follows.
-    /// Whether it succeeded is in `self.error`.
     pub(super) async fn run_call(
         &mut self,
         name: &str,
         params: &[Param<'_>],
         form: Form,
         more: bool,
-    ) -> Result<(), SessionError> {
-        self.error = 0;
+    ) -> Result<Ended, SessionError> {
         let (schema, bare) = split_name(name);
         if bare.eq_ignore_ascii_case("sp_executesql") && form == Form::Rpc {
             return self.execute_sql(params, more).await;
@@ -41,8 +39,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Ok(function) => self.call_function(function, params).await?,
             Err(message) => CallEnd::Failed(message),
         };
-        self.end_call(end, more);
-        Ok(())
+        Ok(self.end_call(end, more))
     }
 
     pub(super) async fn system_call_by_number(
@@ -50,17 +47,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         number: u16,
         params: &[Param<'_>],
         more: bool,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Ended, SessionError> {
         if number == EXECUTESQL {
             return self.execute_sql(params, more).await;
         }
         let text = format!("System procedure number {number} is not served.");
-        self.end_call(CallEnd::Failed(ServerMessage::error(2812, 16, text)), more);
-        Ok(())
+        Ok(self.end_call(CallEnd::Failed(ServerMessage::error(2812, 16, text)), more))
     }
 
     /// sp_executesql of a text without parameters.
-    async fn execute_sql(&mut self, params: &[Param<'_>], more: bool) -> Result<(), SessionError> {
+    async fn execute_sql(&mut self, params: &[Param<'_>], more: bool) -> Result<Ended, SessionError> {
         let text = match params {
             [text] => text.value(&self.client.dialect).ok(),
             _ => None,
@@ -71,16 +67,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 16,
                 "sp_executesql is served for one text without parameters only.",
             );
-            self.end_call(CallEnd::Failed(refusal), more);
-            return Ok(());
+            return Ok(self.end_call(CallEnd::Failed(refusal), more));
         };
         let text = text.into_owned();
+        self.inside_executesql = true;
         // boxed: the statements may be calls again
-        Box::pin(self.run_statements(&text)).await?;
-        let status = if self.error == 0 { 0 } else { done::ERROR };
-        returns::put_status(&mut self.client.reply, self.error, &self.client.dialect);
-        self.end_procedure(status, more);
-        Ok(())
+        let ran = Box::pin(self.run_batch(&text)).await;
+        self.inside_executesql = false;
+        let ended = ran?;
+        if ended != Ended::Cancelled {
+            let status = if ended == Ended::Well { 0 } else { done::ERROR };
+            returns::put_status(&mut self.client.reply, self.error, &self.client.dialect);
+            self.end_procedure(status, more);
+        }
+        Ok(ended)
     }
 
     /// The function a name means. A name that is not there may be new: the catalogue is read again.
@@ -114,11 +114,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         params: &[Param<'_>],
     ) -> Result<CallEnd, SessionError> {
         let end = self.call_once(&function, params).await?;
-        let CallEnd::Postgres(error) = &end else { return Ok(end) };
-        if !may_be_outdated(error) {
-            return Ok(end);
-        }
-        if !self.gateway.reload_catalogue().await {
+        if !matches!(end, CallEnd::Outdated(_)) || !self.gateway.reload_catalogue().await {
             return Ok(end);
         }
         if let Some(open) = self.backend.opened() {
@@ -154,6 +150,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if shares {
             return Ok(match self.call_shared(function, statement, bound.values).await {
                 Ok(outcome) => self.completed(function, params, &bound.outputs, outcome, &zone),
+                // the group was rolled back
+                Err(error) if may_be_outdated(&error) => CallEnd::Outdated(error),
                 Err(error) => CallEnd::Postgres(error),
             });
         }
@@ -163,7 +161,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let source = Source::Call { statement: &statement, values: &bound.values };
         Ok(match self.run(source, function.returns == Returns::Rows).await? {
             Ran::Completed(outcome) => self.completed(function, params, &bound.outputs, outcome, &zone),
-            Ran::Failed(error) => CallEnd::Postgres(error),
+            Ran::Refused(error) if may_be_outdated(&error) => CallEnd::Outdated(error),
+            Ran::Refused(error) | Ran::Failed(error) => CallEnd::Postgres(error),
             Ran::Untellable(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             Ran::Cancelled => CallEnd::Cancelled,
         })
@@ -209,7 +208,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
         }
         let Some((function, statement, values)) = found else { return Ok(false) };
-        self.error = 0;
         let end = match values {
             Err(error) => CallEnd::Failed(error.to_message(&function)),
             Ok(values) => match self.call_shared(&function, statement, values).await {
@@ -224,7 +222,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// Makes a plan of a call that has just succeeded, for those to come.
     pub(super) fn learn(&mut self, body: &[u8], name: &str, params: &[Param<'_>]) {
-        if self.error != 0 || self.plans.len() >= MOST_PLANS {
+        if self.plans.len() >= MOST_PLANS {
             return;
         }
         let dialect = self.client.dialect;
@@ -305,10 +303,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(outputs)
     }
 
-    fn end_call(&mut self, end: CallEnd, more: bool) {
+    fn end_call(&mut self, end: CallEnd, more: bool) -> Ended {
         let dialect = self.client.dialect;
         match end {
             CallEnd::Returned { status, outputs, rows } => {
+                self.error = 0;
                 self.row_count = rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
                 if rows.is_some() {
                     self.client.done(Done::InProcedure, self.done_status(done::MORE), rows);
@@ -317,14 +316,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 returns::put_status(out, status, &dialect);
                 returns::put_outputs(out, &outputs, &dialect);
                 self.end_procedure(0, more);
+                Ended::Well
             }
             CallEnd::Failed(message) => self.end_failed(&message, more),
-            CallEnd::Postgres(error) => self.end_failed(&error.to_message(), more),
-            CallEnd::Cancelled => self.client.done(Done::Statement, done::ATTENTION, None),
+            CallEnd::Outdated(error) | CallEnd::Postgres(error) => self.end_failed(&error.to_message(), more),
+            CallEnd::Cancelled => {
+                self.client.done(Done::Statement, done::ATTENTION, None);
+                Ended::Cancelled
+            }
         }
     }
 
-    fn end_failed(&mut self, message: &ServerMessage, more: bool) {
+    fn end_failed(&mut self, message: &ServerMessage, more: bool) -> Ended {
         self.error = message.number;
         self.row_count = 0;
         self.client.message(message);
@@ -332,15 +335,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.client.message(&ServerMessage::info(3621, "The statement has been terminated."));
         }
         self.end_procedure(done::ERROR, more);
+        Ended::Failed
     }
 
     fn end_procedure(&mut self, status: u16, more: bool) {
-        let status = if more { status | done::MORE } else { status };
+        let status = if more || self.inside_executesql { status | done::MORE } else { status };
         self.client.done(Done::Procedure, self.done_status(status), None);
     }
 }
 
-/// The function or its row type may have changed since the catalogue was read. Nothing was written.
+/// The function or its row type may have changed since the catalogue was read.
 fn may_be_outdated(error: &PgError) -> bool {
     matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
 }
@@ -354,6 +358,8 @@ enum CallEnd {
     },
     Failed(ServerMessage),
     Postgres(PgError),
+    /// Refused with nothing done, perhaps because the catalogue is out of date.
+    Outdated(PgError),
     Cancelled,
 }
 

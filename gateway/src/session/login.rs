@@ -16,6 +16,7 @@ use crate::tds::tokens::{envchange, loginack};
 use crate::tds::types::DEFAULT_COLLATION;
 use crate::tds::wire::WireError;
 use crate::tds::{login5, login7};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -51,6 +52,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 database: welcome.schema.clone(),
                 first_database: welcome.schema,
                 row_count: 0,
+                inside_executesql: false,
                 error: 0,
                 gateway,
                 client,
@@ -101,6 +103,8 @@ fn refusal(error: &PgError, login: &Login) -> ServerMessage {
         ServerMessage::error(4002, 14, "Login failed.")
     };
     match error {
+        // a name or password with a NUL in it, which PostgreSQL's protocol has no form for
+        PgError::Io(error) if error.kind() == ErrorKind::InvalidInput => failed,
         PgError::Server(notice) => match notice.sqlstate.as_str() {
             "53300" => ServerMessage::error(17809, 20, "PostgreSQL has no free connection: try again later."),
             "57P03" => {

@@ -9,9 +9,8 @@ mod results;
 mod settings;
 mod transaction;
 
-use crate::catalogue::{Catalogue, Function, Plan};
+use crate::catalogue::{Catalogue, Plan};
 use crate::gateway::Gateway;
-use crate::postgres::PgError;
 use crate::tds::call as wire_call;
 use crate::tds::login::Login;
 use crate::tds::packet::{self, Kind, Message};
@@ -65,6 +64,9 @@ pub struct Session<S> {
     database: String,
     first_database: String,
     row_count: i64,
+    /// What runs is the text of an sp_executesql, whose own end follows that of every statement.
+    inside_executesql: bool,
+    /// @@error: the number of the last statement's error, 0 when it had none.
     error: i32,
 }
 
@@ -75,6 +77,15 @@ enum Form {
     Text,
 }
 
+/// How a statement ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Well,
+    Failed,
+    /// The client cancelled and has been told so: nothing may follow in this reply.
+    Cancelled,
+}
+
 /// Serves one connection until it ends.
 pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
@@ -82,9 +93,12 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     gateway: Arc<Gateway>,
 ) -> Result<(), SessionError> {
     let client = Client::new(stream, spid, LONGEST_LOGIN);
-    let mut session = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, gateway))
-        .await
-        .map_err(|_| SessionError::LoginTimeout)??;
+    let mut stopping = gateway.stopping.clone();
+    let login = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, gateway));
+    let mut session = tokio::select! {
+        session = login => session.map_err(|_| SessionError::LoginTimeout)??,
+        _ = stopping.wait_for(|stopping| *stopping) => return Ok(()),
+    };
     session.client.set_limit(LONGEST_REQUEST);
     let end = session.requests().await;
     session.backend.close().await;
@@ -92,24 +106,31 @@ pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    /// Answers requests until the client leaves or the gateway stops.
     async fn requests(&mut self) -> Result<(), SessionError> {
+        let mut stopping = self.gateway.stopping.clone();
         loop {
-            let request = if self.backend.is_disposable() && !self.transaction.is_open() {
-                match tokio::time::timeout(BACKEND_IDLE, self.client.request()).await {
-                    Ok(request) => request?,
-                    Err(_) => {
-                        self.backend.close().await;
-                        continue;
-                    }
-                }
-            } else {
-                self.client.request().await?
+            let request = tokio::select! {
+                biased;
+                _ = stopping.wait_for(|stopping| *stopping) => return Ok(()),
+                request = self.request() => request?,
             };
             let Some(request) = request else { return Ok(()) };
             if !self.answer(&request).await? {
                 return Ok(());
             }
         }
+    }
+
+    /// The next request; None when the client has left.
+    async fn request(&mut self) -> Result<Option<Message>, SessionError> {
+        if self.backend.is_disposable() && !self.transaction.is_open() {
+            match tokio::time::timeout(BACKEND_IDLE, self.client.request()).await {
+                Ok(request) => return request,
+                Err(_) => self.backend.close().await,
+            }
+        }
+        self.client.request().await
     }
 
     /// Answers one request. False: the client logs out.
@@ -160,7 +181,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn refuse(&mut self, message: &ServerMessage) {
         self.error = message.number;
         self.client.message(message);
-        self.client.done(Done::Statement, done::ERROR, None);
+        self.end(done::ERROR, None, false);
     }
 
     async fn answer_batch(&mut self, body: &[u8]) -> Result<(), SessionError> {
@@ -171,7 +192,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             return Err(WireError::Malformed("a batch of an odd number of bytes".into()).into());
         }
         let text = reader.utf16(reader.remaining() / 2, "batch text")?;
-        self.run_batch(&text).await
+        self.run_batch(&text).await?;
+        Ok(())
     }
 
     async fn answer_rpc(&mut self, body: &[u8]) -> Result<(), SessionError> {
@@ -185,14 +207,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut reader = wire_call::reader(body, &dialect);
         while let Some(call) = wire_call::decode_rpc(&mut reader, &dialect)? {
             let more = !reader.is_empty();
-            match &call.procedure {
+            let ended = match &call.procedure {
                 wire_call::Procedure::Named(name) => {
-                    self.run_call(name, &call.params, Form::Rpc, more).await?;
-                    self.learn(body, name, &call.params);
+                    let ended = self.run_call(name, &call.params, Form::Rpc, more).await?;
+                    if ended == Ended::Well {
+                        self.learn(body, name, &call.params);
+                    }
+                    ended
                 }
                 wire_call::Procedure::Numbered(number) => {
-                    self.system_call_by_number(*number, &call.params, more).await?;
+                    self.system_call_by_number(*number, &call.params, more).await?
                 }
+            };
+            if ended == Ended::Cancelled {
+                break;
             }
         }
         Ok(())
@@ -211,12 +239,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         while !reader.is_empty() {
             if let Some(call) = wire_call::decode_dbrpc(&mut reader, &dialect)? {
                 let wire_call::Procedure::Named(name) = &call.procedure else { continue };
-                self.run_call(name, &call.params, Form::Rpc, !reader.is_empty()).await?;
-                self.learn(body, name, &call.params);
+                match self.run_call(name, &call.params, Form::Rpc, !reader.is_empty()).await? {
+                    Ended::Well => self.learn(body, name, &call.params),
+                    Ended::Failed => {}
+                    Ended::Cancelled => return Ok(true),
+                }
                 continue;
             }
             match reader.u8("token")? {
-                LANGUAGE => self.answer_language(&mut reader).await?,
+                LANGUAGE => {
+                    if self.answer_language(&mut reader).await? == Ended::Cancelled {
+                        return Ok(true);
+                    }
+                }
                 OPTION => self.answer_option(&mut reader)?,
                 LOGOUT => return Ok(false),
                 other => {
@@ -229,7 +264,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// LANGUAGE: text in the client's character set (SAP/go-dblib tds/packageLanguage.go).
-    async fn answer_language(&mut self, reader: &mut Reader<'_>) -> Result<(), SessionError> {
+    async fn answer_language(&mut self, reader: &mut Reader<'_>) -> Result<Ended, SessionError> {
         /// the status bit that says that parameters follow
         const HAS_PARAMETERS: u8 = 1;
         let length = reader.u32("command length")? as usize;
@@ -247,7 +282,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             None => {
                 let message = format!("The command is not valid {}.", charset.name());
                 self.refuse(&ServerMessage::error(2402, 16, message));
-                Ok(())
+                Ok(Ended::Failed)
             }
         }
     }
@@ -295,13 +330,5 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     fn catalogue(&self) -> Arc<Catalogue> {
         self.gateway.catalogue()
-    }
-
-    fn pg_error(error: &PgError, function: Option<&Function>) -> ServerMessage {
-        let message = error.to_message();
-        match function {
-            Some(function) => message.in_procedure(&function.name),
-            None => message,
-        }
     }
 }

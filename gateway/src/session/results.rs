@@ -11,7 +11,12 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{encode_value, ConvertError, TypeInfo, Value};
 use bytes::{BufMut, Bytes};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
+
+/// How long PostgreSQL may take to accept a cancel.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What to run.
 pub enum Source<'a> {
@@ -23,6 +28,8 @@ pub enum Source<'a> {
 pub enum Ran {
     /// With the row kept when rows were not for the client.
     Completed(Outcome),
+    /// PostgreSQL refused the statement before anything of it ran.
+    Refused(PgError),
     Failed(PgError),
     /// A value cannot be told to this client; the statement was given up.
     Untellable(ServerMessage),
@@ -44,17 +51,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         rows_to_client: bool,
     ) -> Result<Ran, SessionError> {
         if self.settings.implicit_transactions && !self.transaction.is_open() {
-            self.transaction.depth = 1;
+            self.begin("");
         }
         let in_transaction = self.transaction.is_open();
         if let Err(error) = self.start_transaction().await {
             return Ok(self.failed(error));
         }
-        let ran = match self.run_statement(source, rows_to_client).await? {
-            Ok(ran) => ran,
-            Err(error) => Ran::Failed(error),
-        };
-        if let Ran::Failed(error) = &ran {
+        let ran = self.run_statement(source, rows_to_client).await?;
+        if let Ran::Failed(error) | Ran::Refused(error) = &ran {
             if error.is_fatal() {
                 self.backend.forget();
                 self.transaction.end();
@@ -97,18 +101,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(())
     }
 
-    async fn run_statement(
-        &mut self,
-        source: Source<'_>,
-        rows_to_client: bool,
-    ) -> Result<Result<Ran, PgError>, SessionError> {
+    async fn run_statement(&mut self, source: Source<'_>, rows_to_client: bool) -> Result<Ran, SessionError> {
         let open = match self.backend.open(&self.database).await {
             Ok(open) => open,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Ran::Failed(error)),
         };
         let zone = match open.zone() {
             Ok(zone) => zone,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Ran::Failed(error)),
         };
         let prepared = match &source {
             Source::Call { statement, .. } => open.prepare(statement).await,
@@ -118,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         let (name, columns) = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Ran::Refused(error)),
         };
         let formats: Vec<i16> =
             columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect();
@@ -130,7 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         open.connection.put_sync();
         if let Err(error) = open.connection.flush().await {
-            return Ok(Err(error));
+            return Ok(Ran::Failed(error));
         }
         let mut stream = RowStream {
             client: &mut self.client,
@@ -139,9 +139,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             columns,
             told: None,
             outcome: Outcome::default(),
+            has_begun: false,
             end: None,
+            cancelling: None,
         };
-        stream.run(rows_to_client).await
+        let ran = stream.run(rows_to_client).await;
+        if let Some(cancelling) = stream.cancelling.take() {
+            // a cancel still on its way would hit the next statement
+            let _ = cancelling.await;
+        }
+        ran
     }
 }
 
@@ -154,8 +161,12 @@ struct RowStream<'a, S> {
     /// The result set as announced to the client.
     told: Option<Vec<Told>>,
     outcome: Outcome,
+    /// PostgreSQL has accepted statement and values: from here on it may have done something.
+    has_begun: bool,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Ran>,
+    /// PostgreSQL is being asked to cancel.
+    cancelling: Option<JoinHandle<()>>,
 }
 
 enum Event {
@@ -164,11 +175,8 @@ enum Event {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
-    async fn run(&mut self, rows_to_client: bool) -> Result<Result<Ran, PgError>, SessionError> {
+    async fn run(&mut self, rows_to_client: bool) -> Result<Ran, SessionError> {
         let mut error = None;
-        if rows_to_client && !self.columns.is_empty() {
-            self.announce();
-        }
         loop {
             let message = match self.event().await? {
                 Ok(Event::Message(message)) => message,
@@ -176,9 +184,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
                     self.stop(Ran::Cancelled);
                     continue;
                 }
-                Err(error) => return Ok(Err(error)),
+                Err(error) => return Ok(Ran::Failed(error)),
             };
             match message {
+                Message::BindComplete => {
+                    self.has_begun = true;
+                    if rows_to_client && !self.columns.is_empty() {
+                        self.announce();
+                    }
+                }
                 Message::DataRow(body) if self.end.is_none() => {
                     if self.told.is_some() {
                         self.row(body.buffer_bytes());
@@ -189,29 +203,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
                 }
                 Message::CommandComplete(body) => match body.tag() {
                     Ok(tag) => self.outcome.count = row_count(tag),
-                    Err(error) => return Ok(Err(error.into())),
+                    Err(error) => return Ok(Ran::Failed(error.into())),
                 },
                 Message::NoticeResponse(body) => match server_notice(&body) {
                     Ok(notice) => self.client.message(&notice.to_message()),
-                    Err(error) => return Ok(Err(error)),
+                    Err(error) => return Ok(Ran::Failed(error)),
                 },
                 Message::ErrorResponse(body) => match server_error(&body) {
-                    Ok(failure) if failure.is_fatal() => return Ok(Err(failure)),
+                    Ok(failure) if failure.is_fatal() => return Ok(Ran::Failed(failure)),
                     Ok(failure) => error = Some(failure),
-                    Err(error) => return Ok(Err(error)),
+                    Err(error) => return Ok(Ran::Failed(error)),
                 },
                 Message::ReadyForQuery(_) => break,
                 Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
-                    return Ok(Err(PgError::Protocol("a copy, which is not served".into())));
+                    return Ok(Ran::Failed(PgError::Protocol("a copy, which is not served".into())));
                 }
                 _ => {}
             }
         }
         let outcome = std::mem::take(&mut self.outcome);
         Ok(match (self.end.take(), error) {
-            (Some(end), _) => Ok(end),
-            (None, Some(error)) => Err(error),
-            (None, None) => Ok(Ran::Completed(outcome)),
+            (Some(end), _) => end,
+            (None, Some(error)) if self.has_begun => Ran::Failed(error),
+            (None, Some(error)) => Ran::Refused(error),
+            (None, None) => Ran::Completed(outcome),
         })
     }
 
@@ -282,9 +297,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
         self.cancel();
     }
 
-    fn cancel(&self) {
+    fn cancel(&mut self) {
+        if self.cancelling.is_some() {
+            return;
+        }
         let canceller = self.connection.canceller();
-        tokio::spawn(async move { canceller.cancel().await });
+        self.cancelling = Some(tokio::spawn(async move {
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, canceller.cancel()).await;
+        }));
     }
 }
 

@@ -11,9 +11,10 @@ pub enum Statement {
     /// `set name value …`
     Set(Vec<String>),
     Use(String),
-    Begin,
+    /// The name of the transaction, or "".
+    Begin(String),
     Commit,
-    /// The name of a savepoint, or "" for the whole transaction.
+    /// The name of a savepoint or of the transaction, or "" for the whole transaction.
     Rollback(String),
     Save(String),
     Execute(Execute),
@@ -35,6 +36,9 @@ const LEADING: [&str; 12] = [
 /// Reads a whole batch before any of it runs, as T-SQL does: an error means that nothing ran.
 /// `quoted_identifiers`: whether "x" is a name (otherwise it is a text).
 pub fn parse(text: &str, quoted_identifiers: bool) -> Result<Vec<Statement>, ServerMessage> {
+    if text.contains('\0') {
+        return Err(syntax("the batch holds a NUL character"));
+    }
     let tokens = tokens(text).map_err(|problem| syntax(&problem))?;
     let mut parser = Parser { text, tokens: &tokens, at: 0, quoted_identifiers };
     let mut statements = Vec::new();
@@ -170,8 +174,7 @@ impl<'a> Parser<'a> {
                 return Err(not_understood("begin"));
             }
             self.at += 2;
-            self.optional_name();
-            Statement::Begin
+            Statement::Begin(self.optional_name())
         } else if token.is("commit") {
             self.at += 1;
             self.keyword(&["tran", "transaction", "work"]);
@@ -299,7 +302,7 @@ mod tests {
         assert_eq!(shown("select @@spid"), [r#"Variables([("@@spid", "")])"#]);
         assert_eq!(
             shown("IF @@TRANCOUNT > 0 COMMIT BEGIN TRANSACTION"),
-            ["IfInTransaction(Commit)", "Begin"]
+            ["IfInTransaction(Commit)", r#"Begin("")"#]
         );
     }
 
@@ -336,9 +339,25 @@ mod tests {
             ("select 2 ^ 3", "^"),
             ("update t set a = s.a from t, s", "from"),
             ("waitfor delay '0:0:1'", "waitfor"),
+            ("select x = 1", "="),
+            ("select a, (select b = 1) from t", "="),
+            ("exec p 1e400", "1e400"),
+            ("select 'a\0b'", "NUL"),
         ] {
             let error = parse(text, true).unwrap_err();
             assert!(error.text.contains(name), "{text}: {}", error.text);
+        }
+    }
+
+    #[test]
+    fn comparisons_outside_a_select_list_pass() {
+        for text in [
+            "select a from t where b = 1",
+            "select case when a = 1 then 2 end, a <= 2, count(*) from t join u on t.a = u.a where t.b = 1",
+            "select a from (select b from u where c = 1) v where d = 2 order by e",
+            "update t set a = 1 where b = 2",
+        ] {
+            assert_eq!(parse(text, true).map(|statements| statements.len()), Ok(1), "{text}");
         }
     }
 

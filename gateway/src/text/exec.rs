@@ -106,7 +106,7 @@ fn param(parser: &mut Parser<'_>) -> Result<Param<'static>, ServerMessage> {
 
 fn number(digits: &str, negative: bool) -> Option<Value<'static>> {
     if digits.contains(['e', 'E']) {
-        let value: f64 = digits.parse().ok()?;
+        let value: f64 = digits.parse().ok().filter(|value: &f64| value.is_finite())?;
         return Some(Value::Float(if negative { -value } else { value }));
     }
     if !digits.contains('.') {

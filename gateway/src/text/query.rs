@@ -89,6 +89,7 @@ fn refused(what: &str, why: &str) -> ServerMessage {
 /// off "text" as a text. Comments and layout between tokens become single blanks where there was anything.
 pub fn for_postgres(text: &str, tokens: &[Token], quoted_identifiers: bool) -> Result<String, ServerMessage> {
     refuse(tokens)?;
+    refuse_named_by_equals(tokens)?;
     let mut sql = String::with_capacity(text.len());
     let mut at = 0;
     let mut end_before: Option<usize> = None;
@@ -165,6 +166,40 @@ fn refuse(tokens: &[Token]) -> Result<(), ServerMessage> {
                 if depth == 0 && token.is("from") && first.is_some_and(|first| first.is("update")) =>
             {
                 return Err(refused("update … from", "rows would be matched otherwise in PostgreSQL"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// `select name = value` names a column in T-SQL and compares in PostgreSQL.
+fn refuse_named_by_equals(tokens: &[Token]) -> Result<(), ServerMessage> {
+    const ENDS_LIST: [&str; 8] = ["from", "into", "where", "group", "having", "order", "union", "select"];
+    // for each open parenthesis: whether a select list is being read, and the depth of CASE in it
+    let mut places = vec![(false, 0)];
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is_symbol('(') {
+            places.push((false, 0));
+        } else if token.is_symbol(')') {
+            places.pop();
+        }
+        let Some((in_list, cases)) = places.last_mut() else { return Ok(()) };
+        match &token.kind {
+            Kind::Symbol('=') if *in_list && *cases == 0 => {
+                let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+                let is_part = before.is_some_and(|before| {
+                    before.span.end == token.span.start
+                        && matches!(before.kind, Kind::Symbol('<' | '>' | '!'))
+                });
+                if !is_part {
+                    return Err(refused("=", "a column of a result is named by AS"));
+                }
+            }
+            Kind::Word(_) if token.is("case") => *cases += 1,
+            Kind::Word(_) if token.is("end") => *cases -= 1,
+            Kind::Word(_) if ENDS_LIST.iter().any(|word| token.is(word)) => {
+                (*in_list, *cases) = (token.is("select"), 0);
             }
             _ => {}
         }
