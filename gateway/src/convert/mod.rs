@@ -11,6 +11,7 @@ mod calendar;
 mod numeric;
 mod pgtype;
 mod reading;
+mod sqltype;
 mod writing;
 mod zone;
 
@@ -21,5 +22,6 @@ pub use crate::tds::types::{ConvertError, ErrorKind, Value};
 pub use announcing::{column_type, output_type};
 pub use pgtype::PgType;
 pub use reading::from_pg;
+pub use sqltype::SqlType;
 pub use writing::to_pg;
 pub use zone::Zone;

@@ -2,6 +2,9 @@
 //! as they stand.
 
 pub mod batch;
-mod exec;
+pub mod declaration;
+pub mod exec;
 mod lexer;
-mod query;
+pub mod literal;
+pub mod parser;
+pub mod query;
