@@ -14,6 +14,7 @@ from typing import Annotated
 import psycopg
 import sqlalchemy.exc
 import typer
+from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.database import Embedded, chosen_database, demand_facility, engine
 from ringlog.demo import demo
@@ -129,6 +130,8 @@ def _announce(server: Server, database: object, data: Path | None) -> None:
     lines = []
     if report := server.installed:
         lines.append(f"facility: {len(report.created)} things created, {len(report.changed)} changed")
+    if isinstance(database, Embedded):
+        lines.append(f"PostgreSQL on 127.0.0.1:{conninfo_to_dict(server.conninfo)['port']}")
     lines.append(f"TDS on {server.address}")
     lines.append(f"  make a login:  ringlog user add NAME --writer{where}")
     lines.append(f"  call:          tsql -H {host} -p {port} -U NAME")
