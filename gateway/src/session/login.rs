@@ -89,7 +89,10 @@ async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(
                 client.finish().await?;
             }
             Kind::Login7 => return Ok(login7::decode(&message.body)?),
-            Kind::Login5 => return Ok(login5::decode(&message.body)?),
+            Kind::Login5 => {
+                client.dialect = login5::dialect_of_refusal(&message.body);
+                return Ok(login5::decode(&message.body)?);
+            }
             other => return Err(WireError::Malformed(format!("a {other:?} message before login")).into()),
         }
     }
