@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pymssql
+from pymssql import _mssql
 
 from ringlog.clients.address import Address
 from ringlog.clients.password import find_password
-from ringlog.clients.procedure import Unanswered, said
+from ringlog.clients.procedure import CLIENT_NUMBERS, Unanswered, said
 
 # SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
 _CHECK_MESSAGES = 20018
@@ -46,11 +47,13 @@ def connect(
             login_timeout=-int(-login_timeout // 1),
             timeout=-int(-timeout // 1),
         )
-    except pymssql.Error as error:
+    except (pymssql.Error, _mssql.MSSQLException) as error:
         number, message = said(error)
-        # What the driver says when it has no words of its own, or kept the server's for an earlier login.
         if message == "Unknown error":
             message = "no connection: is the host name right?"
         elif number == _CHECK_MESSAGES:
+            # the driver keeps the server's words only of the first refusal in a process
             message = "the server refuses the login"
+        elif number not in CLIENT_NUMBERS:
+            message = f"the server refuses the login: {message}"
         raise Unanswered(f"{address}: {message}", number) from None

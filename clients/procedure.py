@@ -16,7 +16,7 @@ Value: TypeAlias = bool | int | float | str | bytes | Decimal | datetime | date 
 
 # Errors of DB-Library itself (sybdb.h, SYBE*), among them 20003 timeout, 20004 read failed, 20006 write
 # failed, 20047 connection dead: the server did not say these.
-_CLIENT_NUMBERS = range(20000, 21000)
+CLIENT_NUMBERS = range(20000, 21000)
 _CLIENT_WORDS = re.compile(
     r"DB-Lib error message (?P<number>\d+), severity \d+:\n(?P<text>.*)\n?"
     r"(?:.* error during (?P<reason>.*) \(\d+\))?"
@@ -78,7 +78,7 @@ def call(
         rows = list(driver.get_iterator(_mssql.ROW_FORMAT_TUPLE)) if columns else []
     except (pymssql.Error, _mssql.MSSQLException) as error:
         number, message = said(error)
-        if number == 0 or number in _CLIENT_NUMBERS:
+        if number == 0 or number in CLIENT_NUMBERS:
             raise Unanswered(message, number) from None
         raise Refused(number, message) from None
     outputs = (place for place, (_, argument) in enumerate(sent) if isinstance(argument, output))

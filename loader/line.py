@@ -18,8 +18,8 @@ _LONGEST_PAUSE = 10.0
 # the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
 # of the arguments: it passes, or somebody repairs it.
 _ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114, 8115, 8152})
-# Of those, what a login without rights or a facility file of another server earns: no such procedure, no
-# permission, no such parameter. Where no call ever worked, nobody is about to repair it.
+# Of the others, what a login without rights or the facility file of another server earns: no permission, no
+# such procedure, no such parameter. Where no call ever worked, nobody is about to repair it.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
 
 

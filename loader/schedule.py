@@ -24,7 +24,7 @@ class Schedule:
     @classmethod
     def of(cls, name: str, cycle: float) -> "Schedule":
         """A cycle in seconds; the phase comes from the name, so that the tables of a facility spread."""
-        length = round(cycle * SECOND)
+        length = max(1, round(cycle * SECOND))
         return cls(length, zlib.crc32(name.encode()) * length >> 32)
 
     def after(self, moment: int, previous: int | None = None) -> int:

@@ -38,8 +38,8 @@ from ringlog.schema.facility import Facility, load_facility
 
 SPRING8 = Path(ringlog.schema.__file__).parent / "spring8.toml"
 WRITER, READER = "demo_writer", "demo_reader"
-# Seconds: until a server takes calls, until all processes are connected, until a server has stopped.
-_STARTED, _CONNECTED, _STOPPED = 120.0, 60.0, 60.0
+# Seconds until a server takes calls, and until all processes are connected.
+_STARTED, _CONNECTED = 120.0, 60.0
 # papers/004 counts 4 bytes a value.
 _VALUE_BYTES = 4
 
@@ -70,7 +70,12 @@ def demo(
             if keep:
                 _invite(console, loaded, server, folder)
             else:
-                console.print("\nTo look for yourself, keep the server:  ringlog demo --keep")
+                again = f"{Path(sys.argv[0])} demo --keep"
+                console.print(
+                    f"\nTo look for yourself:  {again}\n"
+                    "It leaves the server running and prints lines to paste for tsql, psql and python.",
+                    soft_wrap=True,
+                )
     except KeyboardInterrupt:
         console.print("interrupted")
         raise typer.Exit(130) from None
@@ -134,7 +139,7 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
         yield Running(psutil.Process(server.pid), found[1], int(found[2]), Postgres(data))
     finally:
         server.terminate()
-        server.wait(_STOPPED)
+        server.wait()
 
 
 def _demonstrate(

@@ -273,7 +273,9 @@ class Postgres:
             with account.acting():
                 output = self._start_log.open("wb")
             with output:
-                command = [str(programs / "postgres"), "-D", str(self.cluster)]
+                # when this process is killed, the kernel asks PostgreSQL for its fast shutdown
+                command = ["/usr/bin/setpriv", "--pdeathsig", "INT"]
+                command += [str(programs / "postgres"), "-D", str(self.cluster)]
                 process = account.popen(command, cwd=self.cluster, output=output)
             try:
                 self._wait_until_ready(process, stop)

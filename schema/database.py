@@ -15,11 +15,11 @@ def missing_settings(connection: sa.Connection, facility: Facility) -> dict[str,
     A search path that the database has already is somebody's choice and stays.
     """
     statement = sa.text(
-        "select split_part(setting, '=', 1), substr(setting, strpos(setting, '=') + 1)"
+        "select split_part(setting, '=', 1) as name, substr(setting, strpos(setting, '=') + 1) as value"
         " from pg_db_role_setting, pg_database, unnest(setconfig) as setting"
         " where pg_database.oid = setdatabase and datname = current_database() and setrole = 0"
     )
-    there: dict[str, str] = dict(connection.execute(statement).tuples().all())
+    there = {row.name: row.value for row in connection.execute(statement)}
     wanted: dict[str, sql.Composable] = {}
     if there.get("TimeZone") != facility.timezone:
         wanted["TimeZone"] = sql.Literal(facility.timezone)

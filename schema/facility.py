@@ -33,7 +33,8 @@ WIDTHS = {"real": 4, "double": 8, "int": 4, "smallint": 2, "bigint": 8, "bit": 1
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _VARCHAR = re.compile(r"varchar\(([1-9]\d*)\)")
-_RETENTION = re.compile(r"([1-9]\d{0,4}) (day|week|month|year)s?")
+_RETENTION = re.compile(r"([1-9]\d{0,5}) (day|week|month|year)s?")
+_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _PARTITION = re.compile(r".+_(\d{4}w\d{2}|default)")
 _TABLE_NAME_BYTES = NAME_BYTES - max(len(name.format("")) for name in OF_A_TABLE.values())
 
@@ -141,7 +142,7 @@ class _Entry:
         self._problems.append(f"{self._where}: {rule}" if self._where else rule)
 
     def take(self, key: str) -> Any:
-        """The value, None when the key is missing."""
+        """The value; None when the key is missing."""
         return self._content.pop(key, None)
 
     def demand(self, key: str) -> Any:
@@ -149,36 +150,28 @@ class _Entry:
             self.refuse(f"{key} is missing")
         return self.take(key)
 
-    def text(self, key: str, default: str = "") -> str:
-        value = self.take(key)
+    def text(self, key: str, default: str | None = "") -> str:
+        """One line or more of text. Without a default the key is demanded."""
+        value = self.demand(key) if default is None else self.take(key)
         if value is None:
-            return default
+            return default or ""
         if not isinstance(value, str):
             self.refuse(f"{key} must be text")
-            return default
-        if not value.replace("\n", " ").isprintable():
+        elif not value.replace("\n", " ").isprintable():
             self.refuse(f"{key} must not hold control characters")
-            return default
-        return value
+        else:
+            return value
+        return default or ""
 
-    def identifier(self, key: str) -> str:
-        value = self.demand(key)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            self.refuse(f"{key} must be text")
-            return ""
-        return value
-
-    def entries(self, key: str, kind: str) -> Iterator["_Entry"]:
-        """The elements of an array of tables, which must not be empty."""
-        value = self.take(key)
+    def entries(self, kind: str) -> Iterator["_Entry"]:
+        """The elements of an array of TOML tables, which must not be empty."""
+        value = self.take(kind)
         if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
-            self.refuse(f"there must be at least one {kind}")
+            self.refuse(f"there must be at least one [[{f'table.{kind}' if self._where else kind}]]")
             return
         for number, item in enumerate(value, 1):
             name = item.get("name")
-            where = f"{kind} {name if isinstance(name, str) and name else f'number {number}'}"
+            where = f"{kind} {name}" if name and isinstance(name, str) else f"{kind} number {number}"
             yield _Entry(item, f"{self._where}, {where}" if self._where else where, self._problems)
 
     def end(self, kind: str) -> None:
@@ -195,7 +188,7 @@ def _facility(entry: _Entry, stem: str) -> Facility:
     except (LookupError, ValueError, OSError):
         entry.refuse(f"timezone '{timezone}' is no name of the IANA time zone database")
     tables = []
-    for table_entry in entry.entries("table", "[[table]]"):
+    for table_entry in entry.entries("table"):
         tables.append(_table(table_entry))
     entry.end("facility")
     for twice in _repeated(table.name for table in tables):
@@ -220,7 +213,8 @@ def _facility(entry: _Entry, stem: str) -> Facility:
 
 
 def _table(entry: _Entry) -> Table:
-    name = _identifier(entry, "name", _TABLE_NAME_BYTES, "the longest name of its procedures")
+    name = entry.text("name", None)
+    _check_identifier(entry, name, _TABLE_NAME_BYTES, "the longest name of its procedures")
     if _PARTITION.fullmatch(name):
         entry.refuse("name must not end like a log's partition (_2024w07, _default)")
     description = entry.text("description")
@@ -229,7 +223,7 @@ def _table(entry: _Entry) -> Table:
     log = _log_policy(entry, rows)
     retention = _retention(entry)
     columns: list[Column] = []
-    for column_entry in entry.entries("column", "column"):
+    for column_entry in entry.entries("column"):
         columns.extend(_columns(column_entry, name))
     entry.end("table")
     for twice in _repeated(column.name for column in columns):
@@ -264,7 +258,7 @@ def _aligned(size: int, width: int) -> int:
 
 def _columns(entry: _Entry, table: str) -> Iterator[Column]:
     """The column of an entry, or the `count` columns it stands for."""
-    pattern = entry.identifier("name")
+    pattern = entry.text("name", None)
     number = entry.take("count")
     count = 1 if number is None else _count(entry, "count", number)
     signal = entry.text("signal", f"{table}/{pattern}")
@@ -273,6 +267,8 @@ def _columns(entry: _Entry, table: str) -> Iterator[Column]:
     description = entry.text("description")
     limits = _limits(entry, kind)
     entry.end("column")
+    if not pattern:
+        return
     for key, value in (("name", pattern), ("signal", signal)):
         if number is not None and "{n}" not in value:
             entry.refuse(f"{key} needs {{n}} where a count is given")
@@ -286,8 +282,7 @@ def _columns(entry: _Entry, table: str) -> Iterator[Column]:
         entry.refuse(f"count {count} is more than a PostgreSQL table can have")
         return
     longest = pattern.replace("{n}", str(count))
-    if longest and not _check_identifier(entry, "name", longest, NAME_BYTES, "a PostgreSQL name"):
-        return
+    _check_identifier(entry, longest, NAME_BYTES, "a PostgreSQL name")
     if longest in KEY_COLUMNS:
         entry.refuse("name is taken: every table has seq_no and time by itself")
     if longest in SYSTEM_COLUMNS:
@@ -303,21 +298,11 @@ def _columns(entry: _Entry, table: str) -> Iterator[Column]:
         )
 
 
-def _identifier(entry: _Entry, key: str, longest: int, what: str) -> str:
-    value = entry.identifier(key)
-    if value:
-        _check_identifier(entry, key, value, longest, what)
-    return value
-
-
-def _check_identifier(entry: _Entry, key: str, value: str, longest: int, what: str) -> bool:
-    if not _IDENTIFIER.fullmatch(value):
-        entry.refuse(f"{key} '{value}' must be a lower-case letter, then letters, digits and _")
-        return False
-    if len(value) > longest:
-        entry.refuse(f"{key} '{value}' has {len(value)} characters; {what} leaves {longest}")
-        return False
-    return True
+def _check_identifier(entry: _Entry, name: str, longest: int, what: str) -> None:
+    if name and not _IDENTIFIER.fullmatch(name):
+        entry.refuse(f"name '{name}' must be a lower-case letter, then letters, digits and _")
+    elif len(name) > longest:
+        entry.refuse(f"name '{name}' has {len(name)} characters; {what} leaves {longest}")
 
 
 def _column_type(entry: _Entry) -> str:
@@ -368,8 +353,12 @@ def _retention(entry: _Entry) -> Retention | None:
     if value is None:
         return None
     if isinstance(value, str) and (match := _RETENTION.fullmatch(value)):
-        return Retention(int(match[1]), match[2])
-    entry.refuse(f"retention '{value}' must be a number of days, weeks, months or years, as \"10 years\"")
+        amount, unit = int(match[1]), match[2]
+        if amount * _DAYS[unit] <= 1000 * _DAYS["year"]:
+            return Retention(amount, unit)
+    entry.refuse(
+        f"retention '{value}' must be days, weeks, months or years up to 1000 years, as \"10 years\""
+    )
     return None
 
 

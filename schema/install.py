@@ -112,7 +112,7 @@ class _Installation:
                 added |= dict.fromkeys(missing)
         self.created += [f"column {table.name}.{column}" for column in added]
         if rows := self._fill_ring(table):
-            self.created.append(f"ring rows of {table.name}: {rows}")
+            self.changed.append(f"ring {table.name}: {rows} rows more")
 
     def _fill_ring(self, table: Table) -> int:
         """Makes the rows of the ring, 1 to its size, that are not there. Returns how many."""

@@ -8,6 +8,7 @@ person has looked at them.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,6 +20,8 @@ from ringlog.schema.change import announce, change, is_lock_conflict, run
 from ringlog.schema.roles import become_owner
 
 WEEKS_AHEAD = 4
+
+_MAINTENANCE = 0x7765656B73  # "weeks", an advisory lock
 
 EARLIEST = datetime(1970, 1, 5, tzinfo=UTC)
 """No week is made before this: clocks that were never set count from 1970 or, in Sybase, from 1900."""
@@ -81,6 +84,11 @@ def maintain(engine: sa.Engine, now: datetime | None = None) -> MaintenanceRepor
     """
     if now is not None and now.tzinfo is None:
         raise ValueError(f"now must have a time zone: {now}")
+    with _alone(engine):
+        return _maintain(engine, now)
+
+
+def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
     made: list[str] = []
     moved: dict[str, int] = {}
     dropped: list[str] = []
@@ -201,6 +209,17 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
         connection.scalar(sa.select(sa.func.count()).select_from(sa.table(f"{table}_default", schema="log")))
         or 0
     )
+
+
+@contextmanager
+def _alone(engine: sa.Engine) -> Iterator[None]:
+    """Waits until no other process maintains the logs of this database."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(sa.select(sa.func.pg_advisory_lock(_MAINTENANCE)))
+        try:
+            yield
+        finally:
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(_MAINTENANCE)))
 
 
 def _tried(engine: sa.Engine, work: Callable[[sa.Connection], int]) -> int | None:

@@ -60,7 +60,7 @@ def exists(connection: sa.Connection) -> bool:
 def ring_sizes(connection: sa.Connection) -> dict[str, int]:
     """The tables that are installed, each with the number of rows of its ring."""
     sizes = sa.select(logged_table.c.table_name, logged_table.c.rows)
-    return dict(connection.execute(sizes).tuples().all())
+    return {row.table_name: row.rows for row in connection.execute(sizes)}
 
 
 def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
@@ -134,11 +134,11 @@ def made_procedures(connection: sa.Connection) -> dict[str, str | None]:
     None for one that somebody else has made or changed since.
     """
     statement = sa.text(
-        f"select proname, case when definition = {_DEFINITION} then source end"
+        f"select proname, case when definition = {_DEFINITION} then source end as source"
         " from pg_proc left join ringlog.procedure on procedure.name = proname"
         " where pronamespace = 'ringlog'::regnamespace and prokind = 'f'"
     )
-    return dict(connection.execute(statement).tuples().all())
+    return {row.proname: row.source for row in connection.execute(statement)}
 
 
 def record_procedures(connection: sa.Connection, made: Collection[Procedure]) -> None:

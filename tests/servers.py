@@ -35,7 +35,7 @@ def run(
 
 def ringlog(*arguments: str | Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs the command `ringlog` to its end."""
-    return run(RINGLOG, *arguments, stdin=stdin, **environment)
+    return run(RINGLOG, *arguments, stdin=stdin, timeout=60, **environment)
 
 
 def free_port() -> int:

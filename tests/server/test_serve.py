@@ -38,13 +38,15 @@ def test_a_signal_stops_all_of_it_cleanly(data: Path, number: signal.Signals) ->
     assert "database system is shut down" in log
 
 
-def test_a_killed_server_comes_back_with_its_data_and_its_logins(data: Path) -> None:
+def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins(data: Path) -> None:
     with serving(data) as server:
         added = ringlog("user", "add", "w", "--writer", "--password-stdin", "--data", data, stdin="secret")
         assert added.returncode == 0, added.stderr
+        (postmaster,) = psutil.Process(server.process.pid).children()
         server.process.kill()
         server.process.wait()
-        assert listens(server.postgres_port), "PostgreSQL outlives a killed ringlog serve"
+        psutil.wait_procs([postmaster], timeout=30)
+        assert not alive(postmaster)
     with (
         serving(data, facility=None) as again,
         psycopg.connect(
@@ -52,7 +54,18 @@ def test_a_killed_server_comes_back_with_its_data_and_its_logins(data: Path) -> 
         ) as connection,
     ):
         assert connection.execute("select current_user").fetchone() == ("w",)
-    assert "an earlier process left running" in data.with_name("data.stderr").read_text()
+    log = "".join(path.read_text() for path in (data / "postgresql-18" / "log").iterdir())
+    assert "was not properly shut down" not in log
+
+
+def test_a_killed_server_is_started_again_at_once(data: Path) -> None:
+    """PostgreSQL may still be busy with its shutdown then."""
+    with serving(data) as server:
+        server.process.kill()
+    with serving(data, facility=None) as server:
+        server.process.kill()
+    with serving(data, facility=None) as server:
+        assert listens(server.port)
 
 
 def test_the_end_of_postgresql_ends_the_server_with_an_error(data: Path) -> None:

@@ -20,6 +20,7 @@ use crate::text::exec::Execute;
 use crate::text::literal::Scalar;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Plans one session keeps: a client that calls more procedures than this gains little by them.
@@ -69,14 +70,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     async fn call(&mut self, name: &str, params: &[Param<'_>]) -> Result<CallEnd, SessionError> {
+        let start = Instant::now();
         let (schema, bare) = split_name(name);
         if let Some(system) = System::named(bare) {
             return self.run_system(system, params).await;
         }
-        match self.resolve(schema, bare, params).await {
-            Ok(function) => self.call_function(function, params).await,
-            Err(message) => Ok(CallEnd::Failed(message)),
-        }
+        let function = match self.resolve(schema, bare, params).await {
+            Ok(function) => function,
+            Err(message) => return Ok(CallEnd::Failed(message)),
+        };
+        let end = self.call_function(function.clone(), params).await?;
+        count(&function, start, &end);
+        Ok(end)
     }
 
     /// The function that a name with its qualifiers means.
@@ -202,6 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if self.plans.is_empty() {
             return Ok(false);
         }
+        let start = Instant::now();
         let catalogue = self.catalogue();
         self.plans.retain(|plan| plan.is_of(&catalogue));
         let zone = self.gateway.zone();
@@ -222,6 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Err(error) => CallEnd::Postgres(error),
             },
         };
+        count(&function, start, &end);
         self.end_call(end, &[], Form::Rpc, false);
         Ok(true)
     }
@@ -413,6 +420,13 @@ fn assign(
 /// The function or its row type may have changed since the catalogue was read.
 fn may_be_outdated(error: &PgError) -> bool {
     matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
+}
+
+fn count(function: &Function, start: Instant, end: &CallEnd) {
+    function.metrics.latency.observe(start.elapsed().as_secs_f64());
+    if matches!(end, CallEnd::Failed(_) | CallEnd::Postgres(_) | CallEnd::Outdated(_)) {
+        function.metrics.failures.inc();
+    }
 }
 
 /// A value that a call gives back.

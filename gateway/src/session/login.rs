@@ -75,7 +75,8 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
             }
             client.done(Done::Statement, done::ERROR, None);
             client.finish().await?;
-            Err(SessionError::Refused)
+            gateway.metrics.refused_logins.inc();
+            Err(SessionError::Refused { user: login.user, reason: reason(&error) })
         }
     }
 }
@@ -92,7 +93,10 @@ async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(
                 client.finish().await?;
             }
             Kind::Login7 => return Ok(login7::decode(&message.body)?),
-            Kind::Login5 => return Ok(login5::decode(&message.body)?),
+            Kind::Login5 => {
+                client.dialect = login5::dialect_of_refusal(&message.body);
+                return Ok(login5::decode(&message.body)?);
+            }
             other => return Err(WireError::Malformed(format!("a {other:?} message before login")).into()),
         }
     }
@@ -117,6 +121,14 @@ fn refusal(error: &PgError, login: &Login) -> ServerMessage {
             _ => failed,
         },
         other => ServerMessage::error(17142, 16, format!("PostgreSQL cannot be reached: {other}.")),
+    }
+}
+
+/// For the operator, who may know more than the client.
+fn reason(error: &PgError) -> String {
+    match error {
+        PgError::Server(notice) if !notice.hint.is_empty() => format!("{}. {}", notice.message, notice.hint),
+        other => other.to_string(),
     }
 }
 

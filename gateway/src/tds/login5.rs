@@ -7,6 +7,9 @@ use super::wire::{Reader, Result, WireError};
 use encoding_rs::Encoding;
 
 const NAME: usize = 30;
+/// Where the byte order of two-byte integers stands: behind four names and their lengths.
+const BYTE_ORDER: usize = 4 * (NAME + 1);
+const INT2_BIG: u8 = 2;
 const CAPABILITY: u8 = 0xE2;
 /// Bit in the last login flag: the password does not stand in clear text.
 const ENCRYPTED_PASSWORD: u8 = 0x01 | 0x20 | 0x80;
@@ -47,7 +50,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     }
     let endian = match (int2, int4) {
         (3, 1) => Endian::Little,
-        (2, 0) => Endian::Big,
+        (INT2_BIG, 0) => Endian::Big,
         _ => {
             return Err(WireError::Malformed(format!(
                 "byte order ({int2}, {int4}) in the login record is unknown"
@@ -99,6 +102,12 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         charset,
         capabilities,
     })
+}
+
+/// How a client whose record cannot be read is told so: in the byte order it names, if it does.
+pub fn dialect_of_refusal(message: &[u8]) -> Dialect {
+    let endian = if message.get(BYTE_ORDER) == Some(&INT2_BIG) { Endian::Big } else { Endian::Little };
+    Dialect { endian, charset: encoding_rs::UTF_8, ..Dialect::new(Version::Tds50) }
 }
 
 fn field<'a>(reader: &mut Reader<'a>, width: usize, what: &'static str) -> Result<&'a [u8]> {

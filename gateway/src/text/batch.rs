@@ -3,6 +3,7 @@
 
 use super::declaration::{self, Declaration};
 use super::exec::{self, Execute};
+use super::keywords;
 use super::lexer::{tokens, Kind, Token};
 use super::literal::{scalar, text_of, Scalar};
 use super::parser::{placeholder, syntax, Parser, Syntax};
@@ -185,7 +186,7 @@ impl Parser<'_> {
             return self.query();
         }
         // a batch may begin with the bare name of a procedure
-        if first && token.identifier().is_some() && !is_statement_word(token) {
+        if first && token.identifier().is_some() && !keywords::begins_other_statement(token) {
             return exec::parse(self).map(Statement::Execute);
         }
         Err(not_understood(&self.shown(Some(token))))
@@ -302,50 +303,6 @@ impl Parser<'_> {
     }
 }
 
-/// Words that begin statements the gateway does not run; none of them is a procedure's name.
-fn is_statement_word(token: &Token) -> bool {
-    [
-        "alter",
-        "backup",
-        "break",
-        "bulk",
-        "checkpoint",
-        "close",
-        "continue",
-        "create",
-        "dbcc",
-        "deallocate",
-        "deny",
-        "drop",
-        "dump",
-        "else",
-        "end",
-        "fetch",
-        "goto",
-        "grant",
-        "kill",
-        "load",
-        "merge",
-        "open",
-        "raiserror",
-        "readtext",
-        "reconfigure",
-        "return",
-        "revoke",
-        "save",
-        "setuser",
-        "shutdown",
-        "throw",
-        "truncate",
-        "updatetext",
-        "waitfor",
-        "while",
-        "writetext",
-    ]
-    .iter()
-    .any(|word| token.is(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,6 +359,10 @@ mod tests {
             ["select a from \"x y\".t where b = 'set'", "select 2", "update t set a = 1 where b = 2"]
         );
         assert_eq!(sql("insert into t select 1 union all select 2").len(), 1);
+        assert_eq!(
+            shown("select a from t save tran s exec p 1 save transaction s"),
+            ["select a from t [] []", r#"Save("s")"#, &shown("exec p 1")[0], r#"Save("s")"#]
+        );
     }
 
     #[test]
@@ -456,6 +417,9 @@ mod tests {
             ("waitfor delay '0:0:1'", "waitfor"),
             ("set @p1 = 1 + 2", "+"),
             ("declare @p1 int", "@p1"),
+            ("exec p return select 1", "return"),
+            ("select a return select 2", "return"),
+            ("select a from t where b = 1 while 1 = 1 select 2", "while"),
             ("select x = 1", "="),
             ("select a, (select b = 1) from t", "="),
             ("exec p 1e400", "1e400"),
@@ -467,13 +431,14 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_outside_a_select_list_pass() {
+    fn comparisons_and_names_like_statements_pass() {
         for text in [
             "select a from t where b = 1",
             "select case when a = 1 then 2 end, a <= 2, count(*) from t join u on t.a = u.a where t.b = 1",
             "select a from (select b from u where c = 1) v where d = 2 order by e",
             "update t set a = 1 where b = 2",
             "select case @p1 when 1 then 2 end from t where @p1 = 3",
+            "select load, t.open, case when a = 1 then 2 else close end from t where kill in (1) order by dump",
         ] {
             assert_eq!(sql(text).len(), 1, "{text}");
         }

@@ -44,7 +44,7 @@ fn text_value(text: &str) -> Value<'static> {
 }
 
 /// Whether the token is a text in the session's way of quoting.
-pub fn text_of<'a>(token: &'a Token, quoted_identifiers: bool) -> Option<&'a str> {
+pub fn text_of(token: &Token, quoted_identifiers: bool) -> Option<&str> {
     match &token.kind {
         Kind::Text(text) => Some(text),
         Kind::DoubleQuoted(text) if !quoted_identifiers => Some(text),

@@ -4,6 +4,7 @@
 pub mod batch;
 pub mod declaration;
 pub mod exec;
+mod keywords;
 mod lexer;
 pub mod literal;
 pub mod parser;

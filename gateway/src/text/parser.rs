@@ -1,5 +1,6 @@
 //! A cursor over the tokens of a batch.
 
+use super::keywords;
 use super::lexer::Token;
 use crate::tds::tokens::message::ServerMessage;
 
@@ -17,9 +18,9 @@ pub fn syntax(problem: &str) -> ServerMessage {
 }
 
 /// Words that begin a statement of their own.
-const LEADING: [&str; 13] = [
+const LEADING: [&str; 12] = [
     "select", "insert", "update", "delete", "exec", "execute", "use", "begin", "commit", "rollback", "print",
-    "if", "declare",
+    "if",
 ];
 
 pub struct Parser<'a> {
@@ -77,7 +78,10 @@ impl<'a> Parser<'a> {
     /// Whether the statement ends here.
     pub fn at_end(&self) -> bool {
         self.peek().is_none_or(|token| {
-            token.is_symbol(';') || token.is("set") || LEADING.iter().any(|leading| token.is(leading))
+            token.is_symbol(';')
+                || token.is("set")
+                || LEADING.iter().any(|leading| token.is(leading))
+                || keywords::begins_other_statement(token)
         })
     }
 

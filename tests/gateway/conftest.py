@@ -1,0 +1,95 @@
+"""The gateway's real clients, and functions of every kind for them to call."""
+
+import hashlib
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from servers import RunningServer
+from tds_clients import PACKET_SIZES, VERSIONS, Admin, Clients
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def ct_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ct-library client, built."""
+    program = tmp_path_factory.mktemp("programs") / "ct_client"
+    source = HERE / "programs" / "ct_client.c"
+    subprocess.run(["cc", "-std=gnu11", "-O1", "-Wall", "-Werror", "-o", program, source, "-lct"], check=True)
+    return program
+
+
+def clients_of(server: RunningServer, program: Path, directory: Path) -> Clients:
+    """The clients of a server, their freetds.conf written into `directory`."""
+    sections = {version: f"tds version = {version}" for version in VERSIONS}
+    for version in ("5.0", "7.1", "7.4"):
+        for size in PACKET_SIZES:
+            sections[f"{version} {size}"] = f"tds version = {version}\ninitial block size = {size}"
+    for charset in ("iso_1", "sjis", "eucjis", "utf8"):
+        sections[f"5.0 {charset}"] = f"tds version = 5.0\nserver charset = {charset}"
+    address = f"host = {server.host}\nport = {server.port}\n"
+    text = "[global]\nclient charset = UTF-8\ntext size = 4000000\n"
+    text += "".join(f"[{name}]\n{address}{lines}\n" for name, lines in sections.items())
+    configuration = directory / "freetds.conf"
+    configuration.write_text(text)
+    return Clients(server, program, configuration)
+
+
+@pytest.fixture(scope="session")
+def clients(server: RunningServer, ct_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Clients:
+    return clients_of(server, ct_program, tmp_path_factory.mktemp("clients"))
+
+
+@pytest.fixture(scope="session")
+def admin(server: RunningServer) -> Iterator[Admin]:
+    """The administrator's own connection to PostgreSQL."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def functions(admin: Admin) -> Iterator[None]:
+    """The functions of functions.sql, in schema gateway_test."""
+    admin.execute((HERE / "functions.sql").read_bytes())
+    yield
+    admin.execute("drop schema gateway_test cascade; drop role plain; notify ringlog_catalogue")
+
+
+@pytest.fixture(scope="session")
+def contents(admin: Admin) -> Callable[[], str]:
+    """A fingerprint of every row of every ring and log."""
+
+    def fingerprint() -> str:
+        tables = admin.execute(
+            "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
+            "where n.nspname in ('online', 'log') and c.relkind in ('r', 'p') and not c.relispartition "
+            "order by 1, 2"
+        ).fetchall()
+        digest = hashlib.sha256()
+        for schema, table in tables:
+            query = sql.SQL("select string_agg(t::text, chr(10) order by seq_no, time) from {} as t").format(
+                sql.Identifier(str(schema), str(table))
+            )
+            digest.update(repr((schema, table, admin.execute(query).fetchone())).encode())
+        return digest.hexdigest()
+
+    return fingerprint
+
+
+@pytest.fixture
+def nothing_written(contents: Callable[[], str]) -> Callable[[], object]:
+    """`with nothing_written():` fails when a ring or log is not as it was before."""
+
+    @contextmanager
+    def unchanged() -> Iterator[None]:
+        before = contents()
+        yield
+        assert contents() == before, "a refused request has written"
+
+    return unchanged

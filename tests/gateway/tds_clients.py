@@ -1,0 +1,244 @@
+"""Real TDS clients as the tests drive them: pymssql (7.x), ct-library and tsql (5.0 and 7.x) of FreeTDS."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import psycopg
+import pymssql
+
+from servers import Login, RunningServer
+
+SEVENS = ("7.1", "7.2", "7.3", "7.4")
+VERSIONS = ("5.0", *SEVENS)
+PACKET_SIZES = (512, 513, 1024, 4096, 32768)
+
+PLAIN = Login("plain", "plain")
+"""a reader whose password every character set has"""
+
+Admin = psycopg.Connection[tuple[object, ...]]
+"""the administrator's own connection to PostgreSQL"""
+
+
+class Message(NamedTuple):
+    """A message or error of the server."""
+
+    number: int
+    severity: int
+    text: str
+
+
+@dataclass
+class Answer:
+    """What the server answered to one request."""
+
+    rows: list[list[str | None]] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    """names of the columns of the last result set"""
+    types: list[int] = field(default_factory=list)
+    """ct-library's types of those columns"""
+    statuses: list[int] = field(default_factory=list)
+    outputs: dict[str, str | None] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    client_messages: list[str] = field(default_factory=list)
+    """what the client library itself had to say"""
+    counts: list[int] = field(default_factory=list)
+    failed: bool = False
+    end: str = ""
+
+    @property
+    def errors(self) -> list[Message]:
+        return [message for message in self.messages if message.severity > 10]
+
+    @property
+    def error(self) -> Message:
+        """The one error."""
+        (error,) = self.errors
+        return error
+
+
+class Param(NamedTuple):
+    """A parameter of a call through ct-library: a type of ct_client.c, its value as text, and how it goes."""
+
+    type: str
+    value: str | None
+    name: str = ""
+    out: bool = False
+
+
+class CtClient:
+    """A running tests/gateway/programs/ct_client.c, logged in."""
+
+    def __init__(self, program: Path, configuration: Path, section: str, login: Login) -> None:
+        self._process = subprocess.Popen(
+            [program, section, login.user],
+            env={"FREETDSCONF": str(configuration), "LC_ALL": "C.UTF-8"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        self.login = self._ask(login.password)
+
+    def call(self, name: str, params: Sequence[Param] = ()) -> Answer:
+        """A call by RPC."""
+        lines = [_line("rpc", name)]
+        for param in params:
+            value = () if param.value is None else (param.value,)
+            lines.append(_line("param", param.type, param.name, "out" if param.out else "in", *value))
+        return self._ask("\n".join([*lines, "go"]))
+
+    def language(self, text: str) -> Answer:
+        """A batch of text."""
+        return self._ask(_line("language", text))
+
+    def cancelled(self, text: str, after: float) -> Answer:
+        """A batch of text that is cancelled after some seconds, its answer unread."""
+        return self._ask(_line("cancel", str(int(after * 1000)), text))
+
+    def cancelled_after_rows(self, text: str, rows: int) -> Answer:
+        """A batch of text that is cancelled when some of its rows have come."""
+        return self._ask(_line("cancel_rows", str(rows), text))
+
+    def _ask(self, lines: str) -> Answer:
+        assert self._process.stdin is not None
+        self._process.stdin.write(lines + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Answer:
+        assert self._process.stdout is not None
+        answer = Answer()
+        for line in self._process.stdout:
+            ((kind, value),) = json.loads(line, strict=False).items()
+            match kind:
+                case "row":
+                    answer.rows.append(value)
+                case "row_columns" | "output_columns":
+                    answer.columns = [name for name, *_ in value]
+                    answer.types = [type for _, type, *_ in value]
+                case "output":
+                    names = [name or str(place) for place, name in enumerate(answer.columns)]
+                    answer.outputs |= dict(zip(names, value, strict=True))
+                case "status":
+                    answer.statuses.append(value)
+                case "message":
+                    answer.messages.append(Message(*value))
+                case "count":
+                    answer.counts.append(value)
+                case "failed":
+                    answer.failed = True
+                case "client_message":
+                    answer.client_messages.append(value)
+                case "end":
+                    answer.end = value
+                    return answer
+                case _:
+                    raise AssertionError(f"ct_client: {line}")
+        raise AssertionError(f"ct_client ended with {self._process.wait()} after {answer}")
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(20)
+
+
+def _line(*fields: str) -> str:
+    return "\t".join(text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n") for text in fields)
+
+
+@dataclass(frozen=True)
+class Clients:
+    """The clients of one server."""
+
+    server: RunningServer
+    program: Path
+    """tests/gateway/programs/ct_client.c, built"""
+    configuration: Path
+    """a freetds.conf with a section for each of VERSIONS, and `5.0 SIZE`, `7.4 SIZE` for packet sizes"""
+
+    def pymssql(
+        self,
+        login: Login,
+        *,
+        version: str = "7.4",
+        autocommit: bool = True,
+        database: str = "",
+        timeout: int = 60,
+    ) -> pymssql.Connection:
+        return pymssql.connect(
+            server=self.server.host,
+            port=str(self.server.port),
+            user=login.user,
+            password=login.password,
+            database=database,
+            tds_version=version,
+            autocommit=autocommit,
+            login_timeout=20,
+            timeout=timeout,
+        )
+
+    @contextmanager
+    def ct(self, login: Login, section: str = "5.0") -> Iterator[CtClient]:
+        client = CtClient(self.program, self.configuration, section, login)
+        try:
+            assert client.login.end == "login", client.login
+            yield client
+        finally:
+            client.close()
+
+    def ct_login(self, login: Login, section: str = "5.0") -> Answer:
+        """What a login through ct-library is answered."""
+        client = CtClient(self.program, self.configuration, section, login)
+        client.close()
+        return client.login
+
+    def tsql(self, login: Login, *batches: str, section: str = "5.0", database: str = "") -> Answer:
+        """Runs batches of text with tsql, which prints the values of rows separated by tabs."""
+        command = ["tsql", "-S", section, "-U", login.user, "-P", login.password]
+        if database:
+            command += ["-D", database]
+        done = subprocess.run(
+            command,
+            input="".join(f"{batch}\ngo\n" for batch in batches),
+            env={"FREETDSCONF": str(self.configuration), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+        found = _TSQL_MESSAGE.findall(done.stderr)
+        messages = [Message(int(number), int(severity), text) for number, severity, text in found]
+        answer = Answer(messages=messages, end=str(done.returncode))
+        for line in done.stdout.split("\n")[3:]:
+            line = _TSQL_PROMPT.sub("", line)
+            if status := _TSQL_STATUS.fullmatch(line):
+                answer.statuses.append(int(status[1]))
+            elif count := _TSQL_COUNT.fullmatch(line):
+                answer.counts.append(int(count[1]))
+            elif line:
+                answer.rows.append(list(line.split("\t")))
+        return answer
+
+
+_TSQL_STATUS = re.compile(r"\(return status = (-?\d+)\)")
+_TSQL_COUNT = re.compile(r"\((\d+) rows? affected\)")
+_TSQL_PROMPT = re.compile(r"^(\d+> )+")
+_TSQL_MESSAGE = re.compile(
+    r'^Msg (\d+) \(severity (\d+), state \d+\) from \S+(?: Procedure \S+)? Line \d+:\n\t"(.*)"$', re.M
+)
+
+
+def errors_of(error: pymssql.Error) -> Message:
+    """Number, severity and text of the server's error that a pymssql exception tells."""
+    # a failed login wraps the pair once more
+    number, raw = error.args if len(error.args) == 2 else error.args[0]
+    text = raw.decode()
+    severity = re.search(r"DB-Lib error message 20018, severity (\d+)", text)
+    assert severity is not None, text
+    return Message(number, int(severity[1]), text.split("DB-Lib error message")[0])

@@ -1,0 +1,121 @@
+"""Login: every dialect, every client, right and wrong, whole and in pieces."""
+
+from pathlib import Path
+
+import pymssql
+import pytest
+
+from servers import Login, RunningServer
+from tds_clients import PACKET_SIZES, SEVENS, VERSIONS, Clients, errors_of
+
+
+@pytest.mark.parametrize("version", SEVENS)
+def test_pymssql_logs_in(clients: Clients, version: str) -> None:
+    with clients.pymssql(clients.server.reader, version=version) as connection, connection.cursor() as cursor:
+        cursor.execute("select 1 as one, current_user as me, current_schema() as here")
+        assert cursor.fetchall() == [(1, "reader", "online")]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_tsql_logs_in(clients: Clients, version: str) -> None:
+    answer = clients.tsql(clients.server.reader, "select current_user, 1 + 1", section=version)
+    assert answer.rows == [["current_user", "?column?"], ["reader", "2"]]
+    assert answer.errors == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_ct_library_logs_in(clients: Clients, version: str) -> None:
+    with clients.ct(clients.server.writer, version) as client:
+        assert client.language("select current_user as me").rows == [["writer"]]
+
+
+@pytest.mark.parametrize(
+    ("version", "size"),
+    [("5.0", size) for size in PACKET_SIZES] + [(v, s) for v in ("7.1", "7.4") for s in (4096, 32768)],
+)
+def test_packet_sizes(clients: Clients, version: str, size: int) -> None:
+    """A request and an answer of several packets pass at every size."""
+    words = "0123456789" * 400
+    with clients.ct(clients.server.reader, f"{version} {size}") as client:
+        assert client.language(f"select '{words}' as words").rows == [[words]]
+        assert client.language("select @@packet_size").rows == [[str(size)]]
+
+
+@pytest.mark.parametrize("version", SEVENS)
+@pytest.mark.parametrize(("user", "password"), [("reader", "wrong"), ("reader", ""), ("nobody", "read-Ω-2")])
+def test_a_failed_login_at_7(clients: Clients, version: str, user: str, password: str) -> None:
+    answer = clients.ct_login(Login(user, password), version)
+    assert answer.end == "no login"
+    assert answer.error == (18456, 14, f"Login failed for user '{user}'.")
+
+
+def test_a_failed_login_with_pymssql(clients: Clients) -> None:
+    with pytest.raises(pymssql.OperationalError) as refused:
+        clients.pymssql(Login("reader", "wrong"))
+    assert errors_of(refused.value).severity == 14
+
+
+@pytest.mark.parametrize(("user", "password"), [("reader", "wrong"), ("reader", ""), ("nobody", "read-Ω-2")])
+def test_a_failed_login_at_5(clients: Clients, user: str, password: str) -> None:
+    answer = clients.ct_login(Login(user, password))
+    assert answer.end == "no login"
+    assert answer.error[:] == (4002, 14, "Login failed.")
+
+
+@pytest.mark.parametrize(("version", "number"), [("5.0", 4002), ("7.4", 18456)])
+@pytest.mark.parametrize("role", ["daq_writer", "ringlog_owner", "ringlog_gateway", "postgres"])
+def test_roles_that_are_not_logins_of_people(clients: Clients, version: str, number: int, role: str) -> None:
+    answer = clients.ct_login(Login(role, "postgres"), version)
+    assert answer.end == "no login"
+    assert answer.error.number == number
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_login_with_a_line_end_in_its_name_is_a_failed_login(clients: Clients, version: str) -> None:
+    assert clients.ct_login(Login("reader\r' or 1=1", "x"), version).end == "no login"
+
+
+def test_a_database_is_a_schema(clients: Clients) -> None:
+    with clients.pymssql(clients.server.reader, database="log") as connection, connection.cursor() as cursor:
+        cursor.execute("select current_schema()")
+        assert cursor.fetchall() == [("log",)]
+
+
+@pytest.mark.parametrize("database", ["master", "ringlog"])
+def test_names_of_the_database_one_gets_anyway(clients: Clients, database: str) -> None:
+    with clients.pymssql(clients.server.reader, database=database) as connection:
+        cursor = connection.cursor()
+        cursor.execute("select current_schema()")
+        assert cursor.fetchall() == [("online",)]
+
+
+@pytest.mark.parametrize("version", SEVENS)
+def test_a_database_that_does_not_exist_at_7(clients: Clients, version: str) -> None:
+    answer = clients.tsql(clients.server.reader, "select 1", section=version, database="nowhere")
+    assert [error.number for error in answer.errors] == [911]
+    assert "'nowhere'" in answer.error.text
+    assert answer.rows == []
+    with pytest.raises(pymssql.OperationalError) as refused:
+        clients.pymssql(clients.server.reader, version=version, database="nowhere")
+    assert errors_of(refused.value).severity == 16
+
+
+def test_a_database_that_does_not_exist_at_5(clients: Clients) -> None:
+    """At 5.0 the database is not in the login record: `use` follows the login."""
+    answer = clients.tsql(clients.server.reader, "select 1", database="nowhere")
+    assert [error.number for error in answer.errors] == [911]
+
+
+def test_no_password_is_in_what_the_server_writes(clients: Clients, server: RunningServer) -> None:
+    written = server.data.with_name("served.stderr").read_text()
+    logs = [path.read_text() for path in (server.data / "postgresql-18" / "log").iterdir()]
+    clients.ct_login(Login("reader", "a-wrong-one-9371"))
+    with pytest.raises(pymssql.OperationalError):
+        clients.pymssql(Login("reader", "a-wrong-one-9371"))
+    for text in (written, *logs, _after(server.data.with_name("served.stderr"))):
+        for secret in (server.reader.password, server.writer.password, "a-wrong-one-9371"):
+            assert secret not in text
+
+
+def _after(path: Path) -> str:
+    return path.read_text()

@@ -1,0 +1,144 @@
+"""Calls by RPC: what goes and comes exactly, what is refused before it is sent, what an error means."""
+
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pymssql
+import pytest
+
+from ringlog.clients import Address, Refused, Unanswered, call, connect, output
+from servers import Login, RunningServer
+
+# Times that no other test writes.
+BEGIN = datetime(2031, 5, 1, 12, 0, 0, 123457, UTC)
+
+
+def logged_in(server: RunningServer, login: Login) -> pymssql.Connection:
+    return connect(Address(login.user, server.host, server.port), login.password)
+
+
+@pytest.fixture
+def writer(quick_server: RunningServer) -> Iterator[pymssql.Connection]:
+    with logged_in(quick_server, quick_server.writer) as connection:
+        yield connection
+
+
+@pytest.fixture
+def reader(quick_server: RunningServer) -> Iterator[pymssql.Connection]:
+    with logged_in(quick_server, quick_server.reader) as connection:
+        yield connection
+
+
+def stored(reader: pymssql.Connection, time: datetime) -> list[tuple[Any, ...]]:
+    return call(reader, "get_every_type_range", time, time + timedelta(microseconds=1)).rows
+
+
+def test_rows_go_by_name_and_come_back_exactly(
+    writer: pymssql.Connection, reader: pymssql.Connection
+) -> None:
+    time = BEGIN
+    answer = call(
+        writer,
+        "put_every_type",
+        time=time,
+        a_varchar=" 磁石 ",
+        a_bit=False,
+        a_bigint=-(2**63),
+        a_smallint=-32768,
+        an_int=2**31 - 1,
+        a_double=1e-300,
+        a_real=0.1,
+        seq_no=3,
+    )
+    assert (answer.status, answer.outputs, answer.rows) == (0, (), [])
+    (row,) = stored(reader, time)
+    local = time.astimezone(timezone(timedelta(hours=9))).replace(tzinfo=None)
+    assert row[:2] == (3, local)
+    assert row[2] == pytest.approx(0.1, abs=1e-8)
+    assert row[3:] == (1e-300, 2**31 - 1, -32768, -(2**63), False, " 磁石 ")
+    columns = call(reader, "get_every_type", 1).columns
+    assert columns == (
+        "seq_no", "time", "a_real", "a_double", "an_int", "a_smallint", "a_bigint", "a_bit", "a_varchar",
+    )  # fmt: skip
+
+
+def test_what_is_left_out_or_none_is_null(writer: pymssql.Connection, reader: pymssql.Connection) -> None:
+    time = BEGIN + timedelta(seconds=1)
+    call(writer, "put_every_type", 4, time, None, 2.5)
+    assert [row[2:] for row in stored(reader, time)] == [(None, 2.5, None, None, None, None, None)]
+
+
+def test_a_time_without_a_zone_is_the_facilitys(
+    writer: pymssql.Connection, reader: pymssql.Connection
+) -> None:
+    call(writer, "put_every_type", 5, datetime(2031, 5, 1, 21, 0, 2, 7))
+    assert [row[0] for row in stored(reader, datetime(2031, 5, 1, 12, 0, 2, 7, UTC))] == [5]
+
+
+def test_output_parameters(writer: pymssql.Connection) -> None:
+    time = BEGIN + timedelta(seconds=3)
+    call(writer, "put_every_type", 6, time)
+    seq_no, text = call(writer, "last_every_type", output(int), output(str)).outputs
+    assert seq_no == 6
+    assert datetime.fromisoformat(f"{text}+09:00") == time
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "complaint"),
+    [
+        ("", ValueError, "an empty string or one with a NUL cannot be sent"),
+        ("a\0b", ValueError, "an empty string or one with a NUL cannot be sent"),
+        ("\ud800", ValueError, "surrogates not allowed"),
+        (2**63, ValueError, "9223372036854775808 does not fit in 64 bits"),
+        (b"", ValueError, "empty binary data cannot be sent"),
+        (timedelta(1), TypeError, "timedelta cannot be sent"),
+        ([1], TypeError, "list cannot be sent"),
+    ],
+)
+def test_what_the_driver_would_change_is_refused_before_anything_is_sent(
+    writer: pymssql.Connection, reader: pymssql.Connection, value: Any, error: type[Exception], complaint: str
+) -> None:
+    time = BEGIN + timedelta(seconds=4)
+    with pytest.raises(error, match=complaint):
+        call(writer, "put_every_type", 7, time, a_varchar=value)
+    assert stored(reader, time) == []
+    # the connection is as good as before
+    call(writer, "last_every_type", output(int), output(str))
+
+
+def test_errors_have_the_servers_number_and_words(
+    quick_server: RunningServer, writer: pymssql.Connection, reader: pymssql.Connection
+) -> None:
+    time = BEGIN + timedelta(seconds=5)
+    cases = [
+        (writer, "put_every_type", {"seq_no": 1001, "time": time}, 547, "seq_no 1001 is outside 1 to 1000"),
+        (writer, "put_every_type", {"seq_no": 1}, 515, "time must not be null"),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "a_smallint": 32768}, 8115, "@a_smallint"),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "an_int": "x"}, 8114, "@an_int"),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "a_varchar": "x" * 13}, 8152, "too long"),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "colour": 1}, 8145, "@colour is not a param"),
+        (writer, "put_nothing", {}, 2812, "put_nothing"),
+        (reader, "put_every_type", {"seq_no": 1, "time": time}, 229, "permission denied"),
+    ]
+    for connection, procedure, named, number, words in cases:
+        with pytest.raises(Refused) as refusal:
+            call(connection, procedure, **named)
+        assert refusal.value.number == number
+        assert words in refusal.value.message
+    assert stored(reader, time) == []
+
+
+def test_a_refused_login_and_a_missing_server(quick_server: RunningServer) -> None:
+    with pytest.raises(Unanswered, match=r"^tds://writer@.*: the server refuses the login"):
+        connect(Address("writer", quick_server.host, quick_server.port), "wrong")
+    # the driver keeps an earlier error's number: it must not be taken for this one's
+    with pytest.raises(Unanswered, match="Unable to connect") as refusal:
+        connect("tds://writer@127.0.0.1:1", "wrong")
+    assert refusal.value.number == 20009
+
+
+def test_no_answer_in_time_is_unanswered_and_the_connection_is_done() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(Unanswered):
+        connect(f"tds://writer@127.0.0.1:{silent.getsockname()[1]}", "x", login_timeout=1)

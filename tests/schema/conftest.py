@@ -1,0 +1,126 @@
+"""A database for each test, its administrator's engine and connections, and facilities of one small table."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog.schema.facility import Column, Facility, LogPolicy, Table
+from ringlog.schema.install import install
+
+Connect = Callable[[], psycopg.Connection]
+"""Opens a connection of the administrator, in autocommit."""
+
+
+@pytest.fixture
+def engine(database_url: sa.URL) -> Iterator[sa.Engine]:
+    engine = sa.create_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def connect(database_url: sa.URL) -> Iterator[Connect]:
+    with ExitStack() as connections:
+        yield lambda: connections.enter_context(_connected(database_url))
+
+
+def _connected(url: sa.URL) -> psycopg.Connection:
+    conninfo = make_conninfo(user=url.username, dbname=url.database, **dict(url.query))
+    return psycopg.connect(conninfo, autocommit=True)
+
+
+class Magnets:
+    """A database whose facility has one table, `magnets`, and a connection to it."""
+
+    def __init__(self, connect: Connect) -> None:
+        self.connect = connect
+        self.connection = connect()
+
+    def put(self, seq_no: int | None, time: datetime | str | None, current: float | None = 1.0) -> Any:
+        """Calls put_magnets and returns its status."""
+        return self.value(
+            "select ringlog.put_magnets(row (%s, %s, %s, true, 'ready')::online.magnets)",
+            seq_no,
+            time,
+            current,
+        )
+
+    def ring(self) -> list[tuple[Any, ...]]:
+        """seq_no, time and current of the rows written."""
+        return self.rows(
+            'select seq_no, "time", current from online.magnets where "time" is not null order by seq_no'
+        )
+
+    def log(self) -> list[tuple[Any, ...]]:
+        """seq_no, time and current."""
+        return self.rows('select seq_no, "time", current from log.magnets order by "time", seq_no')
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql.SQL(statement), values or None).fetchall()
+
+    def value(self, statement: str, *values: object) -> Any:
+        ((value,),) = self.rows(statement, *values)
+        return value
+
+
+MagnetsWith = Callable[..., Magnets]
+"""Gives an empty table `magnets` with a ring of so many rows and such a log policy."""
+
+
+def magnets_facility(rows: int = 5, log: LogPolicy = LogPolicy()) -> Facility:  # noqa: B008
+    columns = (
+        Column("current", "magnets/current_adc", "real", "A", "all magnets", (-500.0, 500.0)),
+        Column("on", "magnets/on", "bit"),
+        Column("state", "magnets/state", "varchar(8)"),
+    )
+    return Facility("test", "Asia/Tokyo", (Table("magnets", rows, 1.0, columns, log=log),))
+
+
+@pytest.fixture(scope="session")
+def magnets_databases(postgres_url: sa.URL) -> Iterator[Callable[[Facility], sa.URL]]:
+    """A database for each of these facilities, kept from test to test: making one takes half a second."""
+    made: dict[Facility, sa.URL] = {}
+    with _connected(postgres_url) as administrator:
+
+        def database(facility: Facility) -> sa.URL:
+            if facility not in made:
+                name = f"magnets_{len(made)}"
+                administrator.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+                made[facility] = postgres_url.set(database=name)
+                engine = sa.create_engine(made[facility])
+                install(engine, facility)
+                engine.dispose()
+            return made[facility]
+
+        yield database
+
+
+@pytest.fixture
+def magnets_with(magnets_databases: Callable[[Facility], sa.URL]) -> Iterator[MagnetsWith]:
+    with ExitStack() as connections:
+
+        def empty(**table: Any) -> Magnets:
+            url = magnets_databases(magnets_facility(**table))
+            magnets = Magnets(lambda: connections.enter_context(_connected(url)))
+            magnets.connection.execute("truncate log.magnets")
+            magnets.connection.execute('update online.magnets set "time" = null, current = null')
+            return magnets
+
+        yield empty
+
+
+@pytest.fixture
+def magnets(magnets_with: MagnetsWith) -> Magnets:
+    return magnets_with()
+
+
+def at(text: str) -> datetime:
+    """The time of an ISO text in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)

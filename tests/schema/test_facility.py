@@ -1,0 +1,344 @@
+"""What a facility file may say, and how it is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from ringlog.schema.facility import Column, FacilityError, LogPolicy, Retention, load_facility
+
+VALID = """
+timezone = "UTC"
+
+[[table]]
+name = "sr_mag_ps"
+description = "storage ring magnet power supplies"
+rows = 3000
+cycle = 1.0
+log = "every"
+retention = "10 years"
+
+[[table.column]]
+name = "current_{n}"
+count = 200
+signal = "sr_mag_ps_b_{n}/current_adc"
+type = "real"
+unit = "A"
+limits = [-500.0, 500.0]
+"""
+
+TABLE = """
+[[table]]
+name = "{name}"
+rows = 10
+cycle = 1
+[[table.column]]
+name = "{column}"
+type = "real"
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "facility.toml"
+    file.write_text(text)
+    return file
+
+
+def refusal(folder: Path, text: str) -> tuple[str, ...]:
+    with pytest.raises(FacilityError) as error:
+        load_facility(write(folder, text))
+    assert all(
+        line.startswith(str(folder / "facility.toml") + ": ") for line in str(error.value).splitlines()
+    )
+    return error.value.problems
+
+
+def test_example_of_the_design(tmp_path: Path) -> None:
+    facility = load_facility(write(tmp_path, VALID))
+    assert (facility.name, facility.timezone) == ("facility", "UTC")
+    (table,) = facility.tables
+    assert (table.name, table.rows, table.cycle) == ("sr_mag_ps", 3000, 1.0)
+    assert table.description == "storage ring magnet power supplies"
+    assert table.log == LogPolicy()
+    assert table.log.every
+    assert str(table.retention) == "10 years"
+    assert len(table.columns) == 200
+    assert table.columns[0] == Column(
+        "current_1", "sr_mag_ps_b_1/current_adc", "real", "A", "", (-500.0, 500.0)
+    )
+    assert table.columns[199].name == "current_200"
+
+
+def test_only_names_rows_cycle_and_types_are_required(tmp_path: Path) -> None:
+    facility = load_facility(write(tmp_path, TABLE.format(name="a", column="b")))
+    (table,) = facility.tables
+    assert facility.timezone == "UTC"
+    assert (table.log, table.retention, table.description) == (LogPolicy(), None, "")
+    assert table.columns == (Column("b", "a/b", "real", "", "", None),)
+
+
+@pytest.mark.parametrize(
+    ("log", "policy"),
+    [
+        ('"every"', LogPolicy()),
+        ("{ nth = 10 }", LogPolicy(nth=10)),
+        ("{ period = 60 }", LogPolicy(period=60.0)),
+        ("{ period = 0.5 }", LogPolicy(period=0.5)),
+    ],
+)
+def test_log_policies(tmp_path: Path, log: str, policy: LogPolicy) -> None:
+    facility = load_facility(write(tmp_path, VALID.replace('"every"', log)))
+    assert facility.tables[0].log == policy
+    assert policy.every == (log == '"every"')
+
+
+@pytest.mark.parametrize("text", ["1 day", "3650 days", "1 week", "6 months", "1000 years"])
+def test_retentions(tmp_path: Path, text: str) -> None:
+    facility = load_facility(write(tmp_path, VALID.replace("10 years", text)))
+    assert isinstance(facility.tables[0].retention, Retention)
+    assert str(facility.tables[0].retention) == text
+
+
+@pytest.mark.parametrize(
+    "kind", ["real", "double", "int", "smallint", "bigint", "bit", "varchar(1)", "varchar(10485760)"]
+)
+def test_types(tmp_path: Path, kind: str) -> None:
+    text = TABLE.format(name="a", column="b").replace('"real"', f'"{kind}"')
+    assert load_facility(write(tmp_path, text)).tables[0].columns[0].type == kind
+
+
+IN_TABLE = "table sr_mag_ps: "
+IN_COLUMN = "table sr_mag_ps, column current_{n}: "
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        # the facility
+        ('"UTC"', '"Mars/Olympus"', "timezone 'Mars/Olympus' is no name of the IANA time zone database"),
+        ('"UTC"', '"../UTC"', "timezone '../UTC' is no name of the IANA time zone database"),
+        ('"UTC"', "9", "timezone must be text"),
+        ("timezone", "timezones", "'timezones' is no key of a facility"),
+        # a table
+        ("rows = 3000\n", "", IN_TABLE + "rows is missing"),
+        ("cycle = 1.0\n", "", IN_TABLE + "cycle is missing"),
+        ('name = "sr_mag_ps"\n', "", "table number 1: name is missing"),
+        ('"sr_mag_ps"', "7", "table number 1: name must be text"),
+        ("rows = 3000", "rows = 0", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
+        ("rows = 3000", "rows = 2.5", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
+        ("rows = 3000", "rows = true", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
+        ("rows = 3000", "rows = 2147483648", IN_TABLE + "rows must be a whole number from 1 to 2147483647"),
+        *(
+            (
+                "cycle = 1.0",
+                f"cycle = {cycle}",
+                IN_TABLE + "cycle must be a number of seconds, from a microsecond to a year",
+            )
+            for cycle in ("0", "-1", "nan", "inf", '"1 s"', "true", "1e9")
+        ),
+        ('"every"', '"some"', IN_TABLE + 'log must be "every", { nth = rows } or { period = seconds }'),
+        (
+            '"every"',
+            "{ nth = 2, period = 1 }",
+            IN_TABLE + 'log must be "every", { nth = rows } or { period = seconds }',
+        ),
+        ('"every"', "{ nth = 0 }", IN_TABLE + "log.nth must be a whole number from 1 to 2147483647"),
+        ('"every"', "{ nth = 7 }", IN_TABLE + "rows (3000) must be a multiple of log.nth (7)"),
+        (
+            '"every"',
+            "{ period = 0 }",
+            IN_TABLE + "log.period must be a number of seconds, from a microsecond to a year",
+        ),
+        *(
+            (
+                '"10 years"',
+                text,
+                IN_TABLE
+                + f"retention '{text.strip(chr(34))}' must be days, weeks, months or years up to 1000 "
+                'years, as "10 years"',
+            )
+            for text in ('"ten years"', '"10"', '"0 days"', '"-1 day"', '"1001 years"', '"10 hours"', "10")
+        ),
+        (
+            '"sr_mag_ps"',
+            '"SR_MAG"',
+            "table SR_MAG: name 'SR_MAG' must be a lower-case letter, then letters, digits and _",
+        ),
+        (
+            '"sr_mag_ps"',
+            '"sr-mag"',
+            "table sr-mag: name 'sr-mag' must be a lower-case letter, then letters, digits and _",
+        ),
+        (
+            '"sr_mag_ps"',
+            '"1mag"',
+            "table 1mag: name '1mag' must be a lower-case letter, then letters, digits and _",
+        ),
+        (
+            '"sr_mag_ps"',
+            '"sr_2024w07"',
+            "table sr_2024w07: name must not end like a log's partition (_2024w07, _default)",
+        ),
+        (
+            '"sr_mag_ps"',
+            '"sr_default"',
+            "table sr_default: name must not end like a log's partition (_2024w07, _default)",
+        ),
+        ("rows =", "colour = 1\nrows =", IN_TABLE + "'colour' is no key of a table"),
+        ("description =", "description = 1 #", IN_TABLE + "description must be text"),
+        ("magnet power", "magnet\\u0000power", IN_TABLE + "description must not hold control characters"),
+        # a column
+        ('type = "real"\n', "", IN_COLUMN + "type is missing"),
+        ('name = "current_{n}"\n', "", "table sr_mag_ps, column number 1: name is missing"),
+        *(
+            (
+                '"real"',
+                f'"{kind}"',
+                IN_COLUMN + f"type '{kind}' is none of real, double, int, smallint, bigint, "
+                "bit, varchar(n) with n to 10485760",
+            )
+            for kind in ("float", "REAL", "varchar", "varchar(0)", "varchar(10485761)", "real ")
+        ),
+        (
+            "limits = [-500.0, 500.0]",
+            "limits = [5, 5]",
+            IN_COLUMN + "limits must be low before high, not 5 and 5",
+        ),
+        (
+            "limits = [-500.0, 500.0]",
+            "limits = [6, 5]",
+            IN_COLUMN + "limits must be low before high, not 6 and 5",
+        ),
+        ("limits = [-500.0, 500.0]", "limits = [6]", IN_COLUMN + "limits must be two numbers, [low, high]"),
+        (
+            "limits = [-500.0, 500.0]",
+            "limits = [nan, 5]",
+            IN_COLUMN + "limits must be two numbers, [low, high]",
+        ),
+        (
+            "limits = [-500.0, 500.0]",
+            'limits = ["0", 5]',
+            IN_COLUMN + "limits must be two numbers, [low, high]",
+        ),
+        ('type = "real"', 'type = "bit"', IN_COLUMN + "limits are for numbers, and this column is bit"),
+        (
+            'type = "real"',
+            'type = "varchar(9)"',
+            IN_COLUMN + "limits are for numbers, and this column is varchar(9)",
+        ),
+        (
+            '"current_{n}"',
+            '"current"',
+            "table sr_mag_ps, column current: name needs {n} where a count is given",
+        ),
+        ("_b_{n}/", "_b/", IN_COLUMN + "signal needs {n} where a count is given"),
+        ("count = 200\n", "", IN_COLUMN + "name has {n} but no count is given"),
+        ("count = 200", "count = 0", IN_COLUMN + "count must be a whole number from 1 to 2147483647"),
+        ("count = 200", "count = 1601", IN_COLUMN + "count 1601 is more than a PostgreSQL table can have"),
+        (
+            "count = 200",
+            "count = 1599",
+            IN_TABLE + "1599 columns are too many: PostgreSQL's limit leaves 1598 for data",
+        ),
+        (
+            '"current_{n}"',
+            '"Current_{n}"',
+            "table sr_mag_ps, column Current_{n}: name 'Current_200' must be a "
+            "lower-case letter, then letters, digits and _",
+        ),
+        ("unit =", "units =", IN_COLUMN + "'units' is no key of a column"),
+        (
+            "sr_mag_ps_b_{n}",
+            " sr_mag_ps_b_{n}",
+            IN_COLUMN + "signal must be one line of text without blanks around it",
+        ),
+        ('"sr_mag_ps_b_{n}/current_adc"', '""', IN_COLUMN + "signal needs {n} where a count is given"),
+    ],
+)
+def test_refusals(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    assert VALID.count(old) >= 1
+    assert refusal(tmp_path, VALID.replace(old, new, 1)) == (problem,)
+
+
+@pytest.mark.parametrize("name", ["seq_no", "time"])
+def test_key_columns_are_taken(tmp_path: Path, name: str) -> None:
+    assert refusal(tmp_path, TABLE.format(name="a", column=name)) == (
+        f"table a, column {name}: name is taken: every table has seq_no and time by itself",
+    )
+
+
+@pytest.mark.parametrize("name", ["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"])
+def test_system_columns_are_taken(tmp_path: Path, name: str) -> None:
+    assert refusal(tmp_path, TABLE.format(name="a", column=name)) == (
+        f"table a, column {name}: name is taken: PostgreSQL has a column {name} in every table",
+    )
+
+
+def test_names_that_fit_postgresql(tmp_path: Path) -> None:
+    table, column = "t" * 53, "c" * 63
+    assert load_facility(write(tmp_path, TABLE.format(name=table, column=column)))
+    assert refusal(tmp_path, TABLE.format(name=table + "t", column=column)) == (
+        f"table {table}t: name '{table}t' has 54 characters; the longest name of its procedures leaves 53",
+    )
+    assert refusal(tmp_path, TABLE.format(name=table, column=column + "c")) == (
+        f"table {table}, column {column}c: name '{column}c' has 64 characters; a PostgreSQL name leaves 63",
+    )
+
+
+def test_no_tables(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "") == ("there must be at least one [[table]]",)
+    assert refusal(tmp_path, "table = 1") == ("there must be at least one [[table]]",)
+
+
+def test_no_columns(tmp_path: Path) -> None:
+    text = '[[table]]\nname = "a"\nrows = 1\ncycle = 1\n'
+    assert refusal(tmp_path, text) == ("table a: there must be at least one [[table.column]]",)
+
+
+def test_repeated_names(tmp_path: Path) -> None:
+    text = TABLE.format(name="a", column="b") + TABLE.format(name="a", column="c")
+    assert refusal(tmp_path, text) == ("two tables are named a",)
+    text = TABLE.format(name="a", column="b") + '[[table.column]]\nname = "b"\ntype = "int"\nsignal = "x"\n'
+    assert refusal(tmp_path, text) == ("table a: two columns are named b",)
+
+
+def test_repeated_signals(tmp_path: Path) -> None:
+    text = TABLE.format(name="a", column="b") + 'signal = "x/y"\n' + TABLE.format(name="c", column="d")
+    assert refusal(tmp_path, text + 'signal = "x/y"\n') == (
+        "table c, column d: signal 'x/y' is the one of a.b already",
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "problem"),
+    [
+        ("x", "x_range", "table x_range: its procedure get_x_range would be one of table x too"),
+        ("x_at", "x", "table x: its procedure get_x_at would be one of table x_at too"),
+        ("x", "signal", "table signal: its procedure get_signal would be one of all tables too"),
+        ("latest", "x", "table latest: its procedure get_latest would be one of all tables too"),
+    ],
+)
+def test_tables_whose_procedures_would_meet(tmp_path: Path, one: str, other: str, problem: str) -> None:
+    text = TABLE.format(name=one, column="b") + TABLE.format(name=other, column="b")
+    assert refusal(tmp_path, text) == (problem,)
+
+
+def test_all_problems_at_once(tmp_path: Path) -> None:
+    text = VALID.replace("rows = 3000", "rows = -1").replace('"UTC"', '"Moon"').replace('"real"', '"float"')
+    text += TABLE.format(name="b", column="time")
+    assert [problem.split(":")[0].split(" '")[0] for problem in refusal(tmp_path, text)] == [
+        "timezone",
+        "table sr_mag_ps",
+        "table sr_mag_ps, column current_{n}",
+        "table b, column time",
+    ]
+
+
+def test_files_that_are_no_toml(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "name = ")[0].startswith("is not TOML: ")
+    (tmp_path / "facility.toml").write_bytes(b'name = "\xff"')
+    with pytest.raises(FacilityError, match="is not TOML"):
+        load_facility(tmp_path / "facility.toml")
+    with pytest.raises(FacilityError, match=r"nowhere.toml: cannot be read: No such file or directory"):
+        load_facility(tmp_path / "nowhere.toml")
+    with pytest.raises(FacilityError, match=r"cannot be read: Is a directory"):
+        load_facility(tmp_path)

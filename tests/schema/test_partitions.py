@@ -1,0 +1,339 @@
+"""The weeks of the logs: made ahead, filled from the default partition, dropped past retention."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.schema import change
+from ringlog.schema.facility import Facility, Retention
+from ringlog.schema.install import install
+from ringlog.schema.partitions import EARLIEST, MaintenanceReport, Week, maintain
+
+from .conftest import Connect, at, magnets_facility
+from .snapshot import snapshot
+
+WEEK = timedelta(weeks=1)
+NOW = datetime.now(UTC)
+KEEPING = MaintenanceReport((), {}, (), (), {})
+"""Nothing."""
+
+
+def week(number: int) -> str:
+    """The partition of the week that is so many after this one."""
+    return Week.of(NOW + number * WEEK).partition("magnets")
+
+
+def rows(connection: psycopg.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    return connection.execute(sql.SQL(statement), values or None).fetchall()
+
+
+def put(connection: psycopg.Connection, time: datetime | str, current: float = 1.0) -> None:
+    call = "select ringlog.put_magnets(row (1, %s, %s, true, '')::online.magnets)"
+    connection.execute(call, [time, current])
+
+
+def partitions(connection: psycopg.Connection) -> list[str]:
+    found = rows(
+        connection,
+        "select relname from pg_inherits join pg_class on oid = inhrelid"
+        " where inhparent = 'log.magnets'::regclass order by relname",
+    )
+    return [name for (name,) in found]
+
+
+def places(connection: psycopg.Connection) -> list[tuple[datetime, str]]:
+    """Time and partition of each row of the log."""
+    return rows(
+        connection,
+        'select "time", relname from log.magnets as l join pg_class on pg_class.oid = l.tableoid order by 1',
+    )
+
+
+@pytest.fixture
+def magnets(engine: sa.Engine, connect: Connect) -> psycopg.Connection:
+    """The log is kept for ten weeks."""
+    install_with(engine, Retention(10, "week"))
+    return connect()
+
+
+def install_with(engine: sa.Engine, retention: Retention | None) -> None:
+    facility = magnets_facility()
+    install(engine, replace(facility, tables=(replace(facility.tables[0], retention=retention),)))
+
+
+# --- weeks ---
+
+
+@pytest.mark.parametrize(
+    ("moment", "start", "partition"),
+    [
+        ("2026-03-02 00:00:00+00:00", "2026-03-02", "t_2026w10"),
+        ("2026-03-08 23:59:59.999999+00:00", "2026-03-02", "t_2026w10"),
+        ("2026-03-02 08:59:59+09:00", "2026-02-23", "t_2026w09"),
+        ("2027-01-01 12:00:00+00:00", "2026-12-28", "t_2026w53"),
+        ("2024-12-30 00:00:00+00:00", "2024-12-30", "t_2025w01"),
+    ],
+)
+def test_a_week_is_from_monday_to_monday(moment: str, start: str, partition: str) -> None:
+    week = Week.of(datetime.fromisoformat(moment))
+    assert (week.start, week.end) == (at(start), at(start) + WEEK)
+    assert week.partition("t") == partition
+
+
+# --- made ahead ---
+
+
+def test_an_installation_makes_this_week_and_four_more(magnets: psycopg.Connection) -> None:
+    assert partitions(magnets) == [*(week(number) for number in range(5)), "magnets_default"]
+
+
+def test_nothing_to_do(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    put(magnets, NOW)
+    before = snapshot(magnets)
+    report = maintain(engine)
+    assert not report
+    assert report == KEEPING
+    assert str(report) == "nothing to do"
+    assert snapshot(magnets) == before
+
+
+def test_the_clock_moves_on(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    assert maintain(engine, NOW + WEEK) == replace(KEEPING, made=(week(5),))
+    assert maintain(engine, NOW + WEEK) == KEEPING
+    report = maintain(engine, NOW + 8 * WEEK)
+    assert report == replace(KEEPING, made=tuple(week(number) for number in range(8, 13)))
+    assert f"made log.{week(8)}" in str(report)
+    put(magnets, NOW + 12 * WEEK)
+    assert places(magnets) == [(NOW + 12 * WEEK, week(12))]
+
+
+def test_partitions_belong_to_the_owner_and_have_the_key(
+    magnets: psycopg.Connection, engine: sa.Engine
+) -> None:
+    maintain(engine, NOW + WEEK)
+    assert rows(
+        magnets,
+        "select relowner::regrole::text, pg_get_constraintdef(pg_constraint.oid) from pg_class"
+        " join pg_constraint on conrelid = pg_class.oid and contype = 'p' where relname = %s",
+        week(5),
+    ) == [("ringlog_owner", 'PRIMARY KEY ("time", seq_no)')]
+
+
+def test_the_gateway_hears_of_it(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:
+    listener = connect()
+    listener.execute("listen ringlog_catalogue")
+    maintain(engine)
+    assert list(listener.notifies(timeout=0.1)) == []
+    maintain(engine, NOW + WEEK)
+    assert list(listener.notifies(timeout=5, stop_after=1))
+
+
+def test_a_clock_without_a_zone_is_refused(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    before = snapshot(magnets)
+    with pytest.raises(ValueError, match="now must have a time zone: 2026-03-02 00:00:00"):
+        maintain(engine, datetime(2026, 3, 2))
+    assert snapshot(magnets) == before
+
+
+# --- the default partition ---
+
+
+def test_a_row_without_a_week_moves_when_its_week_is_made(
+    magnets: psycopg.Connection, engine: sa.Engine
+) -> None:
+    early = [NOW + 6 * WEEK, NOW + 6 * WEEK + timedelta(seconds=1)]
+    for time in early:
+        put(magnets, time)
+    assert places(magnets) == [(time, "magnets_default") for time in early]
+    assert maintain(engine) == replace(KEEPING, kept={"magnets": 2})
+    report = maintain(engine, NOW + 2 * WEEK)
+    assert report == replace(KEEPING, made=(week(5), week(6)), moved={week(6): 2})
+    assert f"moved 2 rows to log.{week(6)}" in str(report)
+    assert places(magnets) == [(time, week(6)) for time in early]
+    put(magnets, early[0])  # a repeat is still absorbed
+    assert len(places(magnets)) == 2
+
+
+def test_late_rows_get_their_past_weeks(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    late = [NOW - 9 * WEEK, NOW - 3 * WEEK]
+    for time in late:
+        put(magnets, time)
+    report = maintain(engine)
+    assert report == replace(KEEPING, made=(week(-9), week(-3)), moved={week(-9): 1, week(-3): 1})
+    assert places(magnets) == [(late[0], week(-9)), (late[1], week(-3))]
+
+
+def test_the_bounds_of_a_week(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    start = Week.of(NOW - 3 * WEEK).start
+    microsecond = timedelta(microseconds=1)
+    for time in (start - microsecond, start, start + WEEK - microsecond, start + WEEK):
+        put(magnets, time)
+    maintain(engine)
+    assert [name for _, name in places(magnets)] == [week(-4), week(-3), week(-3), week(-2)]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "4713-01-01 00:00:00 BC",
+        "1900-01-01 00:00:00+00",
+        "1970-01-04 23:59:59.999999+00",
+        NOW - 11 * WEEK - timedelta(days=7),
+        NOW + 5 * WEEK,
+        "2999-01-01",
+        "294276-12-31 23:59:59+00",
+    ],
+)
+def test_a_row_that_may_be_wrong_is_kept(
+    magnets: psycopg.Connection, engine: sa.Engine, time: datetime | str
+) -> None:
+    put(magnets, time)
+    report = maintain(engine)
+    assert report == replace(KEEPING, kept={"magnets": 1})
+    assert str(report) == "kept 1 rows outside every week in log.magnets_default"
+    assert rows(magnets, "select current from log.magnets_default") == [(1.0,)]
+
+
+# --- retention ---
+
+
+def test_weeks_past_retention_are_dropped(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    times = [Week.of(NOW + number * WEEK).start for number in range(-9, 5)]
+    for time in times:
+        put(magnets, time)
+    maintain(engine)
+    this_week = Week.of(NOW)
+    # ten weeks from the last moment that keeps the week before this one
+    assert maintain(engine, this_week.start + 10 * WEEK - timedelta(seconds=1)).dropped == tuple(
+        week(number) for number in range(-9, -1)
+    )
+    report = maintain(engine, this_week.start + 10 * WEEK)
+    assert report.dropped == (week(-1),)
+    assert f"dropped log.{week(-1)}" in str(report)
+    assert [time for time, _ in places(magnets)] == times[9:]
+    assert maintain(engine, this_week.start + 10 * WEEK) == KEEPING
+
+
+def test_without_retention_nothing_is_dropped(engine: sa.Engine, connect: Connect) -> None:
+    install_with(engine, None)
+    connection = connect()
+    for time in (EARLIEST, at("1997-03-25 12:00:00"), NOW):
+        put(connection, time)
+    assert maintain(engine).made == ("magnets_1970w02", "magnets_1997w13")
+    assert maintain(engine, NOW + timedelta(days=36500)).dropped == ()
+    assert len(places(connection)) == 3
+
+
+def test_retention_is_what_the_facility_file_says_now(engine: sa.Engine, connect: Connect) -> None:
+    install_with(engine, None)
+    put(connect(), NOW - 20 * WEEK)
+    maintain(engine)
+    install_with(engine, Retention(3, "month"))
+    assert maintain(engine).dropped == (week(-20),)
+
+
+# --- beside writers and readers ---
+
+
+def test_writers_write_on(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:
+    """Rows keep coming for the very weeks that are being made; each is stored once, none is refused."""
+    stop = threading.Event()
+    sent: list[list[datetime]] = [[], []]
+    errors: list[Exception] = []
+
+    def write(connection: psycopg.Connection, times: list[datetime], seconds: int) -> None:
+        try:
+            while not stop.is_set():
+                number = len(times)
+                time = NOW + (number % 10 - 9) * WEEK + timedelta(seconds=2 * number + seconds)
+                put(connection, time, number)
+                times.append(time)
+        except Exception as error:
+            errors.append(error)
+
+    writers = [threading.Thread(target=write, args=(connect(), times, n)) for n, times in enumerate(sent)]
+    for writer in writers:
+        writer.start()
+    while min(len(times) for times in sent) < 100 and not errors:
+        stop.wait(0.01)
+    report = maintain(engine)
+    while min(len(times) for times in sent) < 400 and not errors:
+        stop.wait(0.01)
+    stop.set()
+    for writer in writers:
+        writer.join()
+    assert errors == []
+    assert report.postponed == ()
+    assert report.made == tuple(week(number) for number in range(-9, 0))
+    assert sorted(sent[0] + sent[1]) == [time for time, _ in places(magnets)]
+    assert {name for _, name in places(magnets)} <= {week(number) for number in range(-9, 2)}
+
+
+def test_two_runs_at_once(magnets: psycopg.Connection, database_url: sa.URL) -> None:
+    put(magnets, NOW - 3 * WEEK)
+
+    def run(_: int) -> MaintenanceReport:
+        engine = sa.create_engine(database_url)
+        report = maintain(engine, NOW + WEEK)
+        engine.dispose()
+        return report
+
+    with ThreadPoolExecutor() as threads:
+        first, second = threads.map(run, range(2))
+    assert {first.made, second.made} == {(week(-3), week(5)), ()}
+    assert places(magnets) == [(NOW - 3 * WEEK, week(-3))]
+
+
+def test_what_meets_with_a_lock_is_postponed(
+    magnets: psycopg.Connection, engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change, "PATIENCE", 0.0)
+    open_writer = connect()
+    open_writer.autocommit = False
+    put(open_writer, NOW)
+    report = maintain(engine, NOW + WEEK)
+    assert report == replace(KEEPING, postponed=(week(5),))
+    assert str(report) == f"postponed log.{week(5)}: its table is in use"
+    assert week(5) not in partitions(magnets)
+    report = maintain(engine, Week.of(NOW).end + 10 * WEEK)
+    assert week(0) in report.postponed
+    open_writer.commit()
+    assert maintain(engine, NOW + WEEK) == replace(KEEPING, made=(week(5),))
+
+
+def test_other_errors_are_told(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    magnets.execute(sql.SQL("create table log.{} (a int)").format(sql.Identifier(week(5))))
+    with pytest.raises(sa.exc.ProgrammingError, match=f'relation "{week(5)}" already exists'):
+        maintain(engine, NOW + WEEK)
+
+
+def test_a_partition_that_a_person_has_made_is_left_alone(
+    magnets: psycopg.Connection, engine: sa.Engine
+) -> None:
+    """History put together by the year, say."""
+    magnets.execute(
+        "create table log.magnets_years partition of log.magnets"
+        " for values from ('1997-01-01') to ('2020-01-01')"
+    )
+    put(magnets, at("2019-06-01"))
+    install_with(engine, None)
+    assert maintain(engine) == KEEPING
+    assert places(magnets) == [(at("2019-06-01"), "magnets_years")]
+
+
+def test_several_tables(engine: sa.Engine, connect: Connect) -> None:
+    (table,) = magnets_facility().tables
+    other = replace(
+        table, name="other", columns=tuple(replace(c, signal=f"other/{c.name}") for c in table.columns)
+    )
+    install(engine, Facility("test", "UTC", (table, other)))
+    put(connect(), NOW - 3 * WEEK)
+    report = maintain(engine, NOW + WEEK)
+    assert report.made == (week(-3), week(5), Week.of(NOW + 5 * WEEK).partition("other"))

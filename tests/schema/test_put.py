@@ -1,0 +1,245 @@
+"""put_<table>: the ring never goes back in time, the log takes everything, nothing is lost or doubled."""
+
+import threading
+from datetime import datetime, timedelta
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from ringlog.schema.facility import LogPolicy
+
+from .conftest import Magnets, MagnetsWith, at
+
+T0 = at("2026-03-02 12:00:00")
+
+
+def second(number: float) -> datetime:
+    return T0 + timedelta(seconds=number)
+
+
+def test_a_row_is_in_ring_and_log(magnets: Magnets) -> None:
+    assert magnets.put(3, T0, 42.5) == 0
+    assert magnets.ring() == [(3, T0, 42.5)]
+    assert magnets.log() == [(3, T0, 42.5)]
+    assert magnets.rows('select * from online.magnets where "time" is not null') == [
+        (3, T0, 42.5, True, "ready")
+    ]
+    assert magnets.value("select count(*) from online.magnets") == 5
+
+
+def test_null_is_no_reading(magnets: Magnets) -> None:
+    magnets.put(1, T0, None)
+    assert magnets.ring() == magnets.log() == [(1, T0, None)]
+
+
+@pytest.mark.parametrize("current", [1.5, float("nan"), float("inf"), -0.0, None])
+def test_a_repeat_is_absorbed(magnets: Magnets, current: float | None) -> None:
+    for _ in range(3):
+        assert magnets.put(1, T0, current) == 0
+    assert magnets.value("select count(*) from log.magnets") == 1
+    assert magnets.value('select count(*) from online.magnets where "time" is not null') == 1
+
+
+def test_the_ring_does_not_go_back_and_the_log_takes_everything(magnets: Magnets) -> None:
+    magnets.put(1, second(10), 10)
+    assert magnets.put(1, second(5), 5) == 0
+    assert magnets.ring() == [(1, second(10), 10)]
+    assert magnets.log() == [(1, second(5), 5), (1, second(10), 10)]
+    magnets.put(1, second(15), 15)
+    assert magnets.ring() == [(1, second(15), 15)]
+
+
+def test_another_row_of_the_same_number_and_time_is_refused(magnets: Magnets) -> None:
+    magnets.put(1, T0, 1)
+    with pytest.raises(
+        errors.UniqueViolation, match="put_magnets: the log has another row of seq_no 1 at 2026"
+    ):
+        magnets.put(1, T0, 2)
+    assert magnets.ring() == magnets.log() == [(1, T0, 1)]
+
+
+@pytest.mark.parametrize("seq_no", [0, 6, -1, 2147483647, -2147483648])
+def test_a_number_outside_the_ring_is_refused(magnets: Magnets, seq_no: int) -> None:
+    with pytest.raises(errors.CheckViolation) as error:
+        magnets.put(seq_no, T0)
+    assert error.value.diag.message_primary == f"put_magnets: seq_no {seq_no} is outside 1 to 5"
+    assert magnets.ring() == magnets.log() == []
+
+
+def test_no_time_is_refused(magnets: Magnets) -> None:
+    with pytest.raises(errors.NotNullViolation, match="put_magnets: time must not be null"):
+        magnets.put(1, None)
+    with pytest.raises(errors.NotNullViolation, match="put_magnets: time must not be null"):
+        magnets.rows("select ringlog.put_magnets(null)")
+    assert magnets.ring() == magnets.log() == []
+
+
+@pytest.mark.parametrize("time", ["infinity", "-infinity"])
+def test_an_endless_time_is_refused(magnets: Magnets, time: str) -> None:
+    with pytest.raises(errors.DatetimeFieldOverflow, match=f"put_magnets: time must not be {time}"):
+        magnets.put(1, time)
+    assert magnets.ring() == magnets.log() == []
+
+
+@pytest.mark.parametrize("log", [LogPolicy(), LogPolicy(nth=5), LogPolicy(period=60)])
+@pytest.mark.parametrize(
+    "time", ["4713-01-01 00:00:00 BC", "1900-01-01", "1970-01-01", "9999-12-31 23:59:59", "294276-12-31"]
+)
+def test_no_time_however_wrong_loses_a_row(magnets_with: MagnetsWith, time: str, log: LogPolicy) -> None:
+    magnets = magnets_with(log=log)
+    for _ in range(2):
+        magnets.put(1, time)
+    assert magnets.value('select count(*) from log.magnets_default where "time" = %s', time) == 1
+    assert magnets.value('select count(*) from online.magnets where "time" = %s', time) == 1
+
+
+# --- seq_no left out ---
+
+
+def test_without_a_number_the_ring_goes_round(magnets: Magnets) -> None:
+    for number in range(7):
+        magnets.put(None, second(number), number)
+    assert magnets.ring() == [
+        (1, second(5), 5),
+        (2, second(6), 6),
+        (3, second(2), 2),
+        (4, second(3), 3),
+        (5, second(4), 4),
+    ]
+    assert [row[2] for row in magnets.log()] == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_without_a_number_it_goes_on_after_the_latest(magnets: Magnets) -> None:
+    magnets.put(4, second(1))
+    magnets.put(2, second(2))
+    magnets.put(None, second(3))
+    assert [row[0] for row in magnets.log()] == [4, 2, 3]
+
+
+def test_without_a_number_rows_of_one_time_follow_each_other_round_the_ring(magnets: Magnets) -> None:
+    """The clocks of old clients tick in seconds or minutes."""
+    for number in range(3):
+        magnets.put(None, second(number), number)
+    for number in range(3, 7):
+        magnets.put(None, second(3), number)
+    assert [row[0] for row in magnets.log()] == [1, 2, 3, 1, 2, 4, 5]
+    assert sorted(row[2] for row in magnets.log()) == [0, 1, 2, 3, 4, 5, 6]
+    assert magnets.rows("select seq_no from ringlog.last_magnets()") == [(2,)]
+    magnets.put(None, second(4), 7)
+    assert magnets.ring()[2] == (3, second(4), 7)
+
+
+def test_without_a_number_a_full_ring_of_one_time_takes_no_more(magnets: Magnets) -> None:
+    for number in range(5):
+        magnets.put(None, T0, number)
+    with pytest.raises(errors.UniqueViolation, match="the log has another row of seq_no 1"):
+        magnets.put(None, T0, 5)
+    assert [row[2] for row in magnets.log()] == [row[2] for row in magnets.ring()] == [0, 1, 2, 3, 4]
+
+
+def test_without_a_number_a_repeat_is_absorbed(magnets: Magnets) -> None:
+    for number in (1, 2, 2, 3, 3):
+        magnets.put(None, second(number), number)
+    assert magnets.ring() == magnets.log() == [(n, second(n), n) for n in (1, 2, 3)]
+
+
+def test_without_a_number_an_older_row_is_logged_once(magnets: Magnets) -> None:
+    magnets.put(None, second(10), 10)
+    for _ in range(2):
+        magnets.put(None, second(5), 5)
+    assert magnets.log() == [(2, second(5), 5), (1, second(10), 10)]
+
+
+def test_a_ring_of_one_row(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with(rows=1)
+    for number in range(3):
+        magnets.put(None, second(number), number)
+    assert magnets.ring() == [(1, second(2), 2)]
+    assert len(magnets.log()) == 3
+
+
+def test_two_callers_without_a_number_get_two_rows(magnets: Magnets) -> None:
+    """The second waits until the first has committed."""
+    first, other = magnets.connect(), Magnets(magnets.connect)
+    first.autocommit = False
+    first.execute("select ringlog.put_magnets(row (null, %s, 1, true, '')::online.magnets)", [second(1)])
+    waiting = threading.Thread(target=other.put, args=(None, second(2)))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    first.commit()
+    waiting.join(10)
+    assert [row[:2] for row in magnets.ring()] == [(1, second(1)), (2, second(2))]
+
+
+# --- log policies ---
+
+
+def test_every_nth_row_is_logged(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with(rows=6, log=LogPolicy(nth=3))
+    for number in range(12):
+        magnets.put(number % 6 + 1, second(number), number)
+        magnets.put(number % 6 + 1, second(number), number)
+    assert [row[2] for row in magnets.log()] == [0, 3, 6, 9]
+    assert len(magnets.ring()) == 6
+
+
+def test_the_first_row_of_each_period_is_logged(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with(log=LogPolicy(period=10))
+    for number in range(0, 36, 3):
+        for _ in range(2):
+            magnets.put(None, second(number), number)
+    assert [row[2] for row in magnets.log()] == [0, 12, 21, 30]
+    assert [row[2] for row in magnets.ring()] == [30, 33, 21, 24, 27]
+
+
+def test_periods_begin_at_the_second(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with(log=LogPolicy(period=0.5))
+    for number in (0.0, 0.499999, 0.5, 0.999999, 1.0):
+        magnets.put(None, second(number))
+    assert [row[1] for row in magnets.log()] == [second(0), second(0.5), second(1)]
+
+
+def test_a_late_row_is_logged_when_its_period_has_none(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with(log=LogPolicy(period=10))
+    for number in (35, 12, 3, 14, 1):
+        magnets.put(1, second(number), number)
+    assert [row[2] for row in magnets.log()] == [3, 12, 35]
+
+
+def test_two_callers_in_one_period(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with(log=LogPolicy(period=10))
+    first, other = magnets.connect(), Magnets(magnets.connect)
+    first.autocommit = False
+    first.execute("select ringlog.put_magnets(row (1, %s, 1, true, '')::online.magnets)", [second(1)])
+    waiting = threading.Thread(target=other.put, args=(2, second(2)))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    first.commit()
+    waiting.join(10)
+    assert [row[0] for row in magnets.log()] == [1]
+    assert [row[0] for row in magnets.ring()] == [1, 2]
+
+
+# --- what the gateway relies on ---
+
+
+def test_put_may_be_grouped(magnets: Magnets) -> None:
+    """It runs as a role that nobody logs in as, with a search path of its own, and returns one integer."""
+    assert magnets.rows(
+        "select prosecdef, provolatile, proretset, proconfig, rolname, rolcanlogin, prorettype::regtype::text"
+        " from pg_proc join pg_roles on pg_roles.oid = proowner where proname = 'put_magnets'"
+    ) == [(True, "v", False, ["search_path=pg_catalog, pg_temp"], "ringlog_owner", False, "integer")]
+
+
+def test_a_failed_call_leaves_its_transaction_clean(magnets: Magnets) -> None:
+    connection = magnets.connect()
+    connection.autocommit = False
+    call = "select ringlog.put_magnets(row (%s, %s, 1, true, '')::online.magnets)"
+    connection.execute(call, [1, T0])
+    with pytest.raises(psycopg.Error):
+        connection.execute(call, [9, T0])
+    connection.rollback()
+    assert magnets.ring() == magnets.log() == []

@@ -1,0 +1,146 @@
+"""Who may do what: PostgreSQL decides, under the caller's own role."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import errors, sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog.logins import Right, add_login
+from ringlog.schema import roles
+from ringlog.schema.facility import Facility
+
+from .conftest import Magnets, magnets_facility
+
+WRITER, READER, NOBODY = "rights_writer", "rights_reader", "rights_nobody"
+
+
+@pytest.fixture(scope="module")
+def logins(magnets_databases: Callable[[Facility], sa.URL]) -> Iterator[None]:
+    """A writer, a reader and a login without rights."""
+    url = magnets_databases(magnets_facility())
+    conninfo = make_conninfo(user=url.username, dbname=url.database, **dict(url.query))
+    with psycopg.connect(conninfo, autocommit=True) as administrator:
+        administrator.execute(f"create role {NOBODY} login")
+        add_login(conninfo, WRITER, Right.WRITER, "secret")
+        add_login(conninfo, READER, Right.READER, "secret")
+        yield
+        for login in (WRITER, READER, NOBODY):
+            administrator.execute(sql.SQL("drop role {}").format(sql.Identifier(login)))
+
+
+@pytest.fixture
+def written(magnets: Magnets, logins: None) -> Magnets:
+    magnets.put(1, "2026-03-02 12:00:00")
+    return magnets
+
+
+def as_login(magnets: Magnets, login: str) -> psycopg.Connection:
+    """A connection of this login."""
+    connection = magnets.connect()
+    connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(login)))
+    return connection
+
+
+PUT = "select ringlog.put_magnets(row (2, now(), 1, true, '')::online.magnets)"
+READS = (
+    "select * from ringlog.get_magnets()",
+    "select * from ringlog.get_magnets_at(now())",
+    "select * from ringlog.get_magnets_range()",
+    "select * from ringlog.get_signal('magnets/on')",
+    "select * from ringlog.get_latest('magnets/on')",
+    "select * from ringlog.find_signals()",
+    "select * from online.magnets",
+    "select * from log.magnets",
+    "select * from ringlog.signal",
+    "select * from ringlog.logged_table",
+)
+LAST = "select * from ringlog.last_magnets()"
+CHANGES = (
+    "insert into online.magnets (seq_no) values (9)",
+    "update online.magnets set current = 0",
+    "update online.magnets set seq_no = seq_no",
+    "delete from online.magnets",
+    "truncate online.magnets",
+    'insert into log.magnets (seq_no, "time") values (1, now())',
+    "update log.magnets set current = 0",
+    "delete from log.magnets",
+    "delete from log.magnets_default",
+    "delete from ringlog.signal",
+    "update ringlog.logged_table set rows = 1",
+    "insert into ringlog.procedure values ('a', 'b', 'c')",
+    "drop table online.magnets",
+    "create table online.other (a int)",
+    "create function ringlog.other() returns integer language sql return 1",
+    "set role ringlog_owner",
+    "set role ringlog_gateway",
+)
+
+
+@pytest.mark.parametrize(
+    ("login", "statement"),
+    [(WRITER, PUT), (WRITER, LAST), (READER, LAST), *product([READER], READS)],
+)
+def test_what_they_may(written: Magnets, login: str, statement: str) -> None:
+    assert as_login(written, login).execute(sql.SQL(statement)).rowcount >= 1
+
+
+@pytest.mark.parametrize(
+    ("login", "statement"),
+    [(READER, PUT), *product([WRITER], READS), *product([NOBODY], (PUT, LAST, *READS))],
+)
+def test_what_they_may_not(written: Magnets, login: str, statement: str) -> None:
+    before = written.ring(), written.log()
+    with pytest.raises(errors.InsufficientPrivilege, match="permission denied for"):
+        as_login(written, login).execute(sql.SQL(statement))
+    assert (written.ring(), written.log()) == before
+
+
+@pytest.mark.parametrize("statement", CHANGES)
+@pytest.mark.parametrize("login", [WRITER, READER, NOBODY])
+def test_what_nobody_may(written: Magnets, login: str, statement: str) -> None:
+    before = written.ring(), written.log()
+    with pytest.raises(errors.InsufficientPrivilege, match=r"permission denied|must be owner"):
+        as_login(written, login).execute(sql.SQL(statement))
+    assert (written.ring(), written.log()) == before
+
+
+def test_the_gateway_has_no_rights_of_its_own(written: Magnets) -> None:
+    connection = as_login(written, roles.GATEWAY)
+    for statement in (PUT, LAST, *READS, *CHANGES[:-1]):
+        with pytest.raises(errors.InsufficientPrivilege):
+            connection.execute(sql.SQL(statement))
+
+
+def test_the_gateway_may_act_for_a_login(written: Magnets) -> None:
+    connection = as_login(written, roles.GATEWAY)
+    connection.execute(sql.SQL("set role {}").format(sql.Identifier(WRITER)))
+    connection.execute(sql.SQL(PUT))
+    connection.execute(sql.SQL("set role {}").format(sql.Identifier(READER)))
+    with pytest.raises(errors.InsufficientPrivilege):
+        connection.execute(sql.SQL(PUT))
+
+
+def test_public_may_execute_none_of_the_procedures(written: Magnets) -> None:
+    assert (
+        written.rows(
+            "select proname from pg_proc where pronamespace = 'ringlog'::regnamespace"
+            " and (proacl is null or exists (select from aclexplode(proacl) where grantee = 0))"
+        )
+        == []
+    )
+
+
+def test_roles(written: Magnets) -> None:
+    assert written.rows(
+        "select rolname, rolcanlogin, rolinherit, rolsuper, rolcreaterole, rolbypassrls from pg_roles"
+        " where rolname ~ '^(ringlog|daq)_' order by rolname"
+    ) == [
+        ("daq_reader", False, True, False, False, False),
+        ("daq_writer", False, True, False, False, False),
+        ("ringlog_gateway", True, False, False, False, False),
+        ("ringlog_owner", False, True, False, False, False),
+    ]

@@ -1,0 +1,204 @@
+"""The registry and the procedures over all tables: get_signal, get_latest, find_signals."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import errors, sql
+
+from ringlog.schema.facility import Column, Facility, LogPolicy, Table
+from ringlog.schema.install import install
+
+from .conftest import Connect, Magnets, at
+
+NOW = datetime.now().astimezone().replace(microsecond=0)
+T0 = at("2026-03-02 12:00:00")
+
+EVERY_TYPE = Table(
+    "every_type",
+    rows=4,
+    cycle=1.0,
+    columns=(
+        Column("a_real", "types/real", "real", "A", "a real", (-1.5, 1.5)),
+        Column("a_double", "types/double", "double"),
+        Column("an_int", "types/int", "int"),
+        Column("a_smallint", "types/smallint", "smallint"),
+        Column("a_bigint", "types/bigint", "bigint"),
+        Column("a_bit", "types/bit", "bit"),
+        Column("a_varchar", "types/varchar", "varchar(8)"),
+    ),
+)
+FACILITY = Facility("test", "UTC", (EVERY_TYPE,))
+
+
+def second(number: float) -> datetime:
+    return NOW + timedelta(seconds=number)
+
+
+def rows(connection: psycopg.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    return connection.execute(sql.SQL(statement), values or None).fetchall()
+
+
+@pytest.fixture
+def types(engine: sa.Engine, connect: Connect) -> psycopg.Connection:
+    """A table of every type with three rows."""
+    install(engine, FACILITY)
+    connection = connect()
+    put = "select ringlog.put_every_type(row (null, %s, %s, %s, %s, %s, %s, %s, %s)::online.every_type)"
+    rows(connection, put, second(0), 0.5, 1e300, 7, -7, 2**40, True, "on")
+    rows(connection, put, second(1), None, None, None, None, None, None, None)
+    rows(connection, put, second(2), float("nan"), 2.5, 8, -8, 2**41, False, "off")
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("signal", "first", "third"),
+    [("double", 1e300, 2.5), ("int", 7, 8), ("smallint", -7, -8), ("bigint", 2**40, 2**41), ("bit", 1, 0)],
+)
+def test_get_signal_and_get_latest(
+    types: psycopg.Connection, signal: str, first: float, third: float
+) -> None:
+    name = f"types/{signal}"
+    assert rows(types, "select * from ringlog.get_signal(%s)", name) == [
+        (second(0), first),
+        (second(1), None),
+        (second(2), third),
+    ]
+    assert rows(types, "select * from ringlog.get_latest(%s)", name) == [(second(2), third)]
+
+
+def test_get_signal_has_the_bounds_of_get_range(types: psycopg.Connection) -> None:
+    get_signal = "select * from ringlog.get_signal('types/int', %s, %s, %s)"
+    assert rows(types, get_signal, second(1), second(2), None) == [(second(1), None)]
+    assert rows(types, get_signal, second(1), None, None) == [(second(1), None), (second(2), 8)]
+    assert rows(types, get_signal, None, second(1), None) == [(second(0), 7)]
+    assert rows(types, get_signal, None, None, 2) == [(second(0), 7), (second(1), None)]
+    assert rows(types, get_signal, second(2), second(1), None) == []
+
+
+def test_get_latest_of_a_ring_never_written(magnets: Magnets) -> None:
+    assert magnets.rows("select * from ringlog.get_latest('magnets/on')") == []
+
+
+def test_a_signal_that_is_not_there(types: psycopg.Connection) -> None:
+    with pytest.raises(errors.UndefinedObject, match="get_signal: there is no signal 'types/x'"):
+        rows(types, "select * from ringlog.get_signal('types/x')")
+    with pytest.raises(errors.UndefinedObject, match="get_signal: there is no signal '<NULL>'"):
+        rows(types, "select * from ringlog.get_signal(null)")
+    with pytest.raises(errors.UndefinedObject, match="get_latest: there is no signal 'types/x' now"):
+        rows(types, "select * from ringlog.get_latest('types/x')")
+
+
+def test_text_is_no_number(types: psycopg.Connection) -> None:
+    message = r"signal 'types/varchar' is text \(varchar\(8\)\), not a number"
+    for procedure in ("get_signal", "get_latest"):
+        with pytest.raises(errors.DatatypeMismatch, match=f"{procedure}: {message}"):
+            rows(types, f"select * from ringlog.{procedure}('types/varchar')")
+
+
+def test_find_signals(types: psycopg.Connection) -> None:
+    assert rows(types, "select * from ringlog.find_signals('%%/re_l')") == [
+        ("types/real", "every_type", "a_real", "real", "A", "a real", -1.5, 1.5)
+    ]
+    names = [row[0] for row in rows(types, "select * from ringlog.find_signals()")]
+    assert names == sorted(column.signal for column in EVERY_TYPE.columns)
+    assert rows(types, "select * from ringlog.find_signals('nothing')") == []
+
+
+def test_the_registry_tells_about_tables(engine: sa.Engine, connect: Connect) -> None:
+    table = replace(EVERY_TYPE, description="types", cycle=2.5, log=LogPolicy(period=60.0))
+    install(engine, Facility("test", "UTC", (table,)))
+    assert rows(connect(), "select * from ringlog.logged_table") == [
+        ("every_type", "types", 4, 2.5, 1, 60.0, None)
+    ]
+
+
+# --- history ---
+
+
+def with_column(**changes: Any) -> Facility:
+    """The facility with another first column."""
+    first, *others = EVERY_TYPE.columns
+    return Facility("test", "UTC", (replace(EVERY_TYPE, columns=(replace(first, **changes), *others)),))
+
+
+@pytest.mark.parametrize(
+    ("changes", "column", "before", "after"),
+    [
+        ({"unit": "mA"}, "unit", "A", "mA"),
+        ({"description": "better known"}, "description", "a real", "better known"),
+        ({"limits": (-2.0, 1.5)}, "limit_low", -1.5, -2.0),
+        ({"limits": None}, "limit_high", 1.5, None),
+    ],
+)
+def test_what_changes_is_kept_with_its_time(
+    types: psycopg.Connection,
+    engine: sa.Engine,
+    changes: dict[str, Any],
+    column: str,
+    before: object,
+    after: object,
+) -> None:
+    report = install(engine, with_column(**changes))
+    assert (report.created, report.changed) == ((), ("signal types/real",))
+    history = rows(
+        types,
+        f"select {column}, valid_to is null, lag(valid_to) over time is not distinct from"
+        " case when valid_to is null then valid_from end"
+        " from ringlog.signal where signal = 'types/real' window time as (order by valid_from)",
+    )
+    assert history == [(before, False, True), (after, True, True)]
+    assert not install(engine, with_column(**changes))
+    assert len(rows(types, "select from ringlog.signal")) == len(EVERY_TYPE.columns) + 1
+
+
+def test_get_signal_reads_on_over_a_change(types: psycopg.Connection, engine: sa.Engine) -> None:
+    before = rows(types, "select * from ringlog.get_signal('types/real')")
+    install(engine, with_column(unit="mA"))
+    assert [row[0] for row in rows(types, "select * from ringlog.get_signal('types/real')")] == [
+        row[0] for row in before
+    ]
+
+
+def test_a_renamed_signal_ends_and_another_begins(types: psycopg.Connection, engine: sa.Engine) -> None:
+    put = "select ringlog.put_every_type(row (null, %s, %s)::online.every_type)".replace(
+        "%s)", "%s, 0, 0, 0, 0, true, '')"
+    )
+    # the clock of the database, which is what valid_from is of
+    ((begin,),) = rows(types, "select now()")
+    rows(types, put, begin, 1)
+    install(engine, with_column(signal="types/other"))
+    ((end,),) = rows(types, "select now()")
+    rows(types, put, end, 2)
+    values = {
+        name: [row[1] for row in rows(types, "select * from ringlog.get_signal(%s, %s, null)", name, begin)]
+        for name in ("types/real", "types/other")
+    }
+    assert values == {"types/real": [1], "types/other": [2]}
+    with pytest.raises(errors.UndefinedObject, match="there is no signal 'types/real' now"):
+        rows(types, "select * from ringlog.get_latest('types/real')")
+    assert rows(types, "select value from ringlog.get_latest('types/other')") == [(2,)]
+
+
+def test_a_signal_that_moves_to_another_column_is_followed(
+    types: psycopg.Connection, engine: sa.Engine
+) -> None:
+    ((begin,),) = rows(types, "select now()")
+    put = "select ringlog.put_every_type(row (null, %s, %s, %s, 0, 0, 0, true, '')::online.every_type)"
+    rows(types, put, begin, 1, 10)
+    first, second_column, *others = EVERY_TYPE.columns
+    swapped = (
+        replace(first, signal=second_column.signal),
+        replace(second_column, signal=first.signal),
+        *others,
+    )
+    install(engine, Facility("test", "UTC", (replace(EVERY_TYPE, columns=swapped),)))
+    ((end,),) = rows(types, "select now()")
+    rows(types, put, end, 2, 20)
+    get_signal = "select value from ringlog.get_signal(%s, %s, null, %s)"
+    assert rows(types, get_signal, "types/real", begin, None) == [(1,), (20,)]
+    assert rows(types, get_signal, "types/double", begin, None) == [(10,), (2,)]
+    assert rows(types, get_signal, "types/double", begin, 1) == [(10,)]
