@@ -5,7 +5,7 @@ use super::system::System;
 use super::variables::Variables;
 use super::{Ended, Form, Session, SessionError};
 use crate::catalogue::{self, bind, Function, Plan, Returns, Unresolved};
-use crate::convert::{from_pg, output_type, PgType, Zone};
+use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
 use crate::postgres::commit::{Outcome, Statement};
 use crate::postgres::connection::row_values;
 use crate::postgres::PgError;
@@ -279,7 +279,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             CallEnd::Returned { status, outputs, rows } => {
                 // TDS 5.0 tells the outputs of a call in a text too
                 let told = form == Form::Rpc || (!dialect.is_tds7() && self.nesting == 0);
-                let encoded = if told { encoded(&outputs, params, &dialect) } else { Ok(Vec::new()) };
+                let encoded = if told {
+                    encoded(&outputs, params, &dialect, &self.gateway.zone())
+                } else {
+                    Ok(Vec::new())
+                };
                 let encoded = match encoded {
                     Ok(encoded) => encoded,
                     Err(message) => return self.end_failed(&message, form, more),
@@ -294,7 +298,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Ended::Well
             }
             CallEnd::FailedInside { outputs } => {
-                let encoded = encoded(&outputs, params, &dialect).unwrap_or_default();
+                let encoded = encoded(&outputs, params, &dialect, &self.gateway.zone()).unwrap_or_default();
                 self.put_returned(self.error, &encoded, form);
                 self.end_procedure(done::ERROR, form, more);
                 Ended::Failed
@@ -378,14 +382,26 @@ fn encoded(
     outputs: &[Returned],
     params: &[Param<'_>],
     dialect: &Dialect,
+    zone: &Zone,
 ) -> Result<Vec<Output>, ServerMessage> {
     let encode = |output: &Returned| {
         let param = params.get(output.index);
-        let type_info =
+        let mut type_info =
             param.and_then(Param::declared_type).unwrap_or_else(|| output_type(output.pg_type, -1, dialect));
+        let untold = |error| untellable(&format!("Output parameter '@{}'", output.name), &error);
+        // a variable that the text declares as characters may go back as a number
+        let wire_type = SqlType::of_wire(&type_info);
+        let converted = match &output.value {
+            Value::Text(_) if !wire_type.is_characters() => {
+                cast(&output.value, wire_type, zone).map_err(untold)?
+            }
+            value => value.clone(),
+        };
         let mut value = BytesMut::new();
-        encode_value(&output.value, &type_info, dialect, &mut value)
-            .map_err(|error| untellable(&format!("Output parameter '@{}'", output.name), &error))?;
+        while let Err(error) = encode_value(&converted, &type_info, dialect, &mut value) {
+            let longer = longer_type(&type_info, dialect).filter(|_| error.kind == ErrorKind::Truncation);
+            type_info = longer.ok_or_else(|| untold(error))?;
+        }
         let is_named = param.is_some_and(Param::is_named);
         Ok(Output {
             name: if is_named { format!("@{}", output.name) } else { String::new() },

@@ -409,7 +409,9 @@ fn announce<S>(pg_columns: &[PgColumn], client: &mut Client<S>) -> Vec<Told> {
             (pg_type, typmod) = (PgType::Text, -1);
         }
         let type_info = column_type(pg_type, typmod, &dialect);
-        columns.push(Column { name: column.name.clone(), type_info });
+        // what PostgreSQL calls a column without a name has none in T-SQL
+        let name = if column.name == "?column?" { String::new() } else { column.name.clone() };
+        columns.push(Column { name, type_info });
         told.push(Told { pg_type, type_info });
     }
     columns::put(&mut client.reply, &columns, &dialect);

@@ -162,6 +162,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// sp_prepare: handle, declarations, text, options.
     async fn prepare(&mut self, params: &[Param<'_>]) -> Result<CallEnd, SessionError> {
+        /// option bit: the client wants the columns at once
+        const RETURN_METADATA: i64 = 1;
+        let options = params.get(3).and_then(|param| param.value(&self.client.dialect).ok());
+        let wants_columns = matches!(options, Some(Value::Int(options)) if options & RETURN_METADATA != 0);
         let prepared = match self.prepared_from(params, 1, 2) {
             Ok(prepared) => prepared,
             Err(message) => return Ok(CallEnd::Failed(message)),
@@ -173,7 +177,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             };
             let types: Vec<SqlType> = query.variables.iter().map(type_of).collect();
             match self.describe(query, &types).await {
-                Ok(described) if !described.columns.is_empty() && query.assigns.is_empty() => {
+                Ok(described)
+                    if wants_columns && !described.columns.is_empty() && query.assigns.is_empty() =>
+                {
                     self.put_description(&described.columns);
                     self.client.done(Done::InProcedure, self.done_status(done::MORE), None);
                 }

@@ -1,7 +1,7 @@
 //! The variables of a batch: those it declares and those the client sends with it.
 
 use super::call::Returned;
-use crate::convert::{from_pg, to_pg, ConvertError, PgType, SqlType, Value, Zone};
+use crate::convert::{cast, PgType, SqlType, Value, Zone};
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
@@ -10,7 +10,6 @@ use crate::text::declaration::Declaration;
 use crate::text::exec::Argument;
 use crate::text::literal::Scalar;
 use crate::text::parser::placeholder;
-use bytes::BytesMut;
 
 #[derive(Debug)]
 pub struct Variable<'a> {
@@ -135,7 +134,7 @@ impl<'a> Variables<'a> {
         let Some(variable) = self.list.iter_mut().find(|variable| variable.name == name) else {
             return Err(undeclared(name));
         };
-        variable.value = converted(value, variable.sql_type, zone).map_err(|error| {
+        variable.value = cast(value, variable.sql_type, zone).map_err(|error| {
             ServerMessage::error(error.number(), 16, format!("Variable '{name}': {error}"))
         })?;
         Ok(())
@@ -180,17 +179,6 @@ fn value_of<'a>(param: &'a Param<'_>, name: &str, dialect: &Dialect) -> Result<V
     param
         .value(dialect)
         .map_err(|error| ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}")))
-}
-
-/// The value as one of `sql_type`.
-fn converted(value: &Value<'_>, sql_type: SqlType, zone: &Zone) -> Result<Value<'static>, ConvertError> {
-    if matches!(value, Value::Null) {
-        return Ok(Value::Null);
-    }
-    let pg_type = PgType::from_oid(sql_type.oid);
-    let mut raw = BytesMut::new();
-    to_pg(value, pg_type, zone, &mut raw)?;
-    from_pg(pg_type, &raw, zone).map(Value::into_owned)
 }
 
 #[cfg(test)]
