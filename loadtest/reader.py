@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ringlog.clients import Address, Refused
+from ringlog.clients.line import Line
 from ringlog.clients.procedure import Argument
 from ringlog.loader.leash import Leash
-from ringlog.loader.line import Line
 from ringlog.loader.schedule import Schedule, now
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
@@ -26,7 +26,7 @@ class Reader:
 
     def run(self, statistics: Statistics, leash: Leash) -> None:
         """Reads until the leash is released."""
-        line = Line(self.address, self.password, statistics, leash)
+        line = Line(self.address, self.password, statistics, leash.sleep)
         line.connect()
         schedule = Schedule.of(f"read {self.table.name}", self.table.cycle)
         due = schedule.after(now())

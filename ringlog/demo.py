@@ -23,10 +23,11 @@ from rich.table import Table as Grid
 
 import ringlog.schema
 from ringlog.clients import Address
+from ringlog.clients.figures import State
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.board import milliseconds
 from ringlog.loader.sources.simulator import Simulator
-from ringlog.loader.statistics import Latencies, State, Statistics
+from ringlog.loader.statistics import Latencies, Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
 from ringlog.loadtest.reader import Reader
@@ -156,7 +157,15 @@ def _demonstrate(
     simulator = Simulator()
     zone = ZoneInfo(facility.timezone)
     writers = [
-        Writer(table, zone, server.address(WRITER), password, simulator, receipts / table.name)
+        Writer(
+            table,
+            zone,
+            server.address(WRITER),
+            password,
+            simulator,
+            folder / "spool",
+            receipts=receipts / table.name,
+        )
         for table in facility.tables
     ]
     readers = [Reader(table, server.address(READER), password) for table in facility.tables]
