@@ -40,6 +40,10 @@ class Gateway:
         """Host and port it listens on."""
         return self._server.address
 
+    def metrics(self) -> str:
+        """What the gateway counts, as OpenMetrics text."""
+        return self._server.metrics()
+
     def stop(self) -> None:
         """Ends the sessions after their running call and releases the port."""
         self._server.stop()

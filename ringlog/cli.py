@@ -20,6 +20,7 @@ from ringlog.database import Embedded, chosen_database, demand_facility, engine
 from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.command import load
+from ringlog.loadtest.bench.command import bench
 from ringlog.logins import TDS5_LIMIT, Right, add_login
 from ringlog.postgres import Postgres, Stopped
 from ringlog.schema.facility import FacilityError, load_facility
@@ -98,10 +99,19 @@ def serve(
             help="Memory the embedded PostgreSQL plans with, as 8GB. Default: all of this machine.",
         ),
     ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            show_default=False,
+            help="Where Prometheus reads the gateway's counts (/metrics). Default: nowhere.",
+        ),
+    ] = None,
 ) -> None:
     """Run the server until Ctrl-C or SIGTERM: PostgreSQL, the facility's tables, the TDS gateway."""
     database = chosen_database(data, dsn)
     address = Address.parse(listen)
+    counts = None if metrics is None else Address.parse(metrics)
     size = None if memory is None else parse_memory(memory)
     loaded = None if facility is None else load_facility(facility)
     if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
@@ -115,7 +125,9 @@ def serve(
         )
     stop = _stop_at_signals()
     try:
-        with Server(database, loaded, address, stop=stop, memory=size, port=pg_port) as server:
+        with Server(
+            database, loaded, address, stop=stop, memory=size, port=pg_port, metrics=counts
+        ) as server:
             _announce(server, database, data)
             server.wait()
     except Stopped:
@@ -133,6 +145,8 @@ def _announce(server: Server, database: object, data: Path | None) -> None:
     if isinstance(database, Embedded):
         lines.append(f"PostgreSQL on 127.0.0.1:{conninfo_to_dict(server.conninfo)['port']}")
     lines.append(f"TDS on {server.address}")
+    if server.metrics is not None:
+        lines.append(f"metrics on http://{server.metrics}/metrics")
     lines.append(f"  make a login:  ringlog user add NAME --writer{where}")
     lines.append(f"  call:          tsql -H {host} -p {port} -U NAME")
     if isinstance(database, Embedded):
@@ -197,6 +211,7 @@ def user_add(
 
 app.command()(load)
 app.command()(demo)
+app.command()(bench)
 
 
 def _piped_password() -> str:

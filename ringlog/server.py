@@ -6,6 +6,7 @@ import subprocess
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import psycopg
 import sqlalchemy
@@ -16,9 +17,13 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, renew_gateway_password
+from ringlog.metrics import served
 from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import InstallReport, install
+
+if TYPE_CHECKING:
+    from ringlog.gateway import Gateway
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +68,7 @@ class Server:
     address: Address
     conninfo: str
     installed: InstallReport | None
+    metrics: Address | None = None
 
     def __init__(
         self,
@@ -73,6 +79,7 @@ class Server:
         stop: threading.Event,
         memory: int | None = None,
         port: int | None = None,
+        metrics: Address | None = None,
     ) -> None:
         self._database = database
         self._facility = facility
@@ -80,6 +87,7 @@ class Server:
         self._stop = stop
         self._memory = memory
         self._port = port
+        self._metrics = metrics
         self._postgres: subprocess.Popen[bytes] | None = None
         self._stack = ExitStack()
 
@@ -142,4 +150,15 @@ class Server:
                 f"cannot listen on {self._listen}: {reason}. Name another address with --listen HOST:PORT"
             ) from None
         stack.callback(gateway.stop)
+        if self._metrics is not None:
+            self.metrics = self._serve_metrics(stack, gateway, self._metrics)
         return Address(*gateway.address)
+
+    def _serve_metrics(self, stack: ExitStack, gateway: "Gateway", where: Address) -> Address:
+        try:
+            return Address(*stack.enter_context(served(gateway.metrics, where.host, where.port)))
+        except OSError as error:
+            reason = error.strerror or error
+            raise ServerError(
+                f"cannot listen on {where}: {reason}. Name another address with --metrics HOST:PORT"
+            ) from None

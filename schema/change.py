@@ -35,6 +35,8 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
             with engine.begin() as connection:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CHANGES)))
                 connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True)))
+                # what PostgreSQL shows of a function depends on the search path: always the same one
+                connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
                 return work(connection)
         except sa.exc.DBAPIError as error:
             if not is_lock_conflict(error) or time.monotonic() > end:

@@ -103,9 +103,9 @@ class RunningServer:
 
 
 @contextmanager
-def serving(data: Path, *, facility: Path | None = FACILITY) -> Iterator[RunningServer]:
+def serving(data: Path, *options: str, facility: Path | None = FACILITY) -> Iterator[RunningServer]:
     """A `ringlog serve` on a data directory, with the two logins once somebody has added them."""
-    command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB"]
+    command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB", *options]
     if not data.exists():
         command += ["--pg-port", str(free_port())]
     if facility is not None:

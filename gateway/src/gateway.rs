@@ -2,6 +2,7 @@
 
 use crate::catalogue::Catalogue;
 use crate::convert::Zone;
+use crate::metrics::Metrics;
 use crate::postgres::commit::GroupCommit;
 use crate::postgres::connection::Message;
 use crate::postgres::{Address, Connection, PgError};
@@ -24,6 +25,7 @@ pub struct Gateway {
     /// The gateway's own role.
     pub role: String,
     pub commit: GroupCommit,
+    pub metrics: Arc<Metrics>,
     current: RwLock<Current>,
     reloads: mpsc::Sender<oneshot::Sender<bool>>,
     pub stopping: watch::Receiver<bool>,
@@ -45,10 +47,12 @@ impl Gateway {
         stopping: watch::Receiver<bool>,
     ) -> Result<Arc<Gateway>, PgError> {
         let mut connection = listening(&address, role, password).await?;
-        let current = read(&mut connection).await?;
+        let metrics = Arc::new(Metrics::default());
+        let current = read(&mut connection, &metrics).await?;
         let (reloads, requests) = mpsc::channel(64);
         let gateway = Arc::new(Gateway {
-            commit: GroupCommit::start(&address, role, password, COMMIT_CONNECTIONS),
+            commit: GroupCommit::start(&address, role, password, COMMIT_CONNECTIONS, &metrics),
+            metrics,
             address,
             role: role.to_owned(),
             current: RwLock::new(current),
@@ -99,7 +103,7 @@ impl Gateway {
                 tokio::select! {
                     message = connection.receive() => match message {
                         Ok(Message::NotificationResponse(_)) => {
-                            match read(&mut connection).await {
+                            match read(&mut connection, &self.metrics).await {
                                 Ok(current) => self.set(current),
                                 Err(error) => break error,
                             }
@@ -114,7 +118,7 @@ impl Gateway {
                         let Some(answer) = request else { return };
                         let due = self.current().read.elapsed() >= RELOAD_PAUSE;
                         if due {
-                            match read(&mut connection).await {
+                            match read(&mut connection, &self.metrics).await {
                                 Ok(current) => self.set(current),
                                 Err(error) => break error,
                             }
@@ -128,7 +132,7 @@ impl Gateway {
             connection = loop {
                 tokio::time::sleep(RETRY).await;
                 let Ok(mut again) = listening(&self.address, &self.role, &password).await else { continue };
-                let Ok(current) = read(&mut again).await else { continue };
+                let Ok(current) = read(&mut again, &self.metrics).await else { continue };
                 self.set(current);
                 log("PostgreSQL is back");
                 break again;
@@ -143,8 +147,8 @@ async fn listening(address: &Address, role: &str, password: &str) -> Result<Conn
     Ok(connection)
 }
 
-async fn read(connection: &mut Connection) -> Result<Current, PgError> {
-    let catalogue = Arc::new(Catalogue::load(connection).await?);
+async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Current, PgError> {
+    let catalogue = Arc::new(Catalogue::load(connection, metrics).await?);
     let name = connection.parameter("TimeZone").unwrap_or("UTC").to_owned();
     let zone = Zone::new(&name)
         .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;

@@ -7,6 +7,7 @@
 pub mod catalogue;
 pub mod convert;
 pub mod gateway;
+pub mod metrics;
 pub mod postgres;
 mod python;
 pub mod server;

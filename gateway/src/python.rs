@@ -1,10 +1,12 @@
 //! The edge to Python: a gateway that runs in its own threads.
 
 use crate::gateway::Gateway;
+use crate::metrics::Metrics;
 use crate::postgres::{Address, PgError};
 use crate::server;
 use pyo3::exceptions::{PyConnectionError, PyOSError};
 use pyo3::prelude::*;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -21,6 +23,7 @@ struct PyServer {
     /// Ends with the last session.
     serving: Option<JoinHandle<()>>,
     stop: watch::Sender<bool>,
+    metrics: Arc<Metrics>,
     address: (String, u16),
 }
 
@@ -47,7 +50,7 @@ impl PyServer {
                 .build()?;
             let (stop, stopping) = watch::channel(false);
             let address = Address { host: postgres_host, port: postgres_port, database };
-            let (local, serving) = runtime.block_on(async {
+            let (local, metrics, serving) = runtime.block_on(async {
                 let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
                 })?;
@@ -55,10 +58,11 @@ impl PyServer {
                 let gateway = Gateway::start(address, &role, &password, stopping)
                     .await
                     .map_err(|error| start_error(&error))?;
-                Ok::<_, PyErr>((local, tokio::spawn(server::run(listener, gateway))))
+                let metrics = gateway.metrics.clone();
+                Ok::<_, PyErr>((local, metrics, tokio::spawn(server::run(listener, gateway))))
             })?;
             let address = (local.ip().to_string(), local.port());
-            Ok(PyServer { runtime: Some(runtime), serving: Some(serving), stop, address })
+            Ok(PyServer { runtime: Some(runtime), serving: Some(serving), stop, metrics, address })
         })
     }
 
@@ -66,6 +70,11 @@ impl PyServer {
     #[getter]
     fn address(&self) -> (String, u16) {
         self.address.clone()
+    }
+
+    /// What the gateway counts, as OpenMetrics text.
+    fn metrics(&self) -> String {
+        self.metrics.text()
     }
 
     /// Ends the sessions after their running call and releases the port.

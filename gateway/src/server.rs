@@ -42,9 +42,12 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
         let gateway = gateway.clone();
         tokio::spawn(async move {
             let _place = place;
+            let metrics = gateway.metrics.clone();
+            metrics.clients.inc();
             if let Err(error) = serve(stream, gateway).await {
                 report(peer, &error);
             }
+            metrics.clients.dec();
         });
     }
     drop(listener);

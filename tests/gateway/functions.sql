@@ -69,6 +69,19 @@ immutable
 as $$ select a_bit, a_smallint, an_int, a_bigint, a_real, a_float, a_numeric, a_varchar, a_text, a_bytea,
   a_date, a_time, a_timestamp, a_timestamptz, a_uuid $$;
 
+-- a value as PostgreSQL shows it
+create function gateway_test.shown(
+  a_bit boolean default null,
+  a_numeric numeric default null,
+  a_date date default null,
+  a_timestamp timestamp default null,
+  a_timestamptz timestamptz default null
+)
+returns table (shown text)
+language sql
+stable
+as $$ select coalesce(a_bit::text, a_numeric::text, a_date::text, a_timestamp::text, a_timestamptz::text) $$;
+
 -- one value of each type, and a row of NULLs
 create table gateway_test.types (
   a_bit boolean,
@@ -90,7 +103,7 @@ create table gateway_test.types (
 );
 insert into gateway_test.types values (
   true, -32768, -2147483648, 9223372036854775807, 1.17549435e-38, 0.1, -12345678901234.5678, 'häuser', 'ab',
-  'a text of any length', '\x0001ff', '1752-09-14', '23:59:59.5', '2024-02-29 12:34:56.123456',
+  'a text of any length', '\x0001ff', '1753-01-01', '23:59:59.5', '2024-02-29 12:34:56.123456',
   '2024-02-29 12:34:56.123456+09', '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
 );
 insert into gateway_test.types default values;

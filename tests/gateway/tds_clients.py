@@ -201,7 +201,7 @@ class Clients:
 
     def tsql(self, login: Login, *batches: str, section: str = "5.0", database: str = "") -> Answer:
         """Runs batches of text with tsql, which prints the values of rows separated by tabs."""
-        command = ["tsql", "-S", section, "-U", login.user, "-P", login.password, "-o", "q"]
+        command = ["tsql", "-S", section, "-U", login.user, "-P", login.password]
         if database:
             command += ["-D", database]
         done = subprocess.run(
@@ -214,14 +214,21 @@ class Clients:
         )
         found = _TSQL_MESSAGE.findall(done.stderr)
         messages = [Message(int(number), int(severity), text) for number, severity, text in found]
-        lines = done.stdout.split("\n")[:-1]
-        statuses = [int(line[17:-1]) for line in lines if line.startswith("(return status = ")]
-        rows: list[list[str | None]] = [
-            list(line.split("\t")) for line in lines if not line.startswith("(return status")
-        ]
-        return Answer(rows=rows, statuses=statuses, messages=messages, end=str(done.returncode))
+        answer = Answer(messages=messages, end=str(done.returncode))
+        for line in done.stdout.split("\n")[3:]:
+            line = _TSQL_PROMPT.sub("", line)
+            if status := _TSQL_STATUS.fullmatch(line):
+                answer.statuses.append(int(status[1]))
+            elif count := _TSQL_COUNT.fullmatch(line):
+                answer.counts.append(int(count[1]))
+            elif line:
+                answer.rows.append(list(line.split("\t")))
+        return answer
 
 
+_TSQL_STATUS = re.compile(r"\(return status = (-?\d+)\)")
+_TSQL_COUNT = re.compile(r"\((\d+) rows? affected\)")
+_TSQL_PROMPT = re.compile(r"^(\d+> )+")
 _TSQL_MESSAGE = re.compile(
     r'^Msg (\d+) \(severity (\d+), state \d+\) from \S+(?: Procedure \S+)? Line \d+:\n\t"(.*)"$', re.M
 )

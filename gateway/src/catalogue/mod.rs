@@ -11,6 +11,7 @@ pub use plan::Plan;
 pub use signature::{quoted, Argument, Direction, Field, Function, Returns};
 
 use crate::convert::PgType;
+use crate::metrics::Metrics;
 use crate::postgres::{Connection, PgError};
 use std::collections::HashMap;
 
@@ -36,7 +37,7 @@ struct Type {
 
 impl Catalogue {
     /// Reads everything in three queries.
-    pub async fn load(connection: &mut Connection) -> Result<Catalogue, PgError> {
+    pub async fn load(connection: &mut Connection, metrics: &Metrics) -> Result<Catalogue, PgError> {
         let types = read_types(connection).await?;
         let mut arguments: HashMap<u32, Vec<Row>> = HashMap::new();
         for row in rows(connection, include_str!("arguments.sql")).await? {
@@ -45,7 +46,7 @@ impl Catalogue {
         let mut functions: HashMap<String, Vec<_>> = HashMap::new();
         for row in rows(connection, include_str!("functions.sql")).await? {
             let oid = row.number(0)?;
-            let function = function(&row, arguments.remove(&oid).unwrap_or_default(), &types)?;
+            let function = function(&row, arguments.remove(&oid).unwrap_or_default(), &types, metrics)?;
             functions.entry(function.name.to_lowercase()).or_default().push(std::sync::Arc::new(function));
         }
         Ok(Catalogue { functions })
@@ -85,7 +86,12 @@ impl Catalogue {
     }
 }
 
-fn function(row: &Row, arguments: Vec<Row>, types: &HashMap<u32, Type>) -> Result<Function, PgError> {
+fn function(
+    row: &Row,
+    arguments: Vec<Row>,
+    types: &HashMap<u32, Type>,
+    metrics: &Metrics,
+) -> Result<Function, PgError> {
     let is_procedure = row.text(3) == "p";
     let required: usize = row.number(7)? as usize;
     let mut parts = signature::Parts::default();
@@ -121,6 +127,7 @@ fn function(row: &Row, arguments: Vec<Row>, types: &HashMap<u32, Type>) -> Resul
         base_type(row.number(5)?, types),
         row.flag(6),
         row.flag(8),
+        metrics.of_procedure(format!("{}.{}", row.text(1), row.text(2))),
     ))
 }
 

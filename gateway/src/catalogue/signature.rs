@@ -1,6 +1,7 @@
 //! What a function takes and gives, as its callers see it: composite arguments unfolded into their fields.
 
 use crate::convert::PgType;
+use crate::metrics::CallMetrics;
 use crate::postgres::commit::Statement;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -73,6 +74,7 @@ pub struct Function {
     pub only_reads: bool,
     pub arguments: Vec<Argument>,
     pub fields: Vec<Field>,
+    pub metrics: CallMetrics,
     by_name: HashMap<String, Vec<usize>>,
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
 }
@@ -224,6 +226,7 @@ impl Parts {
         return_type: u32,
         joins_group: bool,
         only_reads: bool,
+        metrics: CallMetrics,
     ) -> Function {
         let outputs = self.arguments.iter().filter(|argument| argument.direction.is_output()).count();
         let has_outputs = outputs > 0;
@@ -258,6 +261,7 @@ impl Parts {
             only_reads,
             arguments: self.arguments,
             fields: self.fields,
+            metrics,
             by_name,
             statements: Mutex::new(HashMap::new()),
         }

@@ -3,6 +3,7 @@
 use super::signature::Parts;
 use super::*;
 use crate::convert::Zone;
+use crate::metrics::Metrics;
 use crate::tds::call::{self, Param};
 use crate::tds::dialect::{Dialect, Endian, Version};
 use crate::tds::layout::Layout;
@@ -23,7 +24,17 @@ fn put_function() -> Arc<Function> {
         .map(|(name, oid)| (name.to_owned(), oid, PgType::from_oid(oid)));
     let mut parts = Parts::default();
     parts.argument("r", Direction::In, false, ROW, PgType::Other(ROW), Some(attributes.to_vec()));
-    Arc::new(parts.function(1, "s", "put", false, false, INT4, true, false))
+    Arc::new(parts.function(
+        1,
+        "s",
+        "put",
+        false,
+        false,
+        INT4,
+        true,
+        false,
+        Metrics::default().of_procedure("s.put".into()),
+    ))
 }
 
 /// `last(n int4 default …, out seq_no int4, out at float4)`.
@@ -32,7 +43,17 @@ fn last_function() -> Arc<Function> {
     parts.argument("n", Direction::In, true, INT4, PgType::Int4, None);
     parts.argument("seq_no", Direction::Out, false, INT4, PgType::Int4, None);
     parts.argument("at", Direction::Out, false, FLOAT4, PgType::Float4, None);
-    Arc::new(parts.function(2, "s", "last", false, false, 2249, false, true))
+    Arc::new(parts.function(
+        2,
+        "s",
+        "last",
+        false,
+        false,
+        2249,
+        false,
+        true,
+        Metrics::default().of_procedure("s.last".into()),
+    ))
 }
 
 #[derive(Clone, Debug)]

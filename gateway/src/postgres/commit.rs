@@ -9,6 +9,7 @@
 use super::connection::{put_value, row_count, server_error, server_notice, unexpected, Connection, Message};
 use super::error::{Notice, PgError};
 use super::Address;
+use crate::metrics::Metrics;
 use bytes::{Bytes, BytesMut};
 use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
@@ -71,7 +72,13 @@ struct Lanes {
 
 impl GroupCommit {
     /// Starts `connections` tasks that connect as the gateway's own role when they are first needed.
-    pub fn start(address: &Address, user: &str, password: &str, connections: usize) -> GroupCommit {
+    pub fn start(
+        address: &Address,
+        user: &str,
+        password: &str,
+        connections: usize,
+        metrics: &Arc<Metrics>,
+    ) -> GroupCommit {
         let queues = (0..connections)
             .map(|_| {
                 let (sender, receiver) = mpsc::channel(QUEUE);
@@ -79,6 +86,7 @@ impl GroupCommit {
                     address: address.clone(),
                     user: user.to_owned(),
                     password: password.to_owned(),
+                    metrics: metrics.clone(),
                     open: None,
                 };
                 tokio::spawn(lane.run(receiver));
@@ -131,6 +139,7 @@ struct Lane {
     address: Address,
     user: String,
     password: String,
+    metrics: Arc<Metrics>,
     open: Option<Open>,
 }
 
@@ -189,6 +198,7 @@ impl Lane {
         };
         let failed = match open.run(group).await {
             Ok(outcomes) => {
+                self.metrics.groups.observe(outcomes.len() as f64);
                 for (call, outcome) in group.drain(..).zip(outcomes) {
                     let _ = call.answer.send(Ok(outcome));
                 }
@@ -208,6 +218,7 @@ impl Lane {
                 let _ = call.answer.send(Err(PgError::Server(Box::new(notice_of(&failed)))));
             }
         } else {
+            self.metrics.split_groups.inc();
             self.one_by_one(group).await;
         }
     }

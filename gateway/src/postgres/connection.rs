@@ -108,10 +108,14 @@ impl Connection {
         }
     }
 
+    /// Whoever logs in here must have shown a password: where PostgreSQL asks for none (trust, peer), it
+    /// would be the gateway it trusts, not the client.
     async fn authenticate(&mut self, user: &str, password: &str) -> Result<()> {
+        let mut asked = false;
         loop {
             match self.receive().await? {
-                Message::AuthenticationOk => return Ok(()),
+                Message::AuthenticationOk if asked => return Ok(()),
+                Message::AuthenticationOk => return Err(no_password_asked(user)),
                 Message::AuthenticationCleartextPassword => {
                     frontend::password_message(password.as_bytes(), &mut self.output)?;
                 }
@@ -127,12 +131,14 @@ impl Connection {
                         ));
                     }
                     self.scram(password).await?;
+                    asked = true;
                     continue;
                 }
                 Message::ErrorResponse(body) => return Err(server_error(&body)?),
                 Message::NoticeResponse(_) => continue,
                 _ => return Err(PgError::Protocol("an authentication request that is not served".into())),
             }
+            asked = true;
             self.flush().await?;
         }
     }
@@ -321,6 +327,16 @@ impl Canceller {
         let _ = stream.read_u8().await;
         Ok(())
     }
+}
+
+fn no_password_asked(user: &str) -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "FATAL".into(),
+        sqlstate: "28000".into(),
+        message: format!("PostgreSQL asks no password of \"{user}\" here"),
+        hint: "Demand scram-sha-256 from the gateway's address in pg_hba.conf.".into(),
+        ..Notice::default()
+    }))
 }
 
 /// A message with its length filled in afterwards. Ours stay far below 2 GiB: requests are bounded.

@@ -15,6 +15,7 @@ use crate::tds::tokens::returns::{self, Output};
 use crate::tds::types::{encode_value, Value};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Plans one session keeps: a client that calls more procedures than this gains little by them.
@@ -31,15 +32,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         form: Form,
         more: bool,
     ) -> Result<Ended, SessionError> {
+        let start = Instant::now();
         let (schema, bare) = split_name(name);
         if bare.eq_ignore_ascii_case("sp_executesql") && form == Form::Rpc {
             return self.execute_sql(params, more).await;
         }
-        let end = match self.resolve(schema, bare, params).await {
-            Ok(function) => self.call_function(function, params).await?,
-            Err(message) => CallEnd::Failed(message),
+        let function = match self.resolve(schema, bare, params).await {
+            Ok(function) => function,
+            Err(message) => return Ok(self.end_failed(&message, more)),
         };
-        Ok(self.end_call(end, more))
+        let end = self.call_function(function.clone(), params).await?;
+        let ended = self.end_call(end, more);
+        count(&function, start, ended);
+        Ok(ended)
     }
 
     pub(super) async fn system_call_by_number(
@@ -196,6 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if self.plans.is_empty() {
             return Ok(false);
         }
+        let start = Instant::now();
         let catalogue = self.catalogue();
         self.plans.retain(|plan| plan.is_of(&catalogue));
         let zone = self.gateway.zone();
@@ -216,7 +222,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Err(error) => CallEnd::Postgres(error),
             },
         };
-        self.end_call(end, false);
+        let ended = self.end_call(end, false);
+        count(&function, start, ended);
         Ok(true)
     }
 
@@ -347,6 +354,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 /// The function or its row type may have changed since the catalogue was read.
 fn may_be_outdated(error: &PgError) -> bool {
     matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
+}
+
+fn count(function: &Function, start: Instant, ended: Ended) {
+    function.metrics.latency.observe(start.elapsed().as_secs_f64());
+    if ended == Ended::Failed {
+        function.metrics.failures.inc();
+    }
 }
 
 enum CallEnd {

@@ -72,7 +72,8 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
             }
             client.done(Done::Statement, done::ERROR, None);
             client.finish().await?;
-            Err(SessionError::Refused)
+            gateway.metrics.refused_logins.inc();
+            Err(SessionError::Refused { user: login.user, reason: reason(&error) })
         }
     }
 }
@@ -117,6 +118,14 @@ fn refusal(error: &PgError, login: &Login) -> ServerMessage {
             _ => failed,
         },
         other => ServerMessage::error(17142, 16, format!("PostgreSQL cannot be reached: {other}.")),
+    }
+}
+
+/// For the operator, who may know more than the client.
+fn reason(error: &PgError) -> String {
+    match error {
+        PgError::Server(notice) if !notice.hint.is_empty() => format!("{}. {}", notice.message, notice.hint),
+        other => other.to_string(),
     }
 }
 

@@ -45,8 +45,8 @@ pub enum SessionError {
     Wire(#[from] WireError),
     #[error("no login within {} s", LOGIN_TIMEOUT.as_secs())]
     LoginTimeout,
-    #[error("login refused")]
-    Refused,
+    #[error("login of {user:?} refused: {reason}")]
+    Refused { user: String, reason: String },
 }
 
 pub struct Session<S> {

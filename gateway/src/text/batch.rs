@@ -3,7 +3,7 @@
 
 use super::exec::{self, Execute};
 use super::lexer::{tokens, Kind, Token};
-use super::query;
+use super::{keywords, query};
 use crate::tds::tokens::message::ServerMessage;
 
 #[derive(Debug)]
@@ -96,7 +96,10 @@ impl<'a> Parser<'a> {
     /// Whether the statement ends here.
     pub fn at_end(&self) -> bool {
         self.peek().is_none_or(|token| {
-            token.is_symbol(';') || token.is("set") || LEADING.iter().any(|leading| token.is(leading))
+            token.is_symbol(';')
+                || token.is("set")
+                || LEADING.iter().any(|leading| token.is(leading))
+                || keywords::begins_other_statement(token)
         })
     }
 
@@ -144,7 +147,7 @@ impl<'a> Parser<'a> {
             return self.query();
         }
         // a batch may begin with the bare name of a procedure
-        if first && token.identifier().is_some() && !is_statement_word(token) {
+        if first && token.identifier().is_some() && !keywords::begins_other_statement(token) {
             return exec::parse(self).map(Statement::Execute);
         }
         Err(not_understood(&self.shown(Some(token))))
@@ -235,51 +238,6 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Words that begin statements the gateway does not run; none of them is a procedure's name.
-fn is_statement_word(token: &Token) -> bool {
-    [
-        "alter",
-        "backup",
-        "break",
-        "bulk",
-        "checkpoint",
-        "close",
-        "continue",
-        "create",
-        "dbcc",
-        "deallocate",
-        "declare",
-        "deny",
-        "drop",
-        "dump",
-        "else",
-        "end",
-        "fetch",
-        "goto",
-        "grant",
-        "kill",
-        "load",
-        "merge",
-        "open",
-        "raiserror",
-        "readtext",
-        "reconfigure",
-        "return",
-        "revoke",
-        "save",
-        "setuser",
-        "shutdown",
-        "throw",
-        "truncate",
-        "updatetext",
-        "waitfor",
-        "while",
-        "writetext",
-    ]
-    .iter()
-    .any(|word| token.is(word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,6 +275,10 @@ mod tests {
             ]
         );
         assert_eq!(shown("insert into t select 1 union all select 2").len(), 1);
+        assert_eq!(
+            shown("select a from t save tran s exec p 1 save transaction s"),
+            [r#"Query("select a from t")"#, r#"Save("s")"#, &shown("exec p 1")[0], r#"Save("s")"#]
+        );
     }
 
     #[test]
@@ -339,6 +301,10 @@ mod tests {
             ("select 2 ^ 3", "^"),
             ("update t set a = s.a from t, s", "from"),
             ("waitfor delay '0:0:1'", "waitfor"),
+            ("exec p return select 1", "return"),
+            ("select a return select 2", "return"),
+            ("select a from t where b = 1 while 1 = 1 select 2", "while"),
+            ("select count(*) from t declare @a int", "declare"),
             ("select x = 1", "="),
             ("select a, (select b = 1) from t", "="),
             ("exec p 1e400", "1e400"),
@@ -350,12 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_outside_a_select_list_pass() {
+    fn comparisons_and_names_like_statements_pass() {
         for text in [
             "select a from t where b = 1",
             "select case when a = 1 then 2 end, a <= 2, count(*) from t join u on t.a = u.a where t.b = 1",
             "select a from (select b from u where c = 1) v where d = 2 order by e",
             "update t set a = 1 where b = 2",
+            "select load, t.open, case when a = 1 then 2 else close end from t where kill in (1) order by dump",
         ] {
             assert_eq!(parse(text, true).map(|statements| statements.len()), Ok(1), "{text}");
         }

@@ -3,5 +3,6 @@
 
 pub mod batch;
 mod exec;
+mod keywords;
 mod lexer;
 mod query;

@@ -1,5 +1,6 @@
 //! Queries for PostgreSQL: names put into its form, and what would mean something else there refused.
 
+use super::keywords;
 use super::lexer::{Kind, Token};
 use crate::tds::tokens::message::ServerMessage;
 
@@ -20,10 +21,10 @@ pub fn end(tokens: &[Token], start: usize) -> usize {
             Some(Kind::Symbol(')')) => depth -= 1,
             Some(Kind::Symbol(';')) => return at,
             Some(Kind::Word(_)) if depth <= 0 => {
-                if is(
-                    token,
-                    &["exec", "execute", "use", "begin", "commit", "rollback", "print", "if", "declare"],
-                ) {
+                if is(token, &["exec", "execute", "use", "begin", "commit", "rollback", "print", "if"]) {
+                    return at;
+                }
+                if before.zip(token).is_some_and(|(before, token)| keywords::ends_query(before, token)) {
                     return at;
                 }
                 if is(token, &["set"]) {

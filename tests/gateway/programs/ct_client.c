@@ -187,6 +187,17 @@ static CS_INT put_rows(const char *kind, CS_INT most)
     return rows;
 }
 
+/* Cancels what was sent; the command can be used again. */
+static void cancel(void)
+{
+    CS_INT kind;
+
+    demand(ct_cancel(NULL, command, CS_CANCEL_ALL), "cancelling");
+    if (ct_results(command, &kind) != CS_CANCELED)
+        die("a cancelled command that has results");
+    printf("{\"end\": \"cancelled\"}\n");
+}
+
 /* Reads all results of what was sent. Cancels when `most` rows have come, unless that is -1. */
 static void put_results(CS_INT most)
 {
@@ -197,8 +208,7 @@ static void put_results(CS_INT most)
         switch (kind) {
         case CS_ROW_RESULT:
             if (put_rows("row", most) == most) {
-                demand(ct_cancel(NULL, command, CS_CANCEL_ALL), "cancelling");
-                printf("{\"end\": \"cancelled\"}\n");
+                cancel();
                 return;
             }
             break;
@@ -368,8 +378,7 @@ static void obey(char *line)
         int pause = atoi(field(&rest));
         send_language(field(&rest));
         usleep((useconds_t) pause * 1000);
-        demand(ct_cancel(NULL, command, CS_CANCEL_ALL), "cancelling");
-        printf("{\"end\": \"cancelled\"}\n");
+        cancel();
     } else if (strcmp(request, "cancel_rows") == 0) {
         int rows = atoi(field(&rest));
         send_language(field(&rest));

@@ -1,0 +1,107 @@
+//! What the gateway counts, in OpenMetrics form.
+
+use prometheus_client::encoding::{text, EncodeLabelSet};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{exponential_buckets, Histogram};
+use prometheus_client::registry::{Registry, Unit};
+
+/// Upper bounds of latencies: 64 µs to 8 s, doubling.
+fn latencies() -> Histogram {
+    Histogram::new(exponential_buckets(64e-6, 2.0, 18))
+}
+
+/// Upper bounds of calls in a transaction, up to the largest group.
+fn group_sizes() -> Histogram {
+    Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Procedure {
+    procedure: String,
+}
+
+type Histograms = Family<Procedure, Histogram, fn() -> Histogram>;
+
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    calls: Histograms,
+    failures: Family<Procedure, Counter>,
+    /// Clients that are connected, logged in or not.
+    pub clients: Gauge,
+    pub refused_logins: Counter,
+    /// Calls in each transaction of group commit that was committed.
+    pub groups: Histogram,
+    /// Transactions of group commit that failed and whose calls ran again one by one.
+    pub split_groups: Counter,
+}
+
+/// The counts of one procedure.
+#[derive(Clone, Debug)]
+pub struct CallMetrics {
+    /// Seconds from the request's last byte to the reply's.
+    pub latency: Histogram,
+    pub failures: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        let mut registry = Registry::with_prefix("ringlog_gateway");
+        let metrics = Metrics {
+            calls: Family::new_with_constructor(latencies as fn() -> Histogram),
+            failures: Family::default(),
+            clients: Gauge::default(),
+            refused_logins: Counter::default(),
+            groups: group_sizes(),
+            split_groups: Counter::default(),
+            registry: Registry::default(),
+        };
+        let calls = "Procedure calls: their number and how long they took";
+        registry.register_with_unit("call", calls, Unit::Seconds, metrics.calls.clone());
+        registry.register("failed_calls", "Procedure calls answered by an error", metrics.failures.clone());
+        registry.register("clients", "Connected clients", metrics.clients.clone());
+        registry.register("refused_logins", "Logins PostgreSQL refused", metrics.refused_logins.clone());
+        let groups = "Calls that were committed by one transaction";
+        registry.register("group_commit_calls", groups, metrics.groups.clone());
+        let split = "Transactions of several calls that failed and were run again call by call";
+        registry.register("group_commit_splits", split, metrics.split_groups.clone());
+        Metrics { registry, ..metrics }
+    }
+}
+
+impl Metrics {
+    /// The counts of `procedure`, from zero or from where they stand.
+    pub fn of_procedure(&self, procedure: String) -> CallMetrics {
+        let labels = Procedure { procedure };
+        CallMetrics {
+            latency: self.calls.get_or_create(&labels).clone(),
+            failures: self.failures.get_or_create(&labels).clone(),
+        }
+    }
+
+    /// All counts as OpenMetrics text.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // writing to a String does not fail
+        let _ = text::encode(&mut out, &self.registry);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_procedures_counts_go_on_when_it_is_read_again() {
+        let metrics = Metrics::default();
+        metrics.of_procedure("s.put".into()).latency.observe(0.001);
+        metrics.of_procedure("s.put".into()).latency.observe(0.002);
+        metrics.of_procedure("s.put".into()).failures.inc();
+        let text = metrics.text();
+        assert!(text.contains("ringlog_gateway_call_seconds_count{procedure=\"s.put\"} 2"), "{text}");
+        assert!(text.contains("ringlog_gateway_failed_calls_total{procedure=\"s.put\"} 1"), "{text}");
+    }
+}

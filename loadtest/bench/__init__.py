@@ -1,0 +1,11 @@
+"""`ringlog bench`: the gateway beside PostgreSQL called directly, on one server, alternating.
+
+The parts, each of which runs alone with --only:
+
+write    calls of put_<table> at full rate: straight to PostgreSQL, in pipelined groups, through the gateway
+lone     the same by a single caller, for the time that one call takes
+memory   the gateway's memory, idle and with twice as many busy connections
+columns  values/s against the number of columns (papers/004, figure 4)
+read     get_<table>_range of 100,000 rows through TDS, beside COPY
+stall    the longest wait of any call in a long run (--stall SECONDS)
+"""

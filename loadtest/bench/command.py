@@ -1,0 +1,184 @@
+"""The command `ringlog bench`."""
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ringlog.loadtest.bench.comparison import compare as compare_results
+from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
+from ringlog.loadtest.bench.facility import write_facility
+from ringlog.loadtest.bench.load import Range
+from ringlog.loadtest.bench.native import build
+from ringlog.loadtest.bench.parts import PARTS, Plan, measure
+from ringlog.loadtest.bench.plots import draw
+from ringlog.loadtest.bench.report import heading, markdown, tables
+from ringlog.loadtest.bench.results import Results, new_results
+from ringlog.loadtest.bench.server import serving
+from ringlog.loadtest.bench.verification import verify
+
+# PostgreSQL's rows are at most a page: 1,000 reals are half of one.
+_MOST_COLUMNS = 1590
+
+
+def bench(
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=0.2, help="How long each contender is measured in each round.")
+    ] = 3.0,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="Rounds, of which medians are taken.")] = 5,
+    columns: Annotated[
+        int, typer.Option(metavar="N", min=1, max=_MOST_COLUMNS, help="Real columns of the tables written.")
+    ] = 200,
+    connections: Annotated[int, typer.Option(metavar="N", min=1, max=240, help="Callers at once.")] = 60,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", show_default=False, help=f"These parts only: {', '.join(PARTS)}."),
+    ] = None,
+    stall: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            min=1,
+            show_default=False,
+            help="Look for the longest wait of a call in so many seconds at full rate; 600 for the target. "
+            "Without --only nothing else is measured.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", show_default="temporary", help="A new data directory, to be kept."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the report goes.")] = Path(
+        ".bench"
+    ),
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", show_default=False, help="bench.json of an earlier run to compare with."
+        ),
+    ] = None,
+) -> None:
+    """Measure the gateway beside PostgreSQL called directly, alternating, on a server of its own."""
+    console = Console(highlight=False)
+    try:
+        plan = Plan(_parts(only, stall), seconds, rounds, columns, connections, stall)
+        if data is not None and data.exists():
+            raise BenchUsageError(f"{data} exists: the benchmark makes a data directory of its own")
+        earlier = None if compare is None else Results.read(compare)
+        out.mkdir(parents=True, exist_ok=True)
+        results = _run(console, plan, data)
+    except BenchUsageError as error:
+        _say(str(error))
+        raise typer.Exit(2) from None
+    except BenchError as error:
+        _say(str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        _say("interrupted")
+        raise typer.Exit(130) from None
+    _report(console, results, earlier, out)
+
+
+def _parts(only: str | None, stall: float | None) -> tuple[str, ...]:
+    if only is None:
+        return PARTS if stall is None else ()
+    wanted = [name.strip() for name in only.split(",")]
+    for name in wanted:
+        if name not in PARTS:
+            raise BenchUsageError(f"--only: there is no part '{name}', only {', '.join(PARTS)}")
+    return tuple(part for part in PARTS if part in wanted)
+
+
+def _run(console: Console, plan: Plan, data: Path | None) -> Results:
+    with _folder() as folder, _progress(console, plan) as doing:
+        results = new_results(
+            {
+                "parts": [*plan.parts],
+                "seconds": plan.seconds,
+                "rounds": plan.rounds,
+                "columns": plan.columns,
+                "connections": plan.connections,
+                "stall": plan.stall,
+            },
+            data or folder,
+        )
+        doing("starting", "building the C clients")
+        programs = build(folder / "programs")
+        doing("starting", "the server and its tables")
+        facility = folder / "facility.toml"
+        write_facility(facility, plan.tables())
+        with serving(facility, data or folder / "data", keep=data is not None) as server:
+            results.settings = server.settings()
+            range_ = Range(programs, server)
+            measure(plan, range_, results, doing)
+            doing("counting", "the rows of all logs")
+            results.check = verify(server, range_.acknowledged)
+    return results
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A temporary folder, reachable for the account that PostgreSQL runs under."""
+    folder = Path(tempfile.mkdtemp(prefix="ringlog-bench-"))
+    folder.chmod(0o755)
+    (folder / "programs").mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+class _Steps:
+    """The progress of a plan: its parts, each as long as it is expected to take."""
+
+    def __init__(self, progress: Progress, plan: Plan) -> None:
+        self._progress = progress
+        self._ends: dict[str, tuple[float, float]] = {"starting": (0.0, 15.0)}
+        end = 15.0
+        for part, length in plan.steps():
+            self._ends[part] = (end, end + length)
+            end += length
+        self._ends["counting"] = (end, end + 5.0)
+        self._task: TaskID = progress.add_task("", total=end + 5.0, doing="")
+        self._part = ""
+        self._began = 0.0
+
+    def __call__(self, part: str, what: str) -> None:
+        if part != self._part:
+            self._part, self._began = part, time.monotonic()
+        start, end = self._ends[part]
+        done = min(end, start + time.monotonic() - self._began)
+        self._progress.update(self._task, completed=done, doing=f"{part}: {what}" if what else part)
+
+
+@contextmanager
+def _progress(console: Console, plan: Plan) -> Iterator[_Steps]:
+    bar = BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
+    with Progress(*bar, TextColumn("{task.fields[doing]}"), console=console, transient=True) as progress:
+        yield _Steps(progress, plan)
+
+
+def _report(console: Console, results: Results, earlier: Results | None, out: Path) -> None:
+    results.write(out / "bench.json")
+    pictures = draw(results, out)
+    (out / "bench.md").write_text(markdown(results, pictures))
+    for line in heading(results):
+        console.print(line, soft_wrap=True)
+    shown = [*tables(results)]
+    if earlier is not None:
+        shown.append(compare_results(earlier, results))
+    for table in shown:
+        console.print("", table.grid())
+    console.print(f"\nWritten to {out}: bench.md, bench.json, {', '.join(pictures)}", soft_wrap=True)
+
+
+def _say(text: str) -> None:
+    print(f"ringlog: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,55 @@
+"""The facilities that are measured: tables of `real` columns, as many and as wide as a part needs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# papers/004: 60 tables; rings of 2,000 to 4,000 rows
+RING = 3000
+COLUMN = "current_"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """`count` tables <prefix>0, <prefix>1, … with so many data columns current_1, current_2, …"""
+
+    prefix: str
+    count: int
+    columns: int
+    rows: int = RING
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{self.prefix}{number}" for number in range(self.count)]
+
+    @property
+    def column_names(self) -> list[str]:
+        return [f"{COLUMN}{number}" for number in range(1, self.columns + 1)]
+
+
+def main_tables(columns: int) -> Tables:
+    """The 60 tables that most parts call."""
+    return Tables("ps_", 60, columns)
+
+
+def narrow_and_wide(columns: int) -> Tables:
+    """The tables of figure 4: fewer, since there are some of each width."""
+    return Tables(f"wide{columns}_", 12, columns)
+
+
+def history(columns: int) -> Tables:
+    """The one table whose log is read."""
+    return Tables("history_", 1, columns)
+
+
+def write_facility(file: Path, tables: Iterable[Tables]) -> None:
+    """Writes a facility file with these tables; every row of theirs is logged."""
+    file.write_text("".join(_text(tables)))
+
+
+def _text(tables: Iterable[Tables]) -> Iterator[str]:
+    yield 'timezone = "UTC"\n'
+    for some in tables:
+        for name in some.names:
+            yield f'\n[[table]]\nname = "{name}"\nrows = {some.rows}\ncycle = 1.0\n'
+            yield f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\ntype = "real"\n'

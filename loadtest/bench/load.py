@@ -1,0 +1,198 @@
+"""A load by one contender for some seconds, and what it cost whom."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+from ringlog.loadtest.bench.errors import BenchError
+from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.bench.server import WRITER, Server
+
+WARM = 0.7
+"""Seconds of a load before it is measured: plans are made, caches filled."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to call put_<table>."""
+
+    key: str
+    title: str
+    version: str = ""
+    """of TDS; empty for straight to PostgreSQL"""
+    group: int = 1
+    """calls in one transaction"""
+
+
+DIRECT = Contender("direct", "direct, one transaction a call")
+PIPELINED = Contender("pipelined", "direct, pipelined groups of 15 on 4 connections", group=15)
+TDS5 = Contender("tds5", "gateway, TDS 5.0", "5.0")
+TDS74 = Contender("tds74", "gateway, TDS 7.4", "7.4")
+CONTENDERS = {one.key: one for one in (DIRECT, PIPELINED, TDS5, TDS74)}
+GATEWAY = (TDS5, TDS74)
+_PIPELINES = 4
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Calls measured in one round of one part. Times in seconds, CPU in seconds of the whole measurement."""
+
+    part: str
+    contender: str
+    round: int
+    columns: int
+    connections: int
+    calls: int
+    """acknowledged while it was measured"""
+    acknowledged: int
+    """all the calls of the load, warming up included"""
+    seconds: float
+    p50: float
+    p99: float
+    p999: float
+    max: float
+    silence: float
+    """the longest time in which no call at all was acknowledged"""
+    clients: float
+    gateway: float
+    postgres: float
+    others: float
+    """CPU of processes that have nothing to do with the measurement"""
+    cores: int
+    wal: int
+    memory: int
+    by_second: list[list[float]]
+    """calls acknowledged in each second, and the longest that one of them took"""
+
+    @property
+    def rate(self) -> float:
+        """Calls a second."""
+        return self.calls / self.seconds
+
+    @property
+    def values(self) -> float:
+        """Values a second."""
+        return self.rate * self.columns
+
+    @property
+    def rate_without_clients(self) -> float:
+        """Calls a second if the clients ran elsewhere and their share of the machine served calls too."""
+        return self.rate / (1 - self.clients / (self.seconds * self.cores))
+
+    def each(self, cost: float) -> float:
+        """A cost of the whole measurement, for one call."""
+        return cost / self.calls
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        return cls(**content)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Calls of put procedures at full rate: `connections` callers, each with one call outstanding."""
+
+    contender: Contender
+    tables: Tables
+    connections: int
+    seconds: float
+    warm: float = WARM
+
+    def command(self, programs: Path, server: Server, first: int) -> list[str]:
+        """The client and its arguments. `first` is the row of the rings to go on from."""
+        one = self.contender
+        program = "tdsload" if one.version else "pgload"
+        connections = _PIPELINES if one.group > 1 else self.connections
+        options = {
+            "h": "127.0.0.1",
+            "p": server.port if one.version else server.postgres_port,
+            "u": WRITER,
+            "x": self.tables.prefix,
+            "c": self.tables.columns,
+            "t": min(self.tables.count, max(self.connections, 1)),
+            "r": self.tables.rows,
+            "f": first,
+            "n": connections,
+            "b": one.group,
+            "w": self.warm,
+            "s": self.seconds,
+        }
+        if one.version:
+            options["v"] = one.version
+        return [
+            str(programs / program),
+            *(word for key in options for word in (f"-{key}", str(options[key]))),
+        ]
+
+
+class Range:
+    """Where loads are run: the programs, the server, and how far the rings of each group of tables have
+    been written."""
+
+    def __init__(self, programs: Path, server: Server) -> None:
+        self.programs = programs
+        self.server = server
+        self.acknowledged: dict[Tables, int] = {}
+
+    def run(
+        self, load: Load, part: str, round: int = 0, tell: Callable[[], None] = lambda: None
+    ) -> Measurement:
+        """Runs a load and measures it. `tell` is called when it begins and when it has ended.
+
+        Raises BenchError with the client's words when a call fails: such a run measures nothing.
+        """
+        before = self.acknowledged.get(load.tables, 0)
+        command = load.command(self.programs, self.server, before // load.tables.count)
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as client:
+            try:
+                assert client.stdin is not None
+                assert client.stdout is not None
+                assert client.stderr is not None
+                client.stdin.write(f"{self.server.password}\n")
+                client.stdin.close()
+                marks = []
+                result: dict[str, Any] | None = None
+                for line in client.stdout:
+                    if line.startswith("{"):
+                        result = json.loads(line)
+                    else:
+                        marks.append(self.server.mark())
+                        tell()
+                complaint = client.stderr.read().strip()
+            except BaseException:
+                client.kill()
+                raise
+        if client.returncode != 0 or result is None:
+            raise BenchError(f"{load.contender.title}: {complaint or 'the client ended without a result'}")
+        self.acknowledged[load.tables] = before + result["acknowledged"]
+        begin, end = marks
+        # the client's seconds are exact, the marks lie a few milliseconds beside them
+        share = result["seconds"] / (end.moment - begin.moment)
+        gateway, postgres = (end.gateway - begin.gateway) * share, (end.postgres - begin.postgres) * share
+        clients = result.pop("cpu")
+        others = (end.machine - begin.machine) * share - gateway - postgres - clients
+        return Measurement(
+            part=part,
+            contender=load.contender.key,
+            round=round,
+            columns=load.tables.columns,
+            connections=load.connections,
+            clients=clients,
+            gateway=gateway,
+            postgres=postgres,
+            others=max(0.0, others),
+            cores=psutil.cpu_count() or 1,
+            wal=int((end.wal - begin.wal) * share),
+            memory=end.memory,
+            **result,
+        )

@@ -1,0 +1,164 @@
+"""The parts of a run, in the order in which they are measured."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ringlog.loadtest.bench.facility import Tables, history, main_tables, narrow_and_wide
+from ringlog.loadtest.bench.load import (
+    CONTENDERS,
+    DIRECT,
+    GATEWAY,
+    PIPELINED,
+    TDS5,
+    WARM,
+    Contender,
+    Load,
+    Range,
+)
+from ringlog.loadtest.bench.reading import fill, read_alternating
+from ringlog.loadtest.bench.results import Results
+
+PARTS = ("write", "lone", "memory", "columns", "read")
+WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
+# put's plan of an update of 1,000 columns takes 200 MB in each connection that calls it
+_WIDEST_DIRECT = 500
+_LAP = 15.0  # seconds at most, to write every row of the rings once
+_START = 0.6  # seconds that a client takes to log in its connections
+_BUSY = 120  # connections: 60 writers and 60 readers, papers/004
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be measured. `seconds` is the length of one measurement."""
+
+    parts: Sequence[str]
+    seconds: float
+    rounds: int
+    columns: int
+    connections: int
+    stall: float | None = None
+
+    def tables(self) -> Iterator[Tables]:
+        """The tables that are needed."""
+        if self._loads_main:
+            yield main_tables(self.columns)
+        if "columns" in self.parts:
+            yield from map(narrow_and_wide, WIDTHS)
+        if "read" in self.parts:
+            yield history(self.columns)
+
+    @property
+    def _loads_main(self) -> bool:
+        return self.stall is not None or any(part in self.parts for part in ("write", "lone", "memory"))
+
+    @property
+    def _short(self) -> float:
+        """Of the many measurements of single callers and of widths."""
+        return max(0.5, self.seconds / 2)
+
+    def steps(self) -> Iterator[tuple[str, float]]:
+        """What will be done, and about how many seconds it takes: for a progress bar."""
+        each = _START + WARM
+        if self._loads_main:
+            yield "writing each row of the rings once", min(_LAP, 5 * self.seconds)
+        if "write" in self.parts:
+            yield "write", len(CONTENDERS) * self.rounds * (each + self.seconds)
+        if "lone" in self.parts:
+            yield "lone", 3 * self.rounds * (each + self._short)
+        if "memory" in self.parts:
+            yield "memory", each + self.seconds
+        if "columns" in self.parts:
+            yield "columns", len(WIDTHS) * 2 * self._width_rounds * (each + self._short)
+        if "read" in self.parts:
+            yield "read", 5 + 3 * (self.rounds + 1)
+        if self.stall is not None:
+            yield "stall", each + self.stall
+
+    @property
+    def _width_rounds(self) -> int:
+        return max(1, min(3, self.rounds - 2))
+
+
+def measure(plan: Plan, range_: Range, results: Results, doing: Callable[[str, str], None]) -> None:
+    """Measures everything of the plan into the results. `doing` is told the part and what is being done."""
+    _Measuring(plan, range_, results, doing).run()
+
+
+class _Measuring:
+    def __init__(
+        self, plan: Plan, range_: Range, results: Results, doing: Callable[[str, str], None]
+    ) -> None:
+        self._plan = plan
+        self._range = range_
+        self._results = results
+        self._doing = doing
+        self._main = main_tables(plan.columns)
+
+    def run(self) -> None:
+        plan, results = self._plan, self._results
+        results.idle_memory = self._range.server.mark().memory
+        if plan._loads_main:
+            self._write_rings_once()
+        if "write" in plan.parts:
+            self._alternate("write", tuple(CONTENDERS.values()), [self._main], plan.connections, plan.rounds)
+        if "lone" in plan.parts:
+            self._alternate("lone", (DIRECT, *GATEWAY), [self._main], 1, plan.rounds)
+        if "memory" in plan.parts:
+            self._one("memory", TDS5, self._main, _BUSY, plan.seconds)
+        if "columns" in plan.parts:
+            widths = [*map(narrow_and_wide, WIDTHS)]
+            self._alternate("columns", (DIRECT, TDS5), widths, plan.connections, plan._width_rounds)
+        if "read" in plan.parts:
+            self._read()
+        if plan.stall is not None:
+            self._one("stall", TDS5, self._main, plan.connections, plan.stall)
+
+    def _write_rings_once(self) -> None:
+        """Brings the rings to the state they keep: their first rows lie where the installer left them."""
+        self._doing("writing each row of the rings once", "")
+        self._range.server.administrator.execute("checkpoint")
+        limit, seconds = min(_LAP, 5 * self._plan.seconds), 0.0
+        rows = self._main.count * self._main.rows
+        while seconds < limit and self._range.acknowledged.get(self._main, 0) < rows:
+            load = Load(PIPELINED, self._main, self._plan.connections, min(2.5, limit), warm=0.0)
+            seconds += self._range.run(load, "lap").seconds
+
+    def _alternate(
+        self,
+        part: str,
+        contenders: tuple[Contender, ...],
+        tables: Sequence[Tables],
+        connections: int,
+        rounds: int,
+    ) -> None:
+        """Round by round, each contender in turn; another one begins each round."""
+        seconds = self._plan.seconds if part == "write" else self._plan._short
+        for round in range(rounds):
+            for some in tables:
+                for place in range(len(contenders)):
+                    contender = contenders[(place + round) % len(contenders)]
+                    if contender is DIRECT and some.columns > _WIDEST_DIRECT:
+                        continue
+                    self._one(part, contender, some, connections, seconds, round)
+
+    def _one(
+        self,
+        part: str,
+        contender: Contender,
+        tables: Tables,
+        connections: int,
+        seconds: float,
+        round: int = 0,
+    ) -> None:
+        width = f", {tables.columns} columns" if part == "columns" else ""
+        self._doing(part, f"{contender.title}{width}")
+        load = Load(contender, tables, connections, seconds)
+        self._results.measurements.append(self._range.run(load, part, round))
+
+    def _read(self) -> None:
+        tables, server = history(self._plan.columns), self._range.server
+        self._doing("read", "filling a log")
+        fill(server, tables)
+        self._doing("read", "reading it")
+        readings = read_alternating(self._range.programs, server, tables, self._plan.rounds, lambda: None)
+        self._results.readings.extend(readings)

@@ -1,0 +1,165 @@
+"""Reading a log: get_<table>_range through TDS, and the same rows by COPY straight from PostgreSQL."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import psycopg
+from psycopg import sql
+
+from ringlog.loadtest.bench.errors import BenchError
+from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.bench.load import GATEWAY, Contender
+from ringlog.loadtest.bench.server import READER, Server, log_rows
+
+ROWS = 100_000
+COPY = "copy"
+"""The contender beside GATEWAY: psycopg's COPY in binary."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of all rows. Times and CPU in seconds."""
+
+    contender: str
+    round: int
+    rows: int
+    columns: int
+    bytes: int
+    """as they came over the connection"""
+    seconds: float
+    client: float
+    gateway: float
+    postgres: float
+
+    @property
+    def rate(self) -> float:
+        """Rows a second."""
+        return self.rows / self.seconds
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        return cls(**content)
+
+
+def fill(server: Server, tables: Tables) -> None:
+    """Fills the log of the first of these tables with ROWS rows of this week, a millisecond apart."""
+    log = sql.Identifier("log", tables.names[0])
+    values = sql.SQL(", ").join([sql.SQL("(random() * 1000)::real")] * tables.columns)
+    columns = sql.SQL(", ").join(map(sql.Identifier, tables.column_names))
+    statement = sql.SQL(
+        "insert into {log} (seq_no, time, {columns})"
+        " select 1 + n % {ring}, date_trunc('week', now()) + n * interval '1 ms', {values}"
+        " from generate_series(0, {rows} - 1) as n"
+    )
+    server.administrator.execute(
+        statement.format(
+            log=log, columns=columns, values=values, ring=sql.Literal(tables.rows), rows=sql.Literal(ROWS)
+        )
+    )
+    server.administrator.execute(sql.SQL("vacuum analyze {}").format(log))
+    found = log_rows(server, tables.names[0])
+    if found != ROWS:
+        raise BenchError(f"the log to be read has {found} rows instead of {ROWS}")
+
+
+def read_alternating(
+    programs: Path, server: Server, tables: Tables, rounds: int, tell: Callable[[], None]
+) -> Iterator[Reading]:
+    """Each contender reads all rows in each round; one reading of each before, which does not count."""
+    procedure = f"get_{tables.names[0]}_range"
+    with ExitStack() as stack:
+        readers: dict[str, Callable[[], dict[str, Any]]] = {
+            one.key: stack.enter_context(_tds_reader(programs, server, procedure, one)) for one in GATEWAY
+        }
+        readers[COPY] = stack.enter_context(_copy_reader(server, procedure))
+        for round in range(-1, rounds):
+            for key, read in _turned(readers, round):
+                before = server.mark()
+                result = read()
+                after = server.mark()
+                tell()
+                if result["rows"] != ROWS:
+                    raise BenchError(f"{procedure} gave {result['rows']} rows to {key} instead of {ROWS}")
+                reading = Reading(
+                    contender=key,
+                    round=round,
+                    columns=tables.columns,
+                    gateway=after.gateway - before.gateway,
+                    postgres=after.postgres - before.postgres,
+                    **result,
+                )
+                if round >= 0:
+                    yield reading
+
+
+def _turned(
+    readers: Mapping[str, Callable[[], dict[str, Any]]], round: int
+) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
+    items = [*readers.items()]
+    start = round % len(items)
+    return items[start:] + items[:start]
+
+
+@contextmanager
+def _tds_reader(
+    programs: Path, server: Server, procedure: str, contender: Contender
+) -> Iterator[Callable[[], dict[str, Any]]]:
+    command = [str(programs / "tdsread"), "-h", server.host, "-p", str(server.port), "-u", READER]
+    command += ["-v", contender.version, "-x", procedure, "-r", str(ROWS)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    ) as client:
+        stdin, stdout, stderr = client.stdin, client.stdout, client.stderr
+        assert stdin is not None
+        assert stdout is not None
+        assert stderr is not None
+
+        def answer(line: str) -> str:
+            try:
+                stdin.write(line + "\n")
+            except BrokenPipeError:
+                pass
+            else:
+                if said := stdout.readline():
+                    return said
+            raise BenchError(f"{contender.title}: {stderr.read().strip() or 'the client ended'}")
+
+        answer(server.password)
+        try:
+            yield lambda: dict(json.loads(answer("read")))
+            stdin.close()
+        except BaseException:
+            client.kill()
+            raise
+
+
+@contextmanager
+def _copy_reader(server: Server, procedure: str) -> Iterator[Callable[[], dict[str, Any]]]:
+    query = sql.SQL("copy (select * from {}(max_rows => {})) to stdout (format binary)").format(
+        sql.Identifier("ringlog", procedure), sql.Literal(ROWS)
+    )
+    with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
+
+        def read() -> dict[str, Any]:
+            began, cpu, size = time.monotonic(), time.process_time(), 0
+            with connection.cursor() as cursor:
+                with cursor.copy(query) as copy:
+                    for data in copy:
+                        size += len(data)
+                return {
+                    "rows": cursor.rowcount,
+                    "bytes": size,
+                    "seconds": time.monotonic() - began,
+                    "client": time.process_time() - cpu,
+                }
+
+        yield read

@@ -1,0 +1,131 @@
+"""What a run of the benchmark found, and its form as JSON, which later versions compare themselves with."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+from ringlog.loadtest.bench.errors import BenchUsageError
+from ringlog.loadtest.bench.load import Measurement
+from ringlog.loadtest.bench.reading import Reading
+from ringlog.loadtest.bench.verification import Check
+
+FORMAT = 1
+
+
+@dataclass
+class Results:
+    """Everything that was measured, and on what."""
+
+    commit: str
+    started: str
+    machine: dict[str, str | int | float]
+    options: dict[str, Any]
+    settings: dict[str, str] = field(default_factory=dict)
+    idle_memory: int | None = None
+    """resident bytes of the gateway's process before its first connection"""
+    measurements: list[Measurement] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    check: Check | None = None
+
+    def of(self, part: str, contender: str, columns: int | None = None) -> list[Measurement]:
+        """The measurements of a contender in a part, one for each round."""
+        return [
+            one
+            for one in self.measurements
+            if one.part == part and one.contender == contender and columns in (None, one.columns)
+        ]
+
+    def median(
+        self, figure: Callable[[Measurement], float], part: str, contender: str, columns: int | None = None
+    ) -> float | None:
+        """The median over the rounds of a figure; None when it was not measured."""
+        return median(figure(one) for one in self.of(part, contender, columns))
+
+    def reading_rate(self, contender: str) -> float | None:
+        """The median over the rounds of the rows read in a second; None when it was not measured."""
+        return median(one.rate for one in self.readings if one.contender == contender)
+
+    def columns(self, part: str) -> list[int]:
+        """The numbers of columns that a part has measured."""
+        return sorted({one.columns for one in self.measurements if one.part == part})
+
+    def write(self, file: Path) -> None:
+        content = {
+            "format": FORMAT,
+            **{
+                name: getattr(self, name)
+                for name in ("commit", "started", "machine", "options", "settings", "idle_memory")
+            },
+            "measurements": [one.to_json() for one in self.measurements],
+            "readings": [one.to_json() for one in self.readings],
+            "check": None if self.check is None else self.check.to_json(),
+        }
+        file.write_text(json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Reads what `write` wrote. Raises BenchUsageError for anything else."""
+        try:
+            content = json.loads(file.read_text())
+            if content.pop("format") != FORMAT:
+                raise BenchUsageError(f"{file} was written by another version of ringlog bench")
+            content["measurements"] = [Measurement.from_json(one) for one in content["measurements"]]
+            content["readings"] = [Reading.from_json(one) for one in content["readings"]]
+            content["check"] = content["check"] and Check.from_json(content["check"])
+            return cls(**content)
+        except OSError as error:
+            raise BenchUsageError(f"{file} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise BenchUsageError(f"{file} holds no results of ringlog bench") from None
+
+
+def median(figures: Iterable[float]) -> float | None:
+    found = [*figures]
+    return statistics.median(found) if found else None
+
+
+def new_results(options: dict[str, Any], data: Path) -> Results:
+    """Results of a run that begins now on this machine."""
+    return Results(_commit(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC", _machine(data), options)
+
+
+def _commit() -> str:
+    """The commit of the sources this runs from, else the version of the package."""
+    told = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude", "*"],
+        capture_output=True,
+        text=True,
+    )
+    return told.stdout.strip() or f"version {importlib.metadata.version('ringlog')}"
+
+
+def _machine(data: Path) -> dict[str, str | int | float]:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
+    return {
+        "processor": model or platform.machine(),
+        "cores": psutil.cpu_count() or 1,
+        "memory": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+        "file_system": _file_system(data),
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def _file_system(path: Path) -> str:
+    """The type of the file system that a path is on (which need not exist yet)."""
+    mounts = {part.mountpoint: part.fstype for part in psutil.disk_partitions(all=True)}
+    folder = path.resolve()
+    while str(folder) not in mounts and folder != folder.parent:
+        folder = folder.parent
+    return mounts.get(str(folder), "?")

@@ -1,0 +1,160 @@
+"""The server under load: `ringlog serve` in a process of its own, used as an operator uses it."""
+
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from ringlog.loadtest.bench.errors import BenchError
+
+WRITER, READER = "bench_writer", "bench_reader"
+_STARTED, _STOPPED = 300.0, 600.0  # seconds
+_COMMAND = [sys.executable, "-P", "-c", "from ringlog.cli import main; main()"]
+# What an acknowledged row rests on; the benchmark refuses to measure without.
+_DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
+_TOLD = (*_DURABLE, "wal_compression", "shared_buffers", "max_wal_size", "checkpoint_timeout")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Figures at a moment. CPU in seconds since the processes began."""
+
+    moment: float
+    postgres: float
+    gateway: float
+    machine: float
+    """busy time of all processes of the machine, on all its cores"""
+    wal: int
+    """bytes written to the write-ahead log"""
+    memory: int
+    """resident bytes of the gateway's process"""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: its gateway and its PostgreSQL."""
+
+    gateway: psutil.Process
+    postmaster: psutil.Process
+    host: str
+    port: int
+    """of TDS"""
+    postgres_port: int
+    password: str
+    """of both logins"""
+    administrator: psycopg.Connection
+
+    def mark(self) -> Mark:
+        row = self.administrator.execute("select pg_current_wal_insert_lsn() - '0/0'").fetchone()
+        assert row is not None
+        own, machine = self.gateway.cpu_times(), psutil.cpu_times()
+        return Mark(
+            moment=time.monotonic(),
+            postgres=_tree(self.postmaster),
+            gateway=own.user + own.system,
+            machine=sum(machine) - machine.idle - getattr(machine, "iowait", 0.0),
+            wal=int(row[0]),
+            memory=self.gateway.memory_info().rss,
+        )
+
+    def conninfo(self, user: str) -> str:
+        """The libpq connection string of one of the logins, straight to PostgreSQL over TCP."""
+        return make_conninfo(
+            host="127.0.0.1",
+            port=self.postgres_port,
+            dbname=self.administrator.info.dbname,
+            user=user,
+            password=self.password,
+        )
+
+    def settings(self) -> dict[str, str]:
+        """PostgreSQL's version and settings that matter here."""
+        rows = self.administrator.execute(
+            "select name, current_setting(name) from pg_settings where name = any(%s)", [[*_TOLD]]
+        )
+        version = self.administrator.info.parameter_status("server_version") or "?"
+        return {"server_version": version, **dict(sorted(rows))}
+
+
+@contextmanager
+def serving(facility: Path, data: Path, *, keep: bool) -> Iterator[Server]:
+    """A server with a facility on a new data directory, with the logins WRITER and READER.
+
+    Unless the data are to be kept, PostgreSQL is ended without writing everything down first.
+    """
+    said = facility.with_suffix(".log")
+    with said.open("wb") as log:
+        process = subprocess.Popen(
+            [*_COMMAND, "serve", "--facility", facility, "--data", data, "--listen", "127.0.0.1:0"],
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+        )
+    try:
+        host, port = _address(process, said)
+        gateway = psutil.Process(process.pid)
+        postmaster = next(child for child in gateway.children() if "postgres" in child.name())
+        password = secrets.token_urlsafe(12)
+        for name, right in ((WRITER, "--writer"), (READER, "--reader")):
+            _ringlog("user", "add", name, right, "--password-stdin", "--data", data, stdin=f"{password}\n")
+        dsn = _ringlog("dsn", "--data", data).strip()
+        with psycopg.connect(dsn, autocommit=True) as administrator:
+            postgres_port = int(str(conninfo_to_dict(dsn)["port"]))
+            server = Server(gateway, postmaster, host, port, postgres_port, password, administrator)
+            lax = [name for name in _DURABLE if server.settings()[name] != "on"]
+            if lax:
+                raise BenchError(f"{', '.join(lax)} is not on: an acknowledged row would not be durable")
+            yield server
+        if not keep:
+            postmaster.send_signal(signal.SIGQUIT)
+    finally:
+        process.terminate()
+        process.wait(_STOPPED)
+
+
+def _address(process: subprocess.Popen[bytes], said: Path) -> tuple[str, int]:
+    """Waits until the server says where it listens."""
+    began = time.monotonic()
+    while not (found := re.search(r"^TDS on (.+):(\d+)$", said.read_text(), re.MULTILINE)):
+        if process.poll() is not None or time.monotonic() - began > _STARTED:
+            reason = said.read_text().strip().rpartition("\n")[2]
+            raise BenchError(f"the server did not start: {reason or 'it says nothing'}")
+        time.sleep(0.05)
+    return found[1], int(found[2])
+
+
+def _ringlog(*arguments: str | Path, stdin: str = "") -> str:
+    done = subprocess.run([*_COMMAND, *arguments], input=stdin, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise BenchError(done.stderr.strip())
+    return done.stdout
+
+
+def _tree(process: psutil.Process) -> float:
+    """CPU seconds of a process, of its children, and of those that have ended."""
+    times = process.cpu_times()
+    spent = times.user + times.system + times.children_user + times.children_system
+    for child in process.children():
+        with suppress(psutil.NoSuchProcess):
+            spent += sum(child.cpu_times()[:2])
+    return float(spent)
+
+
+def log_rows(server: Server, table: str) -> int:
+    """How many rows the log of a table has."""
+    query = sql.SQL("select count(*) from {}").format(sql.Identifier("log", table))
+    row = server.administrator.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])

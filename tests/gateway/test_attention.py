@@ -1,0 +1,129 @@
+"""Cancelling what runs, and going on with the same connection."""
+
+import time
+
+import pymssql
+import pytest
+
+from raw_tds import ATTENTION, BATCH7, NORMAL, RawClient, batch7, language, read_reply
+from servers import RunningServer
+from tds_clients import PLAIN, Admin, Clients, Param
+
+pytestmark = pytest.mark.usefixtures("functions")
+VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
+DONE_ATTENTION = 0x20
+
+
+def running(admin: Admin, words: str) -> int:
+    found = admin.execute(
+        "select count(*) from pg_stat_activity where state = 'active' and query like %s "
+        "and pid <> pg_backend_pid()",
+        [f"%{words}%"],
+    ).fetchone()
+    assert found is not None
+    return int(str(found[0]))
+
+
+@VERSIONS
+def test_a_running_query_is_cancelled(clients: Clients, admin: Admin, version: str) -> None:
+    with clients.ct(clients.server.reader, version) as client:
+        for _ in range(3):
+            start = time.monotonic()
+            client.cancelled("select pg_sleep(30) as cancelled_one", after=0.2)
+            assert time.monotonic() - start < 5
+            assert client.language("select 1 as one").rows == [["1"]]
+            assert running(admin, "cancelled_one") == 0
+
+
+@VERSIONS
+def test_a_cancel_while_rows_come(clients: Clients, version: str) -> None:
+    with clients.ct(clients.server.reader, version) as client:
+        for rows in (1, 10, 1000):
+            text = "select generate_series(1, 10000000) as i, repeat('x', 200)"
+            assert len(client.cancelled_after_rows(text, rows).rows) == rows
+            assert client.language("select 1 as one").rows == [["1"]]
+
+
+@VERSIONS
+def test_a_cancel_never_hits_the_next_statement(clients: Clients, version: str) -> None:
+    with clients.ct(clients.server.reader, version) as client:
+        for i in range(40):
+            client.cancelled(f"select pg_sleep({(i % 8) / 1000})", after=(i % 5) / 1000)
+            answer = client.language(f"select {i} as i from pg_sleep(0.002)")
+            assert (answer.errors, answer.rows) == ([], [[str(i)]])
+
+
+@VERSIONS
+def test_what_follows_in_the_batch_does_not_run(clients: Clients, admin: Admin, version: str) -> None:
+    admin.execute("truncate gateway_test.journal")
+    sleep = "select pg_sleep(30)"
+    with clients.ct(clients.server.writer, version) as client:
+        client.cancelled(f"exec enter 'before' {sleep} exec enter 'after'", after=0.3)
+        client.cancelled("exec enter_slowly 'slow', 1 exec enter 'after'", after=0.2)
+        client.cancelled(f"begin tran exec enter_myself 'kept' {sleep} exec enter 'after'", after=0.3)
+        assert client.language("select @@trancount").rows == [["1"]]
+        assert client.language("commit").errors == []
+    found = admin.execute("select entry from gateway_test.journal order by id").fetchall()
+    assert found == [("before",), ("slow",), ("kept",)]
+
+
+def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
+    """A put that runs is not undone by a cancel: what it answers is what holds."""
+    admin.execute("truncate gateway_test.journal")
+    with clients.pymssql(clients.server.writer, timeout=1) as connection:
+        cursor = connection.cursor()
+        with pytest.raises(pymssql.Error):
+            cursor.execute("select pg_sleep(20)")
+    with clients.ct(clients.server.writer) as client:
+        assert client.call("enter", [Param("char", "a")]).statuses == [0]
+
+
+def test_a_client_that_goes_away_ends_its_query(
+    clients: Clients, server: RunningServer, admin: Admin
+) -> None:
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(PLAIN).login == 5
+        client.send(NORMAL, language("select pg_sleep(60) as left_alone"))
+        end = time.monotonic() + 5
+        while not running(admin, "left_alone"):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+    end = time.monotonic() + 5
+    while running(admin, "left_alone"):
+        assert time.monotonic() < end, "nobody waits for it any more"
+        time.sleep(0.02)
+
+
+def test_an_attention_with_nothing_running_is_acknowledged(server: RunningServer) -> None:
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(PLAIN).login == 5
+        client.send(ATTENTION, b"")
+        assert read_reply(client.receive()).done == [(DONE_ATTENTION, 0)]
+        assert client.language("select 1 as one").rows == [[1]]
+
+
+def test_an_attention_amid_a_request_drops_it(server: RunningServer, admin: Admin) -> None:
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(PLAIN).login == 5
+        whole = client.packets(NORMAL, language(f"select '{'x' * 2000}' as never"))
+        client.socket.sendall(whole[:1024])
+        client.send(ATTENTION, b"")
+        assert read_reply(client.receive()).done == [(DONE_ATTENTION, 0)]
+        assert client.language("select 1 as one").rows == [[1]]
+
+
+def test_an_attention_sent_with_the_request(server: RunningServer) -> None:
+    """The answer ends with the acknowledgement, however far the request got."""
+    with RawClient(server.host, server.port) as client:
+        assert b"\xad" in client.log_in7(PLAIN)
+        for _ in range(20):
+            request = client.packets(BATCH7, batch7("select 1 as one select 2 as two"))
+            client.socket.sendall(request + client.packets(ATTENTION, b""))
+            reply = client.receive()
+            while not _ends_with_attention(reply):
+                reply = client.receive()
+
+
+def _ends_with_attention(reply: bytes) -> bool:
+    status = int.from_bytes(reply[-12:-10], "little")
+    return reply[-13] == 0xFD and status & DONE_ATTENTION != 0

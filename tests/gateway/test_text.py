@@ -1,0 +1,419 @@
+"""Text: calls, queries and session settings as people and drivers write them."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pymssql
+import pytest
+
+from raw_tds import NORMAL, RawClient, dbrpc, language, read_reply
+from servers import RunningServer
+from tds_clients import PLAIN, Admin, Answer, Clients, errors_of
+
+pytestmark = pytest.mark.usefixtures("functions")
+Unchanged = Callable[[], AbstractContextManager[None]]
+VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
+ROW_1 = "exec put_every_type 1, '2024-05-06 07:08:09', 1.5, 2.5, 3, 4, 5, 1, 'words'"
+
+
+def stored(admin: Admin, seq_no: int) -> tuple[object, ...]:
+    row = admin.execute(f"select * from online.every_type where seq_no = {seq_no}").fetchone()
+    assert row is not None
+    return row[2:]
+
+
+@VERSIONS
+def test_exec_put_get_and_select_with_tsql(clients: Clients, admin: Admin, version: str) -> None:
+    """What a person types."""
+    put = clients.tsql(clients.server.writer, ROW_1, section=version)
+    assert (put.statuses, put.messages, put.rows) == ([0], [], [])
+    assert stored(admin, 1) == (1.5, 2.5, 3, 4, 5, True, "words")
+    got = clients.tsql(
+        clients.server.reader,
+        "exec get_every_type 1",
+        "select seq_no, a_real, a_varchar from every_type where seq_no = 1",
+        section=version,
+    )
+    assert got.messages == []
+    assert got.statuses == [0]
+    assert got.rows[0][2:] == [
+        "a_real",
+        "a_double",
+        "an_int",
+        "a_smallint",
+        "a_bigint",
+        "a_bit",
+        "a_varchar",
+    ]
+    assert got.rows[1][0] == "1"
+    assert got.rows[1][2:] == ["1.5", "2.5", "3", "4", "5", "1", "words"]
+    assert got.rows[2:] == [["seq_no", "a_real", "a_varchar"], ["1", "1.5", "words"]]
+
+
+LITERALS = [
+    ("@an_int = 7", "@an_int", "7"),
+    ("@an_int = -7", "@an_int", "-7"),
+    ("@an_int = +7", "@an_int", "7"),
+    ("@an_int = '7'", "@an_int", "7"),
+    ("@an_int = 7.0", "@an_int", "7"),
+    ("@an_int = 7e0", "@an_int", "7"),
+    ("@an_int = NULL", "@an_int", None),
+    ("@an_int = null", "@an_int", None),
+    ("@an_int = default", "@an_int", None),
+    ("@a_bigint = -9223372036854775808", "@a_bigint", "-9223372036854775808"),
+    ("@a_real = 1.5e-3", "@a_real", "0.00150000001"),
+    ("@a_real = .5", "@a_real", "0.5"),
+    ("@a_real = $1.25", "@a_real", "1.25"),
+    ("@a_real = -$1.25", "@a_real", "-1.25"),
+    ("@a_float = 0.1", "@a_float", "0.10000000000000001"),
+    ("@a_text = 'it''s'", "@a_text", "it's"),
+    ("@a_text = N'Größe €'", "@a_text", "Größe €"),
+    ('@a_text = "double ""quoted"""', "@a_text", 'double "quoted"'),
+    ("@a_text = bareword", "@a_text", "bareword"),
+    ("@a_text = 'a\nb;--c/*d*/'", "@a_text", "a\nb;--c/*d*/"),
+    ("@a_text = 12.50", "@a_text", "12.50"),
+    ("@a_bytea = 0x00fF10", "@a_bytea", "00ff10"),
+    ("@a_bytea = 0x1FF", "@a_bytea", "01ff"),
+    ("@a_date = '2024-02-29'", "@a_date", "2024-02-29"),
+    ("@a_date = '20240229'", "@a_date", "2024-02-29"),
+    ("@a_date = 'Feb 29 2024'", "@a_date", "2024-02-29"),
+    ("@a_timestamp = '2024-02-29 12:34:56.789'", "@a_timestamp", "2024-02-29 12:34:56.789"),
+    ("@a_timestamp = 'Feb 29 2024 12:34:56:789PM'", "@a_timestamp", "2024-02-29 12:34:56.789"),
+    ("@a_timestamptz = '2024-02-29 12:34:56+09:00'", "@a_timestamptz", "2024-02-29 12:34:56+09"),
+    ("@a_timestamptz = '2024-02-29 12:34:56'", "@a_timestamptz", "2024-02-29 12:34:56+09"),
+    ("@a_bit = 1", "@a_bit", "true"),
+    ("@a_bit = 'false'", "@a_bit", "false"),
+    ("@a_numeric = 12345678901234567890.123456789", "@a_numeric", "12345678901234567890.123456789"),
+]
+
+
+@pytest.mark.parametrize(("argument", "parameter", "value"), LITERALS)
+def test_literals(clients: Clients, argument: str, parameter: str, value: str | None) -> None:
+    column = "o_" + parameter.split("_", 1)[1]
+    for version in ("5.0", "7.4"):
+        with clients.ct(clients.server.reader, version) as client:
+            answer = client.language(f"exec echo_rows {argument}")
+            assert answer.errors == []
+            place = answer.columns.index(column)
+            (row,) = answer.rows
+            assert all(other is None for other in row[:place] + row[place + 1 :])
+            told = row[place]
+            if parameter in ("@a_date", "@a_timestamp", "@a_timestamptz", "@a_bit", "@a_numeric"):
+                # as PostgreSQL itself shows it, whatever form the dialect has for it
+                shown = client.language(f"exec shown {argument}")
+                assert shown.errors == []
+                told = shown.rows[0][0]
+            assert told == value
+
+
+@pytest.mark.parametrize(("version", "value"), [("5.0", " "), ("7.4", "")])
+def test_an_empty_text(clients: Clients, version: str, value: str) -> None:
+    """Sybase knows no empty text: it is one blank there."""
+    with clients.ct(clients.server.reader, version) as client:
+        (row,) = client.language("exec echo_rows @a_text = ''").rows
+        assert row[8] == value
+
+
+@VERSIONS
+def test_several_statements_in_a_batch(clients: Clients, version: str) -> None:
+    with clients.ct(clients.server.reader, version) as client:
+        answer = client.language(
+            "exec status 1 exec status 2; exec status @value = 3\nselect 4 as four print 'five'"
+        )
+        assert answer.statuses == [1, 2, 3]
+        assert (answer.rows, answer.messages) == ([["4"]], [(0, 0, "five")])
+
+
+def test_a_batch_that_begins_with_the_name_of_a_procedure(clients: Clients) -> None:
+    with clients.ct(clients.server.reader) as client:
+        assert client.language("status 5").statuses == [5]
+        assert client.language("ringlog.dbo.get_sr_rf 0").statuses == [0]
+
+
+@VERSIONS
+def test_an_error_in_the_middle_of_a_batch(clients: Clients, admin: Admin, version: str) -> None:
+    """T-SQL goes on after a constraint, and ends the batch after what is wrong with the call itself."""
+    before = f"exec enter 'before {version}'"
+    after = f"exec enter 'after {version}'"
+    with clients.ct(clients.server.writer, version) as client:
+        broken = client.language(f"{before} exec enter 'bad' {after} exec enter '{version}'")
+        assert [error.number for error in broken.errors] == [547]
+        assert broken.statuses == [0, 0, 0]
+        ended = client.language(f"exec enter 'one {version}' exec no_such exec enter 'never {version}'")
+        assert [error.number for error in ended.errors] == [2812]
+        assert ended.statuses == [0]
+        nothing = client.language(f"exec enter 'never {version}' selct 1")
+        assert [error.number for error in nothing.errors] == [102]
+        assert nothing.statuses == []
+    entries = admin.execute(
+        "select entry from gateway_test.journal where entry like %s order by id", [f"%{version}"]
+    ).fetchall()
+    assert [entry for (entry,) in entries] == [
+        f"before {version}",
+        f"after {version}",
+        version,
+        f"one {version}",
+    ]
+
+
+@VERSIONS
+def test_error_and_rowcount_variables(clients: Clients, version: str) -> None:
+    with clients.ct(clients.server.writer, version) as client:
+        answer = client.language("exec enter 'bad' select @@error, @@rowcount select @@error")
+        assert answer.rows == [["547", "0"], ["0"]]
+        assert client.language("exec no_such").error.number == 2812
+        assert client.language("select @@error").rows == [["2812"]]
+        assert client.language("select generate_series(1, 3) select @@rowcount as n").rows[-1] == ["3"]
+        assert client.language("print 'x' select @@error, @@trancount").rows == [["0", "0"]]
+
+
+@pytest.mark.parametrize("version", ["5.0", "7.1", "7.2", "7.3", "7.4"])
+def test_select_of_every_type_with_tsql(clients: Clients, version: str) -> None:
+    answer = clients.tsql(clients.server.reader, "select * from gateway_test.types", section=version)
+    assert answer.errors == []
+    values = dict(zip([str(name) for name in answer.rows[0]], answer.rows[1], strict=True))
+    assert len(values) == 16
+    expected = {
+        "a_bit": "1",
+        "a_smallint": "-32768",
+        "an_int": "-2147483648",
+        "a_bigint": "9223372036854775807",
+        "a_float": "0.10000000000000001",
+        "a_numeric": "-12345678901234.5678",
+        "a_varchar": "häuser",
+        "a_char": "ab   ",
+        "a_text": "a text of any length",
+    }
+    assert {name: values[name] for name in expected} == expected
+    assert str(values["a_bytea"]).lower() == "0001ff"
+    assert str(values["a_real"]).startswith("1.175494")
+    assert str(values["a_uuid"]).lower() == "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+    if version != "5.0":
+        assert "Jan  1 1753" in str(values["a_date"]) or "1753-01-01" in str(values["a_date"])
+    assert "Feb 29 2024" in str(values["a_timestamp"]) or "2024-02-29" in str(values["a_timestamp"])
+    assert set(answer.rows[2]) == {"NULL"}
+
+
+def test_databases(clients: Clients) -> None:
+    with clients.ct(clients.server.reader) as client:
+        assert client.language("select current_schema()").rows == [["online"]]
+        used = client.language("use log")
+        assert used.messages == [(5701, 10, "Changed database context to 'log'.")]
+        assert client.language("select current_schema()").rows == [["log"]]
+        assert client.language("select count(*) from sr_rf where seq_no < 0").rows == [["0"]]
+        assert client.language("use [online] select current_schema()").rows == [["online"]]
+        refused = client.language("use nowhere select 1")
+        assert (refused.error[:2], refused.rows) == ((911, 16), [])
+        assert client.language("select current_schema()").rows == [["online"]]
+
+
+def test_use_before_anything_else_with_pymssql(clients: Clients) -> None:
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.execute("use log")
+        cursor.execute("select current_schema()")
+        assert cursor.fetchall() == [("log",)]
+
+
+@pytest.mark.parametrize(
+    "table", ["log..sr_rf", "log.dbo.sr_rf", "[log]..[sr_rf]", "[log].sr_rf", "log.sr_rf", '"log".sr_rf']
+)
+def test_names_of_tables(clients: Clients, table: str) -> None:
+    with clients.ct(clients.server.reader, "7.4") as client:
+        answer = client.language(f"select count(*) from {table} where seq_no < 0")
+        assert (answer.errors, answer.rows) == ([], [["0"]])
+
+
+@VERSIONS
+def test_a_reader_may_not_put(clients: Clients, nothing_written: Unchanged, version: str) -> None:
+    with nothing_written():
+        answer = clients.tsql(clients.server.reader, ROW_1, section=version)
+    assert answer.error[:] == (229, 14, "permission denied for function put_every_type (SQLSTATE 42501)")
+
+
+@VERSIONS
+@pytest.mark.parametrize("right", ["reader", "writer"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "update online.every_type set a_real = 9",
+        "update every_type set a_real = 9 where seq_no = 1",
+        "delete from log.every_type",
+        "delete from online..every_type",
+        "insert into log.every_type (seq_no, time) values (1, '2024-01-01')",
+    ],
+)
+def test_nobody_may_write_past_the_procedures(
+    clients: Clients, nothing_written: Unchanged, version: str, right: str, text: str
+) -> None:
+    login = clients.server.reader if right == "reader" else clients.server.writer
+    with nothing_written():
+        answer = clients.tsql(login, text, section=version)
+    assert answer.error[:2] == (229, 14)
+    assert "permission denied" in answer.error.text
+
+
+REFUSED = {
+    "declare @x int": "declare",
+    "select @x": "@x",
+    "exec status @x": "@x",
+    "exec @r = status 1": "@r",
+    "exec status @value = @y output": "@y",
+    "create table t (a int)": "create",
+    "drop table online.every_type": "drop",
+    "truncate table log.every_type": "truncate",
+    "while 1 = 1 exec status 1": "while",
+    "if 1 = 1 exec status 1": "if",
+    "begin exec status 1 end": "begin",
+    "select * from #t": "#t",
+    "select x = 1": "=",
+    "select 1 where 'a' like '[ab]'": "like",
+    "select 1 where 'a' like a": "like",
+    "select 2 ^ 3": "^",
+    "update t set a = s.a from t, s": "update … from",
+    "waitfor delay '0:0:1'": "waitfor",
+    "grant select on every_type to public": "grant",
+    "kill 1": "kill",
+    "exec status 1 2": "2",
+    "exec status 1,": "end of the batch",
+    "exec": "procedure name",
+    "exec status 1e999": "1e999",
+    "select 'never ends": "'",
+    "print 1": "print",
+    "set rowcount 5": "set rowcount 5",
+    "set fmtonly on": "set fmtonly on",
+    "set dateformat dmy": "set dateformat dmy",
+    "commit tran exec status 1 save tran": "save",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_understood_is_named(clients: Clients, nothing_written: Unchanged, text: str) -> None:
+    with clients.ct(clients.server.writer) as client:
+        with nothing_written():
+            answer = client.language(text)
+        error = answer.error
+        assert error.severity > 10
+        assert error.number in (102, 137, 195)
+        assert REFUSED[text] in error.text
+        assert (answer.rows, answer.statuses, answer.failed) == ([], [], True)
+        assert client.language("select 1 as one").rows == [["1"]], "the connection goes on"
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("select * from no_such_table", 208),
+        ("select no_such_column from every_type", 207),
+        ("select 1 +", 102),
+        ("select 1 / 0", 8134),
+        ("select cast('x' as int)", 8114),
+        ("select 2147483647 + 1", 8115),
+    ],
+)
+def test_errors_of_queries(clients: Clients, version: str, text: str, number: int) -> None:
+    with clients.ct(clients.server.reader, version) as client:
+        answer = client.language(text)
+        assert answer.error.number == number
+        assert "SQLSTATE" in answer.error.text
+        assert client.language("select 1 as one").rows == [["1"]]
+
+
+def test_a_nul_in_text_is_refused(server: RunningServer) -> None:
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(PLAIN).login == 5
+        for text in ("select 'a\0b'", "exec status '1\0'", "use [lo\0g]"):
+            reply = client.language(text)
+            assert [error.number for error in reply.errors] == [102]
+            assert "NUL" in reply.errors[0].text
+        assert client.language("select 1 as one").rows == [[1]]
+
+
+def test_several_requests_in_one_message(server: RunningServer) -> None:
+    """TDS 5.0 allows tokens of several commands in one message; each is answered, the last ends the reply."""
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(PLAIN).login == 5
+        client.send(
+            NORMAL, dbrpc("small_status") + dbrpc("no_such") + dbrpc("one_value") + language("select 2")
+        )
+        reply = read_reply(client.receive())
+        assert (reply.statuses, reply.rows[0]) == ([7, 0], ["a value"])
+        assert [error.number for error in reply.errors] == [2812]
+        more = [status & 1 for status, _ in reply.done]
+        assert more == [1] * (len(more) - 1) + [0]
+
+
+START_UP = [
+    # pymssql 2.4
+    "SET ARITHABORT ON;SET CONCAT_NULL_YIELDS_NULL ON;SET ANSI_NULLS ON;SET ANSI_NULL_DFLT_ON ON;"
+    "SET ANSI_PADDING ON;SET ANSI_WARNINGS ON;SET ANSI_NULL_DFLT_ON ON;SET CURSOR_CLOSE_ON_COMMIT ON;"
+    "SET QUOTED_IDENTIFIER ON;SET TEXTSIZE 2147483647;",
+    # tedious 19
+    "set ansi_nulls on\nset ansi_null_dflt_on on\nset ansi_padding on\nset ansi_warnings on\n"
+    "set arithabort on\nset concat_null_yields_null on\nset cursor_close_on_commit off\n"
+    "set datefirst 7\nset dateformat mdy\nset implicit_transactions off\nset language us_english\n"
+    "set numeric_roundabort off\nset quoted_identifier on\nset textsize 2147483647\n"
+    "set transaction isolation level read committed",
+    # jTDS 1.3.1
+    "SET TRANSACTION ISOLATION LEVEL 1 SET CHAINED OFF",
+    # ctds 1.14
+    "SET ARITHABORT ON;SET IMPLICIT_TRANSACTIONS OFF",
+    # pyodbc
+    "IF @@TRANCOUNT > 0 COMMIT",
+]
+
+
+@pytest.mark.parametrize("text", START_UP)
+def test_start_up_texts_of_drivers(clients: Clients, text: str) -> None:
+    for version in ("5.0", "7.4"):
+        with clients.ct(clients.server.writer, version) as client:
+            assert client.language(text).errors == []
+
+
+def test_variables(clients: Clients) -> None:
+    with clients.ct(clients.server.reader, "7.4") as client:
+        answer = client.language("select @@spid, @@version as version, @@max_precision m, @@servername")
+        assert answer.columns == ["", "version", "m", ""]
+        (row,) = answer.rows
+        assert row[2:] == ["38", "ringlog"]
+        assert "ringlog" in str(row[1])
+        assert client.language("select @@no_such").error.number == 137
+
+
+def test_parameters_of_execute_with_pymssql(clients: Clients) -> None:
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.execute("select %s as text, %d as number, %s as nothing", ("it's; drop", 5, None))
+        assert cursor.fetchall() == [("it's; drop", 5, None)]
+        cursor.execute("exec status %d", (3,))
+        with pytest.raises(pymssql.Error) as refused:
+            cursor.execute("select * from no_such")
+        assert errors_of(refused.value)[:2] == (208, 16)
+        cursor.execute("select 1")
+        assert cursor.fetchall() == [(1,)]
+
+
+def test_executesql(clients: Clients) -> None:
+    """sp_executesql of a text, whose status comes after the end of its statements."""
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.callproc("sp_executesql", ("select 5 as five exec status 3",))
+        assert cursor.fetchall() == [(5,)]
+        cursor.execute("select 1")
+        assert cursor.fetchall() == [(1,)]
+        with pytest.raises(pymssql.Error):
+            cursor.callproc("sp_executesql", ("select * from no_such",))
+        with pytest.raises(pymssql.Error) as refused:
+            cursor.callproc("sp_executesql", ("select @p", "@p int", 5))
+        assert errors_of(refused.value).number == 214
+        cursor.execute("select 2")
+        assert cursor.fetchall() == [(2,)]
+
+
+def empty(answer: Answer) -> bool:
+    return not (answer.rows or answer.messages or answer.failed)
+
+
+@pytest.mark.parametrize("text", [" ", "-- a comment", "/* one /* in another */ */", ";;"])
+def test_batches_of_nothing(clients: Clients, text: str) -> None:
+    for version in ("5.0", "7.4"):
+        with clients.ct(clients.server.reader, version) as client:
+            assert empty(client.language(text))
