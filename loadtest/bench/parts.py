@@ -160,5 +160,5 @@ class _Measuring:
         self._doing("read", "filling a log")
         fill(server, tables)
         self._doing("read", "reading it")
-        readings = read_alternating(self._range.programs, server, tables, self._plan.rounds, lambda: None)
+        readings = read_alternating(self._range.programs, server, tables, self._plan.rounds)
         self._results.readings.extend(readings)
