@@ -21,6 +21,7 @@ _CLIENT_WORDS = re.compile(
     r"DB-Lib error message (?P<number>\d+), severity \d+:\n(?P<text>.*)\n?"
     r"(?:.* error during (?P<reason>.*) \(\d+\))?"
 )
+_SQLSTATE = re.compile(r"\(SQLSTATE (\w{5})\)")
 
 
 class Refused(Exception):
@@ -30,6 +31,12 @@ class Refused(Exception):
         super().__init__(f"error {number}: {message}")
         self.number = number
         self.message = message
+
+    @property
+    def sqlstate(self) -> str:
+        """PostgreSQL's name of the error, empty when the gateway itself refused."""
+        found = _SQLSTATE.search(self.message)
+        return found[1] if found else ""
 
 
 class Unanswered(Exception):

@@ -11,7 +11,8 @@ from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ringlog.loader.statistics import Latencies, State, Statistics
+from ringlog.clients.figures import State
+from ringlog.loader.statistics import Latencies, Statistics
 from ringlog.schema.facility import Table
 
 # Rates are means over this many seconds: as long as the slowest cycles.
@@ -118,6 +119,9 @@ def _troubles(statistics: Collection[Statistics]) -> list[str]:
         "repeated": sum(one.repeated for one in statistics),
         "missed": sum(one.missed for one in statistics),
         "skipped": sum(one.skipped for one in statistics),
+        "late": sum(one.late for one in statistics),
+        # a row on its way is no trouble
+        "waiting": sum(one.spooled for one in statistics if one.spooled > 1),
         "restarted": sum(one.restarts for one in statistics),
     }
     return [f"{count} {what}" for what, count in counts.items() if count]

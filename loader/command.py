@@ -1,6 +1,7 @@
 """The command `ringlog load`."""
 
 import math
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -23,11 +24,11 @@ from ringlog.clients import (
     find_password,
     output,
 )
+from ringlog.clients.figures import State
 from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.sources import Source, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
 from ringlog.loader.sources.simulator import Simulator
-from ringlog.loader.statistics import State
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
 from ringlog.schema.facility import Facility, FacilityError, Table, load_facility
@@ -35,6 +36,9 @@ from ringlog.schema.facility import Facility, FacilityError, Table, load_facilit
 _REFRESH = 0.5
 # A failure of all tables has one reason: some of them are enough.
 _TOLD = 3
+MiB = 2**20
+# Login failed, at 7.x and at 5.0.
+_LOGIN_REFUSED = frozenset({18456, 4002})
 
 
 class LoadError(Exception):
@@ -59,6 +63,21 @@ def load(
         typer.Option(metavar="X", help="Times the cycles' or recordings' own pace; inf for csv: unhindered."),
     ] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N", help="The simulator's: other readings.")] = 1,
+    spool: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            show_default=False,
+            help="Where rows wait for the server. Default: $RINGLOG_SPOOL, else /var/spool/ringlog for root "
+            "and ~/.local/state/ringlog for others.",
+        ),
+    ] = None,
+    budget: Annotated[
+        int,
+        typer.Option(
+            "--spool-budget", metavar="MIB", min=1, help="What a table's spool may take of the disk."
+        ),
+    ] = 1024,
     password_file: Annotated[
         Path | None,
         typer.Option(
@@ -75,6 +94,7 @@ def load(
         given, chosen = _chosen(loaded, source, speed, seed, tables)
         password = find_password(address, password_file)
         _check(address, password, chosen)
+        folder = spool or default_spool()
     except (LoadError, AddressError, PasswordError, FacilityError, SourceError) as error:
         _say(str(error))
         raise typer.Exit(2) from None
@@ -82,7 +102,8 @@ def load(
         _say(str(error))
         raise typer.Exit(1) from None
     zone = ZoneInfo(loaded.timezone)
-    if not _run([Writer(table, zone, address, password, given) for table in chosen]):
+    writers = [Writer(table, zone, address, password, given, folder, budget * MiB) for table in chosen]
+    if not _run(writers):
         raise typer.Exit(1)
 
 
@@ -116,9 +137,27 @@ def _chosen(
     raise LoadError(f"--source '{source}' is neither simulator nor csv:DIR")
 
 
+def default_spool() -> Path:
+    """$RINGLOG_SPOOL, else /var/spool/ringlog for root, the user's own state folder for everyone else."""
+    if folder := os.environ.get("RINGLOG_SPOOL"):
+        return Path(folder)
+    if os.geteuid() == 0:
+        return Path("/var/spool/ringlog")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ringlog"
+
+
 def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
-    """Finds out before any process starts whether the login, the tables and the rights are there."""
-    connection = connect(address, password)
+    """Finds out before any process starts whether the login, the tables and the rights are there.
+
+    A server that is away is no reason not to start: the writers' rows wait for it.
+    """
+    try:
+        connection = connect(address, password)
+    except Unanswered as error:
+        if error.number in _LOGIN_REFUSED:
+            raise
+        _say(f"{error}. Rows are kept in the spool until there is an answer")
+        return
     try:
         for table in tables:
             call(connection, f"last_{table.name}", output(int), output(str))

@@ -5,9 +5,7 @@ import select
 import time
 from typing import ClassVar
 
-
-class Released(Exception):
-    """The supervisor let go, or is dead: whoever waits should end."""
+from ringlog.clients.line import Released
 
 
 class Leash:
@@ -19,12 +17,19 @@ class Leash:
     def __init__(self) -> None:
         self._end, self._supervisors_end = os.pipe()
         self._held.add(self._supervisors_end)
+        self._own_end: int | None = None
 
     def wear(self) -> None:
         """For a forked process, before it waits."""
         for end in self._held:
             os.close(end)
         self._held.clear()
+        self._own_end = os.eventfd(0, os.EFD_CLOEXEC)
+
+    def cut(self) -> None:
+        """For a thread of a process that wears it: ends this process's waits as if it were released."""
+        assert self._own_end is not None
+        os.eventfd_write(self._own_end, 1)
 
     def release(self) -> None:
         """For the supervisor: ends all waits."""
@@ -37,7 +42,8 @@ class Leash:
 
     def sleep(self, seconds: float) -> None:
         """Raises Released when that happens before the time is over, or happened before."""
-        if select.select([self._end], [], [], max(0.0, seconds))[0]:
+        ends = [end for end in (self._end, self._own_end) if end is not None]
+        if select.select(ends, [], [], max(0.0, seconds))[0]:
             raise Released
 
     def wait(self, moment: int) -> None:

@@ -1,9 +1,7 @@
-"""When things are done: the fixed instants of a cycle, and pauses that grow."""
+"""When things are done: the fixed instants of a cycle."""
 
-import random
 import time
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 SECOND = 1_000_000
@@ -35,12 +33,3 @@ class Schedule:
     def missed(self, previous: int, due: int) -> int:
         """How many instants lie between two of them; none when the clock was set back."""
         return max(0, (due - previous) // self.cycle - 1)
-
-
-def growing_pauses(first: float, longest: float) -> Iterator[float]:
-    """Seconds to wait before each next attempt: doubling from `first` to `longest`, shortened at random
-    by up to a half, so that many who failed at the same moment do not come back at the same moment."""
-    pause = first
-    while True:
-        yield pause * random.uniform(0.5, 1.0)
-        pause = min(2 * pause, longest)

@@ -5,24 +5,11 @@ import math
 import mmap
 import time
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 
 # Latency classes: 16 to an octave (4.4 % wide) from 10 microseconds up to 10 * 2**24 microseconds (168 s).
 _PER_OCTAVE = 16
 _SHORTEST = 10e-6
 CLASSES = 24 * _PER_OCTAVE
-
-
-class State(IntEnum):
-    """What a process is doing."""
-
-    STARTING = 0
-    RUNNING = 1
-    RECONNECTING = 2
-    HELD = 3
-    DEAD = 4
-    DONE = 5
-    FAILED = 6
 
 
 class Statistics(ctypes.Structure):
@@ -40,6 +27,9 @@ class Statistics(ctypes.Structure):
     reconnected: int
     missed: int
     skipped: int
+    late: int
+    spooled: int
+    oldest: int
     last_latency: float
     longest_latency: float
     cpu: float
@@ -49,7 +39,7 @@ class Statistics(ctypes.Structure):
         ("restarts", ctypes.c_int32),
         # the ring row written last
         ("seq_no", ctypes.c_int64),
-        # different calls begun, and those of them that were answered well
+        # by a writer: rows of the source, and those of them that the server has; by a reader: calls
         ("sent", ctypes.c_int64),
         ("acknowledged", ctypes.c_int64),
         # rows read, by a reader
@@ -59,10 +49,15 @@ class Statistics(ctypes.Structure):
         # calls sent again because no answer came
         ("repeated", ctypes.c_int64),
         ("reconnected", ctypes.c_int64),
-        # cycles in which no reading was taken because the one before was not yet acknowledged
+        # cycles in which no reading was taken
         ("missed", ctypes.c_int64),
         # rows of the source that the table had already
         ("skipped", ctypes.c_int64),
+        # rows that came to the server after later ones
+        ("late", ctypes.c_int64),
+        # rows not yet acknowledged, and the time of the oldest, in microseconds since 1970; 0 for none
+        ("spooled", ctypes.c_int64),
+        ("oldest", ctypes.c_int64),
         # seconds
         ("last_latency", ctypes.c_double),
         ("longest_latency", ctypes.c_double),

@@ -12,9 +12,11 @@ from multiprocessing.context import ForkProcess
 from types import TracebackType
 from typing import Self
 
-from ringlog.loader.leash import Leash, Released
-from ringlog.loader.schedule import growing_pauses
-from ringlog.loader.statistics import State, Statistics, shared
+from ringlog.clients.figures import State
+from ringlog.clients.line import Failed, Released
+from ringlog.clients.pauses import growing_pauses
+from ringlog.loader.leash import Leash
+from ringlog.loader.statistics import Statistics, shared
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -22,13 +24,10 @@ _LONGEST_PAUSE = 30.0
 _SETTLED = 60.0
 
 
-class Failed(Exception):
-    """Raised by a job that cannot go on and would fail again: its process is not started again."""
-
-
 @dataclass(frozen=True)
 class Job:
-    """What one process does. `run` returns when it has nothing more to do."""
+    """What one process does. `run` returns when it has nothing more to do; raises Failed when it cannot go on
+    and would fail again: its process is not started again then."""
 
     name: str
     run: Callable[[Statistics, Leash], None]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ringlog.clients import Address, Refused
+from ringlog.clients.line import Line
 from ringlog.clients.procedure import Argument
 from ringlog.loader.leash import Leash
-from ringlog.loader.line import Line
 from ringlog.loader.schedule import Schedule, now
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
@@ -26,13 +26,13 @@ class Reader:
 
     def run(self, statistics: Statistics, leash: Leash) -> None:
         """Reads until the leash is released."""
-        line = Line(self.address, self.password, statistics, leash)
+        line = Line(self.address, self.password, statistics, leash.sleep)
         line.connect()
         schedule = Schedule.of(f"read {self.table.name}", self.table.cycle)
         due = schedule.after(now())
         while True:
             leash.wait(due)
-            procedure, arguments = self._question(statistics.sent)
+            procedure, arguments = question(self.table, statistics.sent)
             statistics.sent += 1
             begun = time.perf_counter()
             try:
@@ -47,9 +47,11 @@ class Reader:
             previous, due = due, schedule.after(now(), due)
             statistics.missed += schedule.missed(previous, due)
 
-    def _question(self, number: int) -> tuple[str, tuple[Argument, ...]]:
-        if number % _HISTORY != _HISTORY - 1:
-            return f"get_{self.table.name}", (1,)
-        end = datetime.now(UTC)
-        begin = end - _HISTORY * timedelta(seconds=self.table.cycle)
-        return f"get_{self.table.name}_range", (begin, end, _HISTORY)
+
+def question(table: Table, number: int) -> tuple[str, tuple[Argument, ...]]:
+    """The procedure and arguments of a reader's call: the latest row, or each tenth time the log's last."""
+    if number % _HISTORY != _HISTORY - 1:
+        return f"get_{table.name}", (1,)
+    end = datetime.now(UTC)
+    begin = end - _HISTORY * timedelta(seconds=table.cycle)
+    return f"get_{table.name}_range", (begin, end, _HISTORY)

@@ -23,10 +23,11 @@ from rich.table import Table as Grid
 
 import ringlog.schema
 from ringlog.clients import Address
+from ringlog.clients.figures import State
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.board import milliseconds
 from ringlog.loader.sources.simulator import Simulator
-from ringlog.loader.statistics import Latencies, State, Statistics
+from ringlog.loader.statistics import Latencies, Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
 from ringlog.loadtest.reader import Reader
@@ -56,8 +57,13 @@ def demo(
     ] = None,
     output: Annotated[Path, typer.Option(metavar="DIR", help="Where the picture goes.")] = Path(".demo"),
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the server running afterwards, until Ctrl-C.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--keep/--no-keep",
+            show_default="at a terminal",
+            help="Leave the server running afterwards, until Ctrl-C.",
+        ),
+    ] = None,
 ) -> None:
     """The main job for a minute: a server, a writer and a reader per table; then a check of every row."""
     loaded = load_facility(facility)
@@ -67,15 +73,14 @@ def demo(
     try:
         with _folder() as folder, _server(console, facility, data or folder / "data", folder) as server:
             good = _demonstrate(console, loaded, server, folder, seconds, output)
-            if keep:
-                _invite(console, loaded, server, folder)
+            if sys.stdin.isatty() if keep is None else keep:
+                _invite(console, "The server runs until Ctrl-C", loaded, server, folder)
+                with suppress(KeyboardInterrupt):
+                    while server.process.is_running():
+                        time.sleep(0.5)
             else:
                 again = f"{Path(sys.argv[0])} demo --keep"
-                console.print(
-                    f"\nTo look for yourself:  {again}\n"
-                    "It leaves the server running and prints lines to paste for tsql, psql and python.",
-                    soft_wrap=True,
-                )
+                console.print(f"\nThe server stops now; this one stays: {again}", soft_wrap=True)
     except KeyboardInterrupt:
         console.print("interrupted")
         raise typer.Exit(130) from None
@@ -156,7 +161,15 @@ def _demonstrate(
     simulator = Simulator()
     zone = ZoneInfo(facility.timezone)
     writers = [
-        Writer(table, zone, server.address(WRITER), password, simulator, receipts / table.name)
+        Writer(
+            table,
+            zone,
+            server.address(WRITER),
+            password,
+            simulator,
+            folder / "spool",
+            receipts=receipts / table.name,
+        )
         for table in facility.tables
     ]
     readers = [Reader(table, server.address(READER), password) for table in facility.tables]
@@ -168,6 +181,7 @@ def _demonstrate(
             for verb in ("write", "read")
         )
         _connect(console, supervisor)
+        _invite(console, "To look for yourself while it runs", facility, server, folder)
         # What happened while 120 processes logged in at once is no normal operation.
         for one in supervisor.statistics.values():
             one.forget_latencies()
@@ -309,12 +323,12 @@ def _tell_trouble(console: Console, supervisor: Supervisor, found: Sequence[Foun
     return good
 
 
-def _invite(console: Console, facility: Facility, server: Running, folder: Path) -> None:
-    """Three lines for whoever wants to look, and the server to look at, until Ctrl-C."""
+def _invite(console: Console, when: str, facility: Facility, server: Running, folder: Path) -> None:
+    """Three lines for whoever wants to look."""
     signal = telling_signals(facility)[0][0].signal
     password = folder / "password"
     url = server.address(READER)
-    console.print("\nThe server runs until Ctrl-C. In another terminal:", soft_wrap=True)
+    console.print(f"\n{when}, in another terminal:", soft_wrap=True)
     for line in (
         f"printf \"exec get_latest '{signal}'\\ngo\\n\" | "
         f'tsql -H {server.host} -p {server.port} -U {READER} -P "$(cat {password})"',
@@ -323,6 +337,4 @@ def _invite(console: Console, facility: Facility, server: Running, folder: Path)
         f"print(call(connect('{url}', password_file='{password}'), 'get_latest', '{signal}').rows)\"",
     ):
         console.print(f"  {line}", soft_wrap=True, markup=False)
-    with suppress(KeyboardInterrupt):
-        while server.process.is_running():
-            time.sleep(0.5)
+    console.print()

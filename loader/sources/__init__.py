@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
+from ringlog.clients.spool import Reading as Reading
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
-
-# A column's value as its type in the facility file has it; None is no reading.
-Reading: TypeAlias = bool | int | float | str | None
 
 # Waits until a moment, in microseconds since 1970; raises when the process should end.
 Wait: TypeAlias = Callable[[int], None]
@@ -28,8 +26,12 @@ class Row(NamedTuple):
 class Source(Protocol):
     """Gives the rows of a table, each when it is due."""
 
+    recorded: ClassVar[bool]
+    """Whether the rows are there for ever: such a source waits for a server that is away."""
+
     def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
-        """Rows later than `after` (the time of the table's last row). Waits for a row's time by `wait`.
+        """Rows later than `after` (the time of the table's last row, as far as it is known). Waits for a
+        row's time by `wait`.
 
         Counts in `statistics`, as `missed`, cycles that passed without a reading because the caller came
         back too late, and as `skipped`, rows it has that are not later than `after`. Raises SourceError.

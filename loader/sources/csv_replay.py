@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from ringlog.loader.schedule import SECOND, now
@@ -32,6 +33,7 @@ class CsvReplay:
     folder: Path
     zone: ZoneInfo
     speed: float = 1.0
+    recorded: ClassVar[bool] = True
 
     def tables(self, facility: Facility) -> list[Table]:
         """The tables that have a file. Raises SourceError for a file that no table is named for."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import ClassVar
 
 from ringlog.loader.schedule import SECOND, Schedule, now
 from ringlog.loader.sources import Row, Wait
@@ -20,6 +21,7 @@ class Simulator:
 
     seed: int = 1
     speed: float = 1.0
+    recorded: ClassVar[bool] = False
 
     def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
         """A row at each instant of the table's cycle, for ever; those of the past are gone."""

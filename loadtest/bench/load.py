@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -61,6 +60,8 @@ class Measurement:
     clients: float
     gateway: float
     postgres: float
+    backends: float
+    """that part of `postgres` which serves connections; the rest is autovacuum, checkpoints and the like"""
     others: float
     """CPU of processes that have nothing to do with the measurement"""
     cores: int
@@ -78,6 +79,11 @@ class Measurement:
     def values(self) -> float:
         """Values a second."""
         return self.rate * self.columns
+
+    @property
+    def background(self) -> float:
+        """CPU of PostgreSQL's own processes: autovacuum, checkpoints, the writing of its log."""
+        return self.postgres - self.backends
 
     @property
     def rate_without_clients(self) -> float:
@@ -142,10 +148,8 @@ class Range:
         self.server = server
         self.acknowledged: dict[Tables, int] = {}
 
-    def run(
-        self, load: Load, part: str, round: int = 0, tell: Callable[[], None] = lambda: None
-    ) -> Measurement:
-        """Runs a load and measures it. `tell` is called when it begins and when it has ended.
+    def run(self, load: Load, part: str, round: int = 0) -> Measurement:
+        """Runs a load and measures it.
 
         Raises BenchError with the client's words when a call fails: such a run measures nothing.
         """
@@ -159,7 +163,7 @@ class Range:
                 assert client.stdout is not None
                 assert client.stderr is not None
                 client.stdin.write(f"{self.server.password}\n")
-                client.stdin.close()
+                client.stdin.flush()
                 marks = []
                 result: dict[str, Any] | None = None
                 for line in client.stdout:
@@ -167,7 +171,8 @@ class Range:
                         result = json.loads(line)
                     else:
                         marks.append(self.server.mark())
-                        tell()
+                        if line == "end\n":
+                            client.stdin.close()
                 complaint = client.stderr.read().strip()
             except BaseException:
                 client.kill()
@@ -190,6 +195,7 @@ class Range:
             clients=clients,
             gateway=gateway,
             postgres=postgres,
+            backends=(end.backends - begin.backends) * share,
             others=max(0.0, others),
             cores=psutil.cpu_count() or 1,
             wal=int((end.wal - begin.wal) * share),

@@ -222,7 +222,7 @@ int main(int argc, char **argv) {
     double began = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     request_send(fd, &request);
     struct answer answer = read_answer(fd);
-    printf("{\"rows\": %ld, \"bytes\": %ld, \"seconds\": %.6f, \"cpu\": %.6f}\n", answer.rows, answer.bytes,
+    printf("{\"rows\": %ld, \"bytes\": %ld, \"seconds\": %.6f, \"client\": %.6f}\n", answer.rows, answer.bytes,
            seconds(CLOCK_MONOTONIC) - began, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
   }
 }

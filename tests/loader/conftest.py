@@ -58,7 +58,13 @@ class Load:
 
 
 @pytest.fixture
-def load(quick_server: RunningServer, address: Address) -> Iterator[Callable[..., Load]]:
+def spool(tmp_path: Path) -> Path:
+    """The folder of spools of this test alone."""
+    return tmp_path / "spool"
+
+
+@pytest.fixture
+def load(quick_server: RunningServer, address: Address, spool: Path) -> Iterator[Callable[..., Load]]:
     """Starts `ringlog load` as the writer, with these further options; a later one wins."""
     started: list[Load] = []
 
@@ -68,7 +74,7 @@ def load(quick_server: RunningServer, address: Address) -> Iterator[Callable[...
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=os.environ | {"RINGLOG_PASSWORD": quick_server.writer.password},
+            env=os.environ | {"RINGLOG_PASSWORD": quick_server.writer.password, "RINGLOG_SPOOL": str(spool)},
         )
         started.append(Load(process))
         return started[-1]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ringlog.clients.figures import State
 from ringlog.loader.board import Board
-from ringlog.loader.statistics import State, Statistics
+from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Table, load_facility
 
 FACILITY = Path(__file__).with_name("facility.toml")

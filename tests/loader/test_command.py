@@ -1,6 +1,8 @@
 """What `ringlog load` refuses, in one line each, before it writes anything."""
 
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 from ringlog.cli import app
 from ringlog.clients import Address
+from ringlog.clients.spool import Spool
 from servers import RunningServer
 
 FACILITY = Path(__file__).with_name("facility.toml")
@@ -62,11 +65,20 @@ def test_a_password_must_be_somewhere(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert said.startswith(f"ringlog: no password for {NOWHERE}: give --password-file")
 
 
-def test_no_server_is_told_in_one_line() -> None:
-    code, said = refusal()
-    assert code == 1
+def test_a_server_that_is_away_is_told_and_waited_for(load: Callable[..., Any], spool: Path) -> None:
+    one = load("--url", NOWHERE, "--tables", "beam")
+    file = spool / "127.0.0.1-1" / "beam.spool"
+    until = time.monotonic() + 10
+    while not file.exists() or time.monotonic() < until - 8.5:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    code, said = one.stop()
+    assert code == 0
     assert said.startswith(f"ringlog: {NOWHERE}: Unable to connect")
-    assert said.count("\n") == 1
+    assert "Rows are kept in the spool until there is an answer" in said.splitlines()[0]
+    with closing(Spool(file, "beam", ["current"], 40)) as kept:
+        assert kept.depth >= 5
+        assert kept.seq_no is None, "the ring's place is the server's to tell"
 
 
 def test_a_wrong_password_is_refused_and_never_told(address: Address) -> None:

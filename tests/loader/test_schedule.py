@@ -2,7 +2,8 @@
 
 import itertools
 
-from ringlog.loader.schedule import SECOND, Schedule, growing_pauses
+from ringlog.clients.pauses import growing_pauses
+from ringlog.loader.schedule import SECOND, Schedule
 
 
 def test_instants_never_drift() -> None:

@@ -10,9 +10,11 @@ import time
 import psutil
 import pytest
 
+from ringlog.clients.figures import State
+from ringlog.clients.line import Failed
 from ringlog.loader.leash import Leash
-from ringlog.loader.statistics import State, Statistics
-from ringlog.loader.supervisor import Failed, Job, Supervisor
+from ringlog.loader.statistics import Statistics
+from ringlog.loader.supervisor import Job, Supervisor
 
 
 def alive(pid: int) -> bool:

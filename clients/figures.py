@@ -1,0 +1,58 @@
+"""What a process tells about its calls, as the parts that make calls see it."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+
+class State(IntEnum):
+    """What a process is doing."""
+
+    STARTING = 0
+    RUNNING = 1
+    RECONNECTING = 2
+    HELD = 3
+    DEAD = 4
+    DONE = 5
+    FAILED = 6
+
+
+class Figures(Protocol):
+    """Counts from the process's start; `oldest` is in microseconds since 1970, 0 when nothing waits."""
+
+    state: int
+    message: str
+    seq_no: int
+    acknowledged: int
+    refused: int
+    repeated: int
+    reconnected: int
+    late: int
+    spooled: int
+    oldest: int
+
+    def answered(self, latency: float) -> None:
+        """Counts a call that was answered well after `latency` seconds."""
+        ...
+
+
+@dataclass
+class Counts:
+    """Figures in this process's own memory."""
+
+    state: int = State.STARTING
+    message: str = ""
+    """the latest trouble"""
+    seq_no: int = 0
+    acknowledged: int = 0
+    refused: int = 0
+    repeated: int = 0
+    reconnected: int = 0
+    late: int = 0
+    spooled: int = 0
+    oldest: int = 0
+    last_latency: float = 0.0
+
+    def answered(self, latency: float) -> None:
+        self.acknowledged += 1
+        self.last_latency = latency

@@ -1,0 +1,524 @@
+"""The queue on disk between a source and the server: one SQLite file a table.
+
+A row that `put` has taken survives kill -9 and a power failure, and stays until the server has acknowledged
+it. Its seq_no is given when it is put: however late and however often it is sent, the server knows it again.
+The file also keeps the writer's books, in the same transactions: rows by the hour (`ledger`), what happened
+(`event`), and rows that the server refused for their content (`refused`).
+
+When the budget or the disk is full, the older half of the rows is thinned from its oldest row on: one row in
+2 is kept, then one in 4, 8 and so on, as the time that it covers grows. So the newest rows are all there, and
+the others cover the whole outage evenly. The books have what was dropped.
+"""
+
+import json
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+Reading: TypeAlias = bool | int | float | str | None
+"""A column's value as its type in the facility file has it; None is no reading."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+HOUR = 3_600_000_000
+"""In microseconds."""
+
+GiB = 2**30
+LEAST_BUDGET = 2**20
+
+_PAGE = 4096
+# Acknowledged rows that are removed together at the latest.
+_TOGETHER = 256
+# Rows kept in memory while the disk takes nothing at all.
+_MOST_HELD = 1000
+# Seconds after which a disk that was full is tried again.
+_RETRY = 30.0
+# Hours whose figures the server has are kept this long: late rows find theirs.
+_KEPT = 14 * 24 * HOUR
+
+_TABLES = (
+    "create table if not exists row ("
+    " id integer primary key, time integer not null, seq_no integer, readings text not null)",
+    "create table if not exists refused (id integer primary key, time integer not null, seq_no integer,"
+    " readings text not null, reason text not null)",
+    "create table if not exists ledger (hour integer primary key, produced integer not null default 0,"
+    " acknowledged integer not null default 0, thinned integer not null default 0,"
+    " refused integer not null default 0, late integer not null default 0,"
+    " repeated integer not null default 0, changed integer not null default 1)",
+    "create table if not exists event (id integer primary key autoincrement, time integer not null,"
+    " until integer, kind text not null, rows integer, words text not null)",
+    "create table if not exists state (spool text not null, table_name text not null, columns text not null,"
+    " id integer not null, seq_no integer, time integer)",
+)
+
+
+class SpoolError(Exception):
+    """A spool that cannot be opened; the message says why and what to do."""
+
+
+class Spooled(NamedTuple):
+    """A row on its way: `id` counts the rows put, `time` is in microseconds since 1970, `seq_no` is None
+    until the server was asked where to go on."""
+
+    id: int
+    time: int
+    seq_no: int | None
+    readings: tuple[Reading, ...]
+
+
+class Hour(NamedTuple):
+    """A writer's books of an hour; rows belong to the hour of their time.
+
+    Every row produced is acknowledged, thinned or refused, or is still in the spool.
+    """
+
+    hour: int
+    """its begin, in microseconds since 1970"""
+    produced: int
+    acknowledged: int
+    thinned: int
+    refused: int
+    late: int
+    """rows that came to the server after later ones"""
+    repeated: int
+    """calls sent again because no answer came"""
+
+
+class Event(NamedTuple):
+    """Something that happened to a table's readings, from `time` to `until` (microseconds since 1970)."""
+
+    id: int
+    time: int
+    until: int | None
+    kind: str
+    rows: int | None
+    words: str
+
+
+def microseconds(moment: datetime) -> int:
+    """A time with its zone, in microseconds since 1970."""
+    return (moment - EPOCH) // MICROSECOND
+
+
+def moment_of(time: int) -> datetime:
+    """The time, in UTC, of microseconds since 1970."""
+    return EPOCH + time * MICROSECOND
+
+
+class _NoRoomError(Exception):
+    """There is nothing left to thin."""
+
+
+class Spool:
+    """A table's queue, for one process, which may use it from several threads.
+
+    `rows` is the size of the ring, `columns` are the names of the data columns, `budget` is in bytes.
+    Raises SpoolError when another process has it, it is another table's, or has rows of columns now gone.
+    """
+
+    def __init__(self, file: Path, table: str, columns: Sequence[str], rows: int, budget: int = GiB) -> None:
+        if budget < LEAST_BUDGET:
+            raise SpoolError(f"a spool's budget of {budget} bytes is below {LEAST_BUDGET}, 1 MiB")
+        self.file = file
+        self._rows = rows
+        # bytes of the log that SQLite writes before the file itself, and as many of the reserve
+        self._log = min(4 * 2**20, budget // 8)
+        self._budget = budget - 3 * self._log
+        # rows looked at in one step of thinning: few enough for the log, and for a source that waits
+        self._stretch = self._log // 4 // _PAGE
+        self._reserve = file.with_name(file.name + "-reserve")
+        self._full_until: float | None = None
+        self._lock = threading.Lock()
+        # rows that the disk has not taken yet, and how many such were given up, by their hour
+        self._held: list[tuple[int, str]] = []
+        self._given_up: Counter[int] = Counter()
+        # rows acknowledged that are still in the file, and whether they came late
+        self._done: dict[int, bool] = {}
+        self._repeated = 0
+        self._in_flight: int | None = None
+        # thinning has come to the row of this id, goes on to that one, and keeps rows of every such id
+        self._passed = self._middle = 0
+        self._keep_each = 2
+        self._db = self._open(table, [*columns])
+        state = self._db.execute("select spool, id, seq_no, time from state").fetchone()
+        self.name: str = state[0]
+        """an identifier that no other spool has"""
+        self.newest: int = state[1]
+        """id of the row put last"""
+        self.seq_no: int | None = state[2]
+        self.time: int | None = state[3]
+        """seq_no and time of the row put last, or of the server's latest row"""
+        self.depth = self._number("select count(*) from row")
+        """rows not yet acknowledged"""
+
+    def _open(self, table: str, columns: list[str]) -> sqlite3.Connection:
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            db = sqlite3.connect(self.file, isolation_level=None, check_same_thread=False, timeout=0.5)
+            # alone: nobody else writes here, and no shared memory is needed
+            db.execute("pragma locking_mode = exclusive")
+            db.execute(f"pragma page_size = {_PAGE}")
+            db.execute("pragma journal_mode = wal")
+            db.execute("pragma synchronous = full")
+            db.execute("pragma cache_size = -512")
+            db.execute(f"pragma wal_autocheckpoint = {self._log // 2 // _PAGE}")
+            db.execute("begin immediate")
+            for statement in _TABLES:
+                db.execute(statement)
+            self._take(db, table, columns)
+            db.execute("commit")
+        except sqlite3.OperationalError as error:
+            if _is(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise SpoolError(f"{self.file}: another process writes table {table}") from None
+            raise SpoolError(f"{self.file}: {error}") from None
+        except sqlite3.DatabaseError as error:
+            raise SpoolError(f"{self.file} is no spool ({error}): move it away to begin a new one") from None
+        except OSError as error:
+            raise SpoolError(f"{self.file}: {error.strerror}") from None
+        return db
+
+    def _take(self, db: sqlite3.Connection, table: str, columns: list[str]) -> None:
+        """Makes a new file the table's; lays rows that an older facility file ordered otherwise out anew."""
+        state = db.execute("select table_name, columns from state").fetchone()
+        if state is None:
+            words = (uuid.uuid4().hex, table, json.dumps(columns))
+            db.execute("insert into state values (?, ?, ?, 0, null, null)", words)
+            return
+        if state[0] != table:
+            raise SpoolError(f"{self.file} is the spool of table {state[0]}, not of {table}")
+        had: list[str] = json.loads(state[1])
+        if had == columns:
+            return
+        for row, text in db.execute("select id, readings from row").fetchall():
+            readings = dict(zip(had, json.loads(text), strict=True))
+            for name, reading in readings.items():
+                if reading is not None and name not in columns:
+                    raise SpoolError(f"{self.file} has rows with column {name}, which {table} has no longer")
+            laid_out = _text([readings.get(name) for name in columns])
+            db.execute("update row set readings = ? where id = ?", (laid_out, row))
+        db.execute("update state set columns = ?", (json.dumps(columns),))
+
+    # --- the source's side ---
+
+    def put(self, time: int, readings: Sequence[Reading]) -> None:
+        """Takes a row for good; `time` in microseconds since 1970. It never waits for the server. On a full
+        disk it makes room, and at worst keeps some rows in memory until there is some."""
+        text = _text(readings)
+        with self._lock:
+            self._held.append((time, text))
+            if self._is_full(len(text)):
+                self._thin()
+            while not self._take_in():
+                if not self._thin():
+                    self._give_up()
+                    break
+
+    def note(
+        self, kind: str, time: int, words: str, until: int | None = None, rows: int | None = None
+    ) -> None:
+        """Keeps an event, to be told to the server."""
+        with self._lock:
+            self._commit(lambda: self._insert_event(kind, time, words, until, rows))
+
+    def begin(self, seq_no: int, time: int | None) -> None:
+        """Hears the server's latest row: 0 and None for a ring never written.
+
+        A new spool's rows are numbered now. Another one goes on at the server's number when that row is
+        later than its own, for then somebody else has written meanwhile.
+        """
+        with self._lock:
+            new = self.seq_no is None
+            later = time is not None and (self.time is None or time > self.time)
+            if not new and not later:
+                return
+
+            def number() -> None:
+                last = seq_no
+                unnumbered = "select id from row where seq_no is null order by id"
+                for (row,) in self._db.execute(unnumbered).fetchall():
+                    last = last % self._rows + 1
+                    self._db.execute("update row set seq_no = ? where id = ?", (last, row))
+                self._db.execute("update state set seq_no = ?", (last,))
+                if later:
+                    self._db.execute("update state set time = ?", (time,))
+
+            if self._commit(number):
+                self.seq_no, self.time = self._db.execute("select seq_no, time from state").fetchone()
+
+    # --- the sender's side ---
+
+    def after(self, row: int, until: int | None = None) -> Spooled | None:
+        """The first row put after that of the id `row` and up to that of the id `until`; it counts as in
+        flight from now on, and is not thinned."""
+        with self._lock:
+            waiting = self._db.execute(
+                "select id, time, seq_no, readings from row where id > ? and id <= ? order by id",
+                (row, self.newest if until is None else until),
+            )
+            for found, time, seq_no, text in waiting:
+                if found not in self._done:
+                    self._in_flight = found
+                    return Spooled(found, time, seq_no, tuple(json.loads(text)))
+            return None
+
+    def acknowledge(self, row: Spooled, late: bool = False) -> None:
+        """The server has the row: it goes with the next row put, or at `settle`. `late`: overtaken."""
+        with self._lock:
+            self._in_flight = None
+            self._done[row.id] = late
+            self.depth -= 1
+            if len(self._done) >= _TOGETHER:
+                self._commit()
+
+    def refuse(self, row: Spooled, reason: str) -> None:
+        """The server will never take the row: it is laid aside."""
+
+        def lay_aside() -> None:
+            self._db.execute(
+                "insert into refused select id, time, seq_no, readings, ? from row where id = ?",
+                (reason, row.id),
+            )
+            self._db.execute("delete from row where id = ?", (row.id,))
+            self._count(row.time, refused=1)
+            self._insert_event("refused", row.time, reason, None, 1)
+
+        with self._lock:
+            self._in_flight = None
+            if self._commit(lay_aside):
+                self.depth -= 1
+
+    def repeat(self) -> None:
+        """Counts a call that is sent again."""
+        self._repeated += 1
+
+    def settle(self) -> None:
+        """Removes what has been acknowledged, which otherwise waits for the next row put."""
+        with self._lock:
+            if self._held:
+                self._take_in()
+            elif self._done or self._repeated or self._given_up:
+                self._commit()
+
+    @property
+    def oldest(self) -> int | None:
+        """The time of the row that waits longest."""
+        with self._lock:
+            waiting = self._db.execute("select id, time from row order by id")
+            return next((moment for row, moment in waiting if row not in self._done), None)
+
+    # --- the books ---
+
+    def hours(self) -> list[Hour]:
+        """Hours with other figures than the server was told; the first hundred, when they are many."""
+        with self._lock:
+            changed = self._db.execute(
+                "select hour, produced, acknowledged, thinned, refused, late, repeated"
+                " from ledger where changed order by hour limit 100"
+            )
+            return [Hour(*row) for row in changed]
+
+    def hour_told(self, hour: Hour) -> None:
+        """The server has these figures."""
+
+        def mark() -> None:
+            self._db.execute(
+                "update ledger set changed = 0 where (hour, produced, acknowledged, thinned, refused, late,"
+                " repeated) = (?, ?, ?, ?, ?, ?, ?)",
+                hour,
+            )
+            old = time.time_ns() // 1000 - _KEPT
+            self._db.execute("delete from ledger where hour < ? and not changed", (old,))
+
+        with self._lock:
+            self._commit(mark)
+
+    def events(self) -> list[Event]:
+        """Events that the server was not told, oldest first; the first hundred, when they are many."""
+        with self._lock:
+            untold = self._db.execute(
+                "select id, time, until, kind, rows, words from event order by id limit 100"
+            )
+            return [Event(*row) for row in untold]
+
+    def event_told(self, event: Event) -> None:
+        """The server has the event."""
+        with self._lock:
+            self._commit(lambda: self._db.execute("delete from event where id = ?", (event.id,)))
+
+    def close(self) -> None:
+        """Writes down what is known and lets go of the file."""
+        self.settle()
+        with self._lock:
+            self._db.close()
+            self._reserve.unlink(missing_ok=True)
+
+    # --- inside, with the lock held ---
+
+    def _number(self, query: str) -> int:
+        return int(self._db.execute(query).fetchone()[0])
+
+    def _commit(self, work: Callable[[], object] | None = None) -> bool:
+        """Does some work, and what waits to be written, in one transaction. False when there is no room for
+        it: nothing was done then."""
+        try:
+            self._db.execute("begin immediate")
+            for row, late in self._done.items():
+                found = self._db.execute("delete from row where id = ? returning time", (row,)).fetchone()
+                self._count(found[0], acknowledged=1, late=int(late))
+            for hour, rows in self._given_up.items():
+                self._count(hour, produced=rows, thinned=rows)
+                self._insert_event(
+                    "thinned", hour, "the disk took nothing: rows in memory were dropped", None, rows
+                )
+            repeated = self._repeated
+            self._count(time.time_ns() // 1000, repeated=repeated)
+            if work is not None:
+                work()
+            self._db.execute("commit")
+        except (sqlite3.OperationalError, _NoRoomError) as error:
+            if self._db.in_transaction:
+                self._db.execute("rollback")
+            if isinstance(error, sqlite3.OperationalError):
+                if not _is(error, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                    raise
+                self._make_room()
+            return False
+        self._done.clear()
+        self._given_up.clear()
+        self._repeated -= repeated
+        return True
+
+    def _count(self, moment: int, **figures: int) -> None:
+        counted = {name: figure for name, figure in figures.items() if figure}
+        if counted:
+            self._db.execute(
+                f"insert into ledger (hour, {', '.join(counted)}) values (?{', ?' * len(counted)})"
+                " on conflict (hour) do update set changed = 1,"
+                f" {', '.join(f'{name} = {name} + excluded.{name}' for name in counted)}",
+                (moment // HOUR * HOUR, *counted.values()),
+            )
+
+    def _insert_event(self, kind: str, time: int, words: str, until: int | None, rows: int | None) -> None:
+        self._db.execute(
+            "insert into event (time, until, kind, rows, words) values (?, ?, ?, ?, ?)",
+            (time, until, kind, rows, words),
+        )
+
+    def _take_in(self) -> bool:
+        """Writes the rows in memory into the file."""
+        seq_no, newest, moment = self.seq_no, self.newest, self.time
+
+        def insert() -> None:
+            nonlocal seq_no, newest, moment
+            for moment, text in self._held:
+                newest += 1
+                if seq_no is not None:
+                    seq_no = seq_no % self._rows + 1
+                self._db.execute("insert into row values (?, ?, ?, ?)", (newest, moment, seq_no, text))
+                self._count(moment, produced=1)
+            self._db.execute("update state set id = ?, seq_no = ?, time = ?", (newest, seq_no, moment))
+
+        if not self._commit(insert):
+            return False
+        self.seq_no, self.newest, self.time = seq_no, newest, moment
+        self.depth += len(self._held)
+        self._held.clear()
+        return True
+
+    # --- when it is full ---
+
+    def _is_full(self, more: int) -> bool:
+        free = self._number("pragma freelist_count")
+        if self._full_until is not None:
+            # what the file has is all there is, until the disk is tried again
+            if time.monotonic() < self._full_until:
+                return free < 16 + more // _PAGE
+            self._full_until = None
+        self._keep_reserve()
+        return (self._number("pragma page_count") - free) * _PAGE + more > self._budget
+
+    def _thin(self) -> bool:
+        """Drops rows of the next stretch on the way through the older half."""
+        dropped = 0
+
+        def thin() -> None:
+            nonlocal dropped
+            count = self.depth
+            for _ in range(count // self._stretch + 2):
+                stretch = self._db.execute(
+                    "select id, time from row where id > ? and id <= ? order by id limit ?",
+                    (self._passed, self._middle, self._stretch),
+                ).fetchall()
+                doomed = [row for row in stretch if row[0] % self._keep_each and row[0] != self._in_flight]
+                if doomed:
+                    break
+                if stretch:
+                    self._passed = stretch[-1][0]
+                else:
+                    self._begin_pass(count)
+            else:
+                raise _NoRoomError
+            for row, moment in doomed:
+                self._db.execute("delete from row where id = ?", (row,))
+                self._count(moment, thinned=1)
+            words = f"the spool was full: of the oldest rows one in {self._keep_each} was kept"
+            self._insert_event("thinned", doomed[0][1], words, doomed[-1][1], len(doomed))
+            dropped = len(doomed)
+
+        if not self._commit(thin):
+            return False
+        self.depth -= dropped
+        return True
+
+    def _begin_pass(self, count: int) -> None:
+        """Another pass through the older half, at the distance that leaves it three quarters of its rows."""
+        middle = self._db.execute("select id from row order by id limit 1 offset ?", (count // 2,)).fetchone()
+        if middle is None:
+            raise _NoRoomError
+        (oldest,) = self._db.execute("select min(id) from row").fetchone()
+        self._passed, self._middle, self._keep_each = 0, middle[0], 2
+        while (self._middle - oldest) / self._keep_each > 0.75 * (count // 2):
+            self._keep_each *= 2
+
+    def _give_up(self) -> None:
+        """Drops every second row in memory when they are too many; the books hear of it when they can."""
+        if len(self._held) > _MOST_HELD:
+            for moment, _ in self._held[1::2]:
+                self._given_up[moment // HOUR * HOUR] += 1
+            del self._held[1::2]
+
+    def _keep_reserve(self) -> None:
+        """Holds some of the disk: enough to bring the log home, so that removing rows needs nothing more."""
+        if self._reserve.exists():
+            return
+        try:
+            file = os.open(self._reserve, os.O_WRONLY | os.O_CREAT, 0o644)
+            try:
+                os.posix_fallocate(file, 0, self._log)
+            finally:
+                os.close(file)
+        except OSError:
+            self._reserve.unlink(missing_ok=True)
+            self._full_until = time.monotonic() + _RETRY
+
+    def _make_room(self) -> None:
+        self._full_until = time.monotonic() + _RETRY
+        self._reserve.unlink(missing_ok=True)
+        with suppress(sqlite3.OperationalError):
+            self._db.execute("pragma wal_checkpoint(restart)").fetchall()
+
+
+def _text(readings: Sequence[Reading]) -> str:
+    return json.dumps(readings, ensure_ascii=False, separators=(",", ":"))
+
+
+def _is(error: sqlite3.OperationalError, *codes: int) -> bool:
+    return error.sqlite_errorcode & 0xFF in codes

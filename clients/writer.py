@@ -1,0 +1,180 @@
+"""A writer for one's own program: rows go to a spool on disk, and from there to the server by themselves."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from zoneinfo import ZoneInfo
+
+from ringlog.clients.address import Address
+from ringlog.clients.figures import Counts, Figures, State
+from ringlog.clients.line import Failed, Line, Released
+from ringlog.clients.password import find_password
+from ringlog.clients.sender import Sender
+from ringlog.clients.spool import GiB, Reading, Spool, microseconds, moment_of
+from ringlog.schema.facility import Table, load_facility
+
+# Seconds that a thread without rows to send sleeps at most.
+_PATIENCE = 60.0
+
+
+class Writer:
+    """Writes one table. `put` never waits for the server: a thread sends what the spool has.
+
+    `spool` is the folder of spools, one file a table; `budget` is in bytes a table. A second writer of the
+    same spool is a SpoolError. Used as a context manager it sends what it can before it ends; the rest stays
+    in the spool for the next time.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        zone: ZoneInfo,
+        address: Address,
+        password: str,
+        spool: Path,
+        *,
+        budget: int = GiB,
+        figures: Figures | None = None,
+        acknowledged: Callable[[int, datetime], None] | None = None,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
+        """`acknowledged` hears seq_no and time of each row the server has, `ended` the end of the sending
+        thread; both are called in that thread."""
+        self.table = table
+        self.figures: Figures = Counts() if figures is None else figures
+        self.error: Exception | None = None
+        """why nothing is sent any more"""
+        columns = [column.name for column in table.columns]
+        self._places = {name: place for place, name in enumerate(columns)}
+        self._spool = Spool(spool_file(spool, address, table.name), table.name, columns, table.rows, budget)
+        self._stop = threading.Event()
+        self._began = threading.Event()
+        self._ended = ended
+        self._line = Line(address, password, self.figures, self._sleep)
+        self._sender = Sender(self._spool, table.name, columns, zone, self._line, self.figures, acknowledged)
+        self.figures.spooled = self._spool.depth
+        self._thread = threading.Thread(target=self._run, name=f"send {table.name}", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        facility: str | Path,
+        table: str,
+        spool: str | Path,
+        *,
+        password_file: str | Path | None = None,
+        budget: int = GiB,
+    ) -> Self:
+        """The writer of a facility's table, with the password that `find_password` finds.
+
+        Raises FacilityError, AddressError, PasswordError, SpoolError, or LookupError for an unknown table.
+        """
+        loaded = load_facility(facility)
+        address = Address.parse(url)
+        for known in loaded.tables:
+            if known.name == table:
+                zone = ZoneInfo(loaded.timezone)
+                password = find_password(address, password_file)
+                return cls(known, zone, address, password, Path(spool), budget=budget)
+        raise LookupError(f"facility {loaded.name} has no table {table}")
+
+    def put(self, time: datetime, **readings: Reading) -> None:
+        """Takes a row, which is on disk when this returns. Columns left out have no reading.
+
+        Raises TypeError for a time without a zone or a column the table does not have.
+        """
+        if time.tzinfo is None:
+            raise TypeError(f"{self.table.name}: the time {time} has no zone")
+        values: list[Reading] = [None] * len(self._places)
+        for name, reading in readings.items():
+            if name not in self._places:
+                raise TypeError(f"{self.table.name} has no column {name}")
+            values[self._places[name]] = reading
+        self.take(microseconds(time), values)
+
+    def take(self, time: int, readings: list[Reading] | tuple[Reading, ...]) -> None:
+        """Takes a row: microseconds since 1970, and readings in the order of the table's columns."""
+        self._spool.put(time, readings)
+        self.figures.spooled = self._spool.depth
+        self._sender.wake()
+
+    def note(
+        self, kind: str, time: int, words: str, until: int | None = None, rows: int | None = None
+    ) -> None:
+        """Takes an event, from `time` to `until` in microseconds since 1970."""
+        self._spool.note(kind, time, words, until, rows)
+
+    @property
+    def began(self) -> bool:
+        """Whether the server has said where its ring stands."""
+        return self._began.is_set()
+
+    @property
+    def latest(self) -> datetime | None:
+        """The time of the latest row, here or, once `began`, on the server."""
+        return None if self._spool.time is None else moment_of(self._spool.time)
+
+    @property
+    def waiting(self) -> int:
+        """Rows not yet acknowledged."""
+        return self._spool.depth
+
+    def drain(self, seconds: float) -> bool:
+        """Waits until the server has every row; False when it had not, or cannot be reached."""
+        until = time.monotonic() + seconds
+        while self.waiting and self._thread.is_alive() and self.figures.state <= State.RUNNING:
+            if time.monotonic() > until:
+                break
+            time.sleep(0.005)
+        return not self.waiting
+
+    def close(self, grace: float = 3.0) -> None:
+        """Sends for at most so many seconds what waits, and ends."""
+        self.drain(grace)
+        self._stop.set()
+        self._sender.wake()
+        self._thread.join(grace)
+        # a thread that still waits for an answer has the spool; the row is sent again next time
+        if not self._thread.is_alive():
+            self._line.close()
+            self._spool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        try:
+            self._sender.begin()
+            self._began.set()
+            while not self._stop.is_set():
+                self._sender.step(_PATIENCE)
+        except Released:
+            pass
+        except Failed as error:
+            self.error = error
+        except Exception as error:
+            self.error = error
+            self.figures.message = f"{type(error).__name__}: {error}"
+        if self._ended:
+            self._ended()
+
+    def _sleep(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise Released
+
+
+def spool_file(folder: Path, address: Address, table: str) -> Path:
+    """The file of a table's spool: what is meant for one server never goes to another."""
+    server = f"{address.host}-{address.port}" + (f"-{address.database}" if address.database else "")
+    return folder / server / f"{table}.spool"

@@ -1,0 +1,240 @@
+"""The queue on disk: nothing in it is lost, and what is thinned stands in its books."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ringlog.clients.spool import HOUR, Reading, Spool, Spooled, SpoolError
+
+COLUMNS = ["current", "state"]
+NOON = 1_780_000_000_000_000 // HOUR * HOUR
+SECOND = 1_000_000
+
+
+def opened(file: Path, columns: list[str] = COLUMNS, budget: int = 2**30) -> Spool:
+    return Spool(file, "magnets", columns, 5, budget)
+
+
+def everything(spool: Spool) -> list[Spooled]:
+    rows, last = [], 0
+    while row := spool.after(last):
+        rows.append(row)
+        last = row.id
+    return rows
+
+
+def test_rows_come_back_exactly_and_in_order(tmp_path: Path) -> None:
+    readings: list[tuple[Reading, ...]] = [
+        (0.1, "Störung"),
+        (None, ""),
+        (5e-324, "a\nb"),
+        (True, None),
+        (2**63 - 1, "磁石"),
+    ]
+    with closing(opened(tmp_path / "s")) as spool:
+        spool.begin(3, NOON - SECOND)
+        for number, row in enumerate(readings):
+            spool.put(NOON + number, row)
+    with closing(opened(tmp_path / "s")) as spool:
+        rows = everything(spool)
+        assert [row.readings for row in rows] == readings
+        assert [type(value) for row in rows for value in row.readings] == [
+            type(value) for row in readings for value in row
+        ]
+        assert [row.time for row in rows] == [NOON + number for number in range(5)]
+        assert [row.seq_no for row in rows] == [4, 5, 1, 2, 3]
+        assert (spool.depth, spool.oldest, spool.seq_no, spool.time) == (5, NOON, 3, NOON + 4)
+
+
+def test_rows_are_numbered_when_the_server_has_said_where_the_ring_stands(tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "s")) as spool:
+        for number in range(3):
+            spool.put(NOON + number, (1.0, None))
+        assert [row.seq_no for row in everything(spool)] == [None] * 3
+        spool.begin(4, NOON - 1)
+        spool.put(NOON + 3, (1.0, None))
+        assert [row.seq_no for row in everything(spool)] == [5, 1, 2, 3]
+        # this spool's own rows, which the server has not got yet, are later than what it says
+        spool.begin(4, NOON - 1)
+        assert spool.seq_no == 3
+        # somebody else has written meanwhile
+        spool.begin(2, NOON + 1000)
+        spool.put(NOON + 2000, (1.0, None))
+        assert [row.seq_no for row in everything(spool)] == [5, 1, 2, 3, 3]
+
+
+def test_only_what_is_acknowledged_goes_and_the_books_balance(tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "s")) as spool:
+        spool.begin(0, None)
+        for number in range(6):
+            spool.put(NOON + number * HOUR // 3, (number, None))
+        first, second, third = everything(spool)[:3]
+        spool.acknowledge(first)
+        spool.acknowledge(third, late=True)
+        spool.refuse(second, "error 8152: too long")
+        spool.repeat()
+        spool.settle()
+        assert [row.readings[0] for row in everything(spool)] == [3, 4, 5]
+        assert (spool.depth, spool.oldest) == (3, NOON + HOUR)
+        books = {hour.hour: hour for hour in spool.hours()}
+        noon = books[NOON]
+        assert (noon.produced, noon.acknowledged, noon.refused, noon.late) == (3, 2, 1, 1)
+        assert (books[NOON + HOUR].produced, books[NOON + HOUR].acknowledged) == (3, 0)
+        assert sum(hour.repeated for hour in books.values()) == 1
+        # what the server was told is told once, unless it changed meanwhile
+        spool.put(NOON + HOUR, (6, None))
+        for hour in books.values():
+            spool.hour_told(hour)
+        assert [(hour.hour, hour.produced) for hour in spool.hours()] == [(NOON + HOUR, 4)]
+        assert [(event.kind, event.time, event.words, event.rows) for event in spool.events()] == [
+            ("refused", second.time, "error 8152: too long", 1)
+        ]
+        spool.event_told(spool.events()[0])
+        assert spool.events() == []
+
+
+PUTTING = """
+import sys, time
+from pathlib import Path
+from ringlog.clients.spool import Spool
+spool = Spool(Path(sys.argv[1]), "magnets", ["current", "state"], 5)
+spool.begin(0, None)
+number, last = spool.newest, 0
+while True:
+    number += 1
+    spool.put(number * 1000, (number, "x" * 500))
+    if number % 3 == 0:
+        row = spool.after(last)
+        spool.acknowledge(row)
+        last = row.id
+    print(number, flush=True)
+"""
+
+
+def test_kill_leaves_every_row_that_was_put(tmp_path: Path) -> None:
+    file = tmp_path / "s"
+    put = 0
+    for _ in range(5):
+        command = [sys.executable, "-P", "-c", PUTTING, str(file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(random.uniform(0.05, 0.3))
+            process.send_signal(signal.SIGKILL)
+            put = max(put, *(int(line) for line in process.stdout.read().split()), 0)
+        with closing(opened(file)) as spool:
+            rows = everything(spool)
+            # the row that the kill cut off may have been put, too
+            assert put <= spool.newest <= put + 1
+            assert rows[-1].id == spool.newest
+            assert [row.readings[0] for row in rows] == [row.id for row in rows]
+            acknowledged = sum(hour.acknowledged for hour in spool.hours())
+            assert all(later.id == earlier.id + 1 for earlier, later in pairwise(rows))
+            assert acknowledged + len(rows) == sum(hour.produced for hour in spool.hours()) == spool.newest
+            put = spool.newest
+
+
+def test_a_full_budget_thins_the_oldest_and_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "s"
+    with closing(opened(file, budget=2**20)) as spool:
+        spool.begin(0, None)
+        for number in range(4000):
+            spool.put(NOON + number * SECOND, (number, "x" * 400))
+            used = sum(part.stat().st_size for part in tmp_path.iterdir())
+            assert used <= 2**20
+        rows = everything(spool)
+        (produced,) = {sum(hour.produced for hour in spool.hours())}
+        thinned = sum(hour.thinned for hour in spool.hours())
+        assert produced == 4000
+        assert thinned == 4000 - len(rows) > 2000
+        # the whole time is covered, the latest part of it without a gap
+        numbers = [row.readings[0] for row in rows]
+        assert numbers[-500:] == [*range(3500, 4000)]
+        gaps = [int(str(later)) - int(str(earlier)) for earlier, later in pairwise(numbers)]
+        assert int(str(numbers[0])) < 32
+        assert max(gaps) <= 32
+        told = [event for event in spool.events() if event.kind == "thinned"]
+        assert told
+        assert all(event.until and event.until >= event.time for event in told)
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    """A file system of so many bytes. It takes root, or a user who may make namespaces."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(file: Path) -> None:
+    with suppress(OSError), file.open("wb", buffering=0) as other:
+        while True:
+            other.write(b"x" * 4096)
+
+
+def test_a_full_disk_loses_only_what_the_books_say(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "3m") as disk:
+        with closing(opened(disk / "s", budget=2**21)) as spool:
+            spool.begin(0, None)
+            for number in range(3000):
+                spool.put(NOON + number * SECOND, (number, "x" * 400))
+                if number == 500:
+                    # somebody else takes all that is left
+                    fill(disk / "other")
+            rows = everything(spool)
+            thinned = sum(hour.thinned for hour in spool.hours())
+            produced = sum(hour.produced for hour in spool.hours())
+            assert thinned > 0
+            assert produced == thinned + len(rows)
+            assert rows[-1].readings[0] == 2999 or produced < 3000
+            for row in rows:
+                spool.acknowledge(row)
+            (disk / "other").unlink()
+            spool.put(NOON + 3000 * SECOND, (3000, None))
+            spool.settle()
+            assert spool.depth == 1
+            assert sum(hour.produced for hour in spool.hours()) == 3001
+        with closing(opened(disk / "s")) as spool:
+            assert [row.readings[0] for row in everything(spool)] == [3000]
+
+
+def test_a_spool_is_for_one_process_and_one_table(tmp_path: Path) -> None:
+    file = tmp_path / "s"
+    with closing(opened(file)):
+        program = (
+            "import sys; from pathlib import Path; from ringlog.clients.spool import Spool;"
+            "Spool(Path(sys.argv[1]), 'magnets', ['current', 'state'], 5)"
+        )
+        other = subprocess.run(
+            [sys.executable, "-P", "-c", program, str(file)], capture_output=True, text=True, check=False
+        )
+        assert "another process writes table magnets" in other.stderr
+    with pytest.raises(SpoolError, match="is the spool of table magnets, not of vacuum"):
+        Spool(file, "vacuum", COLUMNS, 5)
+    with pytest.raises(SpoolError, match="below 1048576, 1 MiB"):
+        opened(tmp_path / "t", budget=1000)
+    (tmp_path / "text").write_text("this is no database at all" * 200)
+    with pytest.raises(SpoolError, match="text is no spool"):
+        opened(tmp_path / "text")
+    assert not (tmp_path / "t").exists()
+
+
+def test_rows_follow_their_columns_when_the_facility_file_changes(tmp_path: Path) -> None:
+    file = tmp_path / "s"
+    with closing(opened(file)) as spool:
+        spool.put(NOON, (1.5, "on"))
+    with closing(opened(file, ["state", "voltage", "current"])) as spool:
+        assert everything(spool)[0].readings == ("on", None, 1.5)
+    with pytest.raises(SpoolError, match="rows with column current, which magnets has no longer"):
+        opened(file, ["state", "voltage"])
