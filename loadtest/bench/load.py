@@ -28,8 +28,10 @@ class Contender:
     """calls in one transaction"""
 
 
-DIRECT = Contender("direct", "direct, one transaction a call")
-PIPELINED = Contender("pipelined", "direct, pipelined groups of 15 on 4 connections", group=15)
+# Each call is a transaction of its own, on a connection of its own.
+DIRECT = Contender("direct", "direct, one by one")
+# The practical limit: 4 connections, on each the calls of 15 tables as one transaction.
+PIPELINED = Contender("pipelined", "direct, pipelined", group=15)
 TDS5 = Contender("tds5", "gateway, TDS 5.0", "5.0")
 TDS74 = Contender("tds74", "gateway, TDS 7.4", "7.4")
 CONTENDERS = {one.key: one for one in (DIRECT, PIPELINED, TDS5, TDS74)}
@@ -86,6 +88,11 @@ class Measurement:
         return self.postgres - self.backends
 
     @property
+    def server(self) -> float:
+        """CPU spent on calls by PostgreSQL's backends and the gateway together."""
+        return self.backends + self.gateway
+
+    @property
     def rate_without_clients(self) -> float:
         """Calls a second if the clients ran elsewhere and their share of the machine served calls too."""
         return self.rate / (1 - self.clients / (self.seconds * self.cores))
@@ -139,9 +146,9 @@ class Load:
         ]
 
 
-class Range:
-    """Where loads are run: the programs, the server, and how far the rings of each group of tables have
-    been written."""
+class Stand:
+    """Where loads are run: the programs, the server, and the calls acknowledged so far on each group of
+    tables."""
 
     def __init__(self, programs: Path, server: Server) -> None:
         self.programs = programs

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import psycopg
 import pymssql
@@ -183,7 +183,23 @@ class Clients:
     program: Path
     """tests/gateway/programs/ct_client.c, built"""
     configuration: Path
-    """a freetds.conf with a section for each of VERSIONS, and `5.0 SIZE`, `7.4 SIZE` for packet sizes"""
+    """a freetds.conf with a section for each of VERSIONS, and sections as `5.0 512` and `5.0 sjis`"""
+
+    @classmethod
+    def of(cls, server: RunningServer, program: Path, directory: Path) -> Self:
+        """The clients of a server, their freetds.conf written into `directory`."""
+        sections = {version: f"tds version = {version}" for version in VERSIONS}
+        for version in ("5.0", "7.1", "7.4"):
+            for size in PACKET_SIZES:
+                sections[f"{version} {size}"] = f"tds version = {version}\ninitial block size = {size}"
+        for charset in ("iso_1", "sjis", "eucjis", "utf8"):
+            sections[f"5.0 {charset}"] = f"tds version = 5.0\nserver charset = {charset}"
+        address = f"host = {server.host}\nport = {server.port}\n"
+        text = "[global]\nclient charset = UTF-8\ntext size = 4000000\n"
+        text += "".join(f"[{name}]\n{address}{lines}\n" for name, lines in sections.items())
+        configuration = directory / "freetds.conf"
+        configuration.write_text(text)
+        return cls(server, program, configuration)
 
     def pymssql(
         self,

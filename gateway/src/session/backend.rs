@@ -115,6 +115,17 @@ impl Backend {
         self.open.is_some() && !self.pinned
     }
 
+    /// Forgets what is prepared, after the schema has changed. PL/pgSQL's own plans end only with the
+    /// connection, which is given up unless it holds something.
+    pub async fn forget_plans(&mut self, in_transaction: bool) -> Result<(), PgError> {
+        if self.is_disposable() && !in_transaction {
+            self.close().await;
+        } else if let Some(open) = &mut self.open {
+            open.forget_prepared()?;
+        }
+        Ok(())
+    }
+
     pub async fn close(&mut self) {
         self.pinned = false;
         if let Some(open) = self.open.take() {
@@ -214,7 +225,6 @@ impl Open {
         Ok(Arc::new(Described { name, parameters, columns: columns.into() }))
     }
 
-    /// Forgets what is prepared, after the schema has changed.
     pub fn forget_prepared(&mut self) -> Result<(), PgError> {
         let calls = self.calls.drain().map(|(_, described)| described);
         let queries = self.queries.drain().map(|(_, described)| described);

@@ -4,8 +4,9 @@ use super::results::{untellable, Ran, Source};
 use super::system::System;
 use super::variables::Variables;
 use super::{Ended, Form, Session, SessionError};
-use crate::catalogue::{self, bind, Function, Plan, Returns, Unresolved};
+use crate::catalogue::{self, bind, BindError, Function, Plan, Returns, Unresolved};
 use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
+use crate::gateway::Because;
 use crate::postgres::commit::{Outcome, Statement};
 use crate::postgres::connection::row_values;
 use crate::postgres::PgError;
@@ -104,7 +105,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let fits = |function: &Function| catalogue::fits(function, params, &self.client.dialect);
         let find = || self.catalogue().find(schema, name, &self.database, fits);
         let mut found = find();
-        if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue().await {
+        if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue(Because::Unknown).await
+        {
             found = find();
         }
         found.map_err(|unresolved| match unresolved {
@@ -125,11 +127,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         params: &[Param<'_>],
     ) -> Result<CallEnd, SessionError> {
         let end = self.call_once(&function, params).await?;
-        if !matches!(end, CallEnd::Outdated(_)) || !self.gateway.reload_catalogue().await {
+        let because = match &end {
+            CallEnd::Unfit(_) => Because::Unknown,
+            CallEnd::Outdated(_) => Because::Outdated,
+            _ => return Ok(end),
+        };
+        if !self.gateway.reload_catalogue(because).await {
             return Ok(end);
         }
-        if let Some(open) = self.backend.opened() {
-            if let Err(error) = open.forget_prepared() {
+        if because == Because::Outdated {
+            if let Err(error) = self.backend.forget_plans(self.transaction.is_open()).await {
                 return Ok(CallEnd::Postgres(error));
             }
         }
@@ -155,6 +162,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         let bound = match bind(function, params, &self.client.dialect, &zone) {
             Ok(bound) => bound,
+            Err(error @ (BindError::TooMany | BindError::NotAParameter(_))) => {
+                return Ok(CallEnd::Unfit(error.to_message(function)))
+            }
             Err(error) => return Ok(CallEnd::Failed(error.to_message(function))),
         };
         let statement = function.statement(&bound.given);
@@ -169,10 +179,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if !function.only_reads {
             self.backend.pin();
         }
-        let source = Source::Call { statement: &statement, values: &bound.values };
+        let source =
+            Source::Call { statement: &statement, values: &bound.values, only_reads: function.only_reads };
+        let reply_so_far = self.client.reply.len();
         Ok(match self.run(source, function.returns == Returns::Rows).await? {
             Ran::Completed(outcome, _) => self.completed(function, &bound.outputs, outcome, &zone),
-            Ran::Refused(error) if may_be_outdated(&error) => CallEnd::Outdated(error),
+            Ran::Refused(error) if may_be_outdated(&error) => {
+                self.client.reply.truncate(reply_so_far);
+                CallEnd::Outdated(error)
+            }
             Ran::Refused(error) | Ran::Failed(error) => CallEnd::Postgres(error),
             Ran::Untellable(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             Ran::Cancelled => CallEnd::Cancelled,
@@ -194,7 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         statement: Arc<Statement>,
         values: Bytes,
     ) -> Result<Outcome, PgError> {
-        let outcome = self.gateway.commit.call(statement, self.role.clone(), values).await?;
+        let outcome = self.gateway.commit().call(statement, self.role.clone(), values).await?;
         for notice in &outcome.notices {
             self.client.message(&notice.to_message().in_procedure(&function.name));
         }
@@ -303,7 +318,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.end_procedure(done::ERROR, form, more);
                 Ended::Failed
             }
-            CallEnd::Failed(message) => self.end_failed(&message, form, more),
+            CallEnd::Failed(message) | CallEnd::Unfit(message) => self.end_failed(&message, form, more),
             CallEnd::Outdated(error) | CallEnd::Postgres(error) => {
                 self.end_failed(&error.to_message(), form, more)
             }
@@ -464,6 +479,8 @@ pub(super) enum CallEnd {
         rows: Option<u64>,
     },
     Failed(ServerMessage),
+    /// The function has no such parameter, as far as the catalogue knows.
+    Unfit(ServerMessage),
     Postgres(PgError),
     /// Refused with nothing done, perhaps because the catalogue is out of date.
     Outdated(PgError),

@@ -22,7 +22,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What to run.
 pub enum Source<'a> {
-    Call { statement: &'a Statement, values: &'a Bytes },
+    Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool },
     Query { query: &'a Query, parameters: &'a [Parameter<'a>] },
 }
 
@@ -39,7 +39,7 @@ pub struct Described {
 pub enum Ran {
     /// With the last row, when rows were not for the client, and its columns.
     Completed(Outcome, Arc<[PgColumn]>),
-    /// PostgreSQL refused the statement before anything of it ran.
+    /// PostgreSQL refused the statement and nothing has come of it: it could be tried again.
     Refused(PgError),
     Failed(PgError),
     /// A value cannot be told to PostgreSQL or to this client; the statement was given up.
@@ -218,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let formats: Vec<i16> =
             columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect();
         match source {
-            Source::Call { statement, values } => {
+            Source::Call { statement, values, .. } => {
                 let sent = &statement.parameter_formats;
                 open.connection.put_execute(&prepared.name, sent, values, &formats);
             }
@@ -242,7 +242,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             columns,
             told: None,
             outcome: Outcome::default(),
-            has_begun: false,
+            has_effects: false,
+            only_reads: matches!(source, Source::Call { only_reads: true, .. }),
             end: None,
             cancelling: None,
         };
@@ -264,8 +265,9 @@ struct RowStream<'a, S> {
     /// The result set as announced to the client.
     told: Option<Vec<Told>>,
     outcome: Outcome,
-    /// PostgreSQL has accepted statement and values: from here on it may have done something.
-    has_begun: bool,
+    /// Rows were told, or something may have been written.
+    has_effects: bool,
+    only_reads: bool,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Ran>,
     /// PostgreSQL is being asked to cancel.
@@ -291,13 +293,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
             };
             match message {
                 Message::BindComplete => {
-                    self.has_begun = true;
+                    self.has_effects = !self.only_reads;
                     if rows_to_client && !self.columns.is_empty() {
                         self.announce();
                     }
                 }
                 Message::DataRow(body) if self.end.is_none() => {
                     if self.told.is_some() {
+                        self.has_effects = true;
                         self.row(body.buffer_bytes());
                         self.client.flush_gathered().await?;
                     } else {
@@ -327,7 +330,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
         let outcome = std::mem::take(&mut self.outcome);
         Ok(match (self.end.take(), error) {
             (Some(end), _) => end,
-            (None, Some(error)) if self.has_begun => Ran::Failed(error),
+            (None, Some(error)) if self.has_effects => Ran::Failed(error),
             (None, Some(error)) => Ran::Refused(error),
             (None, None) => Ran::Completed(outcome, self.columns.clone()),
         })

@@ -166,7 +166,8 @@ static CS_INT put_rows(const char *kind, CS_INT most)
         put_text(formats[i].name, strlen(formats[i].name));
         printf(", %d, %d, %d, %d]", (int) formats[i].datatype, (int) formats[i].maxlength,
                (int) formats[i].precision, (int) formats[i].scale);
-        if (formats[i].maxlength <= 0 || formats[i].maxlength > LONGEST_VALUE)
+        /* the announced length of a text is no limit */
+        if (formats[i].maxlength <= 0 || formats[i].maxlength > 8000)
             formats[i].maxlength = LONGEST_VALUE;
         formats[i].maxlength += 64;
         formats[i].format = CS_FMT_UNUSED;
