@@ -283,7 +283,7 @@ REFUSED = {
     "print a": "print",
     "select @@spid, @x = 1": "assigns",
     "set rowcount 5": "set rowcount 5",
-    "set fmtonly on": "set fmtonly on",
+    "set noexec on": "set noexec on",
     "set dateformat dmy": "set dateformat dmy",
     "commit tran exec status 1 save tran": "save",
 }
