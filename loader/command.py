@@ -78,6 +78,9 @@ def load(
             "--spool-budget", metavar="MIB", min=1, help="What a table's spool may take of the disk."
         ),
     ] = 1024,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the tables from whoever writes them now.")
+    ] = False,
     password_file: Annotated[
         Path | None,
         typer.Option(
@@ -102,7 +105,10 @@ def load(
         _say(str(error))
         raise typer.Exit(1) from None
     zone = ZoneInfo(loaded.timezone)
-    writers = [Writer(table, zone, address, password, given, folder, budget * MiB) for table in chosen]
+    writers = [
+        Writer(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)
+        for table in chosen
+    ]
     if not _run(writers):
         raise typer.Exit(1)
 

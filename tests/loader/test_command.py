@@ -119,7 +119,7 @@ def test_a_reader_may_not_write(
     code, said = load("--url", url, "--password-file", secret, "--tables", "beam,magnet").end()
     assert code == 1
     for table in ("beam", "magnet"):
-        assert f"ringlog: {table}: error 229: permission denied for function put_{table}" in said
+        assert f"ringlog: {table}: error 229: permission denied for function claim_writer" in said
     assert (stored("beam"), stored("magnet")) == before
 
 
