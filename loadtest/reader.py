@@ -32,7 +32,7 @@ class Reader:
         due = schedule.after(now())
         while True:
             leash.wait(due)
-            procedure, arguments = self._question(statistics.sent)
+            procedure, arguments = question(self.table, statistics.sent)
             statistics.sent += 1
             begun = time.perf_counter()
             try:
@@ -47,9 +47,11 @@ class Reader:
             previous, due = due, schedule.after(now(), due)
             statistics.missed += schedule.missed(previous, due)
 
-    def _question(self, number: int) -> tuple[str, tuple[Argument, ...]]:
-        if number % _HISTORY != _HISTORY - 1:
-            return f"get_{self.table.name}", (1,)
-        end = datetime.now(UTC)
-        begin = end - _HISTORY * timedelta(seconds=self.table.cycle)
-        return f"get_{self.table.name}_range", (begin, end, _HISTORY)
+
+def question(table: Table, number: int) -> tuple[str, tuple[Argument, ...]]:
+    """The procedure and arguments of a reader's call: the latest row, or each tenth time the log's last."""
+    if number % _HISTORY != _HISTORY - 1:
+        return f"get_{table.name}", (1,)
+    end = datetime.now(UTC)
+    begin = end - _HISTORY * timedelta(seconds=table.cycle)
+    return f"get_{table.name}_range", (begin, end, _HISTORY)

@@ -70,6 +70,10 @@ def table_procedures(
         "rows": sql.Literal(rows),
         "columns": _list(sql.Identifier(column) for column in columns),
         "values": _list(sql.Identifier("r", column) for column in columns),
+        "assignments": _list(
+            sql.SQL("{} = {}").format(sql.Identifier(column), sql.Identifier("r", column))
+            for column in columns
+        ),
         "ring_columns": _list(sql.Identifier("ring", column) for column in every_column),
         "log_columns": _list(sql.Identifier("logged", column) for column in every_column),
         "nth": sql.Literal(nth),
@@ -101,6 +105,6 @@ def _read(file: str) -> str:
     return files(__name__).joinpath(f"{file}.sql").read_text()
 
 
-def _list(names: Iterable[sql.Identifier]) -> sql.SQL:
+def _list(parts: Iterable[sql.Composable]) -> sql.SQL:
     # one text: a Composed of thousands of names would be walked anew for each place it is put in
-    return sql.SQL(", ".join(name.as_string() for name in names))
+    return sql.SQL(", ".join(part.as_string() for part in parts))

@@ -1,29 +1,39 @@
 create or replace function {procedure}(at timestamptz)
 returns setof {ring}
-language sql
+language plpgsql
 stable
-parallel safe
+set search_path = pg_catalog, pg_temp
 as $$
-  select in_force.*
-  from (
-    (
-      select {ring_columns}
-      from {ring} as ring
-      where ring."time" <= {this}.at
-      order by ring."time" desc, ring.seq_no desc
-      limit 1
-    )
-    union all
-    (
-      select {log_columns}
-      from {log} as logged
-      where logged."time" <= {this}.at
-      order by logged."time" desc, logged.seq_no desc
-      limit 1
-    )
-  ) as in_force
-  order by in_force."time" desc, in_force.seq_no desc
-  limit 1
+#variable_conflict use_variable
+declare
+  since timestamptz;
+begin
+  -- nearly always a row is near, and only then the plan can do without a log of a thousand weeks
+  foreach since in array array[at - interval '14 days', '-infinity'] loop
+    return query
+      select in_force.*
+      from (
+        (
+          select {ring_columns}
+          from {ring} as ring
+          where ring."time" <= at and ring."time" >= since
+          order by ring."time" desc, ring.seq_no desc
+          limit 1
+        )
+        union all
+        (
+          select {log_columns}
+          from {log} as logged
+          where logged."time" <= at and logged."time" >= since
+          order by logged."time" desc, logged.seq_no desc
+          limit 1
+        )
+      ) as in_force
+      order by in_force."time" desc, in_force.seq_no desc
+      limit 1;
+    exit when found;
+  end loop;
+end
 $$;
 
 comment on function {procedure}(timestamptz) is

@@ -233,32 +233,45 @@ def _tried(engine: sa.Engine, work: Callable[[sa.Connection], int]) -> int | Non
 
 
 def _make_week(connection: sa.Connection, table: str, week: Week) -> int:
-    """Makes the partition of a week and moves its rows there. Returns how many."""
+    """Makes the partition of a week with the rows that wait for it. Returns how many."""
     become_owner(connection)
-    log = sql.Identifier("log", table)
-    # Keeps writers of the table out. One that had chosen the default partition for its row, and only waited
-    # for it, would find its row refused there. Readers read on.
-    run(connection, sql.SQL("lock table only {} in share row exclusive mode").format(log))
-    partition = sql.Identifier("log", week.partition(table))
-    start, end = sql.Literal(week.start), sql.Literal(week.end)
-    run(connection, sql.SQL("create table {} (like {} including all)").format(partition, log))
-    moved = run(
-        connection,
-        sql.SQL(
-            """
-            with moved as (delete from {default} where "time" >= {start} and "time" < {end} returning *)
-            insert into {partition} select * from moved
-            """
-        ).format(default=_default(table), start=start, end=end, partition=partition),
+    names = {
+        "log": sql.Identifier("log", table),
+        "partition": sql.Identifier("log", week.partition(table)),
+        "default": _default(table),
+        "start": sql.Literal(week.start),
+        "end": sql.Literal(week.end),
+    }
+
+    def do(statement: str) -> int:
+        return run(connection, sql.SQL(statement).format(**names))
+
+    # the check spares the attachment a look at every row
+    do(
+        """
+        create table {partition} (
+          like {log} including all, constraint week check ("time" >= {start} and "time" < {end})
+        )
+        """
     )
-    run(
-        connection,
-        sql.SQL("alter table {} attach partition {} for values from ({}) to ({})").format(
-            log, partition, start, end
-        ),
+    rows = do('insert into {partition} select * from {default} where "time" >= {start} and "time" < {end}')
+    # Keeps the table's writers out, readers not. A writer who had chosen the default partition for a row of
+    # this week before, and waited there, would have it refused when this is done.
+    do("lock table only {log} in share row exclusive mode")
+    rows += do(
+        """
+        insert into {partition}
+        select * from {default} as late
+        where "time" >= {start} and "time" < {end} and not exists (
+          select from {partition} as there where there."time" = late."time" and there.seq_no = late.seq_no
+        )
+        """
     )
+    do('delete from {default} where "time" >= {start} and "time" < {end}')
+    do("alter table {log} attach partition {partition} for values from ({start}) to ({end})")
+    do("alter table {partition} drop constraint week")
     announce(connection)
-    return moved
+    return rows
 
 
 def _drop(connection: sa.Connection, partition: str) -> int:

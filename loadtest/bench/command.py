@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from ringlog.loadtest.bench.comparison import compare as compare_results
 from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
 from ringlog.loadtest.bench.facility import write_facility
-from ringlog.loadtest.bench.load import Range
+from ringlog.loadtest.bench.load import Stand
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.bench.parts import PARTS, Plan, measure
 from ringlog.loadtest.bench.plots import draw
@@ -117,10 +117,10 @@ def _run(console: Console, plan: Plan, data: Path | None) -> Results:
         write_facility(facility, plan.tables())
         with serving(facility, data or folder / "data", keep=data is not None) as server:
             results.settings = server.settings()
-            range_ = Range(programs, server)
-            measure(plan, range_, results, doing)
+            stand = Stand(programs, server)
+            measure(plan, stand, results, doing)
             doing("counting", "the rows of all logs")
-            results.check = verify(server, range_.acknowledged)
+            results.check = verify(server, stand.acknowledged)
     return results
 
 

@@ -11,8 +11,8 @@ _FIGURES: dict[str, Callable[[Measurement], float]] = {
     "calls/s": lambda one: one.rate,
     "p50, ms": lambda one: one.p50 * 1e3,
     "p99, ms": lambda one: one.p99 * 1e3,
-    "PostgreSQL CPU, µs a call": lambda one: one.each(one.postgres) * 1e6,
-    "gateway CPU, µs a call": lambda one: one.each(one.gateway) * 1e6,
+    "CPU of backends, µs a call": lambda one: one.each(one.backends) * 1e6,
+    "CPU of the gateway, µs a call": lambda one: one.each(one.gateway) * 1e6,
     "WAL, bytes a call": lambda one: one.each(one.wal),
 }
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -29,8 +28,10 @@ class Contender:
     """calls in one transaction"""
 
 
-DIRECT = Contender("direct", "direct, one transaction a call")
-PIPELINED = Contender("pipelined", "direct, pipelined groups of 15 on 4 connections", group=15)
+# Each call is a transaction of its own, on a connection of its own.
+DIRECT = Contender("direct", "direct, one by one")
+# The practical limit: 4 connections, on each the calls of 15 tables as one transaction.
+PIPELINED = Contender("pipelined", "direct, pipelined", group=15)
 TDS5 = Contender("tds5", "gateway, TDS 5.0", "5.0")
 TDS74 = Contender("tds74", "gateway, TDS 7.4", "7.4")
 CONTENDERS = {one.key: one for one in (DIRECT, PIPELINED, TDS5, TDS74)}
@@ -61,6 +62,8 @@ class Measurement:
     clients: float
     gateway: float
     postgres: float
+    backends: float
+    """that part of `postgres` which serves connections; the rest is autovacuum, checkpoints and the like"""
     others: float
     """CPU of processes that have nothing to do with the measurement"""
     cores: int
@@ -78,6 +81,16 @@ class Measurement:
     def values(self) -> float:
         """Values a second."""
         return self.rate * self.columns
+
+    @property
+    def background(self) -> float:
+        """CPU of PostgreSQL's own processes: autovacuum, checkpoints, the writing of its log."""
+        return self.postgres - self.backends
+
+    @property
+    def server(self) -> float:
+        """CPU spent on calls by PostgreSQL's backends and the gateway together."""
+        return self.backends + self.gateway
 
     @property
     def rate_without_clients(self) -> float:
@@ -133,19 +146,17 @@ class Load:
         ]
 
 
-class Range:
-    """Where loads are run: the programs, the server, and how far the rings of each group of tables have
-    been written."""
+class Stand:
+    """Where loads are run: the programs, the server, and the calls acknowledged so far on each group of
+    tables."""
 
     def __init__(self, programs: Path, server: Server) -> None:
         self.programs = programs
         self.server = server
         self.acknowledged: dict[Tables, int] = {}
 
-    def run(
-        self, load: Load, part: str, round: int = 0, tell: Callable[[], None] = lambda: None
-    ) -> Measurement:
-        """Runs a load and measures it. `tell` is called when it begins and when it has ended.
+    def run(self, load: Load, part: str, round: int = 0) -> Measurement:
+        """Runs a load and measures it.
 
         Raises BenchError with the client's words when a call fails: such a run measures nothing.
         """
@@ -159,7 +170,7 @@ class Range:
                 assert client.stdout is not None
                 assert client.stderr is not None
                 client.stdin.write(f"{self.server.password}\n")
-                client.stdin.close()
+                client.stdin.flush()
                 marks = []
                 result: dict[str, Any] | None = None
                 for line in client.stdout:
@@ -167,7 +178,8 @@ class Range:
                         result = json.loads(line)
                     else:
                         marks.append(self.server.mark())
-                        tell()
+                        if line == "end\n":
+                            client.stdin.close()
                 complaint = client.stderr.read().strip()
             except BaseException:
                 client.kill()
@@ -190,6 +202,7 @@ class Range:
             clients=clients,
             gateway=gateway,
             postgres=postgres,
+            backends=(end.backends - begin.backends) * share,
             others=max(0.0, others),
             cores=psutil.cpu_count() or 1,
             wal=int((end.wal - begin.wal) * share),

@@ -13,7 +13,7 @@ from ringlog.loadtest.bench.load import (
     WARM,
     Contender,
     Load,
-    Range,
+    Stand,
 )
 from ringlog.loadtest.bench.reading import fill, read_alternating
 from ringlog.loadtest.bench.results import Results
@@ -40,7 +40,7 @@ class Plan:
 
     def tables(self) -> Iterator[Tables]:
         """The tables that are needed."""
-        if self._loads_main:
+        if self.loads_main:
             yield main_tables(self.columns)
         if "columns" in self.parts:
             yield from map(narrow_and_wide, WIDTHS)
@@ -48,56 +48,54 @@ class Plan:
             yield history(self.columns)
 
     @property
-    def _loads_main(self) -> bool:
+    def loads_main(self) -> bool:
         return self.stall is not None or any(part in self.parts for part in ("write", "lone", "memory"))
 
     @property
-    def _short(self) -> float:
+    def short(self) -> float:
         """Of the many measurements of single callers and of widths."""
         return max(0.5, self.seconds / 2)
 
     def steps(self) -> Iterator[tuple[str, float]]:
         """What will be done, and about how many seconds it takes: for a progress bar."""
         each = _START + WARM
-        if self._loads_main:
+        if self.loads_main:
             yield "writing each row of the rings once", min(_LAP, 5 * self.seconds)
         if "write" in self.parts:
             yield "write", len(CONTENDERS) * self.rounds * (each + self.seconds)
         if "lone" in self.parts:
-            yield "lone", 3 * self.rounds * (each + self._short)
+            yield "lone", 3 * self.rounds * (each + self.short)
         if "memory" in self.parts:
             yield "memory", each + self.seconds
         if "columns" in self.parts:
-            yield "columns", len(WIDTHS) * 2 * self._width_rounds * (each + self._short)
+            yield "columns", len(WIDTHS) * 2 * self.width_rounds * (each + self.short)
         if "read" in self.parts:
             yield "read", 5 + 3 * (self.rounds + 1)
         if self.stall is not None:
             yield "stall", each + self.stall
 
     @property
-    def _width_rounds(self) -> int:
+    def width_rounds(self) -> int:
         return max(1, min(3, self.rounds - 2))
 
 
-def measure(plan: Plan, range_: Range, results: Results, doing: Callable[[str, str], None]) -> None:
+def measure(plan: Plan, stand: Stand, results: Results, doing: Callable[[str, str], None]) -> None:
     """Measures everything of the plan into the results. `doing` is told the part and what is being done."""
-    _Measuring(plan, range_, results, doing).run()
+    _Measuring(plan, stand, results, doing).run()
 
 
 class _Measuring:
-    def __init__(
-        self, plan: Plan, range_: Range, results: Results, doing: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, plan: Plan, stand: Stand, results: Results, doing: Callable[[str, str], None]) -> None:
         self._plan = plan
-        self._range = range_
+        self._stand = stand
         self._results = results
         self._doing = doing
         self._main = main_tables(plan.columns)
 
     def run(self) -> None:
         plan, results = self._plan, self._results
-        results.idle_memory = self._range.server.mark().memory
-        if plan._loads_main:
+        results.idle_memory = self._stand.server.mark().memory
+        if plan.loads_main:
             self._write_rings_once()
         if "write" in plan.parts:
             self._alternate("write", tuple(CONTENDERS.values()), [self._main], plan.connections, plan.rounds)
@@ -107,7 +105,7 @@ class _Measuring:
             self._one("memory", TDS5, self._main, _BUSY, plan.seconds)
         if "columns" in plan.parts:
             widths = [*map(narrow_and_wide, WIDTHS)]
-            self._alternate("columns", (DIRECT, TDS5), widths, plan.connections, plan._width_rounds)
+            self._alternate("columns", (DIRECT, TDS5), widths, plan.connections, plan.width_rounds)
         if "read" in plan.parts:
             self._read()
         if plan.stall is not None:
@@ -116,12 +114,12 @@ class _Measuring:
     def _write_rings_once(self) -> None:
         """Brings the rings to the state they keep: their first rows lie where the installer left them."""
         self._doing("writing each row of the rings once", "")
-        self._range.server.administrator.execute("checkpoint")
+        self._stand.server.administrator.execute("checkpoint")
         limit, seconds = min(_LAP, 5 * self._plan.seconds), 0.0
         rows = self._main.count * self._main.rows
-        while seconds < limit and self._range.acknowledged.get(self._main, 0) < rows:
+        while seconds < limit and self._stand.acknowledged.get(self._main, 0) < rows:
             load = Load(PIPELINED, self._main, self._plan.connections, min(2.5, limit), warm=0.0)
-            seconds += self._range.run(load, "lap").seconds
+            seconds += self._stand.run(load, "lap").seconds
 
     def _alternate(
         self,
@@ -132,7 +130,7 @@ class _Measuring:
         rounds: int,
     ) -> None:
         """Round by round, each contender in turn; another one begins each round."""
-        seconds = self._plan.seconds if part == "write" else self._plan._short
+        seconds = self._plan.seconds if part == "write" else self._plan.short
         for round in range(rounds):
             for some in tables:
                 for place in range(len(contenders)):
@@ -153,12 +151,12 @@ class _Measuring:
         width = f", {tables.columns} columns" if part == "columns" else ""
         self._doing(part, f"{contender.title}{width}")
         load = Load(contender, tables, connections, seconds)
-        self._results.measurements.append(self._range.run(load, part, round))
+        self._results.measurements.append(self._stand.run(load, part, round))
 
     def _read(self) -> None:
-        tables, server = history(self._plan.columns), self._range.server
+        tables, server = history(self._plan.columns), self._stand.server
         self._doing("read", "filling a log")
         fill(server, tables)
         self._doing("read", "reading it")
-        readings = read_alternating(self._range.programs, server, tables, self._plan.rounds, lambda: None)
+        readings = read_alternating(self._stand.programs, server, tables, self._plan.rounds)
         self._results.readings.extend(readings)

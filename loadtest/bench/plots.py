@@ -46,12 +46,13 @@ def _contenders(results: Results, file: Path) -> None:
         times = [(results.median(of, "write", one.key) or 0.0) * 1e3 for of in _QUANTILES.values()]
         places = [number + 0.2 * place for number in range(len(times))]
         latency.bar(places, times, width=0.18, color=_COLOURS[one.key], label=one.title)
-    speed.set_xticks(range(len(shown)), [one.title.replace(", ", ",\n", 1) for one in shown], fontsize=8)
+    speed.set_xticks(range(len(shown)), [one.title.replace(", ", ",\n") for one in shown], fontsize=8)
     speed.set_ylabel("calls/s (dots: rounds)")
     latency.set_xticks([number + 0.3 for number in range(len(_QUANTILES))], [*_QUANTILES])
     latency.set_yscale("log")
     latency.set_ylabel("ms")
-    latency.legend(frameon=False, fontsize=8)
+    latency.margins(y=0.25)
+    latency.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
     for panel in (speed, latency):
         _plain(panel)
     columns, connections = results.options["columns"], results.options["connections"]
@@ -73,10 +74,11 @@ def _columns(results: Results, file: Path) -> None:
     for panel, (name, of) in zip(panels, of_panel.items(), strict=True):
         for one in CONTENDERS.values():
             if results.of("columns", one.key):
-                medians = [results.median(of, "columns", one.key, width) or 0.0 for width in widths]
-                panel.plot(widths, medians, "o-", color=_COLOURS[one.key], label=one.title)
+                medians = [(width, results.median(of, "columns", one.key, width)) for width in widths]
+                points = [(width, figure) for width, figure in medians if figure is not None]
+                panel.plot(*zip(*points, strict=True), "o-", color=_COLOURS[one.key], label=one.title)
         panel.set_xscale("log")
-        panel.set_xticks(widths, [str(width) for width in widths], fontsize=8)
+        panel.set_xticks(widths, [str(width) for width in widths], fontsize=8, rotation=60)
         panel.minorticks_off()
         panel.set_xlabel("columns of a table")
         panel.set_ylabel(name)

@@ -71,9 +71,7 @@ def fill(server: Server, tables: Tables) -> None:
         raise BenchError(f"the log to be read has {found} rows instead of {ROWS}")
 
 
-def read_alternating(
-    programs: Path, server: Server, tables: Tables, rounds: int, tell: Callable[[], None]
-) -> Iterator[Reading]:
+def read_alternating(programs: Path, server: Server, tables: Tables, rounds: int) -> Iterator[Reading]:
     """Each contender reads all rows in each round; one reading of each before, which does not count."""
     procedure = f"get_{tables.names[0]}_range"
     with ExitStack() as stack:
@@ -86,7 +84,6 @@ def read_alternating(
                 before = server.mark()
                 result = read()
                 after = server.mark()
-                tell()
                 if result["rows"] != ROWS:
                     raise BenchError(f"{procedure} gave {result['rows']} rows to {key} instead of {ROWS}")
                 reading = Reading(

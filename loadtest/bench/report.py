@@ -111,13 +111,17 @@ def _costs(results: Results) -> Table:
 
         others = results.median(lambda one: one.others / one.seconds, "write", key)
         return [
-            *(_microseconds(of(who)) for who in ("postgres", "gateway", "clients")),
+            *(_microseconds(of(who)) for who in ("backends", "background", "gateway", "server", "clients")),
             _number(of("wal"), 0, "B"),
             _number(others, 2),
         ]
 
     rows = [[one.title, *row(one.key)] for one in CONTENDERS.values()]
-    return Table("What a call costs", ["", "PostgreSQL", "gateway", "clients", "WAL", "others' cores"], rows)
+    return Table(
+        "What a call costs: CPU, WAL (others: cores taken by other processes meanwhile)",
+        ["", "backends", "background", "gateway", "server", "clients", "WAL", "others"],
+        rows,
+    )
 
 
 def _lone(results: Results) -> Table:

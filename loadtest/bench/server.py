@@ -32,6 +32,8 @@ class Mark:
 
     moment: float
     postgres: float
+    backends: float
+    """that part of `postgres` which serves connections over TCP: the callers' and the gateway's"""
     gateway: float
     machine: float
     """busy time of all processes of the machine, on all its cores"""
@@ -59,9 +61,11 @@ class Server:
         row = self.administrator.execute("select pg_current_wal_insert_lsn() - '0/0'").fetchone()
         assert row is not None
         own, machine = self.gateway.cpu_times(), psutil.cpu_times()
+        postgres, backends = _postgres_cpu(self.postmaster)
         return Mark(
             moment=time.monotonic(),
-            postgres=_tree(self.postmaster),
+            postgres=postgres,
+            backends=backends,
             gateway=own.user + own.system,
             machine=sum(machine) - machine.idle - getattr(machine, "iowait", 0.0),
             wal=int(row[0]),
@@ -142,14 +146,20 @@ def _ringlog(*arguments: str | Path, stdin: str = "") -> str:
     return done.stdout
 
 
-def _tree(process: psutil.Process) -> float:
-    """CPU seconds of a process, of its children, and of those that have ended."""
-    times = process.cpu_times()
-    spent = times.user + times.system + times.children_user + times.children_system
-    for child in process.children():
-        with suppress(psutil.NoSuchProcess):
-            spent += sum(child.cpu_times()[:2])
-    return float(spent)
+def _postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
+    """CPU seconds of all of PostgreSQL, ended processes included, and of the running backends of TCP."""
+    while True:
+        times = postmaster.cpu_times()
+        children = backends = 0.0
+        for child in postmaster.children():
+            with suppress(psutil.NoSuchProcess):
+                spent = sum(child.cpu_times()[:2])
+                children += spent
+                # PostgreSQL writes into its processes' names whom they serve
+                if "127.0.0.1(" in " ".join(child.cmdline()):
+                    backends += spent
+        if postmaster.cpu_times()[2:4] == times[2:4]:  # else one has ended meanwhile and is counted nowhere
+            return float(sum(times[:4]) + children), backends
 
 
 def log_rows(server: Server, table: str) -> int:

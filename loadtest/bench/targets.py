@@ -64,7 +64,7 @@ def _of_the_limit(results: Results, contender: str) -> float | None:
 
 
 def _own_cpu(results: Results, contender: str) -> float | None:
-    return results.median(lambda one: one.gateway / one.postgres, "write", contender)
+    return results.median(lambda one: one.gateway / one.backends, "write", contender)
 
 
 def _p99(results: Results, contender: str) -> float | None:
@@ -107,14 +107,14 @@ def _reads(results: Results, contender: str) -> float | None:
 
 
 TARGETS = (
-    Target("calls/s ÷ direct, one transaction a call", _rate, 1.0, remark=lambda _: "aim 1.25"),
-    Target("calls/s ÷ direct, pipelined; clients' CPU counted out", _of_the_limit, 0.8),
-    Target("gateway CPU ÷ PostgreSQL CPU", _own_cpu, 0.25, at_least=False),
-    Target("p99 ÷ p99 of direct", _p99, 1.5, at_least=False),
-    Target("lone caller: added to direct, median", _added_latency, 60.0, at_least=False, unit="µs"),
+    Target("calls/s ÷ direct, one by one", _rate, 1.0, remark=lambda _: "aim 1.25"),
+    Target("calls/s ÷ direct, pipelined; without clients' CPU", _of_the_limit, 0.8),
+    Target("gateway CPU ÷ CPU of PostgreSQL's backends", _own_cpu, 0.25, at_least=False),
+    Target("p99 ÷ p99 of direct, one by one", _p99, 1.5, at_least=False),
+    Target("lone caller: median, more than direct", _added_latency, 60.0, at_least=False, unit="µs"),
     Target("longest stall at full rate", _stall, 250.0, False, "ms", (TDS5.key,), _stall_seconds),
-    Target("memory with 120 busy connections, over idle", _memory, 100.0, False, "MB", (TDS5.key,)),
-    Target("values/s, least step as columns grow to 250", _steps, 1.0, contenders=(TDS5.key,)),
+    Target("memory for 120 busy connections", _memory, 100.0, False, "MB", (TDS5.key,)),
+    Target("values/s as columns grow to 250, least step", _steps, 1.0, contenders=(TDS5.key,)),
     Target("rows/s read ÷ binary COPY", _reads, 0.5),
 )
 

@@ -29,7 +29,6 @@ def put(connection: psycopg.Connection, table: Table, value: object) -> None:
 @pytest.mark.parametrize(
     ("columns", "kind", "value"),
     [
-        (1598, "smallint", -32768),
         (1598, "real", 1.5),
         (999, "double", 1e300),
         (336, "varchar(40)", "\N{GRINNING FACE}" * 40),
@@ -64,6 +63,21 @@ def test_the_rule_of_the_page_is_postgresqls(engine: sa.Engine, connect: Connect
     call = sql.SQL("select ringlog.put_wide(row (1, now(), {}, null)::online.wide)")
     with pytest.raises(errors.ProgramLimitExceeded, match="row is too big: size 8168, maximum size 8160"):
         connect().execute(call.format(sql.SQL(", ").join([sql.Literal(1.5)] * 1000)))
+
+
+def test_a_put_of_many_columns_takes_little_memory(engine: sa.Engine, connect: Connect) -> None:
+    """Each of a server's sessions keeps a plan for each table: megabytes would be gigabytes soon."""
+    columns = tuple(Column(f"c{n}", f"c{n}", "real") for n in range(200))
+    table = Table("magnets", 1, 1.0, columns)
+    install(engine, Facility("test", "UTC", (table,)))
+    connection = connect()
+    for _ in range(10):
+        put(connection, table, 1.5)
+    memory = connection.execute(
+        "select sum(total_bytes) from pg_backend_memory_contexts where name ~ 'CachedPlan|PL/pgSQL'"
+    ).fetchone()
+    assert memory is not None
+    assert memory[0] < 2 * 2**20
 
 
 AWKWARD = (

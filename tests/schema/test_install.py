@@ -413,8 +413,7 @@ def test_a_table_that_somebody_dropped(engine: sa.Engine, written: psycopg.Conne
     put(written, 1, 1.5, True, "on")
 
 
-@pytest.mark.parametrize("kind", ["table", "view"])
-@pytest.mark.parametrize("schema", ["online", "log"])
+@pytest.mark.parametrize(("schema", "kind"), [("online", "table"), ("log", "view")])
 def test_a_relation_of_other_origin(
     engine: sa.Engine, written: psycopg.Connection, schema: str, kind: str
 ) -> None:

@@ -3,9 +3,11 @@
 from importlib.resources import files
 
 import pytest
+import sqlalchemy as sa
 
 from ringlog.schema import spring8
 from ringlog.schema.facility import Facility, load_facility
+from ringlog.schema.install import install
 
 FILE = files("ringlog.schema").joinpath("spring8.toml")
 
@@ -63,6 +65,14 @@ def test_every_number_has_limits_and_a_description(facility: Facility) -> None:
         for column in table.columns:
             assert column.description
             assert (column.limits is None) == (column.type == "bit" or column.type.startswith("varchar"))
+
+
+def test_it_installs(facility: Facility, engine: sa.Engine) -> None:
+    install(engine, facility)
+    assert not install(engine, facility)
+    with engine.connect() as connection:
+        signals = connection.scalar(sa.text("select count(*) from ringlog.signal"))
+    assert signals == 9152 - 2 * 60
 
 
 def test_the_file_is_what_the_script_writes() -> None:

@@ -156,13 +156,8 @@ impl Lane {
     async fn run(mut self, mut queue: mpsc::Receiver<Call>) {
         let mut group = Vec::with_capacity(LARGEST_GROUP);
         while let Some(first) = self.next_call(&mut queue).await {
-            let mut bytes = first.values.len();
             group.push(first);
-            while group.len() < LARGEST_GROUP && bytes < LARGEST_BYTES {
-                let Ok(next) = queue.try_recv() else { break };
-                bytes += next.values.len();
-                group.push(next);
-            }
+            gather(&mut queue, &mut group).await;
             self.commit(&mut group).await;
         }
     }
@@ -240,6 +235,25 @@ impl Lane {
             self.open = Some(Open { connection, prepared: HashMap::new(), role: None });
         }
         self.open.as_mut().ok_or_else(|| unexpected("connecting"))
+    }
+}
+
+/// Adds the calls that wait. Those whose bytes have arrived but were not read yet are on their way to the
+/// queue: it is looked at again after every round of reading that brought some. That costs a lone call one
+/// look at the sockets and no waiting.
+async fn gather(queue: &mut mpsc::Receiver<Call>, group: &mut Vec<Call>) {
+    let mut bytes: usize = group.iter().map(|call| call.values.len()).sum();
+    loop {
+        tokio::task::yield_now().await;
+        let before = group.len();
+        while group.len() < LARGEST_GROUP && bytes < LARGEST_BYTES {
+            let Ok(next) = queue.try_recv() else { break };
+            bytes += next.values.len();
+            group.push(next);
+        }
+        if group.len() == before {
+            return;
+        }
     }
 }
 

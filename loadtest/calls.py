@@ -1,0 +1,50 @@
+"""A record of every call of every user: what a load is measured and checked by.
+
+Records travel as bytes from locust's workers to its master, which appends them to a file.
+"""
+
+import struct
+from enum import IntEnum
+from typing import NamedTuple
+
+RECORD = struct.Struct("<BBHIqI")
+_LONGEST = 2**32 - 1
+
+
+class Kind(IntEnum):
+    """What a user did."""
+
+    LOGIN = 0
+    WRITE = 1
+    READ = 2
+
+
+class Call(NamedTuple):
+    """One call, in the order of RECORD's fields."""
+
+    kind: Kind
+    # whether the server did what was asked
+    answered: bool
+    # place of the table in the facility file, from 0
+    table: int
+    # a writer's: the ring row; a reader's: rows read; a login's: how many this user had before
+    number: int
+    # microseconds since 1970; a written row's own time
+    begun: int
+    # microseconds
+    latency: int
+
+
+class Calls:
+    """Collects the records of one process."""
+
+    def __init__(self) -> None:
+        self._records = bytearray()
+
+    def add(self, call: Call) -> None:
+        self._records += RECORD.pack(*call[:-1], min(call.latency, _LONGEST))
+
+    def take(self) -> bytes:
+        """What has been collected since the last time."""
+        records, self._records = self._records, bytearray()
+        return bytes(records)

@@ -1,0 +1,55 @@
+"""What a load is: settings that the processes of locust find in the environment."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from ringlog.clients import Address
+
+ENVIRONMENT = "RINGLOG_LOAD"
+
+
+class Pace(StrEnum):
+    """When a user calls next."""
+
+    NORMAL = "normal"
+    """at its table's cycle"""
+    MAX = "max"
+    """as soon as the server has answered"""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Who calls what on which server, and where the record of it goes."""
+
+    facility: Path
+    writer: str
+    """URL of the writers' login: tds://user@host:port, without a password"""
+    reader: str | None
+    """URL of the readers' login; None: there are writers only"""
+    pace: Pace = Pace.NORMAL
+    calls: Path | None = None
+    """file for the records of all calls, on locust's master"""
+
+    def environment(self) -> dict[str, str]:
+        """The environment variable that tells this to locust."""
+        return {ENVIRONMENT: json.dumps(asdict(self), default=str)}
+
+    @classmethod
+    def from_environment(cls) -> "Load":
+        """What this process was told."""
+        told = json.loads(os.environ[ENVIRONMENT])
+        return cls(
+            facility=Path(told["facility"]),
+            writer=told["writer"],
+            reader=told["reader"],
+            pace=Pace(told["pace"]),
+            calls=Path(told["calls"]) if told["calls"] else None,
+        )
+
+    @property
+    def addresses(self) -> list[Address]:
+        """The logins that are used."""
+        return [Address.parse(url) for url in (self.writer, self.reader) if url]

@@ -1,0 +1,88 @@
+"""What locust runs: users of every table, and the way of their records to locust's master.
+
+Started by `ringlog loadtest`, which says by an environment variable what the load is (see load.py).
+"""
+
+import gevent
+from gevent.event import Event
+from locust import events
+from locust.env import Environment
+from locust.rpc import Message
+from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
+
+from ringlog.loadtest.load import Load
+from ringlog.loadtest.users import Counter, let_others_run, users
+
+# Seconds between two deliveries of records; how long the last one may take.
+_DELIVERY = 0.5
+_PATIENCE = 70.0
+
+load = Load.from_environment()
+counter = Counter()
+let_others_run()
+globals().update({user.__name__: user for user in users(load, counter)})
+
+
+@events.init.add_listener
+def arrange(environment: Environment, runner: Runner, **_: object) -> None:
+    """Lets workers deliver their records, and the master write them down.
+
+    Locust's own end of a run does not wait for the workers' last words; so calls end, and the last records
+    are delivered, before it begins: at `finish` a worker lets its running calls end, delivers, and says
+    `finished`. LocalRunner is both worker and master.
+    """
+    if isinstance(runner, WorkerRunner | LocalRunner):
+        _work(environment, runner)
+    if isinstance(runner, MasterRunner | LocalRunner):
+        _collect(environment, runner)
+
+
+def _work(environment: Environment, runner: WorkerRunner | LocalRunner) -> None:
+    def deliver() -> None:
+        if records := counter.calls.take():
+            runner.send_message("calls", {"records": records})
+
+    def deliver_for_ever() -> None:
+        while True:
+            gevent.sleep(_DELIVERY)
+            deliver()
+
+    def finish(**_: object) -> None:
+        counter.close()
+        deliver()
+        runner.send_message("finished")
+
+    def begin(**_: object) -> None:
+        counter.open()
+
+    runner.register_message("finish", finish, concurrent=True)
+    environment.events.test_start.add_listener(begin)
+    gevent.spawn(deliver_for_ever)
+
+
+def _collect(environment: Environment, runner: MasterRunner | LocalRunner) -> None:
+    file = load.calls.open("ab", buffering=0) if load.calls else None
+    workers = 0
+    all_finished = Event()
+
+    def write(msg: Message, **_: object) -> None:
+        if file is not None:
+            file.write(msg.data["records"])
+
+    def finished(**_: object) -> None:
+        nonlocal workers
+        workers -= 1
+        if workers <= 0:
+            all_finished.set()
+
+    def finish(**_: object) -> None:
+        nonlocal workers
+        workers = runner.worker_count
+        all_finished.clear()
+        runner.send_message("finish")
+        if workers:
+            all_finished.wait(_PATIENCE)
+
+    runner.register_message("calls", write)
+    runner.register_message("finished", finished)
+    environment.events.test_stopping.add_listener(finish)

@@ -1,0 +1,233 @@
+"""The users of a load: a writer and a reader of each table, who call through the field's own driver."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from random import randrange
+from typing import ClassVar
+
+import gevent.event
+import gevent.socket
+import pymssql
+from locust import User, task
+from locust.env import Environment
+from locust.exception import StopUser
+
+from ringlog.clients import Address, Answer, Refused, Unanswered, call, connect, find_password
+from ringlog.clients.pauses import growing_pauses
+from ringlog.clients.procedure import Argument
+from ringlog.loader.schedule import SECOND, Schedule, now
+from ringlog.loader.sources import Reading
+from ringlog.loadtest.calls import Call, Calls, Kind
+from ringlog.loadtest.load import Load, Pace
+from ringlog.loadtest.reader import question
+from ringlog.loadtest.readings import chosen, readings
+from ringlog.schema.facility import Table, load_facility
+
+# Seconds without an answer after which a user gives up a connection.
+_PATIENCE = 60.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def let_others_run() -> None:
+    """Makes pymssql hand over to other users while it waits for an answer.
+
+    FreeTDS blocks; this is the one place where it lets go. Logins still hold up the process's other users.
+    """
+    pymssql.set_wait_callback(_wait)
+
+
+def _wait(descriptor: int) -> None:
+    error = TimeoutError(f"no answer for {_PATIENCE:g} s")
+    gevent.socket.wait_read(descriptor, timeout=_PATIENCE, timeout_exc=error)
+
+
+class Counter:
+    """What the users of one process have in common: their records, and whether they may begin a call."""
+
+    def __init__(self) -> None:
+        self.calls = Calls()
+        self._open = True
+        self._running = 0
+        self._still = gevent.event.Event()
+        self._still.set()
+
+    def __enter__(self) -> None:
+        """A call begins. Ends the user instead when none may."""
+        if not self._open:
+            raise StopUser
+        self._running += 1
+        self._still.clear()
+
+    def __exit__(self, *_: object) -> None:
+        self._running -= 1
+        if not self._running:
+            self._still.set()
+
+    def open(self) -> None:
+        """Calls may begin."""
+        self._open = True
+
+    def close(self) -> None:
+        """Lets no call begin any more and waits for those that run."""
+        self._open = False
+        self._still.wait(_PATIENCE)
+
+
+class OnlineUser(User):
+    """Somebody who is logged in and calls procedures of one table."""
+
+    abstract = True
+    load: ClassVar[Load]
+    counter: ClassVar[Counter]
+    address: ClassVar[Address]
+    table: ClassVar[Table]
+    place: ClassVar[int]
+    """the table's, in the facility file"""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self._connection: pymssql.Connection | None = None
+        self._logins = 0
+        # several users of a table spread over its cycle
+        self._schedule = Schedule.of(f"{type(self).__name__} {randrange(SECOND)}", self.table.cycle)
+
+    def wait_time(self) -> float:
+        """Seconds until the next call; locust asks for this after each."""
+        if self.load.pace == Pace.MAX:
+            return 0.0
+        moment = now()
+        return (self._schedule.after(moment) - moment) / SECOND
+
+    def on_start(self) -> None:
+        """Logs in, as often as it takes."""
+        pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+        while self._connection is None:
+            begun, start = now(), time.perf_counter()
+            try:
+                self._connection = connect(self.address, find_password(self.address), timeout=_PATIENCE)
+                error = None
+            except Unanswered as failure:
+                error = failure
+            self._tell(Kind.LOGIN, "log in", self._logins, begun, time.perf_counter() - start, error)
+            if error is not None:
+                gevent.sleep(next(pauses))
+        self._logins += 1
+
+    def on_stop(self) -> None:
+        self._hang_up()
+
+    def ask(
+        self, kind: Kind, number: int, begun: int, procedure: str, *arguments: Argument, **named: Argument
+    ) -> Answer | None:
+        """Calls a procedure once and tells what came of it; None when it was not answered well."""
+        if self._connection is None:
+            self.on_start()
+        assert self._connection is not None
+        with self.counter:
+            start = time.perf_counter()
+            answer: Answer | None = None
+            error: Exception | None = None
+            try:
+                answer = call(self._connection, procedure, *arguments, **named)
+            except Refused as failure:
+                error = failure
+            except (Unanswered, TimeoutError) as failure:
+                error = failure
+                self._hang_up()
+            if answer is not None and kind is Kind.READ:
+                number = len(answer.rows)
+            self._tell(kind, procedure, number, begun, time.perf_counter() - start, error)
+        return answer
+
+    def _tell(
+        self, kind: Kind, name: str, number: int, begun: int, seconds: float, error: Exception | None
+    ) -> None:
+        self.counter.calls.add(Call(kind, error is None, self.place, number, begun, round(seconds * SECOND)))
+        self.environment.events.request.fire(
+            request_type=kind.name.lower(),
+            name=name,
+            response_time=seconds * 1000,
+            response_length=0,
+            exception=error,
+            context={},
+        )
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.close()
+
+
+class OnlineWriter(OnlineUser):
+    """Writes one row after the other into the table's ring."""
+
+    abstract = True
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        # somewhere: several writers of a table seldom meet in a row, and may
+        self._seq_no = randrange(self.table.rows)
+
+    @task
+    def write(self) -> None:
+        """The next row of the ring."""
+        self._seq_no = self._seq_no % self.table.rows + 1
+        begun = now()
+        self.ask(
+            Kind.WRITE,
+            self._seq_no,
+            begun,
+            f"put_{self.table.name}",
+            seq_no=self._seq_no,
+            time=_EPOCH + timedelta(microseconds=begun),
+            **_readings(self.table)[chosen(begun)],
+        )
+
+
+class OnlineReader(OnlineUser):
+    """Reads the table's latest row, or the last of its history."""
+
+    abstract = True
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self._questions = randrange(SECOND)
+
+    @task
+    def read(self) -> None:
+        """The next question."""
+        procedure, arguments = question(self.table, self._questions)
+        self._questions += 1
+        self.ask(Kind.READ, 0, now(), procedure, *arguments)
+
+
+@cache
+def _readings(table: Table) -> Sequence[Mapping[str, Reading]]:
+    return readings(table)
+
+
+def users(load: Load, counter: Counter) -> list[type[OnlineUser]]:
+    """A class of writers for each table of the facility, and one of readers where the load has readers.
+
+    With as many users as classes, locust makes one of each.
+    """
+    kinds: list[tuple[type[OnlineUser], str]] = [(OnlineWriter, load.writer)]
+    if load.reader is not None:
+        kinds.append((OnlineReader, load.reader))
+    made = []
+    for kind, url in kinds:
+        for place, table in enumerate(load_facility(load.facility).tables):
+            attributes = {
+                "abstract": False,
+                "load": load,
+                "counter": counter,
+                "address": Address.parse(url),
+                "table": table,
+                "place": place,
+                "host": url,
+            }
+            made.append(type(f"{kind.__name__}_{table.name}", (kind,), attributes))
+    return made
