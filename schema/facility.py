@@ -3,8 +3,8 @@
 docs/facility-files.md is the reference for those who write one.
 """
 
-import math
 import re
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -381,7 +381,8 @@ def _seconds(entry: _Entry, key: str, value: Any) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """A number that a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _repeated(names: Iterator[str]) -> list[str]:

@@ -15,8 +15,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 const COMMIT_CONNECTIONS: usize = 4;
 /// The channel on which PostgreSQL tells that procedures or row types changed.
 const CHANNEL: &str = "ringlog_catalogue";
-/// The catalogue is not read again for an unknown name within this time.
-const RELOAD_PAUSE: Duration = Duration::from_millis(500);
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -24,11 +22,35 @@ pub struct Gateway {
     pub address: Address,
     /// The gateway's own role.
     pub role: String,
-    pub commit: GroupCommit,
+    commit: RwLock<GroupCommit>,
     pub metrics: Arc<Metrics>,
     current: RwLock<Current>,
-    reloads: mpsc::Sender<oneshot::Sender<bool>>,
+    reloads: mpsc::Sender<Reload>,
     pub stopping: watch::Receiver<bool>,
+}
+
+/// Why a session wants the catalogue read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// A name or a parameter is not known.
+    Unknown,
+    /// PostgreSQL refused what the catalogue says.
+    Outdated,
+}
+
+impl Because {
+    /// Within this time of the last reading the catalogue is not read again for this reason.
+    fn pause(self) -> Duration {
+        Duration::from_millis(match self {
+            Because::Unknown => 500,
+            Because::Outdated => 100,
+        })
+    }
+}
+
+struct Reload {
+    because: Because,
+    answer: oneshot::Sender<bool>,
 }
 
 #[derive(Clone)]
@@ -50,8 +72,9 @@ impl Gateway {
         let metrics = Arc::new(Metrics::default());
         let current = read(&mut connection, &metrics).await?;
         let (reloads, requests) = mpsc::channel(64);
+        let commit = GroupCommit::start(&address, role, password, COMMIT_CONNECTIONS, &metrics);
         let gateway = Arc::new(Gateway {
-            commit: GroupCommit::start(&address, role, password, COMMIT_CONNECTIONS, &metrics),
+            commit: RwLock::new(commit),
             metrics,
             address,
             role: role.to_owned(),
@@ -79,10 +102,22 @@ impl Gateway {
         }
     }
 
-    /// Reads the catalogue again unless that has just been done. Whether it is newer now.
-    pub async fn reload_catalogue(&self) -> bool {
+    /// Group commit as it is now.
+    pub fn commit(&self) -> GroupCommit {
+        match self.commit.read() {
+            Ok(commit) => commit.clone(),
+            Err(poisoned) => poisoned.into_inner().clone(),
+        }
+    }
+
+    /// Reads the catalogue again. For an unknown name it may be as new as it was a moment ago; what
+    /// PostgreSQL refused waits until the catalogue is newer than that. False: PostgreSQL is not there.
+    pub async fn reload_catalogue(&self, because: Because) -> bool {
+        if because == Because::Outdated {
+            tokio::time::sleep(because.pause().saturating_sub(self.current().read.elapsed())).await;
+        }
         let (answer, reloaded) = oneshot::channel();
-        self.reloads.send(answer).await.is_ok() && reloaded.await.unwrap_or(false)
+        self.reloads.send(Reload { because, answer }).await.is_ok() && reloaded.await.unwrap_or(false)
     }
 
     fn set(&self, current: Current) {
@@ -92,11 +127,22 @@ impl Gateway {
         }
     }
 
+    /// New connections for group commit. PL/pgSQL keeps plans for the types there were, and only a new
+    /// session plans anew; the old connections end with the calls they have.
+    fn renew_commit(&self, password: &str) {
+        let commit =
+            GroupCommit::start(&self.address, &self.role, password, COMMIT_CONNECTIONS, &self.metrics);
+        match self.commit.write() {
+            Ok(mut place) => *place = commit,
+            Err(poisoned) => *poisoned.into_inner() = commit,
+        }
+    }
+
     async fn watch(
         self: Arc<Gateway>,
         mut connection: Connection,
         password: String,
-        mut requests: mpsc::Receiver<oneshot::Sender<bool>>,
+        mut requests: mpsc::Receiver<Reload>,
     ) {
         loop {
             let failed = loop {
@@ -107,6 +153,7 @@ impl Gateway {
                                 Ok(current) => self.set(current),
                                 Err(error) => break error,
                             }
+                            self.renew_commit(&password);
                         }
                         Ok(Message::ErrorResponse(body)) => {
                             break crate::postgres::connection::server_error(&body).unwrap_or_else(|error| error);
@@ -115,12 +162,15 @@ impl Gateway {
                         Err(error) => break error,
                     },
                     request = requests.recv() => {
-                        let Some(answer) = request else { return };
-                        let due = self.current().read.elapsed() >= RELOAD_PAUSE;
+                        let Some(Reload { because, answer }) = request else { return };
+                        let due = self.current().read.elapsed() >= because.pause();
                         if due {
                             match read(&mut connection, &self.metrics).await {
                                 Ok(current) => self.set(current),
                                 Err(error) => break error,
+                            }
+                            if because == Because::Outdated {
+                                self.renew_commit(&password);
                             }
                         }
                         // a change told meanwhile may have come just before the question

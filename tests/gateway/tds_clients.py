@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import psycopg
 import pymssql
@@ -48,6 +48,8 @@ class Answer:
     client_messages: list[str] = field(default_factory=list)
     """what the client library itself had to say"""
     counts: list[int] = field(default_factory=list)
+    description: list[tuple[str, int]] = field(default_factory=list)
+    """names and ct-library types of what a dynamic statement takes or gives"""
     failed: bool = False
     end: str = ""
 
@@ -86,7 +88,25 @@ class CtClient:
 
     def call(self, name: str, params: Sequence[Param] = ()) -> Answer:
         """A call by RPC."""
-        lines = [_line("rpc", name)]
+        return self._with(_line("rpc", name), params)
+
+    def prepare(self, id: str, text: str) -> Answer:
+        """Prepares a dynamic statement."""
+        return self._ask(_line("prepare", id, text))
+
+    def describe(self, what: Literal["in", "out"], id: str) -> Answer:
+        """Asks what a dynamic statement takes or gives."""
+        return self._ask(_line("describe", what, id))
+
+    def execute(self, id: str, params: Sequence[Param] = ()) -> Answer:
+        """Executes a dynamic statement."""
+        return self._with(_line("execute", id), params)
+
+    def close_dynamic(self, id: str) -> Answer:
+        return self._ask(_line("close", id))
+
+    def _with(self, line: str, params: Sequence[Param]) -> Answer:
+        lines = [line]
         for param in params:
             value = () if param.value is None else (param.value,)
             lines.append(_line("param", param.type, param.name, "out" if param.out else "in", *value))
@@ -124,6 +144,8 @@ class CtClient:
                 case "output":
                     names = [name or str(place) for place, name in enumerate(answer.columns)]
                     answer.outputs |= dict(zip(names, value, strict=True))
+                case "description":
+                    answer.description = [(name, type) for name, type in value]
                 case "status":
                     answer.statuses.append(value)
                 case "message":
@@ -161,7 +183,23 @@ class Clients:
     program: Path
     """tests/gateway/programs/ct_client.c, built"""
     configuration: Path
-    """a freetds.conf with a section for each of VERSIONS, and `5.0 SIZE`, `7.4 SIZE` for packet sizes"""
+    """a freetds.conf with a section for each of VERSIONS, and sections as `5.0 512` and `5.0 sjis`"""
+
+    @classmethod
+    def of(cls, server: RunningServer, program: Path, directory: Path) -> Self:
+        """The clients of a server, their freetds.conf written into `directory`."""
+        sections = {version: f"tds version = {version}" for version in VERSIONS}
+        for version in ("5.0", "7.1", "7.4"):
+            for size in PACKET_SIZES:
+                sections[f"{version} {size}"] = f"tds version = {version}\ninitial block size = {size}"
+        for charset in ("iso_1", "sjis", "eucjis", "utf8"):
+            sections[f"5.0 {charset}"] = f"tds version = 5.0\nserver charset = {charset}"
+        address = f"host = {server.host}\nport = {server.port}\n"
+        text = "[global]\nclient charset = UTF-8\ntext size = 4000000\n"
+        text += "".join(f"[{name}]\n{address}{lines}\n" for name, lines in sections.items())
+        configuration = directory / "freetds.conf"
+        configuration.write_text(text)
+        return cls(server, program, configuration)
 
     def pymssql(
         self,

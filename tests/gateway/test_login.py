@@ -1,6 +1,6 @@
 """Login: every dialect, every client, right and wrong, whole and in pieces."""
 
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pymssql
 import pytest
@@ -19,7 +19,7 @@ def test_pymssql_logs_in(clients: Clients, version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_tsql_logs_in(clients: Clients, version: str) -> None:
     answer = clients.tsql(clients.server.reader, "select current_user, 1 + 1", section=version)
-    assert answer.rows == [["current_user", "?column?"], ["reader", "2"]]
+    assert answer.rows == [["current_user", ""], ["reader", "2"]]
     assert answer.errors == []
 
 
@@ -41,12 +41,31 @@ def test_packet_sizes(clients: Clients, version: str, size: int) -> None:
         assert client.language("select @@packet_size").rows == [[str(size)]]
 
 
-@pytest.mark.parametrize("version", SEVENS)
-@pytest.mark.parametrize(("user", "password"), [("reader", "wrong"), ("reader", ""), ("nobody", "read-Ω-2")])
-def test_a_failed_login_at_7(clients: Clients, version: str, user: str, password: str) -> None:
-    answer = clients.ct_login(Login(user, password), version)
-    assert answer.end == "no login"
-    assert answer.error == (18456, 14, f"Login failed for user '{user}'.")
+FAILING = [
+    ("reader", "wrong"),
+    ("reader", ""),
+    ("reader", "write-Ω-1"),
+    ("nobody", "read-Ω-2"),
+    ("reader\r' or 1=1", "x"),
+    # roles that are not logins of people
+    ("daq_writer", ""),
+    ("ringlog_owner", "ringlog_owner"),
+    ("ringlog_gateway", ""),
+    ("postgres", "postgres"),
+]
+
+
+def test_failed_logins(clients: Clients) -> None:
+    """All say the same; each is answered after a pause, so they are tried side by side."""
+    cases = [(version, *login) for version in VERSIONS for login in FAILING]
+    with ThreadPoolExecutor(len(cases)) as pool:
+        answers = list(pool.map(lambda case: clients.ct_login(Login(*case[1:]), case[0]), cases))
+    for (version, user, _), answer in zip(cases, answers, strict=True):
+        assert answer.end == "no login"
+        if version == "5.0":
+            assert answer.error == (4002, 14, "Login failed.")
+        else:
+            assert answer.error == (18456, 14, f"Login failed for user '{user}'.")
 
 
 def test_a_failed_login_with_pymssql(clients: Clients) -> None:
@@ -68,11 +87,6 @@ def test_roles_that_are_not_logins_of_people(clients: Clients, version: str, num
     answer = clients.ct_login(Login(role, "postgres"), version)
     assert answer.end == "no login"
     assert answer.error.number == number
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_login_with_a_line_end_in_its_name_is_a_failed_login(clients: Clients, version: str) -> None:
-    assert clients.ct_login(Login("reader\r' or 1=1", "x"), version).end == "no login"
 
 
 def test_a_database_is_a_schema(clients: Clients) -> None:
@@ -107,15 +121,10 @@ def test_a_database_that_does_not_exist_at_5(clients: Clients) -> None:
 
 
 def test_no_password_is_in_what_the_server_writes(clients: Clients, server: RunningServer) -> None:
-    written = server.data.with_name("served.stderr").read_text()
-    logs = [path.read_text() for path in (server.data / "postgresql-18" / "log").iterdir()]
     clients.ct_login(Login("reader", "a-wrong-one-9371"))
-    with pytest.raises(pymssql.OperationalError):
-        clients.pymssql(Login("reader", "a-wrong-one-9371"))
-    for text in (written, *logs, _after(server.data.with_name("served.stderr"))):
+    clients.ct_login(Login("reader", "a-wrong-one-9371"), "7.4")
+    logs = (server.data / "postgresql-18" / "log").iterdir()
+    for path in (server.data.with_name("served.stderr"), *logs):
+        text = path.read_text()
         for secret in (server.reader.password, server.writer.password, "a-wrong-one-9371"):
             assert secret not in text
-
-
-def _after(path: Path) -> str:
-    return path.read_text()

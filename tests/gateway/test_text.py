@@ -253,7 +253,9 @@ def test_nobody_may_write_past_the_procedures(
 
 
 REFUSED = {
-    "declare @x int": "declare",
+    "declare @x int, @x int": "@x",
+    "declare @x geography": "geography",
+    "set @x = 1": "@x",
     "select @x": "@x",
     "exec status @x": "@x",
     "exec @r = status 1": "@r",
@@ -278,7 +280,8 @@ REFUSED = {
     "exec": "procedure name",
     "exec status 1e999": "1e999",
     "select 'never ends": "'",
-    "print 1": "print",
+    "print a": "print",
+    "select @@spid, @x = 1": "assigns",
     "set rowcount 5": "set rowcount 5",
     "set fmtonly on": "set fmtonly on",
     "set dateformat dmy": "set dateformat dmy",
@@ -293,7 +296,7 @@ def test_what_is_not_understood_is_named(clients: Clients, nothing_written: Unch
             answer = client.language(text)
         error = answer.error
         assert error.severity > 10
-        assert error.number in (102, 137, 195)
+        assert error.number in (102, 134, 137, 141, 195, 2715)
         assert REFUSED[text] in error.text
         assert (answer.rows, answer.statuses, answer.failed) == ([], [], True)
         assert client.language("select 1 as one").rows == [["1"]], "the connection goes on"
@@ -401,9 +404,6 @@ def test_executesql(clients: Clients) -> None:
         assert cursor.fetchall() == [(1,)]
         with pytest.raises(pymssql.Error):
             cursor.callproc("sp_executesql", ("select * from no_such",))
-        with pytest.raises(pymssql.Error) as refused:
-            cursor.callproc("sp_executesql", ("select @p", "@p int", 5))
-        assert errors_of(refused.value).number == 214
         cursor.execute("select 2")
         assert cursor.fetchall() == [(2,)]
 

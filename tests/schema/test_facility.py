@@ -208,6 +208,11 @@ IN_COLUMN = "table sr_mag_ps, column current_{n}: "
             "limits = [6, 5]",
             IN_COLUMN + "limits must be low before high, not 6 and 5",
         ),
+        (
+            "limits = [-500.0, 500.0]",
+            f"limits = [1, {10**400}]",
+            IN_COLUMN + "limits must be two numbers, [low, high]",
+        ),
         ("limits = [-500.0, 500.0]", "limits = [6]", IN_COLUMN + "limits must be two numbers, [low, high]"),
         (
             "limits = [-500.0, 500.0]",

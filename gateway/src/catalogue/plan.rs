@@ -130,8 +130,10 @@ impl Plan {
                         put_value_of(&value, *pg_type, oid.is_some(), zone, out)
                     });
                     if let Err(error) = written {
+                        // the refusal is this shape's only if the rest is of this shape too
+                        while values.value().is_some() {}
                         let name = self.function.fields.get(*field)?.name.clone();
-                        return Some(Err(BindError::Value { name, error }));
+                        return values.is_at_end().then_some(Err(BindError::Value { name, error }));
                     }
                 }
             }

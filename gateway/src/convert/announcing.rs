@@ -85,6 +85,29 @@ pub fn output_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     }
 }
 
+/// The next longer type of the same kind for an output whose value outgrows the declared one, as where a
+/// client declares what it sends and not what it expects (DBD::Sybase). Values are never cut.
+pub fn longer_type(t: &TypeInfo, d: &Dialect) -> Option<TypeInfo> {
+    use TypeToken as T;
+    const LONGEST_SHORT: u32 = 8000;
+    let wider = |token: TypeToken, size: u32| TypeInfo { token, size, ..*t };
+    match t.token {
+        T::Char | T::VarChar if t.size < LONGEST_VARCHAR => Some(wider(T::VarChar, LONGEST_VARCHAR)),
+        T::Binary | T::VarBinary if t.size < LONGEST_VARCHAR => Some(wider(T::VarBinary, LONGEST_VARCHAR)),
+        T::Char | T::VarChar if !d.is_tds7() => Some(wider(T::LongChar, LONGEST_BLOB)),
+        T::Binary | T::VarBinary if !d.is_tds7() => Some(wider(T::LongBinary, LONGEST_BLOB)),
+        T::NChar | T::NVarChar if t.size < LONGEST_SHORT => Some(wider(T::NVarChar, LONGEST_SHORT)),
+        T::BigChar | T::BigVarChar if t.size < LONGEST_SHORT => Some(wider(T::BigVarChar, LONGEST_SHORT)),
+        T::BigBinary | T::BigVarBinary if t.size < LONGEST_SHORT => {
+            Some(wider(T::BigVarBinary, LONGEST_SHORT))
+        }
+        T::NVarChar | T::BigVarChar | T::BigVarBinary if !t.is_max() && d.version >= Version::Tds72 => {
+            Some(wider(t.token, MAX))
+        }
+        _ => None,
+    }
+}
+
 /// ASE's systypes.usertype, which its clients read beside the type byte; TDS 7.x has none.
 mod user_type {
     pub const CHAR: u32 = 1;
@@ -201,6 +224,25 @@ mod tests {
         let utf8 = Dialect { charset: encoding_rs::UTF_8, ..Dialect::new(Version::Tds50) };
         assert_eq!(column_type(PgType::Varchar, 4 + 64, &utf8).token, LongChar);
         assert_eq!(column_type(PgType::Bpchar, 4 + 8, &utf8).token, VarChar);
+    }
+
+    #[test]
+    fn outputs_grow_as_far_as_their_dialect_goes() {
+        use TypeToken::*;
+        let longest = |token, version| {
+            let d = Dialect::new(version);
+            let mut t = TypeInfo::new(token, 1);
+            while let Some(longer) = longer_type(&t, &d) {
+                assert!(longer.size > t.size && longer.token.to_wire(&d).is_some());
+                t = longer;
+            }
+            (t.token, t.size)
+        };
+        assert_eq!(longest(Char, Version::Tds50), (LongChar, LONGEST_BLOB));
+        assert_eq!(longest(Binary, Version::Tds50), (LongBinary, LONGEST_BLOB));
+        assert_eq!(longest(NChar, Version::Tds71), (NVarChar, 8000));
+        assert_eq!(longest(BigChar, Version::Tds74), (BigVarChar, MAX));
+        assert_eq!(longest(IntN, Version::Tds74), (IntN, 1));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod calendar;
 mod numeric;
 mod pgtype;
 mod reading;
+mod sqltype;
 mod writing;
 mod zone;
 
@@ -18,8 +19,9 @@ mod zone;
 mod properties;
 
 pub use crate::tds::types::{ConvertError, ErrorKind, Value};
-pub use announcing::{column_type, output_type};
+pub use announcing::{column_type, longer_type, output_type};
 pub use pgtype::PgType;
 pub use reading::from_pg;
+pub use sqltype::{cast, SqlType};
 pub use writing::to_pg;
 pub use zone::Zone;

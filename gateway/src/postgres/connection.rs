@@ -216,21 +216,29 @@ impl Connection {
         format!("s{}", self.statements)
     }
 
-    /// Parses `sql` under `name` and asks for its result columns; one round trip.
-    pub async fn prepare(&mut self, name: &str, sql: &str, parameter_types: &[u32]) -> Result<Vec<PgColumn>> {
+    /// Parses `sql` under `name` and asks for the types of its parameters and its result columns; one round
+    /// trip. A parameter type of 0 is PostgreSQL's to infer.
+    pub async fn prepare(
+        &mut self,
+        name: &str,
+        sql: &str,
+        parameter_types: &[u32],
+    ) -> Result<(Vec<u32>, Vec<PgColumn>)> {
         frontend::parse(name, sql, parameter_types.iter().copied(), &mut self.output)?;
         frontend::describe(b'S', name, &mut self.output)?;
         frontend::sync(&mut self.output);
         self.flush().await?;
+        let mut parameters = Vec::new();
         let mut columns = Vec::new();
         let mut error = None;
         loop {
             match self.receive().await? {
+                Message::ParameterDescription(body) => parameters = body.parameters().collect()?,
                 Message::RowDescription(body) => columns = read_columns(&body)?,
                 Message::ErrorResponse(body) => error = Some(server_error(&body)?),
-                Message::ReadyForQuery(_) => return error.map_or(Ok(columns), Err),
+                Message::ReadyForQuery(_) => return error.map_or(Ok((parameters, columns)), Err),
                 Message::ParseComplete
-                | Message::ParameterDescription(_)
+                | Message::CloseComplete
                 | Message::NoData
                 | Message::NoticeResponse(_)
                 | Message::NotificationResponse(_) => {}

@@ -2,10 +2,10 @@
 //! a statement needs it and given up when it has long been idle.
 
 use super::login::Welcome;
+use super::results::Described;
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::postgres::commit::Statement;
-use crate::postgres::connection::PgColumn;
 use crate::postgres::{Connection, PgError};
 use crate::tds::login::{Login, Password};
 use postgres_protocol::message::frontend;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Statements kept prepared on one connection.
 const MOST_PREPARED: usize = 500;
+/// Bytes of the longest query kept prepared.
+const LONGEST_KEPT: usize = 16 * 1024;
 /// Names a client may use for the database it gets without asking.
 const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
@@ -31,7 +33,9 @@ pub struct Backend {
 
 pub struct Open {
     pub connection: Connection,
-    prepared: HashMap<u64, (String, Arc<[PgColumn]>)>,
+    /// What is prepared: calls by their statement's id, queries by their text and types.
+    calls: HashMap<u64, Arc<Described>>,
+    queries: HashMap<(String, Vec<u32>), Arc<Described>>,
     zone: (String, Zone),
     /// What stands first in the search path; None when a rollback may have changed that.
     schema: Option<String>,
@@ -64,8 +68,13 @@ impl Backend {
     async fn connect(&mut self) -> Result<&mut Open, PgError> {
         let connection =
             Connection::open(&self.gateway.address, &self.user, &self.password.0, &self.application).await?;
-        let open =
-            Open { connection, prepared: HashMap::new(), zone: (String::new(), Zone::UTC), schema: None };
+        let open = Open {
+            connection,
+            calls: HashMap::new(),
+            queries: HashMap::new(),
+            zone: (String::new(), Zone::UTC),
+            schema: None,
+        };
         Ok(self.open.insert(open))
     }
 
@@ -104,6 +113,17 @@ impl Backend {
     /// Whether there is a connection that nobody would miss.
     pub fn is_disposable(&self) -> bool {
         self.open.is_some() && !self.pinned
+    }
+
+    /// Forgets what is prepared, after the schema has changed. PL/pgSQL's own plans end only with the
+    /// connection, which is given up unless it holds something.
+    pub async fn forget_plans(&mut self, in_transaction: bool) -> Result<(), PgError> {
+        if self.is_disposable() && !in_transaction {
+            self.close().await;
+        } else if let Some(open) = &mut self.open {
+            open.forget_prepared()?;
+        }
+        Ok(())
     }
 
     pub async fn close(&mut self) {
@@ -165,27 +185,51 @@ impl Open {
         Ok(self.zone.1.clone())
     }
 
-    /// Name and columns of `statement`, prepared on this connection if it was not yet.
-    pub async fn prepare(&mut self, statement: &Statement) -> Result<(String, Arc<[PgColumn]>), PgError> {
-        if let Some((name, columns)) = self.prepared.get(&statement.id) {
-            return Ok((name.clone(), columns.clone()));
+    /// `statement`, prepared on this connection if it was not yet.
+    pub async fn prepare(&mut self, statement: &Statement) -> Result<Arc<Described>, PgError> {
+        let known = self.calls.get(&statement.id);
+        if let Some(described) = known {
+            return Ok(described.clone());
         }
-        if self.prepared.len() >= MOST_PREPARED {
-            for (_, (name, _)) in self.prepared.drain() {
-                frontend::close(b'S', &name, self.connection.output())?;
-            }
-        }
-        let name = self.connection.statement_name();
-        let columns: Arc<[PgColumn]> =
-            self.connection.prepare(&name, &statement.sql, &statement.parameter_types).await?.into();
-        self.prepared.insert(statement.id, (name.clone(), columns.clone()));
-        Ok((name, columns))
+        let described = self.describe(&statement.sql, &statement.parameter_types).await?;
+        self.calls.insert(statement.id, described.clone());
+        Ok(described)
     }
 
-    /// Forgets what is prepared, after the schema has changed.
+    /// A query, prepared on this connection if it was not yet. One without parameters is not kept, as its
+    /// text seldom comes again, nor is a very long one.
+    pub async fn prepare_query(
+        &mut self,
+        sql: String,
+        parameters: Vec<u32>,
+    ) -> Result<Arc<Described>, PgError> {
+        if parameters.is_empty() || sql.len() > LONGEST_KEPT {
+            let (parameters, columns) = self.connection.prepare("", &sql, &parameters).await?;
+            return Ok(Arc::new(Described { name: String::new(), parameters, columns: columns.into() }));
+        }
+        let key = (sql, parameters);
+        if let Some(described) = self.queries.get(&key) {
+            return Ok(described.clone());
+        }
+        let described = self.describe(&key.0, &key.1).await?;
+        self.queries.insert(key, described.clone());
+        Ok(described)
+    }
+
+    async fn describe(&mut self, sql: &str, types: &[u32]) -> Result<Arc<Described>, PgError> {
+        if self.calls.len() + self.queries.len() >= MOST_PREPARED {
+            self.forget_prepared()?;
+        }
+        let name = self.connection.statement_name();
+        let (parameters, columns) = self.connection.prepare(&name, sql, types).await?;
+        Ok(Arc::new(Described { name, parameters, columns: columns.into() }))
+    }
+
     pub fn forget_prepared(&mut self) -> Result<(), PgError> {
-        for (_, (name, _)) in self.prepared.drain() {
-            frontend::close(b'S', &name, self.connection.output())?;
+        let calls = self.calls.drain().map(|(_, described)| described);
+        let queries = self.queries.drain().map(|(_, described)| described);
+        for described in calls.chain(queries) {
+            frontend::close(b'S', &described.name, self.connection.output())?;
         }
         Ok(())
     }

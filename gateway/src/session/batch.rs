@@ -1,10 +1,14 @@
 //! Text: the statements of a batch one after another, and the transaction requests that drivers send
 //! instead of text.
 
+use super::parameters::Parameter;
 use super::results::{Ran, Source};
 use super::settings::{self, State};
-use super::{Ended, Form, Session, SessionError};
-use crate::convert::{column_type, PgType};
+use super::variables::Variables;
+use super::{Ended, Session, SessionError};
+use crate::convert::{column_type, from_pg, PgType, SqlType};
+use crate::postgres::commit::Outcome;
+use crate::postgres::connection::{row_values, PgColumn};
 use crate::postgres::PgError;
 use crate::tds::call as wire_call;
 use crate::tds::tokens::columns::{self, Column};
@@ -13,7 +17,10 @@ use crate::tds::tokens::envchange::{self, Transaction as Change};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{encode_value, Value};
 use crate::tds::wire::WireError;
-use crate::text::batch::{self, Statement};
+use crate::text::batch::{self, undeclared, Statement};
+use crate::text::declaration::Declaration;
+use crate::text::literal::Scalar;
+use crate::text::query::Query;
 use bytes::BufMut;
 use std::borrow::Cow;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -31,22 +38,35 @@ const VARCHAR_255: i32 = 255 + 4;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Runs the statements of `text` up to the first error that ends a batch. How the last one ended.
-    pub(super) async fn run_batch(&mut self, text: &str) -> Result<Ended, SessionError> {
-        let statements = match batch::parse(text, self.settings.quoted_identifiers) {
-            Ok(statements) => statements,
+    pub(super) async fn run_batch(
+        &mut self,
+        text: &str,
+        variables: &mut Variables<'_>,
+    ) -> Result<Ended, SessionError> {
+        match batch::parse(text, self.syntax(), variables.names()) {
+            Ok(batch) => self.run_statements(&batch.statements, variables, false).await,
             Err(message) => {
                 self.refuse(&message);
-                return Ok(Ended::Failed);
+                Ok(Ended::Failed)
             }
-        };
+        }
+    }
+
+    /// Runs statements up to the first error that ends a batch; `more` says that others follow them.
+    pub(super) async fn run_statements(
+        &mut self,
+        statements: &[Statement],
+        variables: &mut Variables<'_>,
+        more: bool,
+    ) -> Result<Ended, SessionError> {
         if statements.is_empty() {
-            self.end(0, None, false);
+            self.end(0, None, more);
         }
         let mut ended = Ended::Well;
-        let mut rest = statements.into_iter().peekable();
+        let mut rest = statements.iter().peekable();
         while let Some(statement) = rest.next() {
-            let more = rest.peek().is_some();
-            ended = self.run_one(statement, more).await?;
+            let more = more || rest.peek().is_some();
+            ended = self.run_one(statement, variables, more).await?;
             let goes_on = match ended {
                 Ended::Well => !more || !self.cancelled_meanwhile().await?,
                 Ended::Failed => goes_on_after(self.error),
@@ -71,57 +91,80 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// Runs one statement; `more` says that another follows.
-    async fn run_one(&mut self, statement: Statement, more: bool) -> Result<Ended, SessionError> {
+    async fn run_one(
+        &mut self,
+        statement: &Statement,
+        variables: &mut Variables<'_>,
+        more: bool,
+    ) -> Result<Ended, SessionError> {
         let mut statement = statement;
         while let Statement::IfInTransaction(inner) = statement {
             if !self.transaction.is_open() {
                 self.end(0, None, more);
                 return Ok(Ended::Well);
             }
-            statement = *inner;
+            statement = inner;
         }
         match statement {
-            Statement::Execute(call) => {
-                let ended = self.run_call(&call.procedure, &call.params, Form::Text, more).await?;
-                if ended == Ended::Failed && more && !goes_on_after(self.error) {
+            Statement::Execute(execute) => {
+                let ended = self.run_execute(execute, variables, more).await?;
+                if ended == Ended::Failed && more && self.nesting == 0 && !goes_on_after(self.error) {
                     self.end(done::ERROR, None, false);
                 }
                 return Ok(ended);
             }
-            Statement::Query(sql) => return self.run_query(&sql, more).await,
+            Statement::ExecuteText(parts) => return self.execute_text(parts, variables, more).await,
+            Statement::Query(query) => return self.run_query(query, variables, more).await,
             Statement::Variables(names) => {
-                if let Err(message) = self.put_variables(&names) {
+                if let Err(message) = self.put_variables(names, variables) {
                     return Ok(self.fail(&message, more));
                 }
                 self.end(0, Some(1), more);
             }
-            Statement::Set(words) => match settings::apply(&mut self.settings, &words) {
+            Statement::Declare(declarations) => {
+                if let Err(message) = self.declare(declarations, variables) {
+                    return Ok(self.fail(&message, more));
+                }
+                self.end(0, None, more);
+            }
+            Statement::Assign(name, scalar) => {
+                let zone = self.gateway.zone();
+                let value = self.scalar(scalar, variables);
+                if let Err(message) = value.and_then(|value| variables.set(name, &value, &zone)) {
+                    return Ok(self.fail(&message, more));
+                }
+                self.end(0, None, more);
+            }
+            Statement::Set(words) => match settings::apply(&mut self.settings, words) {
                 Ok(()) => self.end(0, None, more),
                 Err(message) => return Ok(self.fail(&message, more)),
             },
-            Statement::Print(text) => {
-                self.client.message(&ServerMessage::info(0, text));
+            Statement::Print(scalar) => {
+                match self.scalar(scalar, variables).and_then(|value| printed(&value)) {
+                    Ok(text) => self.client.message(&ServerMessage::info(0, text)),
+                    Err(message) => return Ok(self.fail(&message, more)),
+                }
                 self.end(0, None, more);
             }
             Statement::Use(name) => {
-                if let Err(message) = self.use_database(&name).await {
+                if let Err(message) = self.use_database(name).await {
                     return Ok(self.fail(&message, more));
                 }
                 self.end(0, None, more);
             }
             Statement::Begin(name) => {
-                self.begin(&name);
+                self.begin(name);
                 self.end(0, None, more);
             }
             Statement::Commit => match self.commit().await {
                 Ok(()) => self.end(0, None, more),
                 Err(message) => return Ok(self.fail(&message, more)),
             },
-            Statement::Rollback(name) => match self.rollback(&name).await {
+            Statement::Rollback(name) => match self.rollback(name).await {
                 Ok(()) => self.end(0, None, more),
                 Err(message) => return Ok(self.fail(&message, more)),
             },
-            Statement::Save(name) => match self.save(&name).await {
+            Statement::Save(name) => match self.save(name).await {
                 Ok(()) => self.end(0, None, more),
                 Err(message) => return Ok(self.fail(&message, more)),
             },
@@ -134,10 +177,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if status & done::ERROR == 0 {
             self.error = 0;
         }
-        let (kind, more) =
-            if self.inside_executesql { (Done::InProcedure, true) } else { (Done::Statement, more) };
-        let status = if more { status | done::MORE } else { status };
-        self.client.done(kind, self.done_status(status), count);
+        if self.nesting > 0 {
+            // a statement of a procedure ends by a token of its own only when that has something to say
+            if count.is_some() || status & done::ERROR != 0 {
+                self.client.done(Done::InProcedure, self.done_status(status | done::MORE), count);
+            }
+            return;
+        }
+        let status = if more || self.followed { status | done::MORE } else { status };
+        self.client.done(Done::Statement, self.done_status(status), count);
     }
 
     /// Tells the error and ends the statement.
@@ -149,12 +197,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ended::Failed
     }
 
-    async fn run_query(&mut self, sql: &str, more: bool) -> Result<Ended, SessionError> {
-        self.backend.pin();
-        Ok(match self.run(Source::Text(sql), true).await? {
-            Ran::Completed(outcome) => {
+    async fn run_query(
+        &mut self,
+        query: &Query,
+        variables: &mut Variables<'_>,
+        more: bool,
+    ) -> Result<Ended, SessionError> {
+        let ran = {
+            let parameters = match self.parameters(query, variables) {
+                Ok(parameters) => parameters,
+                Err(message) => return Ok(self.fail(&message, more)),
+            };
+            self.backend.pin();
+            self.run(Source::Query { query, parameters: &parameters }, query.assigns.is_empty()).await?
+        };
+        Ok(match ran {
+            Ran::Completed(outcome, columns) => {
                 self.row_count = outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
-                self.end(0, outcome.count, more);
+                if query.assigns.is_empty() {
+                    self.end(0, outcome.count, more);
+                    return Ok(Ended::Well);
+                }
+                if let Err(message) = self.assign_row(query, variables, &outcome, &columns) {
+                    return Ok(self.fail(&message, more));
+                }
+                self.end(0, None, more);
                 Ended::Well
             }
             Ran::Refused(error) | Ran::Failed(error) => self.fail(&error.to_message(), more),
@@ -166,11 +233,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         })
     }
 
-    /// The one row of `select @@a, @@b`.
-    fn put_variables(&mut self, names: &[(String, String)]) -> Result<(), ServerMessage> {
-        let dialect = self.client.dialect;
+    /// What the query's variables stand for.
+    fn parameters<'v>(
+        &self,
+        query: &'v Query,
+        variables: &'v Variables<'_>,
+    ) -> Result<Vec<Parameter<'v>>, ServerMessage> {
+        let parameter = |name: &'v String| {
+            if let Some(variable) = variables.get(name) {
+                let value = Cow::Borrowed(&variable.value);
+                return Ok(Parameter { name, sql_type: variable.sql_type, value });
+            }
+            let (pg_type, value) = self.session_variable(name)?;
+            let sql_type = if pg_type == PgType::Varchar { SqlType::TEXT } else { SqlType::INT4 };
+            Ok(Parameter { name, sql_type, value: Cow::Owned(value) })
+        };
+        query.variables.iter().map(parameter).collect()
+    }
+
+    /// The value of an `@@` variable and its type: an integer's or varchar.
+    fn session_variable(&self, name: &str) -> Result<(PgType, Value<'static>), ServerMessage> {
         let state = State {
-            dialect: &dialect,
+            dialect: &self.client.dialect,
             settings: &self.settings,
             spid: self.spid,
             row_count: self.row_count,
@@ -179,26 +263,118 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             charset: &self.login.charset,
             packet_size: self.client.packet_size(),
         };
+        let (pg_type, text) = settings::variable(&state, name).ok_or_else(|| undeclared(name))?;
+        Ok(match text.parse() {
+            Ok(number) if pg_type != PgType::Varchar => (pg_type, Value::Int(number)),
+            _ => (pg_type, Value::Text(Cow::Owned(text))),
+        })
+    }
+
+    /// A value named in the text.
+    fn scalar<'a>(&self, scalar: &Scalar, variables: &Variables<'a>) -> Result<Value<'a>, ServerMessage> {
+        match scalar {
+            Scalar::Variable(name) if name.starts_with("@@") => {
+                self.session_variable(name).map(|(_, value)| value)
+            }
+            _ => variables.value(scalar),
+        }
+    }
+
+    fn declare(
+        &mut self,
+        declarations: &[Declaration],
+        variables: &mut Variables<'_>,
+    ) -> Result<(), ServerMessage> {
+        let zone = self.gateway.zone();
+        for declaration in declarations {
+            variables.declare(&declaration.name, declaration.sql_type);
+            if let Some(scalar) = &declaration.value {
+                let value = self.scalar(scalar, variables)?;
+                variables.set(&declaration.name, &value, &zone)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `select @a = …`: the last row's values; without a row the variables keep theirs.
+    fn assign_row(
+        &mut self,
+        query: &Query,
+        variables: &mut Variables<'_>,
+        outcome: &Outcome,
+        columns: &[PgColumn],
+    ) -> Result<(), ServerMessage> {
+        let zone = self.gateway.zone();
+        let Some(row) = &outcome.row else { return Ok(()) };
+        for ((name, column), raw) in query.assigns.iter().zip(columns).zip(row_values(row)) {
+            let value = match raw {
+                None => Value::Null,
+                Some(raw) => from_pg(PgType::from_oid(column.oid), raw, &zone).map_err(|error| {
+                    ServerMessage::error(error.number(), 16, format!("Variable '{name}': {error}"))
+                })?,
+            };
+            variables.set(name, &value, &zone)?;
+        }
+        Ok(())
+    }
+
+    /// `exec ('…')`: the statements of the text as if they stood here, with variables of their own.
+    async fn execute_text(
+        &mut self,
+        parts: &[Scalar],
+        variables: &Variables<'_>,
+        more: bool,
+    ) -> Result<Ended, SessionError> {
+        let mut text = String::new();
+        for part in parts {
+            match self.scalar(part, variables).and_then(|value| printed(&value)) {
+                Ok(part) => text.push_str(&part),
+                Err(message) => return Ok(self.fail(&message, more)),
+            }
+        }
+        match batch::parse(&text, self.syntax(), []) {
+            Ok(batch) => {
+                let mut variables = Variables::default();
+                Box::pin(self.run_statements(&batch.statements, &mut variables, more)).await
+            }
+            Err(message) => Ok(self.fail(&message, more)),
+        }
+    }
+
+    /// The one row of `select @a, @@b`.
+    fn put_variables(
+        &mut self,
+        names: &[(String, String)],
+        variables: &Variables<'_>,
+    ) -> Result<(), ServerMessage> {
+        let dialect = self.client.dialect;
         let mut columns = Vec::with_capacity(names.len());
         let mut values = Vec::with_capacity(names.len());
         for (name, alias) in names {
-            let (pg_type, text) = settings::variable(&state, name).ok_or_else(|| {
-                ServerMessage::error(137, 15, format!("Must declare the scalar variable \"{name}\"."))
-            })?;
-            let typmod = if pg_type == PgType::Varchar { VARCHAR_255 } else { -1 };
-            let type_info = column_type(pg_type, typmod, &dialect);
+            let (type_info, value) = match variables.get(name) {
+                Some(variable) => {
+                    let pg_type = PgType::from_oid(variable.sql_type.oid);
+                    let type_info = column_type(pg_type, variable.sql_type.typmod, &dialect);
+                    (type_info, variable.value.clone().into_owned())
+                }
+                None => {
+                    let (pg_type, value) = self.session_variable(name)?;
+                    let typmod = if pg_type == PgType::Varchar { VARCHAR_255 } else { -1 };
+                    (column_type(pg_type, typmod, &dialect), value)
+                }
+            };
             columns.push(Column { name: alias.clone(), type_info });
-            values.push(match text.parse() {
-                Ok(number) if pg_type != PgType::Varchar => Value::Int(number),
-                _ => Value::Text(Cow::Owned(text)),
-            });
+            values.push(value);
         }
         let out = &mut self.client.reply;
+        let before = out.len();
         columns::put(out, &columns, &dialect);
         out.put_u8(columns::ROW);
         for (column, value) in columns.iter().zip(&values) {
-            encode_value(value, &column.type_info, &dialect, out)
-                .map_err(|error| super::results::untellable("The variable", &error))?;
+            if let Err(error) = encode_value(value, &column.type_info, &dialect, out) {
+                out.truncate(before);
+                return Err(super::results::untellable("The variable", &error));
+            }
         }
         Ok(())
     }
@@ -332,7 +508,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// An error of the session's own connection as the client hears it. What a lost one held is gone.
-    fn told(&mut self, error: &PgError) -> ServerMessage {
+    pub(super) fn told(&mut self, error: &PgError) -> ServerMessage {
         if error.is_fatal() {
             self.backend.forget();
             self.transaction.end();
@@ -394,5 +570,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
         }
         Ok(())
+    }
+}
+
+/// A value as `print` shows it; NULL is nothing.
+fn printed(value: &Value<'_>) -> Result<String, ServerMessage> {
+    match value {
+        Value::Null => Ok(String::new()),
+        Value::Text(text) => Ok(text.clone().into_owned()),
+        other => other
+            .to_text("text")
+            .map(Cow::into_owned)
+            .map_err(|error| ServerMessage::error(error.number(), 16, error.text)),
     }
 }

@@ -1,18 +1,24 @@
 //! A procedure call, in whichever form it came.
 
 use super::results::{untellable, Ran, Source};
+use super::system::System;
+use super::variables::Variables;
 use super::{Ended, Form, Session, SessionError};
-use crate::catalogue::{self, bind, Function, Plan, Returns, Unresolved};
-use crate::convert::{from_pg, output_type, Zone};
+use crate::catalogue::{self, bind, BindError, Function, Plan, Returns, Unresolved};
+use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
+use crate::gateway::Because;
 use crate::postgres::commit::{Outcome, Statement};
 use crate::postgres::connection::row_values;
 use crate::postgres::PgError;
-use crate::tds::call::Param;
+use crate::tds::call::{Param, Procedure};
+use crate::tds::dialect::Dialect;
 use crate::tds::layout::Layout;
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{self, Output};
 use crate::tds::types::{encode_value, Value};
+use crate::text::exec::Execute;
+use crate::text::literal::Scalar;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,72 +26,73 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Plans one session keeps: a client that calls more procedures than this gains little by them.
 const MOST_PLANS: usize = 4;
-/// sp_executesql, by the number 7.x clients use for it (MS-TDS 2.2.6.6).
-const EXECUTESQL: u16 = 10;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Runs the call and writes its whole reply; `more` says that another statement follows.
+    /// Runs a call that is a request of its own and writes its whole reply; `more` says that another
+    /// follows.
     pub(super) async fn run_call(
         &mut self,
-        name: &str,
+        procedure: &Procedure,
         params: &[Param<'_>],
-        form: Form,
         more: bool,
     ) -> Result<Ended, SessionError> {
+        let end = match procedure {
+            Procedure::Named(name) => self.call(name, params).await?,
+            Procedure::Numbered(number) => match System::numbered(*number) {
+                Some(system) => self.run_system(system, params).await?,
+                None => CallEnd::Failed(ServerMessage::error(
+                    2812,
+                    16,
+                    format!("System procedure number {number} is not served."),
+                )),
+            },
+        };
+        Ok(self.end_call(end, params, Form::Rpc, more))
+    }
+
+    /// Runs a call written as text; its status and outputs go to variables.
+    pub(super) async fn run_execute(
+        &mut self,
+        execute: &Execute,
+        variables: &mut Variables<'_>,
+        more: bool,
+    ) -> Result<Ended, SessionError> {
+        let params = match variables.params(&execute.arguments) {
+            Ok(params) => params,
+            Err(message) => return Ok(self.end_call(CallEnd::Failed(message), &[], Form::Text, more)),
+        };
+        let mut end = self.call(&execute.procedure, &params).await?;
+        if let CallEnd::Returned { status, outputs, .. } = &end {
+            if let Err(message) = assign(execute, variables, *status, outputs, &self.gateway.zone()) {
+                end = CallEnd::Failed(message);
+            }
+        }
+        Ok(self.end_call(end, &params, Form::Text, more))
+    }
+
+    async fn call(&mut self, name: &str, params: &[Param<'_>]) -> Result<CallEnd, SessionError> {
         let start = Instant::now();
         let (schema, bare) = split_name(name);
-        if bare.eq_ignore_ascii_case("sp_executesql") && form == Form::Rpc {
-            return self.execute_sql(params, more).await;
+        if let Some(system) = System::named(bare) {
+            return self.run_system(system, params).await;
         }
         let function = match self.resolve(schema, bare, params).await {
             Ok(function) => function,
-            Err(message) => return Ok(self.end_failed(&message, more)),
+            Err(message) => return Ok(CallEnd::Failed(message)),
         };
         let end = self.call_function(function.clone(), params).await?;
-        let ended = self.end_call(end, more);
-        count(&function, start, ended);
-        Ok(ended)
+        count(&function, start, &end);
+        Ok(end)
     }
 
-    pub(super) async fn system_call_by_number(
-        &mut self,
-        number: u16,
+    /// The function that a name with its qualifiers means.
+    pub(super) async fn resolve_name(
+        &self,
+        name: &str,
         params: &[Param<'_>],
-        more: bool,
-    ) -> Result<Ended, SessionError> {
-        if number == EXECUTESQL {
-            return self.execute_sql(params, more).await;
-        }
-        let text = format!("System procedure number {number} is not served.");
-        Ok(self.end_call(CallEnd::Failed(ServerMessage::error(2812, 16, text)), more))
-    }
-
-    /// sp_executesql of a text without parameters.
-    async fn execute_sql(&mut self, params: &[Param<'_>], more: bool) -> Result<Ended, SessionError> {
-        let text = match params {
-            [text] => text.value(&self.client.dialect).ok(),
-            _ => None,
-        };
-        let Some(Value::Text(text)) = text else {
-            let refusal = ServerMessage::error(
-                214,
-                16,
-                "sp_executesql is served for one text without parameters only.",
-            );
-            return Ok(self.end_call(CallEnd::Failed(refusal), more));
-        };
-        let text = text.into_owned();
-        self.inside_executesql = true;
-        // boxed: the statements may be calls again
-        let ran = Box::pin(self.run_batch(&text)).await;
-        self.inside_executesql = false;
-        let ended = ran?;
-        if ended != Ended::Cancelled {
-            let status = if ended == Ended::Well { 0 } else { done::ERROR };
-            returns::put_status(&mut self.client.reply, self.error, &self.client.dialect);
-            self.end_procedure(status, more);
-        }
-        Ok(ended)
+    ) -> Result<Arc<Function>, ServerMessage> {
+        let (schema, bare) = split_name(name);
+        self.resolve(schema, bare, params).await
     }
 
     /// The function a name means. A name that is not there may be new: the catalogue is read again.
@@ -98,7 +105,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let fits = |function: &Function| catalogue::fits(function, params, &self.client.dialect);
         let find = || self.catalogue().find(schema, name, &self.database, fits);
         let mut found = find();
-        if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue().await {
+        if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue(Because::Unknown).await
+        {
             found = find();
         }
         found.map_err(|unresolved| match unresolved {
@@ -119,11 +127,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         params: &[Param<'_>],
     ) -> Result<CallEnd, SessionError> {
         let end = self.call_once(&function, params).await?;
-        if !matches!(end, CallEnd::Outdated(_)) || !self.gateway.reload_catalogue().await {
+        let because = match &end {
+            CallEnd::Unfit(_) => Because::Unknown,
+            CallEnd::Outdated(_) => Because::Outdated,
+            _ => return Ok(end),
+        };
+        if !self.gateway.reload_catalogue(because).await {
             return Ok(end);
         }
-        if let Some(open) = self.backend.opened() {
-            if let Err(error) = open.forget_prepared() {
+        if because == Because::Outdated {
+            if let Err(error) = self.backend.forget_plans(self.transaction.is_open()).await {
                 return Ok(CallEnd::Postgres(error));
             }
         }
@@ -149,12 +162,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         let bound = match bind(function, params, &self.client.dialect, &zone) {
             Ok(bound) => bound,
+            Err(error @ (BindError::TooMany | BindError::NotAParameter(_))) => {
+                return Ok(CallEnd::Unfit(error.to_message(function)))
+            }
             Err(error) => return Ok(CallEnd::Failed(error.to_message(function))),
         };
         let statement = function.statement(&bound.given);
         if shares {
             return Ok(match self.call_shared(function, statement, bound.values).await {
-                Ok(outcome) => self.completed(function, params, &bound.outputs, outcome, &zone),
+                Ok(outcome) => self.completed(function, &bound.outputs, outcome, &zone),
                 // the group was rolled back
                 Err(error) if may_be_outdated(&error) => CallEnd::Outdated(error),
                 Err(error) => CallEnd::Postgres(error),
@@ -163,10 +179,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if !function.only_reads {
             self.backend.pin();
         }
-        let source = Source::Call { statement: &statement, values: &bound.values };
+        let source =
+            Source::Call { statement: &statement, values: &bound.values, only_reads: function.only_reads };
+        let reply_so_far = self.client.reply.len();
         Ok(match self.run(source, function.returns == Returns::Rows).await? {
-            Ran::Completed(outcome) => self.completed(function, params, &bound.outputs, outcome, &zone),
-            Ran::Refused(error) if may_be_outdated(&error) => CallEnd::Outdated(error),
+            Ran::Completed(outcome, _) => self.completed(function, &bound.outputs, outcome, &zone),
+            Ran::Refused(error) if may_be_outdated(&error) => {
+                self.client.reply.truncate(reply_so_far);
+                CallEnd::Outdated(error)
+            }
             Ran::Refused(error) | Ran::Failed(error) => CallEnd::Postgres(error),
             Ran::Untellable(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             Ran::Cancelled => CallEnd::Cancelled,
@@ -188,7 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         statement: Arc<Statement>,
         values: Bytes,
     ) -> Result<Outcome, PgError> {
-        let outcome = self.gateway.commit.call(statement, self.role.clone(), values).await?;
+        let outcome = self.gateway.commit().call(statement, self.role.clone(), values).await?;
         for notice in &outcome.notices {
             self.client.message(&notice.to_message().in_procedure(&function.name));
         }
@@ -217,13 +238,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let end = match values {
             Err(error) => CallEnd::Failed(error.to_message(&function)),
             Ok(values) => match self.call_shared(&function, statement, values).await {
-                Ok(outcome) => self.completed(&function, &[], &[], outcome, &zone),
+                Ok(outcome) => self.completed(&function, &[], outcome, &zone),
                 Err(error) if may_be_outdated(&error) => return Ok(false),
                 Err(error) => CallEnd::Postgres(error),
             },
         };
-        let ended = self.end_call(end, false);
-        count(&function, start, ended);
+        count(&function, start, &end);
+        self.end_call(end, &[], Form::Rpc, false);
         Ok(true)
     }
 
@@ -249,106 +270,182 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     fn completed(
-        &mut self,
+        &self,
         function: &Function,
-        params: &[Param<'_>],
         asked: &[(usize, usize)],
         outcome: Outcome,
         zone: &Zone,
     ) -> CallEnd {
         match function.returns {
             Returns::Rows => CallEnd::Returned { status: 0, outputs: Vec::new(), rows: outcome.count },
-            Returns::Nothing => CallEnd::Returned { status: 0, outputs: Vec::new(), rows: None },
-            Returns::Status => {
-                CallEnd::Returned { status: status(&outcome), outputs: Vec::new(), rows: None }
-            }
-            Returns::Outputs => match self.outputs(function, params, asked, &outcome, zone) {
+            Returns::Nothing => CallEnd::returned(0),
+            Returns::Status => CallEnd::returned(status(&outcome)),
+            Returns::Outputs => match returned(function, asked, &outcome, zone) {
                 Ok(outputs) => CallEnd::Returned { status: 0, outputs, rows: None },
                 Err(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             },
         }
     }
 
-    /// The values of the outputs the caller asked for, in the types it declared.
-    fn outputs(
-        &self,
-        function: &Function,
-        params: &[Param<'_>],
-        asked: &[(usize, usize)],
-        outcome: &Outcome,
-        zone: &Zone,
-    ) -> Result<Vec<Output>, ServerMessage> {
-        let dialect = self.client.dialect;
-        let values: Vec<Option<&[u8]>> =
-            outcome.row.as_ref().map(|row| row_values(row).collect()).unwrap_or_default();
-        let mut outputs = Vec::with_capacity(asked.len());
-        for (index, place) in asked {
-            let (Some(param), Some(field)) = (params.get(*index), function.fields.get(*place)) else {
-                continue;
-            };
-            let column = function
-                .arguments
-                .iter()
-                .take(field.argument)
-                .filter(|argument| argument.direction.is_output())
-                .count();
-            let type_info = param.declared_type().unwrap_or_else(|| output_type(field.pg_type, -1, &dialect));
-            let mut encoded = BytesMut::new();
-            let written = match values.get(column).copied().flatten() {
-                None => encode_value(&Value::Null, &type_info, &dialect, &mut encoded),
-                Some(raw) => from_pg(field.pg_type, raw, zone)
-                    .and_then(|value| encode_value(&value, &type_info, &dialect, &mut encoded)),
-            };
-            written.map_err(|error| untellable(&format!("Output parameter '@{}'", field.name), &error))?;
-            outputs.push(Output {
-                name: if param.is_named() { format!("@{}", field.name) } else { String::new() },
-                ordinal: u16::try_from(*index).unwrap_or(u16::MAX),
-                type_info,
-                value: encoded,
-            });
-        }
-        Ok(outputs)
-    }
-
-    fn end_call(&mut self, end: CallEnd, more: bool) -> Ended {
+    /// The tokens that end a call.
+    fn end_call(&mut self, end: CallEnd, params: &[Param<'_>], form: Form, more: bool) -> Ended {
         let dialect = self.client.dialect;
         match end {
             CallEnd::Returned { status, outputs, rows } => {
+                // TDS 5.0 tells the outputs of a call in a text too
+                let told = form == Form::Rpc || (!dialect.is_tds7() && self.nesting == 0);
+                let encoded = if told {
+                    encoded(&outputs, params, &dialect, &self.gateway.zone())
+                } else {
+                    Ok(Vec::new())
+                };
+                let encoded = match encoded {
+                    Ok(encoded) => encoded,
+                    Err(message) => return self.end_failed(&message, form, more),
+                };
                 self.error = 0;
                 self.row_count = rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
                 if rows.is_some() {
                     self.client.done(Done::InProcedure, self.done_status(done::MORE), rows);
                 }
-                let out = &mut self.client.reply;
-                returns::put_status(out, status, &dialect);
-                returns::put_outputs(out, &outputs, &dialect);
-                self.end_procedure(0, more);
+                self.put_returned(status, &encoded, form);
+                self.end_procedure(0, form, more);
                 Ended::Well
             }
-            CallEnd::Failed(message) => self.end_failed(&message, more),
-            CallEnd::Outdated(error) | CallEnd::Postgres(error) => self.end_failed(&error.to_message(), more),
+            CallEnd::FailedInside { outputs } => {
+                let encoded = encoded(&outputs, params, &dialect, &self.gateway.zone()).unwrap_or_default();
+                self.put_returned(self.error, &encoded, form);
+                self.end_procedure(done::ERROR, form, more);
+                Ended::Failed
+            }
+            CallEnd::Failed(message) | CallEnd::Unfit(message) => self.end_failed(&message, form, more),
+            CallEnd::Outdated(error) | CallEnd::Postgres(error) => {
+                self.end_failed(&error.to_message(), form, more)
+            }
             CallEnd::Cancelled => {
                 self.client.done(Done::Statement, done::ATTENTION, None);
                 Ended::Cancelled
             }
+            CallEnd::CancelledInside => Ended::Cancelled,
         }
     }
 
-    fn end_failed(&mut self, message: &ServerMessage, more: bool) -> Ended {
+    /// Status and outputs; those of a call inside a procedure stay inside.
+    fn put_returned(&mut self, status: i32, outputs: &[Output], form: Form) {
+        if form == Form::Rpc || self.nesting == 0 {
+            let dialect = self.client.dialect;
+            returns::put_status(&mut self.client.reply, status, &dialect);
+            returns::put_outputs(&mut self.client.reply, outputs, &dialect);
+        }
+    }
+
+    fn end_failed(&mut self, message: &ServerMessage, form: Form, more: bool) -> Ended {
         self.error = message.number;
         self.row_count = 0;
         self.client.message(message);
         if matches!(message.number, 515 | 547 | 2601 | 8152) {
             self.client.message(&ServerMessage::info(3621, "The statement has been terminated."));
         }
-        self.end_procedure(done::ERROR, more);
+        self.end_procedure(done::ERROR, form, more);
         Ended::Failed
     }
 
-    fn end_procedure(&mut self, status: u16, more: bool) {
-        let status = if more || self.inside_executesql { status | done::MORE } else { status };
+    fn end_procedure(&mut self, status: u16, form: Form, more: bool) {
+        if form == Form::Text && self.nesting > 0 {
+            // one statement of the procedure it stands in
+            if status & done::ERROR != 0 {
+                self.client.done(Done::InProcedure, self.done_status(status | done::MORE), None);
+            }
+            return;
+        }
+        let status = if more || self.followed { status | done::MORE } else { status };
         self.client.done(Done::Procedure, self.done_status(status), None);
     }
+}
+
+/// The values of the outputs the caller asked for.
+fn returned(
+    function: &Function,
+    asked: &[(usize, usize)],
+    outcome: &Outcome,
+    zone: &Zone,
+) -> Result<Vec<Returned>, ServerMessage> {
+    let values: Vec<Option<&[u8]>> =
+        outcome.row.as_ref().map(|row| row_values(row).collect()).unwrap_or_default();
+    let mut outputs = Vec::with_capacity(asked.len());
+    for (index, place) in asked {
+        let Some(field) = function.fields.get(*place) else { continue };
+        let column = function
+            .arguments
+            .iter()
+            .take(field.argument)
+            .filter(|argument| argument.direction.is_output())
+            .count();
+        let value = match values.get(column).copied().flatten() {
+            None => Value::Null,
+            Some(raw) => from_pg(field.pg_type, raw, zone)
+                .map_err(|error| untellable(&format!("Output parameter '@{}'", field.name), &error))?
+                .into_owned(),
+        };
+        outputs.push(Returned { index: *index, name: field.name.clone(), value, pg_type: field.pg_type });
+    }
+    Ok(outputs)
+}
+
+/// Outputs in the types their parameters were declared with.
+fn encoded(
+    outputs: &[Returned],
+    params: &[Param<'_>],
+    dialect: &Dialect,
+    zone: &Zone,
+) -> Result<Vec<Output>, ServerMessage> {
+    let encode = |output: &Returned| {
+        let param = params.get(output.index);
+        let mut type_info =
+            param.and_then(Param::declared_type).unwrap_or_else(|| output_type(output.pg_type, -1, dialect));
+        let untold = |error| untellable(&format!("Output parameter '@{}'", output.name), &error);
+        // a variable that the text declares as characters may go back as a number
+        let wire_type = SqlType::of_wire(&type_info);
+        let converted = match &output.value {
+            Value::Text(_) if !wire_type.is_characters() => {
+                cast(&output.value, wire_type, zone).map_err(untold)?
+            }
+            value => value.clone(),
+        };
+        let mut value = BytesMut::new();
+        while let Err(error) = encode_value(&converted, &type_info, dialect, &mut value) {
+            let longer = longer_type(&type_info, dialect).filter(|_| error.kind == ErrorKind::Truncation);
+            type_info = longer.ok_or_else(|| untold(error))?;
+        }
+        let is_named = param.is_some_and(Param::is_named);
+        Ok(Output {
+            name: if is_named { format!("@{}", output.name) } else { String::new() },
+            ordinal: u16::try_from(output.index).unwrap_or(u16::MAX),
+            type_info,
+            value,
+        })
+    };
+    outputs.iter().map(encode).collect()
+}
+
+/// Gives status and outputs of a call in a text to the variables it names.
+fn assign(
+    execute: &Execute,
+    variables: &mut Variables<'_>,
+    status: i32,
+    outputs: &[Returned],
+    zone: &Zone,
+) -> Result<(), ServerMessage> {
+    if let Some(name) = &execute.status {
+        variables.set(name, &Value::Int(i64::from(status)), zone)?;
+    }
+    for output in outputs {
+        let argument = execute.arguments.get(output.index);
+        if let Some(Scalar::Variable(name)) = argument.and_then(|argument| argument.value.as_ref()) {
+            variables.set(name, &output.value, zone)?;
+        }
+    }
+    Ok(())
 }
 
 /// The function or its row type may have changed since the catalogue was read.
@@ -356,25 +453,49 @@ fn may_be_outdated(error: &PgError) -> bool {
     matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
 }
 
-fn count(function: &Function, start: Instant, ended: Ended) {
+fn count(function: &Function, start: Instant, end: &CallEnd) {
     function.metrics.latency.observe(start.elapsed().as_secs_f64());
-    if ended == Ended::Failed {
+    if matches!(end, CallEnd::Failed(_) | CallEnd::Postgres(_) | CallEnd::Outdated(_)) {
         function.metrics.failures.inc();
     }
 }
 
-enum CallEnd {
+/// A value that a call gives back.
+#[derive(Clone, Debug)]
+pub(super) struct Returned {
+    /// The place of its parameter in the call.
+    pub index: usize,
+    /// As the procedure names it, without @.
+    pub name: String,
+    pub value: Value<'static>,
+    pub pg_type: PgType,
+}
+
+pub(super) enum CallEnd {
     /// `rows`: their number when a result set was sent.
     Returned {
         status: i32,
-        outputs: Vec<Output>,
+        outputs: Vec<Returned>,
         rows: Option<u64>,
     },
     Failed(ServerMessage),
+    /// The function has no such parameter, as far as the catalogue knows.
+    Unfit(ServerMessage),
     Postgres(PgError),
     /// Refused with nothing done, perhaps because the catalogue is out of date.
     Outdated(PgError),
     Cancelled,
+    /// A statement that the procedure ran has failed, or was cancelled, and has told so.
+    FailedInside {
+        outputs: Vec<Returned>,
+    },
+    CancelledInside,
+}
+
+impl CallEnd {
+    pub fn returned(status: i32) -> CallEnd {
+        CallEnd::Returned { status, outputs: Vec::new(), rows: None }
+    }
 }
 
 /// The int2 or int4 a function returned; NULL counts as 0.

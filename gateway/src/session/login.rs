@@ -2,6 +2,7 @@
 
 use super::backend::Backend;
 use super::client::Client;
+use super::prepared::PreparedStatements;
 use super::settings::Settings;
 use super::transaction::Transaction;
 use super::{Session, SessionError};
@@ -52,7 +53,9 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 database: welcome.schema.clone(),
                 first_database: welcome.schema,
                 row_count: 0,
-                inside_executesql: false,
+                prepared: PreparedStatements::default(),
+                nesting: 0,
+                followed: false,
                 error: 0,
                 gateway,
                 client,

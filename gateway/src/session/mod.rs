@@ -4,27 +4,36 @@ mod backend;
 mod batch;
 mod call;
 mod client;
+mod dynamic;
 mod login;
+mod parameters;
+mod prepared;
 mod results;
 mod settings;
+mod system;
 mod transaction;
+mod variables;
 
 use crate::catalogue::{Catalogue, Plan};
 use crate::gateway::Gateway;
 use crate::tds::call as wire_call;
+use crate::tds::dynamic as wire_dynamic;
 use crate::tds::login::Login;
 use crate::tds::packet::{self, Kind, Message};
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::{Reader, WireError};
+use crate::text::parser::Syntax;
 use backend::Backend;
 use client::Client;
+use prepared::PreparedStatements;
 use settings::Settings;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use transaction::Transaction;
+use variables::Variables;
 
 /// From connecting to the end of login.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -64,8 +73,12 @@ pub struct Session<S> {
     database: String,
     first_database: String,
     row_count: i64,
-    /// What runs is the text of an sp_executesql, whose own end follows that of every statement.
-    inside_executesql: bool,
+    prepared: PreparedStatements,
+    /// How many procedures the text that runs is inside of (sp_executesql in sp_executesql): their own ends
+    /// follow those of its statements.
+    nesting: u8,
+    /// Another command follows in the request that is being answered.
+    followed: bool,
     /// @@error: the number of the last statement's error, 0 when it had none.
     error: i32,
 }
@@ -192,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             return Err(WireError::Malformed("a batch of an odd number of bytes".into()).into());
         }
         let text = reader.utf16(reader.remaining() / 2, "batch text")?;
-        self.run_batch(&text).await?;
+        self.run_batch(&text, &mut Variables::default()).await?;
         Ok(())
     }
 
@@ -207,18 +220,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut reader = wire_call::reader(body, &dialect);
         while let Some(call) = wire_call::decode_rpc(&mut reader, &dialect)? {
             let more = !reader.is_empty();
-            let ended = match &call.procedure {
-                wire_call::Procedure::Named(name) => {
-                    let ended = self.run_call(name, &call.params, Form::Rpc, more).await?;
-                    if ended == Ended::Well {
-                        self.learn(body, name, &call.params);
-                    }
-                    ended
-                }
-                wire_call::Procedure::Numbered(number) => {
-                    self.system_call_by_number(*number, &call.params, more).await?
-                }
-            };
+            let ended = self.run_call(&call.procedure, &call.params, more).await?;
+            if let (Ended::Well, wire_call::Procedure::Named(name)) = (ended, &call.procedure) {
+                self.learn(body, name, &call.params);
+            }
             if ended == Ended::Cancelled {
                 break;
             }
@@ -237,12 +242,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let dialect = self.client.dialect;
         let mut reader = wire_call::reader(body, &dialect);
         while !reader.is_empty() {
+            self.followed = false;
             if let Some(call) = wire_call::decode_dbrpc(&mut reader, &dialect)? {
-                let wire_call::Procedure::Named(name) = &call.procedure else { continue };
-                match self.run_call(name, &call.params, Form::Rpc, !reader.is_empty()).await? {
-                    Ended::Well => self.learn(body, name, &call.params),
-                    Ended::Failed => {}
-                    Ended::Cancelled => return Ok(true),
+                let ended = self.run_call(&call.procedure, &call.params, !reader.is_empty()).await?;
+                match (ended, &call.procedure) {
+                    (Ended::Well, wire_call::Procedure::Named(name)) => self.learn(body, name, &call.params),
+                    (Ended::Cancelled, _) => return Ok(true),
+                    _ => {}
+                }
+                continue;
+            }
+            if let Some(dynamic) = wire_dynamic::decode(&mut reader, &dialect)? {
+                self.followed = !reader.is_empty();
+                if self.answer_dynamic(&dynamic).await? == Ended::Cancelled {
+                    return Ok(true);
                 }
                 continue;
             }
@@ -270,15 +283,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let length = reader.u32("command length")? as usize;
         let body = reader.take(length, "command")?;
         let (status, text) = body.split_first().ok_or(WireError::Truncated("command"))?;
-        if status & HAS_PARAMETERS != 0 {
-            return Err(WireError::Malformed(
-                "a command with parameters is not served: call the procedure by RPC".into(),
-            )
-            .into());
-        }
-        let charset = self.client.dialect.charset;
+        let params = if status & HAS_PARAMETERS == 0 {
+            Vec::new()
+        } else {
+            wire_call::decode_arguments(reader, &self.client.dialect)?
+        };
+        self.followed = !reader.is_empty();
+        let dialect = self.client.dialect;
+        let charset = dialect.charset;
         match charset.decode_without_bom_handling_and_without_replacement(text) {
-            Some(text) => self.run_batch(&text).await,
+            Some(text) => match Variables::undeclared(&params, &dialect) {
+                Ok(mut variables) => self.run_batch(&text, &mut variables).await,
+                Err(message) => {
+                    self.refuse(&message);
+                    Ok(Ended::Failed)
+                }
+            },
             None => {
                 let message = format!("The command is not valid {}.", charset.name());
                 self.refuse(&ServerMessage::error(2402, 16, message));
@@ -299,8 +319,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if *command == SET && *option == CHAINED && *size == 1 {
             self.settings.implicit_transactions = value.first().is_some_and(|value| *value != 0);
         }
+        self.followed = !reader.is_empty();
         // the others concern what the client itself displays
-        self.client.done(Done::Statement, 0, None);
+        self.end(0, None, false);
         Ok(())
     }
 
@@ -315,7 +336,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.settings = Settings::new(&self.client.dialect);
         self.first_database.clone_into(&mut self.database);
         self.plans.clear();
+        self.prepared = PreparedStatements::default();
         envchange::put_reset(&mut self.client.reply, &self.client.dialect);
+    }
+
+    /// How text of this session is read.
+    fn syntax(&self) -> Syntax {
+        Syntax { quoted_identifiers: self.settings.quoted_identifiers, placeholders: false }
     }
 
     /// What DONE says beside its own: whether a transaction is open.

@@ -1,14 +1,16 @@
 //! A statement run on the session's own connection, its rows streamed to the client as they come.
 
 use super::client::Client;
+use super::parameters::{self, Parameter, Typing};
 use super::{Session, SessionError};
-use crate::convert::{column_type, from_pg, PgType, Zone};
+use crate::convert::{column_type, from_pg, PgType, SqlType, Zone};
 use crate::postgres::commit::{Outcome, Statement};
 use crate::postgres::connection::{row_count, row_values, server_error, server_notice, Message, PgColumn};
 use crate::postgres::{Connection, PgError};
 use crate::tds::tokens::columns::{self, Column};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{encode_value, ConvertError, TypeInfo, Value};
+use crate::text::query::Query;
 use bytes::{BufMut, Bytes};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +22,27 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What to run.
 pub enum Source<'a> {
-    Call { statement: &'a Statement, values: &'a Bytes },
-    Text(&'a str),
+    Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool },
+    Query { query: &'a Query, parameters: &'a [Parameter<'a>] },
+}
+
+/// A statement as PostgreSQL has it prepared.
+#[derive(Debug)]
+pub struct Described {
+    pub name: String,
+    /// The types it has found for the parameters.
+    pub parameters: Vec<u32>,
+    pub columns: Arc<[PgColumn]>,
 }
 
 /// How it ended.
 pub enum Ran {
-    /// With the row kept when rows were not for the client.
-    Completed(Outcome),
-    /// PostgreSQL refused the statement before anything of it ran.
+    /// With the last row, when rows were not for the client, and its columns.
+    Completed(Outcome, Arc<[PgColumn]>),
+    /// PostgreSQL refused the statement and nothing has come of it: it could be tried again.
     Refused(PgError),
     Failed(PgError),
-    /// A value cannot be told to this client; the statement was given up.
+    /// A value cannot be told to PostgreSQL or to this client; the statement was given up.
     Untellable(ServerMessage),
     /// The client cancelled.
     Cancelled,
@@ -57,18 +68,32 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if let Err(error) = self.start_transaction().await {
             return Ok(self.failed(error));
         }
-        let ran = self.run_statement(source, rows_to_client).await?;
-        if let Ran::Failed(error) | Ran::Refused(error) = &ran {
-            if error.is_fatal() {
-                self.backend.forget();
-                self.transaction.end();
-                return Ok(ran);
+        let mut typing = Typing::Declared;
+        let mut refusal = None;
+        let ran = loop {
+            let ran = self.run_statement(&source, typing, rows_to_client).await?;
+            if let Ran::Failed(error) | Ran::Refused(error) = &ran {
+                if error.is_fatal() {
+                    self.backend.forget();
+                    self.transaction.end();
+                    return Ok(ran);
+                }
             }
-        }
+            match (ran, refusal.take()) {
+                (Ran::Refused(error), None) => match self.again(&source, &mut typing, &error).await {
+                    Ok(true) => refusal = Some(error),
+                    Ok(false) => break Ran::Refused(error),
+                    Err(error) => return Ok(self.failed(error)),
+                },
+                // the second try's refusal says less than the first's
+                (Ran::Refused(_) | Ran::Untellable(_), Some(error)) => break Ran::Refused(error),
+                (ran, _) => break ran,
+            }
+        };
         if in_transaction {
             // T-SQL undoes the statement that failed and keeps the transaction
             let after = match &ran {
-                Ran::Completed(_) => "release savepoint ringlog_statement",
+                Ran::Completed(..) => "release savepoint ringlog_statement",
                 _ => "rollback to savepoint ringlog_statement; release savepoint ringlog_statement",
             };
             if let Some(open) = self.backend.opened() {
@@ -80,12 +105,74 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(ran)
     }
 
+    /// Whether a refused query is to be tried once more: with other types for its parameters, or because
+    /// what was prepared is out of date.
+    async fn again(
+        &mut self,
+        source: &Source<'_>,
+        typing: &mut Typing,
+        error: &PgError,
+    ) -> Result<bool, PgError> {
+        let Source::Query { parameters, .. } = source else { return Ok(false) };
+        let Some(open) = self.backend.opened().filter(|_| !parameters.is_empty()) else { return Ok(false) };
+        // feature_not_supported: cached plan must not change result type; invalid_sql_statement_name
+        if matches!(error.sqlstate(), Some("0A000" | "26000")) {
+            open.forget_prepared()?;
+        } else {
+            let Some(next) = typing.after(error) else { return Ok(false) };
+            *typing = next;
+        }
+        if self.transaction.started {
+            open.connection.query_text("rollback to savepoint ringlog_statement").await?;
+        }
+        Ok(true)
+    }
+
     fn failed(&mut self, error: PgError) -> Ran {
         if error.is_fatal() {
             self.backend.forget();
             self.transaction.end();
         }
         Ran::Failed(error)
+    }
+
+    /// What PostgreSQL finds for a query before it runs: the types of its parameters and its columns.
+    pub(super) async fn describe(
+        &mut self,
+        query: &Query,
+        types: &[SqlType],
+    ) -> Result<Arc<Described>, PgError> {
+        let started = self.transaction.started;
+        let open = self.backend.open(&self.database).await?;
+        if started {
+            open.connection.query_text("savepoint ringlog_statement").await?;
+        }
+        let mut typing = Typing::Declared;
+        let mut refusal = None;
+        let described = loop {
+            let (sql, oids) = parameters::statement(query, types, typing);
+            let error = match open.prepare_query(sql, oids).await {
+                Ok(described) => break Ok(described),
+                Err(error) => error,
+            };
+            if started && !error.is_fatal() {
+                open.connection.query_text("rollback to savepoint ringlog_statement").await?;
+            }
+            match typing.after(&error) {
+                Some(next) => typing = next,
+                None => break Err(refusal.unwrap_or(error)),
+            }
+            refusal = Some(error);
+        };
+        if started {
+            open.connection.query_text("release savepoint ringlog_statement").await?;
+        }
+        described
+    }
+
+    /// Tells the client of a result set that will have these columns.
+    pub(super) fn put_description(&mut self, columns: &[PgColumn]) {
+        announce(columns, &mut self.client);
     }
 
     /// BEGIN when the client's transaction has not reached PostgreSQL yet, and a savepoint for the statement.
@@ -101,7 +188,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(())
     }
 
-    async fn run_statement(&mut self, source: Source<'_>, rows_to_client: bool) -> Result<Ran, SessionError> {
+    async fn run_statement(
+        &mut self,
+        source: &Source<'_>,
+        typing: Typing,
+        rows_to_client: bool,
+    ) -> Result<Ran, SessionError> {
         let open = match self.backend.open(&self.database).await {
             Ok(open) => open,
             Err(error) => return Ok(Ran::Failed(error)),
@@ -110,23 +202,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Ok(zone) => zone,
             Err(error) => return Ok(Ran::Failed(error)),
         };
-        let prepared = match &source {
+        let prepared = match source {
             Source::Call { statement, .. } => open.prepare(statement).await,
-            Source::Text(sql) => {
-                open.connection.prepare("", sql, &[]).await.map(|columns| (String::new(), columns.into()))
+            Source::Query { query, parameters } => {
+                let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+                let (sql, oids) = parameters::statement(query, &types, typing);
+                open.prepare_query(sql, oids).await
             }
         };
-        let (name, columns) = match prepared {
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Ran::Refused(error)),
         };
+        let columns = prepared.columns.clone();
         let formats: Vec<i16> =
             columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect();
-        match &source {
-            Source::Call { statement, values } => {
-                open.connection.put_execute(&name, &statement.parameter_formats, values, &formats);
+        match source {
+            Source::Call { statement, values, .. } => {
+                let sent = &statement.parameter_formats;
+                open.connection.put_execute(&prepared.name, sent, values, &formats);
             }
-            Source::Text(_) => open.connection.put_execute(&name, &[], &[], &formats),
+            Source::Query { query, parameters } => {
+                match parameters::bind(query, parameters, &prepared.parameters, &zone) {
+                    Ok((sent, values)) => {
+                        open.connection.put_execute(&prepared.name, &sent, &values, &formats);
+                    }
+                    Err(message) => return Ok(Ran::Untellable(message)),
+                }
+            }
         }
         open.connection.put_sync();
         if let Err(error) = open.connection.flush().await {
@@ -139,7 +242,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             columns,
             told: None,
             outcome: Outcome::default(),
-            has_begun: false,
+            has_effects: false,
+            only_reads: matches!(source, Source::Call { only_reads: true, .. }),
             end: None,
             cancelling: None,
         };
@@ -161,8 +265,9 @@ struct RowStream<'a, S> {
     /// The result set as announced to the client.
     told: Option<Vec<Told>>,
     outcome: Outcome,
-    /// PostgreSQL has accepted statement and values: from here on it may have done something.
-    has_begun: bool,
+    /// Rows were told, or something may have been written.
+    has_effects: bool,
+    only_reads: bool,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Ran>,
     /// PostgreSQL is being asked to cancel.
@@ -188,13 +293,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
             };
             match message {
                 Message::BindComplete => {
-                    self.has_begun = true;
+                    self.has_effects = !self.only_reads;
                     if rows_to_client && !self.columns.is_empty() {
                         self.announce();
                     }
                 }
                 Message::DataRow(body) if self.end.is_none() => {
                     if self.told.is_some() {
+                        self.has_effects = true;
                         self.row(body.buffer_bytes());
                         self.client.flush_gathered().await?;
                     } else {
@@ -224,9 +330,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
         let outcome = std::mem::take(&mut self.outcome);
         Ok(match (self.end.take(), error) {
             (Some(end), _) => end,
-            (None, Some(error)) if self.has_begun => Ran::Failed(error),
+            (None, Some(error)) if self.has_effects => Ran::Failed(error),
             (None, Some(error)) => Ran::Refused(error),
-            (None, None) => Ran::Completed(outcome),
+            (None, None) => Ran::Completed(outcome, self.columns.clone()),
         })
     }
 
@@ -254,21 +360,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
     }
 
     fn announce(&mut self) {
-        let dialect = self.client.dialect;
-        let mut told = Vec::with_capacity(self.columns.len());
-        let mut columns = Vec::with_capacity(self.columns.len());
-        for column in self.columns.iter() {
-            let mut pg_type = PgType::from_oid(column.oid);
-            let mut typmod = column.typmod;
-            if pg_type.wants_text() {
-                (pg_type, typmod) = (PgType::Text, -1);
-            }
-            let type_info = column_type(pg_type, typmod, &dialect);
-            columns.push(Column { name: column.name.clone(), type_info });
-            told.push(Told { pg_type, type_info });
-        }
-        columns::put(&mut self.client.reply, &columns, &dialect);
-        self.told = Some(told);
+        self.told = Some(announce(&self.columns, self.client));
     }
 
     fn row(&mut self, row: &Bytes) {
@@ -306,6 +398,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
             let _ = tokio::time::timeout(CANCEL_TIMEOUT, canceller.cancel()).await;
         }));
     }
+}
+
+/// Puts the description of a result set of these columns.
+fn announce<S>(pg_columns: &[PgColumn], client: &mut Client<S>) -> Vec<Told> {
+    let dialect = client.dialect;
+    let mut told = Vec::with_capacity(pg_columns.len());
+    let mut columns = Vec::with_capacity(pg_columns.len());
+    for column in pg_columns {
+        let mut pg_type = PgType::from_oid(column.oid);
+        let mut typmod = column.typmod;
+        if pg_type.wants_text() {
+            (pg_type, typmod) = (PgType::Text, -1);
+        }
+        let type_info = column_type(pg_type, typmod, &dialect);
+        // what PostgreSQL calls a column without a name has none in T-SQL
+        let name = if column.name == "?column?" { String::new() } else { column.name.clone() };
+        columns.push(Column { name, type_info });
+        told.push(Told { pg_type, type_info });
+    }
+    columns::put(&mut client.reply, &columns, &dialect);
+    told
 }
 
 /// The error for a value that has no form in the client's dialect.

@@ -32,7 +32,7 @@ pub enum Name<'a> {
 #[derive(Debug)]
 pub enum Content<'a> {
     Wire { type_info: TypeInfo, bytes: Option<Cow<'a, [u8]>> },
-    Literal(Value<'a>),
+    Value(Value<'a>),
 }
 
 #[derive(Debug)]
@@ -46,14 +46,14 @@ pub struct Param<'a> {
 }
 
 impl<'a> Param<'a> {
-    /// A parameter written in the text of an `exec`; `name` is "" for a positional one.
-    pub fn literal(name: String, value: Value<'a>, output: bool) -> Param<'a> {
-        Param { name: Name::Text(name), output, default: false, content: Content::Literal(value) }
+    /// A parameter in the text of an `exec`; `name` is "" for a positional one.
+    pub fn of_text(name: String, value: Value<'a>, output: bool) -> Param<'a> {
+        Param { name: Name::Text(name), output, default: false, content: Content::Value(value) }
     }
 
     /// The word `default` in the text of an `exec`.
     pub fn default(name: String) -> Param<'a> {
-        Param { default: true, ..Param::literal(name, Value::Null, false) }
+        Param { default: true, ..Param::of_text(name, Value::Null, false) }
     }
 
     pub fn is_named(&self) -> bool {
@@ -90,7 +90,7 @@ impl<'a> Param<'a> {
     pub fn value(&self, dialect: &Dialect) -> std::result::Result<Value<'_>, ConvertError> {
         match &self.content {
             Content::Wire { type_info, bytes } => decode_value(bytes.as_deref(), type_info, dialect),
-            Content::Literal(value) => Ok(value.clone()),
+            Content::Value(value) => Ok(value.clone()),
         }
     }
 
@@ -98,7 +98,7 @@ impl<'a> Param<'a> {
     pub fn declared_type(&self) -> Option<TypeInfo> {
         match &self.content {
             Content::Wire { type_info, .. } => Some(*type_info),
-            Content::Literal(_) => None,
+            Content::Value(_) => None,
         }
     }
 }
@@ -178,8 +178,8 @@ pub(super) fn decode_rpc_param_head<'a>(
 }
 
 const DBRPC: u8 = 0xE6;
-const PARAMS: u8 = 0xD7;
-const PARAMFMT: u8 = 0xEC;
+pub(super) const PARAMS: u8 = 0xD7;
+pub(super) const PARAMFMT: u8 = 0xEC;
 const PARAMFMT2: u8 = 0x20;
 
 /// Reads a 5.0 call up to its values: its DBRPC token and what declares the parameters.
@@ -201,24 +201,32 @@ pub(super) fn decode_dbrpc_head<'a>(
         dialect.charset.decode_without_bom_handling_and_without_replacement(name).ok_or_else(|| {
             WireError::Malformed(format!("procedure name is not valid {}", dialect.charset.name()))
         })?;
-    let formats = if options & 0x02 == 0 {
-        Vec::new()
-    } else {
-        let wide = match reader.u8("parameter format")? {
-            PARAMFMT => false,
-            PARAMFMT2 => true,
-            other => {
-                return Err(WireError::Malformed(format!(
-                    "token 0x{other:02x} where a call's parameters should be declared"
-                )))
-            }
-        };
-        decode_formats(reader, wide, dialect)?
-    };
-    if !formats.is_empty() && reader.u8("parameters")? != PARAMS {
-        return Err(WireError::Malformed("a call's parameters have no values".into()));
-    }
+    let formats = if options & 0x02 == 0 { Vec::new() } else { decode_declared(reader, dialect)? };
     Ok(Some((Procedure::Named(name.into_owned()), formats)))
+}
+
+/// Reads PARAMFMT or PARAMFMT2 and the PARAMS token that follows it when anything is declared.
+fn decode_declared<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Vec<Format<'a>>> {
+    let wide = match reader.u8("parameter format")? {
+        PARAMFMT => false,
+        PARAMFMT2 => true,
+        other => {
+            return Err(WireError::Malformed(format!(
+                "token 0x{other:02x} where parameters should be declared"
+            )))
+        }
+    };
+    let formats = decode_formats(reader, wide, dialect)?;
+    if !formats.is_empty() && reader.u8("parameters")? != PARAMS {
+        return Err(WireError::Malformed("declared parameters have no values".into()));
+    }
+    Ok(formats)
+}
+
+/// Reads the parameters of a 5.0 command or dynamic statement: PARAMFMT and PARAMS.
+pub fn decode_arguments<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Vec<Param<'a>>> {
+    let formats = decode_declared(reader, dialect)?;
+    decode_params(reader, formats, dialect)
 }
 
 /// Reads a 5.0 call. None when another token comes.

@@ -2,6 +2,7 @@
 
 pub mod call;
 pub mod dialect;
+pub mod dynamic;
 pub mod layout;
 pub mod login;
 pub mod login5;

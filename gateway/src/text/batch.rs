@@ -1,10 +1,17 @@
 //! A batch split into statements. Those about the session itself are answered by the gateway; queries go to
 //! PostgreSQL as they stand; what is neither is refused by name.
 
+use super::declaration::{self, Declaration};
 use super::exec::{self, Execute};
+use super::keywords;
 use super::lexer::{tokens, Kind, Token};
-use super::{keywords, query};
+use super::literal::{scalar, text_of, Scalar};
+use super::parser::{placeholder, syntax, Parser, Syntax};
+use super::query::{self, Query};
 use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 #[derive(Debug)]
 pub enum Statement {
@@ -18,39 +25,117 @@ pub enum Statement {
     Rollback(String),
     Save(String),
     Execute(Execute),
-    /// `select @@a, @@b name`: variables with the names of their columns.
+    /// `exec ('text' + @variable)`
+    ExecuteText(Vec<Scalar>),
+    Declare(Vec<Declaration>),
+    /// `set @a = value`
+    Assign(String, Scalar),
+    /// `select @a, @@b name`: variables with the names of their columns.
     Variables(Vec<(String, String)>),
-    Print(String),
+    Print(Scalar),
     /// `if @@trancount > 0 …`
     IfInTransaction(Box<Statement>),
     /// SQL for PostgreSQL; whether it is a query that gives rows is PostgreSQL's to say.
-    Query(String),
+    Query(Query),
 }
 
-/// Words that begin a statement of their own.
-const LEADING: [&str; 12] = [
-    "select", "insert", "update", "delete", "exec", "execute", "use", "begin", "commit", "rollback", "print",
-    "if",
-];
+/// A text that has been read.
+#[derive(Debug)]
+pub struct Batch {
+    pub statements: Vec<Statement>,
+    /// How many `?` it has.
+    pub placeholders: usize,
+}
 
-/// Reads a whole batch before any of it runs, as T-SQL does: an error means that nothing ran.
-/// `quoted_identifiers`: whether "x" is a name (otherwise it is a text).
-pub fn parse(text: &str, quoted_identifiers: bool) -> Result<Vec<Statement>, ServerMessage> {
+/// Reads a whole batch before any of it runs, as T-SQL does: an error means that nothing ran. `declared`:
+/// the variables that are there already.
+pub fn parse<'a>(
+    text: &str,
+    reading: Syntax,
+    declared: impl IntoIterator<Item = &'a str>,
+) -> Result<Batch, ServerMessage> {
     if text.contains('\0') {
         return Err(syntax("the batch holds a NUL character"));
     }
     let tokens = tokens(text).map_err(|problem| syntax(&problem))?;
-    let mut parser = Parser { text, tokens: &tokens, at: 0, quoted_identifiers };
+    let mut parser = Parser::new(text, &tokens, reading);
     let mut statements = Vec::new();
     while parser.skip_semicolons() {
         let statement = parser.statement(statements.is_empty())?;
         statements.push(statement);
     }
-    Ok(statements)
+    let placeholders = parser.placeholders();
+    let mut known: HashSet<String> = declared.into_iter().map(str::to_owned).collect();
+    known.extend((1..=placeholders).map(placeholder));
+    for statement in &statements {
+        check_declared(statement, &mut known)?;
+    }
+    Ok(Batch { statements, placeholders })
 }
 
-pub fn syntax(problem: &str) -> ServerMessage {
-    ServerMessage::error(102, 15, format!("Incorrect syntax: {problem}."))
+/// Variables are known from their declaration on, to the end of the batch.
+fn check_declared(statement: &Statement, known: &mut HashSet<String>) -> Result<(), ServerMessage> {
+    let check = |name: &str, known: &HashSet<String>| {
+        if name.starts_with("@@") || known.contains(name) {
+            return Ok(());
+        }
+        Err(undeclared(name))
+    };
+    let check_scalar = |scalar: &Scalar, known: &HashSet<String>| match scalar {
+        Scalar::Variable(name) => check(name, known),
+        Scalar::Literal(_) => Ok(()),
+    };
+    match statement {
+        Statement::Declare(declarations) => {
+            for declaration in declarations {
+                if let Some(value) = &declaration.value {
+                    check_scalar(value, known)?;
+                }
+                if !known.insert(declaration.name.clone()) {
+                    return Err(ServerMessage::error(
+                        134,
+                        15,
+                        format!("The variable name '{}' has already been declared.", declaration.name),
+                    ));
+                }
+            }
+        }
+        Statement::Execute(execute) => {
+            if let Some(name) = &execute.status {
+                check(name, known)?;
+            }
+            for value in execute.arguments.iter().filter_map(|argument| argument.value.as_ref()) {
+                check_scalar(value, known)?;
+            }
+        }
+        Statement::ExecuteText(parts) => {
+            for part in parts {
+                check_scalar(part, known)?;
+            }
+        }
+        Statement::Assign(name, value) => {
+            check(name, known)?;
+            check_scalar(value, known)?;
+        }
+        Statement::Print(value) => check_scalar(value, known)?,
+        Statement::Variables(names) => {
+            for (name, _) in names {
+                check(name, known)?;
+            }
+        }
+        Statement::Query(query) => {
+            for name in query.variables.iter().chain(&query.assigns) {
+                check(name, known)?;
+            }
+        }
+        Statement::IfInTransaction(inner) => check_declared(inner, known)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+pub fn undeclared(name: &str) -> ServerMessage {
+    ServerMessage::error(137, 15, format!("Must declare the scalar variable \"{name}\"."))
 }
 
 fn not_understood(what: &str) -> ServerMessage {
@@ -61,53 +146,7 @@ fn not_understood(what: &str) -> ServerMessage {
     )
 }
 
-pub struct Parser<'a> {
-    text: &'a str,
-    tokens: &'a [Token],
-    at: usize,
-    quoted_identifiers: bool,
-}
-
-impl<'a> Parser<'a> {
-    pub fn peek(&self) -> Option<&'a Token> {
-        self.tokens.get(self.at)
-    }
-
-    pub fn advance(&mut self) -> Option<&'a Token> {
-        let token = self.tokens.get(self.at)?;
-        self.at += 1;
-        Some(token)
-    }
-
-    /// Takes the next token when it is `symbol`.
-    pub fn symbol(&mut self, symbol: char) -> bool {
-        let found = self.peek().is_some_and(|token| token.is_symbol(symbol));
-        self.at += usize::from(found);
-        found
-    }
-
-    /// Takes the next token when it is one of the keywords.
-    pub fn keyword(&mut self, keywords: &[&str]) -> bool {
-        let found = self.peek().is_some_and(|token| keywords.iter().any(|keyword| token.is(keyword)));
-        self.at += usize::from(found);
-        found
-    }
-
-    /// Whether the statement ends here.
-    pub fn at_end(&self) -> bool {
-        self.peek().is_none_or(|token| {
-            token.is_symbol(';')
-                || token.is("set")
-                || LEADING.iter().any(|leading| token.is(leading))
-                || keywords::begins_other_statement(token)
-        })
-    }
-
-    /// The text of a token, for messages.
-    pub fn shown(&self, token: Option<&Token>) -> String {
-        token.and_then(|token| self.text.get(token.span.clone())).unwrap_or("the end of the batch").to_owned()
-    }
-
+impl Parser<'_> {
     /// Skips semicolons; whether anything is left.
     fn skip_semicolons(&mut self) -> bool {
         while self.symbol(';') {}
@@ -116,7 +155,10 @@ impl<'a> Parser<'a> {
 
     fn statement(&mut self, first: bool) -> Result<Statement, ServerMessage> {
         if self.keyword(&["set"]) {
-            return Ok(Statement::Set(self.words()));
+            return self.set();
+        }
+        if self.keyword(&["declare"]) {
+            return declaration::list(self).map(Statement::Declare);
         }
         if self.keyword(&["use"]) {
             let token = self.advance();
@@ -125,16 +167,13 @@ impl<'a> Parser<'a> {
             return Ok(Statement::Use(name.to_owned()));
         }
         if self.keyword(&["exec", "execute"]) {
+            if self.peek().is_some_and(|token| token.is_symbol('(')) {
+                return exec::parse_text(self).map(Statement::ExecuteText);
+            }
             return exec::parse(self).map(Statement::Execute);
         }
         if self.keyword(&["print"]) {
-            return match self.advance().map(|token| &token.kind) {
-                Some(Kind::Text(text)) => Ok(Statement::Print(text.clone())),
-                Some(Kind::DoubleQuoted(text)) if !self.quoted_identifiers => {
-                    Ok(Statement::Print(text.clone()))
-                }
-                _ => Err(syntax("print wants a text")),
-            };
+            return self.print();
         }
         if let Some(statement) = self.transaction()? {
             return Ok(statement);
@@ -151,6 +190,33 @@ impl<'a> Parser<'a> {
             return exec::parse(self).map(Statement::Execute);
         }
         Err(not_understood(&self.shown(Some(token))))
+    }
+
+    fn set(&mut self) -> Result<Statement, ServerMessage> {
+        if let Some(Token { kind: Kind::Variable(name), .. }) = self.peek() {
+            let name = name.to_lowercase();
+            self.advance();
+            if !self.symbol('=') {
+                return Err(syntax(&format!("set {name} wants = and a value")));
+            }
+            let value = scalar(self, false)?;
+            if !self.at_end() {
+                return Err(not_understood(&format!("set {name} = … {}", self.shown(self.peek()))));
+            }
+            return Ok(Statement::Assign(name, value));
+        }
+        Ok(Statement::Set(self.words()))
+    }
+
+    fn print(&mut self) -> Result<Statement, ServerMessage> {
+        if let Some(text) = self.peek().and_then(|token| text_of(token, self.syntax.quoted_identifiers)) {
+            self.advance();
+            return Ok(Statement::Print(Scalar::Literal(Value::Text(Cow::Owned(text.to_owned())))));
+        }
+        match self.peek().map(|token| &token.kind) {
+            Some(Kind::Variable(_) | Kind::Number(_)) => scalar(self, false).map(Statement::Print),
+            _ => Err(syntax("print wants a text or a variable")),
+        }
     }
 
     fn words(&mut self) -> Vec<String> {
@@ -227,23 +293,45 @@ impl<'a> Parser<'a> {
     }
 
     fn query(&mut self) -> Result<Statement, ServerMessage> {
-        let start = self.at;
-        let end = query::end(self.tokens, start);
-        self.at = end;
-        let tokens = self.tokens.get(start..end).unwrap_or(&[]);
+        let end = query::end(self.tokens, self.at);
+        let tokens = self.tokens.get(self.at..end).unwrap_or(&[]);
         if let Some(variables) = query::variables(tokens) {
+            self.at = end;
             return Ok(Statement::Variables(variables));
         }
-        query::for_postgres(self.text, tokens, self.quoted_identifiers).map(Statement::Query)
+        query::for_postgres(self, end).map(Statement::Query)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    const SEVEN: Syntax = Syntax { quoted_identifiers: true, placeholders: false };
+    const DYNAMIC: Syntax = Syntax { quoted_identifiers: false, placeholders: true };
 
     fn shown(text: &str) -> Vec<String> {
-        parse(text, true).unwrap().iter().map(|statement| format!("{statement:?}")).collect()
+        let batch = parse(text, SEVEN, ["@p1", "@p2"]).unwrap();
+        batch.statements.iter().map(show).collect()
+    }
+
+    fn show(statement: &Statement) -> String {
+        match statement {
+            Statement::Query(query) => {
+                format!("{} {:?} {:?}", query.sql(|_| String::new()), query.variables, query.assigns)
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn sql(text: &str) -> Vec<String> {
+        let batch = parse(text, SEVEN, ["@p1", "@p2"]).unwrap();
+        let sql = |statement: &Statement| match statement {
+            Statement::Query(query) => query.sql(|_| String::new()),
+            other => panic!("{other:?}"),
+        };
+        batch.statements.iter().map(sql).collect()
     }
 
     #[test]
@@ -267,50 +355,77 @@ mod tests {
     #[test]
     fn queries_are_passed_one_by_one() {
         assert_eq!(
-            shown("select a from [x y].t where b = 'set' select 2; update t set a = 1 where b = 2"),
-            [
-                r#"Query("select a from \"x y\".t where b = 'set'")"#,
-                r#"Query("select 2")"#,
-                r#"Query("update t set a = 1 where b = 2")"#
-            ]
+            sql("select a from [x y].t where b = 'set' select 2; update t set a = 1 where b = 2"),
+            ["select a from \"x y\".t where b = 'set'", "select 2", "update t set a = 1 where b = 2"]
         );
-        assert_eq!(shown("insert into t select 1 union all select 2").len(), 1);
+        assert_eq!(sql("insert into t select 1 union all select 2").len(), 1);
         assert_eq!(
             shown("select a from t save tran s exec p 1 save transaction s"),
-            [r#"Query("select a from t")"#, r#"Save("s")"#, &shown("exec p 1")[0], r#"Save("s")"#]
+            ["select a from t [] []", r#"Save("s")"#, &shown("exec p 1")[0], r#"Save("s")"#]
         );
     }
 
     #[test]
     fn databases_are_schemas() {
         assert_eq!(
-            shown("select * from log..t, log.dbo.t u where u.a=1.5"),
-            [r#"Query("select * from log.t, log.t u where u.a=1.5")"#]
+            sql("select * from log..t, log.dbo.t u where u.a=1.5"),
+            ["select * from log.t, log.t u where u.a=1.5"]
         );
+    }
+
+    #[test]
+    fn variables_become_parameters() {
+        assert_eq!(
+            shown("select a from t where b=@P1 and c = @p2 or d = @p1"),
+            [r#"select a from t where b=$1 and c = $2 or d = $1 ["@p1", "@p2"] []"#]
+        );
+        assert_eq!(
+            shown("declare @n int, @m int select @n = count(*), @m=max(a) from t where b = @p1"),
+            [
+                r#"Declare([Declaration { name: "@n", sql_type: SqlType { oid: 23, typmod: -1 }, output: false, value: None }, Declaration { name: "@m", sql_type: SqlType { oid: 23, typmod: -1 }, output: false, value: None }])"#,
+                r#"select  count(*), max(a) from t where b = $1 ["@p1"] ["@n", "@m"]"#
+            ]
+        );
+        let batch = parse("exec p ?, ? output select ? where a = ?", DYNAMIC, []).unwrap();
+        assert_eq!(batch.placeholders, 4);
+        assert_eq!(show(&batch.statements[1]), r#"select $1 where a = $2 ["?3", "?4"] []"#);
+    }
+
+    #[test]
+    fn calls_with_variables() {
+        let batch = parse("EXEC @P1 = p @P2, @b = @P2 OUT, @c = default, @d = -1.5", SEVEN, ["@p1", "@p2"]);
+        let Statement::Execute(execute) = &batch.unwrap().statements[0] else { panic!() };
+        assert_eq!(execute.status.as_deref(), Some("@p1"));
+        let names: Vec<_> = execute.arguments.iter().map(|argument| argument.name.as_str()).collect();
+        assert_eq!(names, ["", "b", "c", "d"]);
+        assert!(execute.arguments[1].output && execute.arguments[2].value.is_none());
     }
 
     #[test]
     fn what_is_not_understood_is_named() {
         for (text, name) in [
             ("while 1 = 1 select 1", "while"),
-            ("declare @x int", "declare"),
             ("create table t (a int)", "create"),
             ("select * from #t", "#t"),
             ("select @x", "@x"),
+            ("exec p @x output", "@x"),
+            ("select 1, @p1 = 2", "assigns"),
+            ("update t set @p1 = a = 1", "@p1"),
             ("select 1 where 'a' like '[ab]%'", "like"),
             ("select 2 ^ 3", "^"),
             ("update t set a = s.a from t, s", "from"),
             ("waitfor delay '0:0:1'", "waitfor"),
+            ("set @p1 = 1 + 2", "+"),
+            ("declare @p1 int", "@p1"),
             ("exec p return select 1", "return"),
             ("select a return select 2", "return"),
             ("select a from t where b = 1 while 1 = 1 select 2", "while"),
-            ("select count(*) from t declare @a int", "declare"),
             ("select x = 1", "="),
             ("select a, (select b = 1) from t", "="),
             ("exec p 1e400", "1e400"),
             ("select 'a\0b'", "NUL"),
         ] {
-            let error = parse(text, true).unwrap_err();
+            let error = parse(text, SEVEN, ["@p1"]).unwrap_err();
             assert!(error.text.contains(name), "{text}: {}", error.text);
         }
     }
@@ -322,15 +437,31 @@ mod tests {
             "select case when a = 1 then 2 end, a <= 2, count(*) from t join u on t.a = u.a where t.b = 1",
             "select a from (select b from u where c = 1) v where d = 2 order by e",
             "update t set a = 1 where b = 2",
+            "select case @p1 when 1 then 2 end from t where @p1 = 3",
             "select load, t.open, case when a = 1 then 2 else close end from t where kill in (1) order by dump",
         ] {
-            assert_eq!(parse(text, true).map(|statements| statements.len()), Ok(1), "{text}");
+            assert_eq!(sql(text).len(), 1, "{text}");
         }
     }
 
     #[test]
     fn double_quotes_follow_the_setting() {
-        let statements = parse("select \"a\"", false).unwrap();
-        assert_eq!(format!("{statements:?}"), r#"[Query("select 'a'")]"#);
+        let batch = parse("select \"a\"", DYNAMIC, []).unwrap();
+        assert_eq!(show(&batch.statements[0]), "select 'a' [] []");
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_read_or_refused(
+            text in "(select|exec|declare|set|@p1|@x|=|,|\\?|output|from|like|'a'|\\(|\\)|p|;|1| ){0,12}"
+        ) {
+            for syntax in [SEVEN, DYNAMIC] {
+                if let Ok(batch) = parse(&text, syntax, ["@p1"]) {
+                    for statement in &batch.statements {
+                        let _ = show(statement);
+                    }
+                }
+            }
+        }
     }
 }

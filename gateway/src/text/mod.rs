@@ -2,7 +2,10 @@
 //! as they stand.
 
 pub mod batch;
-mod exec;
+pub mod declaration;
+pub mod exec;
 mod keywords;
 mod lexer;
-mod query;
+pub mod literal;
+pub mod parser;
+pub mod query;

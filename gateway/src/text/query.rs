@@ -2,7 +2,57 @@
 
 use super::keywords;
 use super::lexer::{Kind, Token};
+use super::parser::Parser;
 use crate::tds::tokens::message::ServerMessage;
+
+/// A query in PostgreSQL's form, with the places of its variables.
+#[derive(Debug, Default)]
+pub struct Query {
+    /// What stands before, between and behind the variables.
+    pieces: Vec<String>,
+    /// Which variable stands between two pieces, as an index into `variables`.
+    places: Vec<usize>,
+    /// By their names with @, or `?1`; each once.
+    pub variables: Vec<String>,
+    /// Those of them that are a pattern of `like`.
+    pub patterns: Vec<usize>,
+    /// `select @a = …`: the variables that take the last row's values.
+    pub assigns: Vec<String>,
+}
+
+impl Query {
+    /// The SQL with `$n` for variable n, followed by what `cast` says of it.
+    pub fn sql(&self, cast: impl Fn(usize) -> String) -> String {
+        let mut sql = String::with_capacity(self.pieces.iter().map(|piece| piece.len() + 4).sum());
+        for (index, piece) in self.pieces.iter().enumerate() {
+            sql.push_str(piece);
+            if let Some(variable) = self.places.get(index) {
+                sql.push_str(&format!("${}{}", variable + 1, cast(*variable)));
+            }
+        }
+        sql
+    }
+
+    fn last(&mut self) -> &mut String {
+        if self.pieces.len() <= self.places.len() {
+            self.pieces.push(String::new());
+        }
+        let last = self.pieces.len() - 1;
+        &mut self.pieces[last]
+    }
+
+    /// Puts a variable where the text has got to. Returns its index.
+    fn variable(&mut self, name: String) -> usize {
+        self.last();
+        let known = self.variables.iter().position(|known| *known == name);
+        let index = known.unwrap_or(self.variables.len());
+        if known.is_none() {
+            self.variables.push(name);
+        }
+        self.places.push(index);
+        index
+    }
+}
 
 /// The index after the last token of the query that begins at `start`.
 pub fn end(tokens: &[Token], start: usize) -> usize {
@@ -48,7 +98,7 @@ pub fn end(tokens: &[Token], start: usize) -> usize {
     tokens.len()
 }
 
-/// `select @@a [[as] name], …` and nothing else.
+/// `select @a [[as] name], @@b …` and nothing else: variables and the names of their columns.
 pub fn variables(tokens: &[Token]) -> Option<Vec<(String, String)>> {
     let (first, mut rest) = tokens.split_first()?;
     if !first.is("select") {
@@ -58,13 +108,9 @@ pub fn variables(tokens: &[Token]) -> Option<Vec<(String, String)>> {
     loop {
         let (token, tail) = rest.split_first()?;
         let Kind::Variable(name) = &token.kind else { return None };
-        if !name.starts_with("@@") {
-            return None;
-        }
         rest = tail;
         let mut alias = String::new();
-        if let Some((token, tail)) = rest.split_first().filter(|(token, _)| token.is("as")) {
-            let _ = token;
+        if let Some((_, tail)) = rest.split_first().filter(|(token, _)| token.is("as")) {
             rest = tail;
         }
         if let Some((token, tail)) = rest.split_first() {
@@ -86,40 +132,102 @@ fn refused(what: &str, why: &str) -> ServerMessage {
     ServerMessage::error(102, 15, format!("'{what}' is not understood here: {why}."))
 }
 
-/// The text of `tokens` with brackets as quotes, `a..b` and `a.dbo.b` as `a.b`, and with quoted identifiers
-/// off "text" as a text. Comments and layout between tokens become single blanks where there was anything.
-pub fn for_postgres(text: &str, tokens: &[Token], quoted_identifiers: bool) -> Result<String, ServerMessage> {
+/// The query of the parser's tokens up to `end`, with brackets as quotes, `a..b` and `a.dbo.b` as `a.b`, and
+/// with quoted identifiers off "text" as a text. Comments and layout between tokens become single blanks
+/// where there was anything.
+pub fn for_postgres(parser: &mut Parser<'_>, end: usize) -> Result<Query, ServerMessage> {
+    let text = parser.text;
+    let tokens = parser.tokens.get(parser.at..end).unwrap_or(&[]);
     refuse(tokens)?;
-    refuse_named_by_equals(tokens)?;
-    let mut sql = String::with_capacity(text.len());
+    let assignments = assignments(tokens)?;
+    refuse_named_by_equals(tokens, &assignments)?;
+    let mut query = Query::default();
     let mut at = 0;
     let mut end_before: Option<usize> = None;
     while let Some(token) = tokens.get(at) {
         if end_before.is_some_and(|end| end < token.span.start) {
-            sql.push(' ');
+            query.last().push(' ');
         }
-        match &token.kind {
-            Kind::Bracketed(name) => push_quoted(&mut sql, name, '"'),
-            Kind::DoubleQuoted(name) if quoted_identifiers => push_quoted(&mut sql, name, '"'),
-            Kind::DoubleQuoted(text) => push_quoted(&mut sql, text, '\''),
-            Kind::Text(text) => push_quoted(&mut sql, text, '\''),
-            Kind::Binary(digits) => {
-                let odd = if digits.len().is_multiple_of(2) { "" } else { "0" };
-                sql.push_str(&format!("'\\x{odd}{digits}'::bytea"));
+        if let (Kind::Variable(name), true) = (&token.kind, assignments.contains(&at)) {
+            query.assigns.push(name.to_lowercase());
+            end_before = tokens.get(at + 1).map(|token| token.span.end);
+            at += 2;
+            continue;
+        }
+        let variable = match &token.kind {
+            Kind::Variable(name) => Some(name.to_lowercase()),
+            Kind::Symbol('?') if parser.syntax.placeholders => Some(parser.next_placeholder()),
+            _ => None,
+        };
+        if let Some(name) = variable {
+            let index = query.variable(name);
+            if at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|token| token.is("like")) {
+                query.patterns.push(index);
             }
-            _ => sql.push_str(text.get(token.span.clone()).unwrap_or("")),
+        } else {
+            put_token(query.last(), token, text, parser.syntax.quoted_identifiers);
         }
         end_before = Some(token.span.end);
         if token.identifier().is_some() {
             if let Some(skipped) = owner_after(tokens, at) {
                 at += skipped;
                 end_before = tokens.get(at).map(|token| token.span.end);
-                sql.push('.');
+                query.last().push('.');
             }
         }
         at += 1;
     }
-    Ok(sql)
+    parser.at = end;
+    Ok(query)
+}
+
+fn put_token(sql: &mut String, token: &Token, text: &str, quoted_identifiers: bool) {
+    match &token.kind {
+        Kind::Bracketed(name) => push_quoted(sql, name, '"'),
+        Kind::DoubleQuoted(name) if quoted_identifiers => push_quoted(sql, name, '"'),
+        Kind::DoubleQuoted(text) | Kind::Text(text) => push_quoted(sql, text, '\''),
+        Kind::Binary(digits) => {
+            let odd = if digits.len().is_multiple_of(2) { "" } else { "0" };
+            sql.push_str(&format!("'\\x{odd}{digits}'::bytea"));
+        }
+        _ => sql.push_str(text.get(token.span.clone()).unwrap_or("")),
+    }
+}
+
+/// Where in `select @a = …, @b = … from …` the variables stand that take values. A select assigns to
+/// variables or gives rows, not both.
+fn assignments(tokens: &[Token]) -> Result<Vec<usize>, ServerMessage> {
+    let mut found = Vec::new();
+    if !tokens.first().is_some_and(|token| token.is("select")) {
+        return Ok(found);
+    }
+    let mut depth = 0;
+    let mut items = 1;
+    for (at, token) in tokens.iter().enumerate().skip(1) {
+        match &token.kind {
+            Kind::Symbol('(') => depth += 1,
+            Kind::Symbol(')') => depth -= 1,
+            Kind::Symbol(',') if depth == 0 => items += 1,
+            Kind::Word(_) if depth == 0 && token.is("from") => break,
+            Kind::Variable(_) if depth == 0 => {
+                let before = tokens.get(at - 1);
+                let begins = before.is_some_and(|token| token.is("select") || token.is_symbol(','));
+                if begins && tokens.get(at + 1).is_some_and(|token| token.is_symbol('=')) {
+                    found.push(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    if !found.is_empty() && found.len() != items {
+        return Err(ServerMessage::error(
+            141,
+            15,
+            "A SELECT statement that assigns a value to a variable must not be combined with data-retrieval \
+             operations.",
+        ));
+    }
+    Ok(found)
 }
 
 /// After the schema name at `at`: how many tokens `..` or `.dbo.` takes.
@@ -155,7 +263,17 @@ fn refuse(tokens: &[Token]) -> Result<(), ServerMessage> {
         match &token.kind {
             Kind::Symbol('(') => depth += 1,
             Kind::Symbol(')') => depth -= 1,
-            Kind::Variable(name) => return Err(refused(name, "variables cannot be used in a query")),
+            Kind::Variable(name)
+                if depth == 0
+                    && first.is_some_and(|first| first.is("update"))
+                    && tokens.get(at + 1).is_some_and(|token| token.is_symbol('='))
+                    && at
+                        .checked_sub(1)
+                        .and_then(|before| tokens.get(before))
+                        .is_some_and(|token| token.is("set") || token.is_symbol(',')) =>
+            {
+                return Err(refused(name, "an update cannot assign to a variable"));
+            }
             Kind::Word(name) if name.starts_with('#') => {
                 return Err(refused(name, "there are no temporary tables"));
             }
@@ -175,7 +293,7 @@ fn refuse(tokens: &[Token]) -> Result<(), ServerMessage> {
 }
 
 /// `select name = value` names a column in T-SQL and compares in PostgreSQL.
-fn refuse_named_by_equals(tokens: &[Token]) -> Result<(), ServerMessage> {
+fn refuse_named_by_equals(tokens: &[Token], assignments: &[usize]) -> Result<(), ServerMessage> {
     const ENDS_LIST: [&str; 8] = ["from", "into", "where", "group", "having", "order", "union", "select"];
     // for each open parenthesis: whether a select list is being read, and the depth of CASE in it
     let mut places = vec![(false, 0)];
@@ -193,7 +311,8 @@ fn refuse_named_by_equals(tokens: &[Token]) -> Result<(), ServerMessage> {
                     before.span.end == token.span.start
                         && matches!(before.kind, Kind::Symbol('<' | '>' | '!'))
                 });
-                if !is_part {
+                let assigns = at.checked_sub(1).is_some_and(|before| assignments.contains(&before));
+                if !is_part && !assigns {
                     return Err(refused("=", "a column of a result is named by AS"));
                 }
             }
@@ -212,9 +331,21 @@ fn refuse_named_by_equals(tokens: &[Token]) -> Result<(), ServerMessage> {
 fn refuse_pattern(token: Option<&Token>) -> Result<(), ServerMessage> {
     match token.map(|token| &token.kind) {
         Some(Kind::Text(pattern)) if !pattern.contains(['[', '\\']) => Ok(()),
-        Some(Kind::Text(_)) => {
-            Err(refused("like", "patterns with [ or \\ mean something else in PostgreSQL"))
-        }
-        _ => Err(refused("like", "the pattern must be a text")),
+        Some(Kind::Text(_)) => Err(pattern_refused()),
+        // what the variable holds is looked at when the query runs
+        Some(Kind::Variable(_) | Kind::Symbol('?')) => Ok(()),
+        _ => Err(refused("like", "the pattern must be a text or a variable")),
     }
+}
+
+/// Whether a pattern of `like` means the same in PostgreSQL; otherwise why not.
+pub fn check_pattern(pattern: &str) -> Result<(), ServerMessage> {
+    if pattern.contains(['[', '\\']) {
+        return Err(pattern_refused());
+    }
+    Ok(())
+}
+
+fn pattern_refused() -> ServerMessage {
+    refused("like", "patterns with [ or \\ mean something else in PostgreSQL")
 }

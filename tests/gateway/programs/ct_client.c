@@ -11,6 +11,10 @@
  *   language TEXT                    sends text
  *   cancel MILLISECONDS TEXT         sends text and cancels it after a while
  *   cancel_rows ROWS TEXT            sends text and cancels it after some rows
+ *   prepare ID TEXT                  prepares a dynamic statement
+ *   describe WHAT ID                 asks what it takes (in) or gives (out)
+ *   execute ID                       begins its execution: params and go follow
+ *   close ID                         deallocates it
  *
  * Every answer ends with a line {"end": …}; the lines before it are what ct_results and the message callbacks
  * gave, each an object of JSON with one member. Values are the client library's own, bit by bit: dates and
@@ -162,7 +166,8 @@ static CS_INT put_rows(const char *kind, CS_INT most)
         put_text(formats[i].name, strlen(formats[i].name));
         printf(", %d, %d, %d, %d]", (int) formats[i].datatype, (int) formats[i].maxlength,
                (int) formats[i].precision, (int) formats[i].scale);
-        if (formats[i].maxlength <= 0 || formats[i].maxlength > LONGEST_VALUE)
+        /* the announced length of a text is no limit */
+        if (formats[i].maxlength <= 0 || formats[i].maxlength > 8000)
             formats[i].maxlength = LONGEST_VALUE;
         formats[i].maxlength += 64;
         formats[i].format = CS_FMT_UNUSED;
@@ -185,6 +190,23 @@ static CS_INT put_rows(const char *kind, CS_INT most)
     for (CS_INT i = 0; i < columns; i++)
         free(values[i]);
     return rows;
+}
+
+/* What a dynamic statement takes or gives. */
+static void put_description(void)
+{
+    CS_INT columns;
+    CS_DATAFMT format;
+
+    demand(ct_res_info(command, CS_NUMDATA, &columns, CS_UNUSED, NULL), "the number of columns");
+    printf("{\"description\": [");
+    for (CS_INT i = 0; i < columns; i++) {
+        demand(ct_describe(command, i + 1, &format), "the description of a column");
+        printf("%s[", i ? ", " : "");
+        put_text(format.name, strlen(format.name));
+        printf(", %d]", (int) format.datatype);
+    }
+    printf("]}\n");
 }
 
 /* Cancels what was sent; the command can be used again. */
@@ -213,6 +235,7 @@ static void put_results(CS_INT most)
             }
             break;
         case CS_PARAM_RESULT: put_rows("output", -1); break;
+        case CS_DESCRIBE_RESULT: put_description(); break;
         case CS_STATUS_RESULT: {
             CS_DATAFMT format = { .datatype = CS_INT_TYPE, .maxlength = sizeof status, .count = 1 };
             demand(ct_bind(command, 1, &format, &status, NULL, NULL), "binding the status");
@@ -360,6 +383,17 @@ static void send_language(char *text)
     demand(ct_send(command), "sending");
 }
 
+static void send_dynamic(CS_INT what, char *id, char *text)
+{
+    CS_INT length = text == NULL ? CS_UNUSED : CS_NULLTERM;
+
+    demand(ct_dynamic(command, what, id, CS_NULLTERM, text, length), "a dynamic statement");
+    if (what == CS_EXECUTE)
+        return;
+    demand(ct_send(command), "sending");
+    put_results(-1);
+}
+
 static void obey(char *line)
 {
     char *rest = line, *request = field(&rest);
@@ -383,6 +417,16 @@ static void obey(char *line)
         int rows = atoi(field(&rest));
         send_language(field(&rest));
         put_results(rows);
+    } else if (strcmp(request, "prepare") == 0) {
+        char *id = field(&rest);
+        send_dynamic(CS_PREPARE, id, field(&rest));
+    } else if (strcmp(request, "describe") == 0) {
+        CS_INT what = strcmp(field(&rest), "in") == 0 ? CS_DESCRIBE_INPUT : CS_DESCRIBE_OUTPUT;
+        send_dynamic(what, field(&rest), NULL);
+    } else if (strcmp(request, "execute") == 0) {
+        send_dynamic(CS_EXECUTE, field(&rest), NULL);
+    } else if (strcmp(request, "close") == 0) {
+        send_dynamic(CS_DEALLOC, field(&rest), NULL);
     } else
         die("a request it does not know");
 }

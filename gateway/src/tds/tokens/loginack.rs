@@ -33,10 +33,10 @@ pub fn put(out: &mut BytesMut, login: &Login, succeeded: bool) {
     });
 }
 
-/// Requests the gateway does not serve: events, bulk copy, cursors, dynamic SQL, messages, scrolling,
-/// dynamic procedures, lightweight procedures (numbers of FreeTDS include/freetds/proto.h, TDS_REQ_*).
-const NOT_SERVED: [usize; 25] =
-    [3, 5, 6, 7, 8, 33, 34, 35, 36, 37, 38, 41, 44, 47, 48, 54, 55, 57, 65, 74, 75, 76, 77, 78, 87];
+/// Requests the gateway does not serve: events, bulk copy, cursors, messages, scrolling, Java objects,
+/// DBRPC2 (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
+const NOT_SERVED: [usize; 22] =
+    [3, 5, 6, 8, 33, 34, 35, 36, 37, 38, 41, 44, 54, 55, 57, 65, 74, 75, 76, 77, 78, 87];
 
 /// The capabilities both sides share: what the client asked for less what is not served.
 pub fn put_capabilities(out: &mut BytesMut, login: &Login) {

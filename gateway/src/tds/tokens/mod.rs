@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod done;
+pub mod dynamic;
 pub mod envchange;
 pub mod loginack;
 pub mod message;

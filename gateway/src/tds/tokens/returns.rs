@@ -45,18 +45,29 @@ pub fn put_outputs(out: &mut BytesMut, outputs: &[Output], dialect: &Dialect) {
         }
         return;
     }
-    // a table has at most 1,600 columns and a name at most 63 bytes: always within 65,535 bytes unless
-    // a procedure has hundreds of long-named outputs, which a client of 5.0 could not declare either
-    let _ = put_token(out, 0xEC, dialect, |out| {
-        out.put_u16_as(outputs.len() as u16, dialect.endian);
-        for output in outputs {
-            put_short(out, &output.name, dialect);
-            out.put_u8(OUTPUT | NULLABLE_5);
-            put_type_5(out, &output.type_info, dialect);
-        }
-    });
+    let formats: Vec<_> = outputs.iter().map(|output| (output.name.as_str(), output.type_info)).collect();
+    put_formats(out, &formats, OUTPUT, dialect);
     out.put_u8(0xD7);
     for output in outputs {
         out.put_slice(&output.value);
     }
+}
+
+/// What a statement of TDS 5.0 takes: PARAMFMT.
+pub fn put_inputs(out: &mut BytesMut, types: &[TypeInfo], dialect: &Dialect) {
+    let formats: Vec<_> = types.iter().map(|type_info| ("", *type_info)).collect();
+    put_formats(out, &formats, 0, dialect);
+}
+
+fn put_formats(out: &mut BytesMut, formats: &[(&str, TypeInfo)], status: u8, dialect: &Dialect) {
+    // a table has at most 1,600 columns and a name at most 63 bytes: always within 65,535 bytes unless
+    // a procedure has hundreds of long-named outputs, which a client of 5.0 could not declare either
+    let _ = put_token(out, 0xEC, dialect, |out| {
+        out.put_u16_as(formats.len() as u16, dialect.endian);
+        for (name, type_info) in formats {
+            put_short(out, name, dialect);
+            out.put_u8(status | NULLABLE_5);
+            put_type_5(out, type_info, dialect);
+        }
+    });
 }

@@ -1,0 +1,140 @@
+//! The PostgreSQL type that holds a client's variable or parameter exactly.
+
+use super::{from_pg, to_pg, ConvertError, PgType, Value, Zone};
+use crate::tds::types::{TypeInfo, TypeToken};
+use bytes::BytesMut;
+
+/// A PostgreSQL type with what it says of its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SqlType {
+    /// PostgreSQL's number of the type (pg_type.oid).
+    pub oid: u32,
+    /// As in RowDescription, -1 for none.
+    pub typmod: i32,
+}
+
+impl SqlType {
+    pub const BOOL: SqlType = SqlType::of(16);
+    pub const BYTEA: SqlType = SqlType::of(17);
+    pub const INT8: SqlType = SqlType::of(20);
+    pub const INT2: SqlType = SqlType::of(21);
+    pub const INT4: SqlType = SqlType::of(23);
+    pub const TEXT: SqlType = SqlType::of(25);
+    pub const XML: SqlType = SqlType::of(142);
+    pub const FLOAT4: SqlType = SqlType::of(700);
+    pub const FLOAT8: SqlType = SqlType::of(701);
+    pub const DATE: SqlType = SqlType::of(1082);
+    pub const TIME: SqlType = SqlType::of(1083);
+    pub const TIMESTAMP: SqlType = SqlType::of(1114);
+    pub const TIMESTAMPTZ: SqlType = SqlType::of(1184);
+    pub const NUMERIC: SqlType = SqlType::of(1700);
+    pub const UUID: SqlType = SqlType::of(2950);
+
+    pub const fn of(oid: u32) -> SqlType {
+        SqlType { oid, typmod: -1 }
+    }
+
+    /// char(n), padded.
+    pub fn char(length: Option<u32>) -> SqlType {
+        SqlType { oid: 1042, typmod: of_length(length) }
+    }
+
+    pub fn varchar(length: Option<u32>) -> SqlType {
+        SqlType { oid: 1043, typmod: of_length(length) }
+    }
+
+    /// A numeric of so many digits, so many of them decimals (numeric.c, make_numeric_typmod).
+    pub fn numeric(precision: u8, scale: u8) -> SqlType {
+        SqlType { typmod: ((i32::from(precision) << 16) | i32::from(scale)) + 4, ..SqlType::NUMERIC }
+    }
+
+    /// Characters: what such a value means is PostgreSQL's to infer from its place in a query.
+    pub fn is_characters(self) -> bool {
+        matches!(self.oid, 25 | 1042 | 1043)
+    }
+
+    /// Precision and scale of a numeric that declares them.
+    pub fn digits(self) -> Option<(u8, u8)> {
+        let packed = self.typmod.checked_sub(4).filter(|packed| self.oid == 1700 && *packed >= 0)?;
+        Some(((packed >> 16) as u8, (packed & 0xFF) as u8))
+    }
+
+    /// What a value of this wire type is, where the client declares nothing else.
+    pub fn of_wire(t: &TypeInfo) -> SqlType {
+        use TypeToken::*;
+        match t.token {
+            Bit | BitN => SqlType::BOOL,
+            Int1 | SInt1 | UInt1 | Int2 => SqlType::INT2,
+            UInt2 | Int4 => SqlType::INT4,
+            UInt4 | Int8 => SqlType::INT8,
+            UInt8 => SqlType::numeric(20, 0),
+            IntN => match t.size {
+                1 | 2 => SqlType::INT2,
+                4 => SqlType::INT4,
+                _ => SqlType::INT8,
+            },
+            UIntN => match t.size {
+                1 => SqlType::INT2,
+                2 => SqlType::INT4,
+                4 => SqlType::INT8,
+                _ => SqlType::numeric(20, 0),
+            },
+            Real => SqlType::FLOAT4,
+            FloatN if t.size == 4 => SqlType::FLOAT4,
+            Float | FloatN => SqlType::FLOAT8,
+            Decimal | Numeric => SqlType::numeric(t.precision, t.scale),
+            SmallMoney | Money | MoneyN => SqlType::numeric(19, 4),
+            Guid => SqlType::UUID,
+            LongBinary if t.is_unichar() => SqlType::TEXT,
+            Binary | VarBinary | LongBinary | BigBinary | BigVarBinary | Image => SqlType::BYTEA,
+            SmallDateTime | DateTime | DateTimeN | BigDateTimeN | DateTime2N => SqlType::TIMESTAMP,
+            SybDate | SybDateN | DateN => SqlType::DATE,
+            SybTime | SybTimeN | BigTimeN | TimeN => SqlType::TIME,
+            DateTimeOffset => SqlType::TIMESTAMPTZ,
+            Xml => SqlType::XML,
+            Char | VarChar | LongChar | BigChar | BigVarChar | NChar | NVarChar | Text | NText | UniText
+            | Null | Variant | Udt => SqlType::TEXT,
+        }
+    }
+}
+
+/// The value as one of another type, by the rules of [`to_pg`].
+pub fn cast(value: &Value<'_>, sql_type: SqlType, zone: &Zone) -> Result<Value<'static>, ConvertError> {
+    if matches!(value, Value::Null) {
+        return Ok(Value::Null);
+    }
+    let pg_type = PgType::from_oid(sql_type.oid);
+    let mut raw = BytesMut::new();
+    to_pg(value, pg_type, zone, &mut raw)?;
+    from_pg(pg_type, &raw, zone).map(Value::into_owned)
+}
+
+fn of_length(length: Option<u32>) -> i32 {
+    length.and_then(|length| i32::try_from(length).ok()).map_or(-1, |length| length.saturating_add(4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_become_what_a_variable_is() {
+        let text = Value::Text("12.5".into());
+        assert_eq!(cast(&text, SqlType::FLOAT8, &Zone::UTC), Ok(Value::Float(12.5)));
+        assert_eq!(cast(&Value::Int(3), SqlType::varchar(Some(5)), &Zone::UTC), Ok(Value::Text("3".into())));
+        assert!(cast(&text, SqlType::INT4, &Zone::UTC).is_err());
+        assert_eq!(cast(&Value::Null, SqlType::INT4, &Zone::UTC), Ok(Value::Null));
+    }
+
+    #[test]
+    fn wire_types_have_a_place_in_postgresql() {
+        let of = |token, size| SqlType::of_wire(&TypeInfo::new(token, size)).oid;
+        assert_eq!(of(TypeToken::IntN, 1), SqlType::INT2.oid);
+        assert_eq!(of(TypeToken::UIntN, 4), SqlType::INT8.oid);
+        assert_eq!(of(TypeToken::FloatN, 4), SqlType::FLOAT4.oid);
+        let unichar = TypeInfo::new(TypeToken::LongBinary, 20).with_user_type(35);
+        assert_eq!(SqlType::of_wire(&unichar), SqlType::TEXT);
+        let decimal = TypeInfo::new(TypeToken::Decimal, 17).with_scale(20, 4);
+        assert_eq!(SqlType::of_wire(&decimal).digits(), Some((20, 4)));
+    }
+}

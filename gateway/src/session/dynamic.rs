@@ -1,0 +1,214 @@
+//! Dynamic statements of TDS 5.0, with `?` for their parameters.
+
+use super::parameters::Typing;
+use super::prepared::Prepared;
+use super::variables::Variables;
+use super::{Ended, Session, SessionError};
+use crate::catalogue::Function;
+use crate::convert::{output_type, PgType, SqlType};
+use crate::postgres::connection::PgColumn;
+use crate::tds::dynamic::{Dynamic, Operation};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::tokens::{dynamic, returns};
+use crate::tds::types::{TypeInfo, TypeToken};
+use crate::text::batch::Statement;
+use crate::text::exec::Execute;
+use crate::text::literal::Scalar;
+use crate::text::parser::{placeholder, Syntax};
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// What a statement takes and gives, as far as that is known before it runs.
+#[derive(Default)]
+struct Shape {
+    inputs: Vec<PgType>,
+    columns: Arc<[PgColumn]>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    /// Answers one request about a dynamic statement.
+    pub(super) async fn answer_dynamic(&mut self, request: &Dynamic<'_>) -> Result<Ended, SessionError> {
+        let dialect = self.client.dialect;
+        let name = dialect.charset.decode(request.id).0.into_owned();
+        dynamic::put_acknowledgement(&mut self.client.reply, request.id, &dialect);
+        let done = match request.operation {
+            Operation::Prepare => self.prepare_dynamic(&name, request).await,
+            Operation::DescribeInput => match self.dynamic(&name) {
+                Ok(prepared) => self.shape(&prepared).await.map(|shape| self.put_inputs(&shape)),
+                Err(message) => Err(message),
+            },
+            Operation::DescribeOutput => match self.dynamic(&name) {
+                Ok(prepared) => self.shape(&prepared).await.map(|shape| self.put_columns(&shape)),
+                Err(message) => Err(message),
+            },
+            Operation::Deallocate => {
+                self.prepared.close_named(&name);
+                Ok(())
+            }
+            Operation::Execute => match self.dynamic(&name) {
+                Ok(prepared) => return self.execute_dynamic(&prepared, request).await,
+                Err(message) => Err(message),
+            },
+            Operation::Immediate => match self.read_dynamic(request) {
+                Ok(prepared) => return self.execute_dynamic(&prepared, request).await,
+                Err(message) => Err(message),
+            },
+        };
+        match done {
+            Ok(()) => {
+                self.end(0, None, false);
+                Ok(Ended::Well)
+            }
+            Err(message) => {
+                self.refuse(&message);
+                Ok(Ended::Failed)
+            }
+        }
+    }
+
+    fn dynamic(&self, name: &str) -> Result<Arc<Prepared>, ServerMessage> {
+        // ASE's number for a procedure that is not there, which a dynamic statement is to it
+        let missing = || ServerMessage::error(2812, 16, format!("There is no prepared statement '{name}'."));
+        self.prepared.named(name).ok_or_else(missing)
+    }
+
+    fn read_dynamic(&self, request: &Dynamic<'_>) -> Result<Arc<Prepared>, ServerMessage> {
+        let charset = self.client.dialect.charset;
+        let text = charset.decode_without_bom_handling_and_without_replacement(request.text);
+        let text = text.ok_or_else(|| {
+            ServerMessage::error(2402, 16, format!("The statement is not valid {}.", charset.name()))
+        })?;
+        let reading = Syntax { placeholders: true, ..self.syntax() };
+        Prepared::read(without_create_proc(&text), Vec::new(), reading).map(Arc::new)
+    }
+
+    async fn prepare_dynamic(&mut self, name: &str, request: &Dynamic<'_>) -> Result<(), ServerMessage> {
+        let prepared = self.read_dynamic(request)?;
+        let shape = self.shape(&prepared).await?;
+        self.prepared.keep_as(name, prepared)?;
+        self.put_inputs(&shape);
+        self.put_columns(&shape);
+        Ok(())
+    }
+
+    async fn execute_dynamic(
+        &mut self,
+        prepared: &Prepared,
+        request: &Dynamic<'_>,
+    ) -> Result<Ended, SessionError> {
+        let expected = prepared.batch.placeholders;
+        let given = request.params.len();
+        let variables = if given < expected {
+            let message = format!("The statement has {expected} parameters and {given} values were sent.");
+            Err(ServerMessage::error(201, 16, message))
+        } else {
+            Variables::in_order(&request.params, &self.client.dialect)
+        };
+        match variables {
+            Ok(mut variables) => self.run_statements(&prepared.batch.statements, &mut variables, false).await,
+            Err(message) => {
+                self.refuse(&message);
+                Ok(Ended::Failed)
+            }
+        }
+    }
+
+    /// What PostgreSQL, or a procedure's declaration, says of a statement.
+    async fn shape(&mut self, prepared: &Prepared) -> Result<Shape, ServerMessage> {
+        let mut shape = Shape::default();
+        for number in 1..=prepared.batch.placeholders {
+            let name = placeholder(number);
+            shape.inputs.push(self.input_of_call(prepared, &name).await.unwrap_or(PgType::Varchar));
+        }
+        if let [Statement::Query(query)] = prepared.batch.statements.as_slice() {
+            // what a value will be is told only when it comes
+            let types = vec![SqlType::TEXT; query.variables.len()];
+            match self.describe(query, &types).await {
+                Ok(described) => {
+                    shape.inputs = described.parameters.iter().map(|oid| PgType::from_oid(*oid)).collect();
+                    shape.columns = described.columns.clone();
+                }
+                // only the values' types will tell
+                Err(error) if Typing::Declared.after(&error).is_some() => {}
+                Err(error) => return Err(self.told(&error)),
+            }
+        }
+        Ok(shape)
+    }
+
+    /// The type of a procedure's parameter where a placeholder stands.
+    async fn input_of_call(&self, prepared: &Prepared, name: &str) -> Option<PgType> {
+        let [Statement::Execute(execute)] = prepared.batch.statements.as_slice() else { return None };
+        if execute.status.as_deref() == Some(name) {
+            return Some(PgType::Int4);
+        }
+        let function = self.function_of(execute).await?;
+        let is_it = |value: &Option<Scalar>| matches!(value, Some(Scalar::Variable(found)) if found == name);
+        let index = execute.arguments.iter().position(|argument| is_it(&argument.value))?;
+        let argument = execute.arguments.get(index)?;
+        let place = match function.places(&argument.name) {
+            [place] if !argument.name.is_empty() => *place,
+            _ => index,
+        };
+        function.fields.get(place).map(|field| field.pg_type)
+    }
+
+    async fn function_of(&self, execute: &Execute) -> Option<Arc<Function>> {
+        let variables = Variables::placeholders(execute.arguments.len());
+        let params = variables.params(&execute.arguments).ok()?;
+        self.resolve_name(&execute.procedure, &params).await.ok()
+    }
+
+    fn put_inputs(&mut self, shape: &Shape) {
+        let dialect = self.client.dialect;
+        if shape.inputs.is_empty() {
+            return;
+        }
+        let type_of = |pg_type: &PgType| match output_type(*pg_type, -1, &dialect) {
+            // any length: the client sends what it has
+            t if t.token == TypeToken::LongChar => TypeInfo::new(TypeToken::VarChar, 255).with_user_type(2),
+            t => t,
+        };
+        let types: Vec<TypeInfo> = shape.inputs.iter().map(type_of).collect();
+        returns::put_inputs(&mut self.client.reply, &types, &dialect);
+    }
+
+    fn put_columns(&mut self, shape: &Shape) {
+        if !shape.columns.is_empty() {
+            self.put_description(&shape.columns);
+        }
+    }
+}
+
+/// Clients send the statement as the body of a procedure: `create proc DBD1 as select …`.
+fn without_create_proc(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    for expected in ["create", "proc", "", "as"] {
+        let end = rest.find(|character: char| character.is_whitespace()).unwrap_or(rest.len());
+        let (word, tail) = rest.split_at(end);
+        let is_it = match expected {
+            "" => true,
+            "proc" => word.eq_ignore_ascii_case("proc") || word.eq_ignore_ascii_case("procedure"),
+            expected => word.eq_ignore_ascii_case(expected),
+        };
+        if !is_it {
+            return text;
+        }
+        rest = tail.trim_start();
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_create_proc;
+
+    #[test]
+    fn the_statement_of_a_dynamic_procedure() {
+        assert_eq!(without_create_proc("create proc DBD1 as select ?"), "select ?");
+        assert_eq!(without_create_proc("CREATE PROCEDURE x\nas\nexec p ?"), "exec p ?");
+        assert_eq!(without_create_proc("select 1 as a"), "select 1 as a");
+        assert_eq!(without_create_proc("create proc"), "create proc");
+        assert_eq!(without_create_proc(""), "");
+    }
+}

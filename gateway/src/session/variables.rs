@@ -1,0 +1,225 @@
+//! The variables of a batch: those it declares and those the client sends with it.
+
+use super::call::Returned;
+use crate::convert::{cast, PgType, SqlType, Value, Zone};
+use crate::tds::call::Param;
+use crate::tds::dialect::Dialect;
+use crate::tds::tokens::message::ServerMessage;
+use crate::text::batch::undeclared;
+use crate::text::declaration::Declaration;
+use crate::text::exec::Argument;
+use crate::text::literal::Scalar;
+use crate::text::parser::placeholder;
+
+#[derive(Debug)]
+pub struct Variable<'a> {
+    /// With its @ in lower case, or `?1`.
+    pub name: String,
+    pub sql_type: SqlType,
+    pub value: Value<'a>,
+    /// Its place among the call's parameters, if the client wants it back.
+    output: Option<usize>,
+}
+
+#[derive(Debug, Default)]
+pub struct Variables<'a> {
+    list: Vec<Variable<'a>>,
+}
+
+impl<'a> Variables<'a> {
+    /// What `params` give to the variables that `declarations` declare, by name or in order. `ordinal`:
+    /// the place of the first of them among the parameters of the whole call.
+    pub fn bind(
+        declarations: &[Declaration],
+        params: &'a [Param<'_>],
+        ordinal: usize,
+        dialect: &Dialect,
+    ) -> Result<Variables<'a>, ServerMessage> {
+        let mut slots: Vec<Option<usize>> = vec![None; declarations.len()];
+        for (index, param) in params.iter().enumerate() {
+            let place = if param.is_named() {
+                let name = format!("@{}", param.name(dialect).to_lowercase());
+                declarations.iter().position(|declaration| declaration.name == name).ok_or_else(|| {
+                    ServerMessage::error(8145, 16, format!("{name} is not a parameter of this statement."))
+                })?
+            } else {
+                index
+            };
+            let slot = slots.get_mut(place).ok_or_else(|| {
+                ServerMessage::error(8144, 16, "The statement has too many arguments specified.")
+            })?;
+            if slot.replace(index).is_some() {
+                let name = declarations.get(place).map_or("", |declaration| &declaration.name);
+                return Err(ServerMessage::error(
+                    8143,
+                    16,
+                    format!("Parameter '{name}' was supplied multiple times."),
+                ));
+            }
+        }
+        let mut variables = Variables::default();
+        for (declaration, slot) in declarations.iter().zip(slots) {
+            let given = slot.and_then(|index| Some((index, params.get(index)?)));
+            let Some((index, param)) = given.filter(|(_, param)| !param.default) else {
+                return Err(ServerMessage::error(
+                    8178,
+                    16,
+                    format!(
+                        "The parameterized query expects the parameter '{}', which was not supplied.",
+                        declaration.name
+                    ),
+                ));
+            };
+            variables.list.push(Variable {
+                name: declaration.name.clone(),
+                sql_type: declaration.sql_type,
+                value: value_of(param, &declaration.name, dialect)?,
+                output: param.output.then_some(ordinal + index),
+            });
+        }
+        Ok(variables)
+    }
+
+    /// Parameters that nothing declares, as TDS 5.0 sends them: `@name`, or `?1` for the first without one.
+    pub fn undeclared(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
+        let mut variables = Variables::default();
+        for (index, param) in params.iter().enumerate() {
+            let name = if param.is_named() {
+                format!("@{}", param.name(dialect).to_lowercase())
+            } else {
+                placeholder(index + 1)
+            };
+            variables.list.push(Variable {
+                sql_type: param.declared_type().map_or(SqlType::TEXT, |t| SqlType::of_wire(&t)),
+                value: value_of(param, &name, dialect)?,
+                output: param.output.then_some(index),
+                name,
+            });
+        }
+        Ok(variables)
+    }
+
+    /// Parameters of a dynamic statement: `?1`, `?2` and so on, whatever they are called.
+    pub fn in_order(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
+        let mut variables = Variables::undeclared(params, dialect)?;
+        for (index, variable) in variables.list.iter_mut().enumerate() {
+            variable.name = placeholder(index + 1);
+        }
+        Ok(variables)
+    }
+
+    /// So many placeholders without values.
+    pub fn placeholders(count: usize) -> Variables<'a> {
+        let mut variables = Variables::default();
+        for number in 1..=count {
+            variables.declare(&placeholder(number), SqlType::TEXT);
+        }
+        variables
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|variable| variable.name.as_str())
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Variable<'a>> {
+        self.list.iter().find(|variable| variable.name == name)
+    }
+
+    pub fn declare(&mut self, name: &str, sql_type: SqlType) {
+        self.list.push(Variable { name: name.to_owned(), sql_type, value: Value::Null, output: None });
+    }
+
+    /// Gives a variable a value, converted to its type.
+    pub fn set(&mut self, name: &str, value: &Value<'_>, zone: &Zone) -> Result<(), ServerMessage> {
+        let Some(variable) = self.list.iter_mut().find(|variable| variable.name == name) else {
+            return Err(undeclared(name));
+        };
+        variable.value = cast(value, variable.sql_type, zone).map_err(|error| {
+            ServerMessage::error(error.number(), 16, format!("Variable '{name}': {error}"))
+        })?;
+        Ok(())
+    }
+
+    /// The arguments of an `exec` in the text.
+    pub fn params(&self, arguments: &[Argument]) -> Result<Vec<Param<'a>>, ServerMessage> {
+        let param = |argument: &Argument| {
+            Ok(match &argument.value {
+                None => Param::default(argument.name.clone()),
+                Some(scalar) => Param::of_text(argument.name.clone(), self.value(scalar)?, argument.output),
+            })
+        };
+        arguments.iter().map(param).collect()
+    }
+
+    pub fn value(&self, scalar: &Scalar) -> Result<Value<'a>, ServerMessage> {
+        match scalar {
+            Scalar::Literal(value) => Ok(value.clone()),
+            Scalar::Variable(name) => {
+                let variable = self.get(name).ok_or_else(|| undeclared(name))?;
+                Ok(variable.value.clone())
+            }
+        }
+    }
+
+    /// What the client wants back.
+    pub fn returned(&self) -> Vec<Returned> {
+        let returned = |variable: &Variable<'_>| {
+            Some(Returned {
+                index: variable.output?,
+                name: variable.name.trim_start_matches('@').to_owned(),
+                value: variable.value.clone().into_owned(),
+                pg_type: PgType::from_oid(variable.sql_type.oid),
+            })
+        };
+        self.list.iter().filter_map(returned).collect()
+    }
+}
+
+fn value_of<'a>(param: &'a Param<'_>, name: &str, dialect: &Dialect) -> Result<Value<'a>, ServerMessage> {
+    param
+        .value(dialect)
+        .map_err(|error| ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::dialect::Version;
+    use crate::text::declaration;
+
+    fn params(values: &[(&str, i64)]) -> Vec<Param<'static>> {
+        values
+            .iter()
+            .map(|(name, value)| Param::of_text((*name).to_owned(), Value::Int(*value), false))
+            .collect()
+    }
+
+    fn bound(given: &[(&str, i64)]) -> Result<Vec<Value<'static>>, i32> {
+        let declared = declaration::parse("@a int, @b bigint").unwrap();
+        let params = params(given);
+        let variables = Variables::bind(&declared, &params, 2, &Dialect::new(Version::Tds74));
+        let variables = variables.map_err(|message| message.number)?;
+        Ok(["@a", "@b"].map(|name| variables.get(name).unwrap().value.clone().into_owned()).to_vec())
+    }
+
+    #[test]
+    fn parameters_go_by_name_or_in_order() {
+        let both = Ok(vec![Value::Int(1), Value::Int(2)]);
+        assert_eq!(bound(&[("", 1), ("", 2)]), both);
+        assert_eq!(bound(&[("B", 2), ("a", 1)]), both);
+        assert_eq!(bound(&[("a", 1)]), Err(8178));
+        assert_eq!(bound(&[("", 1), ("", 2), ("", 3)]), Err(8144));
+        assert_eq!(bound(&[("a", 1), ("c", 3)]), Err(8145));
+        assert_eq!(bound(&[("", 1), ("a", 3)]), Err(8143));
+    }
+
+    #[test]
+    fn a_variable_keeps_its_type() {
+        let mut variables = Variables::default();
+        variables.declare("@n", SqlType::INT2);
+        variables.set("@n", &Value::Text("12".into()), &Zone::UTC).unwrap();
+        assert_eq!(variables.get("@n").unwrap().value, Value::Int(12));
+        assert_eq!(variables.set("@n", &Value::Int(70_000), &Zone::UTC).unwrap_err().number, 8115);
+        assert_eq!(variables.set("@m", &Value::Null, &Zone::UTC).unwrap_err().number, 137);
+    }
+}

@@ -1,0 +1,118 @@
+"""What was acknowledged survives the death of any process, and a stop waits for what runs."""
+
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from servers import RunningServer, ringlog, serving
+from tds_clients import Clients, Param
+from writing import Writers
+
+FUNCTIONS = Path(__file__).with_name("functions.sql")
+COLUMNS = "seq_no, time, a_real, a_double::int"
+
+
+def postmaster(server: RunningServer) -> psutil.Process:
+    (process,) = psutil.Process(server.process.pid).children()
+    return process
+
+
+def kill_a_backend(server: RunningServer) -> None:
+    """PostgreSQL then ends all of its other backends and starts again by itself."""
+    with psycopg.connect(server.dsn, autocommit=True) as admin:
+        found = admin.execute(
+            "select pid from pg_stat_activity where application_name = 'ringlog group commit' limit 1"
+        ).fetchone()
+    assert found is not None
+    psutil.Process(found[0]).kill()
+
+
+def kill_the_postmaster(server: RunningServer) -> None:
+    postmaster(server).kill()
+
+
+def kill_the_server(server: RunningServer) -> None:
+    server.process.kill()
+
+
+@pytest.fixture(scope="module")
+def data(temporary_directory: Path) -> Path:
+    """A data directory with a writer."""
+    data = temporary_directory / "killed"
+    with serving(data) as server:
+        added = ringlog(
+            *("user", "add", server.writer.user, "--writer", "--password-stdin", "--data", data),
+            stdin=server.writer.password,
+        )
+        assert added.returncode == 0, added.stderr
+    return data
+
+
+@pytest.fixture(scope="module")
+def writings() -> list[Writers]:
+    """What has been written so far."""
+    return []
+
+
+@pytest.mark.parametrize("kill", [kill_a_backend, kill_the_postmaster, kill_the_server])
+def test_every_acknowledged_row_survives_kill_9(
+    data: Path,
+    ct_program: Path,
+    tmp_path: Path,
+    writings: list[Writers],
+    kill: Callable[[RunningServer], None],
+) -> None:
+    """Writers over RPC, kill -9 at a random moment, start again, look for every row."""
+    with serving(data, facility=None) as server:
+        clients = Clients.of(server, ct_program, tmp_path)
+        start = datetime(2034, 1, 1 + len(writings))
+        writers = Writers(clients, "put_every_type", start, rows=10)
+        with writers.running(8):
+            time.sleep(random.uniform(0.4, 0.8))
+            before = len(writers.acknowledged)
+            assert before > 50
+            kill(server)
+            if kill is kill_a_backend:
+                # the gateway goes on by itself
+                end = time.monotonic() + 20
+                while len(writers.acknowledged) < before + 200:
+                    assert time.monotonic() < end, writers.errors[-5:]
+                    time.sleep(0.05)
+            else:
+                time.sleep(0.3)
+        assert writers.errors, "the death was noticed"
+        writings.append(writers)
+        if kill is not kill_a_backend:
+            assert server.process.wait(20) != 0
+    with serving(data, facility=None) as server:
+        for writers in writings:
+            writers.check(server.dsn, "log.every_type", COLUMNS)
+            newest = max(writers.acknowledged, key=lambda row: row[1])
+            with psycopg.connect(server.dsn) as admin:
+                ring = admin.execute("select max(time at time zone 'Asia/Tokyo') from online.every_type")
+                assert str(ring.fetchone()) >= str((newest[1],))
+
+
+def test_a_stop_waits_for_what_runs(data: Path, ct_program: Path, tmp_path: Path) -> None:
+    with serving(data, facility=None) as server:
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            admin.execute(FUNCTIONS.read_bytes())
+        clients = Clients.of(server, ct_program, tmp_path)
+        with clients.ct(server.writer) as running, clients.ct(server.writer, "7.4") as idle:
+            assert idle.call("enter", [Param("char", "before")]).statuses == [0]
+            threading.Timer(0.3, server.process.send_signal, [signal.SIGTERM]).start()
+            answer = running.call("enter_slowly", [Param("char", "slow"), Param("float", "1.5")])
+            assert (answer.errors, answer.statuses) == ([], [0])
+            assert idle.call("enter", [Param("char", "after")]).end != "results"
+        assert server.process.wait(20) == 0
+    with serving(data, facility=None) as server, psycopg.connect(server.dsn) as admin:
+        entries = admin.execute("select entry from gateway_test.journal order by id").fetchall()
+        assert entries == [("before",), ("slow",)]

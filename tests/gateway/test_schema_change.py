@@ -1,0 +1,159 @@
+"""The facility grows and types change while writers write: nothing is lost and nobody logs in anew."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+
+from servers import FACILITY, RunningServer, ringlog, serving
+from tds_clients import Clients, Param, errors_of
+from writing import Writers
+
+GROWN = """
+[[table.column]]
+name = "beam"
+type = "double"
+
+[[table]]
+name = "sr_new"
+rows = 4
+cycle = 1.0
+
+[[table.column]]
+name = "value"
+type = "real"
+"""
+
+
+@pytest.fixture(scope="module")
+def own_server(temporary_directory: Path) -> Iterator[RunningServer]:
+    with serving(temporary_directory / "changing") as server:
+        for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
+            added = ringlog(
+                *("user", "add", login.user, right, "--password-stdin", "--data", server.data),
+                stdin=login.password,
+            )
+            assert added.returncode == 0, added.stderr
+        yield server
+
+
+@pytest.fixture(scope="module")
+def own_clients(
+    own_server: RunningServer, ct_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Clients:
+    return Clients.of(own_server, ct_program, tmp_path_factory.mktemp("changing"))
+
+
+def test_a_grown_facility_while_writers_write(own_clients: Clients, tmp_path: Path) -> None:
+    server = own_clients.server
+    text = FACILITY.read_text()
+    # another column behind the two of sr_rf, logged in full here, and another table
+    before, after = text.split('name = "arcs"\ntype = "int"\n')
+    before = before.replace("log = { period = 60 }", 'log = "every"')
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    first.write_text(before + 'name = "arcs"\ntype = "int"\n' + after)
+    second.write_text(
+        before
+        + 'name = "arcs"\ntype = "int"\n'
+        + GROWN.split("[[table]]")[0]
+        + after
+        + GROWN[GROWN.index("\n[[table]]") :]
+    )
+    installed = ringlog("init", "--facility", first, "--data", server.data)
+    assert installed.returncode == 0, installed.stderr
+
+    writers = Writers(own_clients, "put_sr_rf", datetime(2032, 1, 1), rows=10)
+    with own_clients.ct(server.writer) as five, own_clients.pymssql(server.writer) as seven:
+        at = Param("datetime", "46000 300", "@time")
+        known = [Param("int", "1", "@seq_no"), at, Param("real", "1", "@power"), Param("int", "2", "@arcs")]
+        new = Param("float", "0.1", "@beam")
+        for _ in range(3):
+            assert five.call("put_sr_rf", known).statuses == [0]
+        assert five.call("put_sr_rf", [*known, new]).error.number == 8145
+        with writers.running(6):
+            time.sleep(0.5)
+            grown = ringlog("init", "--facility", second, "--data", server.data)
+            assert grown.returncode == 0, grown.stderr
+            # from here on the new column works, on connections that were there before
+            assert five.call("put_sr_rf", known).statuses == [0]
+            at_new = Param("datetime", "46001 300", "@time")
+            assert five.call("put_sr_rf", [known[0], at_new, *known[2:], new]).statuses == [0]
+            seven.cursor().callproc("put_sr_rf", (2, datetime(2031, 1, 1), 1.0, 2, 0.1))
+            seven.cursor().callproc("put_sr_new", (1, datetime(2031, 1, 1), 1.0))
+            time.sleep(0.5)
+    assert writers.errors == []
+    assert len(writers.acknowledged) > 100
+    writers.check(server.dsn, "log.sr_rf", "seq_no, time, power, arcs")
+    with own_clients.ct(server.reader) as client:
+        answer = client.call("get_sr_rf", [Param("int", "1")])
+        assert answer.columns == ["seq_no", "time", "power", "arcs", "beam"]
+
+
+def test_a_readers_connection_sees_the_new_column(own_clients: Clients) -> None:
+    """A result whose columns are others than when it was prepared."""
+    server = own_clients.server
+    with own_clients.ct(server.reader) as client, psycopg.connect(server.dsn, autocommit=True) as admin:
+        call = "get_sr_vac", [Param("int", "1")]
+        admin.execute("update online.sr_vac set time = now() where seq_no = 1")
+        answer = client.call(*call)
+        width = len(answer.columns)
+        assert len(answer.rows) == 1
+        for change, columns in [
+            ("add column later real; notify ringlog_catalogue", width + 1),
+            ("drop column later; notify ringlog_catalogue", width),
+        ]:
+            admin.execute(f"alter table online.sr_vac {change}")
+            end = time.monotonic() + 2
+            while len(answer.columns) != columns:
+                assert time.monotonic() < end
+                answer = client.call(*call)
+                assert (answer.errors, len(answer.rows)) == ([], 1)
+            selected = client.language("select * from sr_vac where seq_no = 1")
+            assert (selected.errors, len(selected.columns)) == ([], columns)
+
+
+def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> None:
+    """As a person would do it by hand; put_sr_rf takes the row type of the ring."""
+    server = own_clients.server
+    writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10, extra=(0.5,))
+    with writers.running(6), psycopg.connect(server.dsn, autocommit=True) as admin:
+        time.sleep(0.4)
+        for type in ("double precision", "real"):
+            admin.execute(
+                # the ring first, as put does
+                f"begin; set local lock_timeout = '5s'; alter table online.sr_rf alter power type {type}; "
+                f"alter table log.sr_rf alter power type {type}; notify ringlog_catalogue; commit"
+            )
+            time.sleep(0.4)
+    assert writers.errors == []
+    writers.check(server.dsn, "log.sr_rf", "seq_no, time, power, arcs")
+
+
+def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> None:
+    """Dropped and made anew, it has another oid."""
+    server = own_clients.server
+    make = (
+        "create function public.generation() returns int language sql security definer volatile "
+        "set search_path = pg_catalog, pg_temp as 'select {}'; "
+        "alter function public.generation owner to ringlog_owner; "
+    )
+    with (
+        own_clients.pymssql(server.writer) as connection,
+        psycopg.connect(server.dsn, autocommit=True) as admin,
+    ):
+        cursor = connection.cursor()
+        admin.execute(f"{make.format(1)} notify ringlog_catalogue")
+        time.sleep(0.6)
+        for generation in range(2, 12):
+            cursor.callproc("generation", ())
+            assert cursor.returnvalue == generation - 1
+            anew = f"drop function public.generation(); {make.format(generation)}"
+            admin.execute(f"begin; {anew} notify ringlog_catalogue; commit")
+        admin.execute("drop function public.generation(); notify ringlog_catalogue")
+        with pytest.raises(pymssql.Error) as refused:
+            cursor.callproc("generation", ())
+        assert errors_of(refused.value).number == 2812

@@ -1,0 +1,358 @@
+"""Values of every type there and back: generated ones through pymssql at 7.4 and ct-library at 5.0."""
+
+import math
+import string
+import struct
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pymssql
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from raw_tds import LITTLE, RawClient, numeric
+from raw_tds import Param as RawParam
+from servers import RunningServer
+from tds_clients import PLAIN, SEVENS, Answer, Clients, CtClient, Param
+
+pytestmark = pytest.mark.usefixtures("functions")
+generated = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def single(value: float) -> float:
+    """The nearest 4-byte float."""
+    (near,) = struct.unpack("<f", struct.pack("<f", value))
+    return float(near)
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+REALS = st.floats(allow_nan=False, allow_infinity=False, width=32)
+SMALLINTS, INTS, BIGINTS = (st.integers(-(2**n), 2**n - 1) for n in (15, 31, 63))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=300)
+
+
+# --- pymssql ---
+
+
+@pytest.fixture(scope="module")
+def cursor(clients: Clients) -> Iterator[pymssql.Cursor]:
+    with clients.pymssql(PLAIN) as connection, connection.cursor() as cursor:
+        yield cursor
+
+
+def echoed(cursor: pymssql.Cursor, **values: Any) -> dict[str, object]:
+    """What echo_rows makes of values by name; those that are not named are NULL."""
+    names = (
+        "bit smallint int bigint real float numeric varchar text bytea date time timestamp timestamptz uuid"
+    )
+    cursor.callproc("echo_rows", [values.get(name) for name in names.split()])
+    (row,) = cursor.fetchall()
+    assert row is not None
+    return {name: value for name, value in zip(names.split(), row, strict=True) if name in values}
+
+
+@generated
+@given(bit=st.booleans(), smallint=SMALLINTS, int_=INTS, bigint=BIGINTS)
+def test_integers(cursor: pymssql.Cursor, bit: bool, smallint: int, int_: int, bigint: int) -> None:
+    values = {"bit": bit, "smallint": smallint, "int": int_, "bigint": bigint}
+    assert echoed(cursor, **values) == values
+
+
+@generated
+@given(float_=FLOATS, real=REALS)
+def test_floats(cursor: pymssql.Cursor, float_: float, real: float) -> None:
+    got = echoed(cursor, float=float_, real=real)
+    assert (got["float"], got["real"]) == (float_, real)
+    assert math.copysign(1, float(str(got["float"]))) == math.copysign(1, float_)
+
+
+@generated
+@given(value=FLOATS)
+def test_a_float_for_a_real_is_rounded_or_refused(cursor: pymssql.Cursor, value: float) -> None:
+    try:
+        near = single(value)
+    except OverflowError:
+        with pytest.raises(pymssql.Error):
+            echoed(cursor, real=value)
+        return
+    if near == 0 and value != 0:
+        with pytest.raises(pymssql.Error):
+            echoed(cursor, real=value)
+        return
+    assert echoed(cursor, real=value) == {"real": near}
+
+
+@generated
+@given(text=TEXTS, varchar=TEXTS)
+def test_texts(cursor: pymssql.Cursor, text: str, varchar: str) -> None:
+    assert echoed(cursor, text=text, varchar=varchar) == {"text": text, "varchar": varchar}
+
+
+@pytest.mark.parametrize("length", [1, 255, 256, 4000, 4001, 8000])
+def test_long_texts_and_binaries(cursor: pymssql.Cursor, length: int) -> None:
+    """pymssql itself cuts parameters at 8000."""
+    text, data = ("ä€" * length)[:length], (bytes(range(256)) * length)[:length]
+    assert echoed(cursor, text=text, bytea=data) == {"text": text, "bytea": data}
+
+
+@pytest.mark.parametrize("version", SEVENS)
+def test_texts_and_binaries_of_any_length(clients: Clients, version: str) -> None:
+    text, data = "ä€🙂x" * 30_000, bytes(range(256)) * 500
+    with clients.pymssql(PLAIN, version=version) as connection, connection.cursor() as cursor:
+        cursor.execute(f"select '{text}' as text, 0x{data.hex()} as data")
+        assert cursor.fetchall() == [(text, data)]
+
+
+@generated
+@given(data=st.binary(min_size=1, max_size=300))
+def test_binaries(cursor: pymssql.Cursor, data: bytes) -> None:
+    assert echoed(cursor, bytea=data) == {"bytea": data}
+
+
+@generated
+@given(value=st.decimals(min_value=-(10**15), max_value=10**15, places=6, allow_nan=False))
+def test_decimals(cursor: pymssql.Cursor, value: Decimal) -> None:
+    assert echoed(cursor, numeric=value) == {"numeric": value}
+
+
+def milliseconds(moment: datetime) -> datetime:
+    """What pymssql sends of a datetime parameter."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+@generated
+@given(moment=st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)), day=st.dates())
+def test_dates_and_times(cursor: pymssql.Cursor, moment: datetime, day: date) -> None:
+    assert echoed(cursor, timestamp=moment) == {"timestamp": milliseconds(moment)}
+    as_text = {"timestamp": moment.isoformat(" "), "date": day.isoformat(), "time": moment.time().isoformat()}
+    values = {"timestamp": moment, "date": day, "time": moment.time()}
+    assert echoed(cursor, **as_text) == values
+
+
+@generated
+@given(moment=st.datetimes(datetime(1951, 10, 1), datetime(2100, 1, 1)))
+def test_datetimes_are_the_facilitys_local_time(cursor: pymssql.Cursor, moment: datetime) -> None:
+    """Asia/Tokyo, which has had no summer time since 1951."""
+    moment = milliseconds(moment)
+    assert echoed(cursor, timestamptz=moment) == {"timestamptz": moment}
+    cursor.execute("select cast(%s as timestamptz) at time zone 'UTC'", (moment.isoformat(),))
+    assert cursor.fetchall() == [(moment - timedelta(hours=9),)]
+
+
+@pytest.mark.parametrize(
+    "name", ["bit", "int", "real", "float", "numeric", "text", "bytea", "date", "timestamp"]
+)
+def test_null(cursor: pymssql.Cursor, name: str) -> None:
+    assert echoed(cursor, **{name: None}) == {name: None}
+
+
+# --- ct-library at 5.0 ---
+
+EPOCH_1900 = datetime(1900, 1, 1)
+EPOCH_0000_DAYS = 693_961
+"""days from 0000-01-01 to 1900-01-01"""
+
+
+@pytest.fixture(scope="module")
+def ct(clients: Clients) -> Iterator[CtClient]:
+    with clients.ct(PLAIN, "5.0 utf8") as client:
+        yield client
+
+
+def back(client: CtClient, type: str, parameter: str, value: str | None) -> str | None:
+    """A value as output parameter of the type it was sent as."""
+    answer = client.call("echo", [Param(type, value, parameter, out=True)])
+    assert (answer.errors, answer.statuses) == ([], [0])
+    return answer.outputs[parameter]
+
+
+def as_row(client: CtClient, type: str, parameter: str, value: str) -> str | None:
+    """A value as the column of a result set, in the type the gateway announces."""
+    answer: Answer = client.call("echo_rows", [Param(type, value, parameter)])
+    assert (answer.errors, answer.statuses) == ([], [0])
+    column = "o_" + parameter.split("_", 1)[1]
+    return answer.rows[0][answer.columns.index(column)]
+
+
+@generated
+@given(smallint=SMALLINTS, int_=INTS, bigint=BIGINTS, tiny=st.integers(0, 255), bit=st.integers(0, 1))
+def test_integers_at_5(ct: CtClient, smallint: int, int_: int, bigint: int, tiny: int, bit: int) -> None:
+    for type, parameter, value in [
+        ("smallint", "@a_smallint", smallint),
+        ("int", "@an_int", int_),
+        ("bigint", "@a_bigint", bigint),
+        ("tinyint", "@an_int", tiny),
+        ("bit", "@a_bit", bit),
+    ]:
+        assert back(ct, type, parameter, str(value)) == str(value)
+        assert as_row(ct, type, parameter, str(value)) == str(value)
+
+
+@generated
+@given(float_=FLOATS, real=REALS)
+def test_floats_at_5(ct: CtClient, float_: float, real: float) -> None:
+    for told in (back(ct, "float", "@a_float", repr(float_)), as_row(ct, "float", "@a_float", repr(float_))):
+        assert float(str(told)) == float_
+    for told in (back(ct, "real", "@a_real", repr(real)), as_row(ct, "real", "@a_real", repr(real))):
+        assert single(float(str(told))) == real
+
+
+@generated
+@given(text=TEXTS)
+def test_texts_at_5(ct: CtClient, text: str) -> None:
+    text = text[:60]
+    assert back(ct, "char:255", "@a_text", text) == text
+    assert back(ct, "longchar:2000", "@a_text", text) == text
+    assert as_row(ct, "char:255", "@a_text", text) == text
+    assert as_row(ct, "longchar:2000", "@a_varchar", text) == text
+
+
+@generated
+@given(data=st.binary(min_size=1, max_size=255))
+def test_binaries_at_5(ct: CtClient, data: bytes) -> None:
+    assert back(ct, "binary:255", "@a_bytea", data.hex()) == data.hex()
+    assert as_row(ct, "longbinary:2000", "@a_bytea", data.hex()) == data.hex()
+
+
+@pytest.mark.parametrize("length", [255, 256, 16384, 70000])
+def test_long_texts_and_binaries_at_5(ct: CtClient, length: int) -> None:
+    text = (string.ascii_letters * (length // 52 + 1))[:length]
+    for type in ("longchar", "text") if length > 255 else ("char", "longchar", "text"):
+        assert as_row(ct, f"{type}:{length}", "@a_text", text) == text
+    data = text.encode().hex()
+    for type in ("longbinary", "image"):
+        assert as_row(ct, f"{type}:{length}", "@a_bytea", data) == data
+
+
+@generated
+@given(value=st.integers(-(10**18) + 1, 10**18 - 1), scale=st.integers(0, 18))
+def test_numerics_at_5(ct: CtClient, value: int, scale: int) -> None:
+    number = Decimal(value).scaleb(-scale)
+    told = back(ct, f"numeric:38:{scale}", "@a_numeric", f"{number:f}")
+    assert Decimal(str(told)) == number
+    told = as_row(ct, f"numeric:38:{scale}", "@a_text", f"{number:f}")
+    assert Decimal(str(told)) == number
+
+
+@generated
+@given(value=st.integers(-(2**63), 2**63 - 1), small=INTS)
+def test_money_at_5(ct: CtClient, value: int, small: int) -> None:
+    """The client's integers are ten-thousandths of the unit."""
+    assert back(ct, "money", "@a_numeric", str(value)) == str(value)
+    assert Decimal(str(as_row(ct, "money", "@a_text", str(value)))) == Decimal(value) / 10000
+    assert back(ct, "smallmoney", "@a_numeric", str(small)) == str(small)
+
+
+@generated
+@given(
+    days=st.integers(-53690, 2958463),
+    ticks=st.integers(0, 300 * 86400 - 1),
+    days4=st.integers(0, 65535),
+    minutes=st.integers(0, 1439),
+)
+def test_datetimes_at_5(ct: CtClient, days: int, ticks: int, days4: int, minutes: int) -> None:
+    """From 1753 to 9999 to 1/300 s; smalldatetime to the minute."""
+    value = f"{days} {ticks}"
+    assert back(ct, "datetime", "@a_timestamp", value) == value
+    value = f"{days4} {minutes}"
+    assert back(ct, "smalldatetime", "@a_timestamp", value) == value
+    assert back(ct, "smalldatetime", "@a_timestamptz", value) == value
+
+
+@generated
+@given(moment=st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)))
+def test_bigdatetimes_at_5(ct: CtClient, moment: datetime) -> None:
+    micros = (moment - EPOCH_1900) // timedelta(microseconds=1) + EPOCH_0000_DAYS * 86_400_000_000
+    assert back(ct, "bigdatetime", "@a_timestamp", str(micros)) == str(micros)
+    assert as_row(ct, "bigdatetime", "@a_timestamp", str(micros)) == str(micros)
+    shown = ct.call("shown", [Param("bigdatetime", str(micros), "@a_timestamp")])
+    assert shown.rows == [[_shown(moment)]]
+
+
+def _shown(moment: datetime) -> str:
+    text = f"{moment.year:04}" + moment.strftime("-%m-%d %H:%M:%S.%f")
+    return text.rstrip("0").rstrip(".")
+
+
+@generated
+@given(day=st.dates(), clock=st.times(), ticks=st.integers(0, 300 * 86400 - 1))
+def test_dates_and_times_at_5(ct: CtClient, day: date, clock: time, ticks: int) -> None:
+    days = (day - EPOCH_1900.date()).days
+    assert back(ct, "date", "@a_date", str(days)) == str(days)
+    assert as_row(ct, "date", "@a_date", str(days)) == str(days)
+    assert ct.call("shown", [Param("date", str(days), "@a_date")]).rows == [[day.isoformat()]]
+    micros = ((clock.hour * 60 + clock.minute) * 60 + clock.second) * 1_000_000 + clock.microsecond
+    assert back(ct, "bigtime", "@a_time", str(micros)) == str(micros)
+    assert as_row(ct, "bigtime", "@a_time", str(micros)) == str(micros)
+    assert back(ct, "time", "@a_time", str(ticks)) == str(ticks)
+
+
+@pytest.mark.parametrize(
+    ("type", "parameter"),
+    [
+        # of bigint, date and time FreeTDS 1.3 cannot send the NULL: test_byte_order.py does
+        ("int", "@an_int"),
+        ("smallint", "@a_smallint"),
+        ("real", "@a_real"),
+        ("float", "@a_float"),
+        ("numeric:10:2", "@a_numeric"),
+        ("money", "@a_numeric"),
+        ("char", "@a_text"),
+        ("longchar:300", "@a_text"),
+        ("binary", "@a_bytea"),
+        ("datetime", "@a_timestamp"),
+        ("smalldatetime", "@a_timestamp"),
+        ("bigdatetime", "@a_timestamp"),
+        ("bigtime", "@a_time"),
+    ],
+)
+def test_null_at_5(ct: CtClient, type: str, parameter: str) -> None:
+    assert back(ct, type, parameter, None) is None
+
+
+def test_a_ring_of_every_type_there_and_back(clients: Clients) -> None:
+    """The column types of facility files, by the procedures that a facility has."""
+    params = [
+        Param("int", "7", "@seq_no"),
+        Param("bigdatetime", str(738_000 * 86_400_000_000 + 1), "@time"),
+        Param("real", "1.17549435e-38", "@a_real"),
+        Param("float", "-1.7976931348623157e+308", "@a_double"),
+        Param("int", "-2147483648", "@an_int"),
+        Param("smallint", "-32768", "@a_smallint"),
+        Param("bigint", "-9223372036854775808", "@a_bigint"),
+        Param("bit", "1", "@a_bit"),
+        Param("char", "Größe €", "@a_varchar"),
+    ]
+    with clients.ct(clients.server.writer, "5.0 utf8") as client:
+        assert client.call("put_every_type", params).statuses == [0]
+    for section in ("5.0 utf8", "7.4"):
+        with clients.ct(clients.server.reader, section) as client:
+            answer = client.language("select * from every_type where seq_no = 7")
+            assert [value for value in answer.rows[0] if value not in (params[1].value,)][-7:] == [
+                param.value for param in params[2:]
+            ]
+            if section.startswith("5.0"):
+                assert answer.rows[0][1] == params[1].value
+
+
+def test_numbers_that_no_client_type_holds_are_refused_by_name(server: RunningServer) -> None:
+    """A numeric of more than 38 digits, infinities of time, NaN."""
+    with RawClient(server.host, server.port, order=LITTLE) as client:
+        assert client.log_in5(PLAIN).login == 5
+        for text, words in [
+            ("select 1e38::numeric as big", "big"),
+            ("select 'infinity'::timestamp as endless", "endless"),
+            ("select '-infinity'::date as endless", "endless"),
+            ("select 'NaN'::numeric as nothing", "nothing"),
+        ]:
+            reply = client.language(text)
+            assert len(reply.errors) == 1, text
+            assert f"'{words}'" in reply.errors[0].text
+            assert reply.rows == []
+        odd = RawParam(numeric(38, 38), 10**38 - 1, "@a_numeric", out=True)
+        assert client.call("echo", [odd]).outputs == {"@a_numeric": 10**38 - 1}
