@@ -16,6 +16,7 @@ from rich.console import Console
 from ringlog.clients import (
     Address,
     AddressError,
+    LoginRefused,
     PasswordError,
     Refused,
     Unanswered,
@@ -37,8 +38,6 @@ _REFRESH = 0.5
 # A failure of all tables has one reason: some of them are enough.
 _TOLD = 3
 MiB = 2**20
-# Login failed, at 7.x and at 5.0.
-_LOGIN_REFUSED = frozenset({18456, 4002})
 
 
 class LoadError(Exception):
@@ -159,9 +158,9 @@ def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
     """
     try:
         connection = connect(address, password)
+    except LoginRefused:
+        raise
     except Unanswered as error:
-        if error.number in _LOGIN_REFUSED:
-            raise
         _say(f"{error}. Rows are kept in the spool until there is an answer")
         return
     try:
