@@ -3,12 +3,13 @@
 from ringlog.clients.address import Address, AddressError
 from ringlog.clients.connection import connect
 from ringlog.clients.password import PasswordError, find_password
-from ringlog.clients.procedure import Answer, Refused, Unanswered, call, output
+from ringlog.clients.procedure import Answer, LoginRefused, Refused, Unanswered, call, output
 
 __all__ = [
     "Address",
     "AddressError",
     "Answer",
+    "LoginRefused",
     "PasswordError",
     "Refused",
     "Unanswered",

@@ -7,10 +7,12 @@ from pymssql import _mssql
 
 from ringlog.clients.address import Address
 from ringlog.clients.password import find_password
-from ringlog.clients.procedure import CLIENT_NUMBERS, Unanswered, said
+from ringlog.clients.procedure import CLIENT_NUMBERS, LoginRefused, Unanswered, said
 
 # SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
 _CHECK_MESSAGES = 20018
+# Login failed, at 7.x and at 5.0.
+_LOGIN_FAILED = frozenset({18456, 4002})
 
 
 def connect(
@@ -27,7 +29,8 @@ def connect(
     `timeout` (of one call) are in seconds, rounded up to whole ones; the driver keeps one pair of them for
     the whole process.
 
-    Raises AddressError, PasswordError, or Unanswered when there is no server or it refuses the login.
+    Raises AddressError, PasswordError, Unanswered when there is no server, and LoginRefused when it
+    does not let the login in.
     """
     address = Address.parse(url) if isinstance(url, str) else url
     if password is None:
@@ -56,4 +59,5 @@ def connect(
             message = "the server refuses the login"
         elif number not in CLIENT_NUMBERS:
             message = f"the server refuses the login: {message}"
-        raise Unanswered(f"{address}: {message}", number) from None
+        refused = number == _CHECK_MESSAGES or number in _LOGIN_FAILED
+        raise (LoginRefused if refused else Unanswered)(f"{address}: {message}", number) from None

@@ -30,6 +30,7 @@ class Figures(Protocol):
     late: int
     spooled: int
     oldest: int
+    last_latency: float
 
     def answered(self, latency: float) -> None:
         """Counts a call that was answered well after `latency` seconds."""

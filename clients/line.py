@@ -19,9 +19,11 @@ _LONGEST_PAUSE = 10.0
 # the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
 # of the arguments: it passes, or somebody repairs it.
 _ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114, 8115, 8152})
-# Of those, what a login without rights or a facility file of another server earns: no such procedure, no
+# What a login without rights or a facility file of another server earns: no such procedure, no
 # permission, no such parameter. Where no call ever worked, nobody is about to repair it.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
+# SQLSTATEs of claim_writer and put_claimed: only a person can say who shall write.
+_WRITTEN_BY_ANOTHER = frozenset({"RL001", "RL002"})
 
 
 class Failed(Exception):
@@ -83,6 +85,8 @@ class Line:
         try:
             answer = call(connection, procedure, *arguments, **named)
         except Refused as error:
+            if error.sqlstate in _WRITTEN_BY_ANOTHER:
+                raise Failed(error.message) from None
             if error.number in _ABOUT_THE_ARGUMENTS:
                 raise
             if error.number in _ABOUT_THE_SET_UP and not self._figures.acknowledged:

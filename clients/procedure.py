@@ -47,6 +47,10 @@ class Unanswered(Exception):
         self.number = number
 
 
+class LoginRefused(Unanswered):
+    """The server answered, and does not let this login in."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a procedure gave back. `status` is 0 for a procedure with rows: the driver does not tell it."""

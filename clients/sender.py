@@ -1,14 +1,17 @@
 """Sends what a spool holds, until it is acknowledged."""
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from ringlog.clients.figures import Figures
+from ringlog.clients.figures import Figures, State
 from ringlog.clients.line import Interrupted, Line
-from ringlog.clients.procedure import Refused, output
+from ringlog.clients.procedure import Argument, Refused, output
 from ringlog.clients.spool import Spool, Spooled, microseconds, moment_of
 
 # After so many live rows without a pause a row of the backlog has its turn.
@@ -41,17 +44,23 @@ class Sender:
         self._figures = figures
         self._acknowledged = acknowledged
         self._wake = threading.Event()
-        self._begun = threading.Event()
+        self._first = spool.newest
         # ids: of the last row sent live, of the last row sent of the backlog, of the last row of the backlog
         self._live = self._backlog = self._mark = 0
         self._in_a_row = 0
+        self._epoch = 0
 
     def wake(self) -> None:
         """There is something to do: a row was put, or it is time to end."""
         self._wake.set()
 
-    def begin(self) -> None:
-        """Asks the server where its ring stands. Raises as Line.call does."""
+    def begin(self, take_over: bool = False) -> None:
+        """Claims the table and asks where its ring stands. Raises as Line.call does: Failed when somebody
+        else writes the table and shall not be taken over."""
+        name = f"{socket.gethostname()} process {os.getpid()}"
+        claim = ("claim_writer", self._table, self._spool.name, name, take_over, output(int))
+        (epoch,) = self._line.call(*claim).outputs
+        self._epoch = int(str(epoch))
         # As text the time comes exactly; the driver's own datetime parameter counts 1/300 s.
         seq_no, text = self._line.call(f"last_{self._table}", output(int), output(str)).outputs
         time = None
@@ -91,14 +100,55 @@ class Sender:
             return False
         return True
 
+    def tell(self) -> bool:
+        """Brings the books, the events and how it goes to the server; whether it has all of them now."""
+        spool = self._spool
+        try:
+            for hour in spool.hours():
+                self._line.attempt("tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
+                spool.hour_told(hour)
+            for event in spool.events():
+                until = None if event.until is None else moment_of(event.until)
+                what = (moment_of(event.time), event.kind, event.words or "-", until, event.rows)
+                self._line.attempt("tell_event", self._table, spool.name, event.id, *what)
+                spool.event_told(event)
+            self._line.attempt("tell_writer", **self._status())
+        except Interrupted:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Gives the table up, so that the next writer need not take it over."""
+        with suppress(Interrupted, Refused):
+            self._line.attempt("release_writer", self._table, self._spool.name)
+
+    def _status(self) -> dict[str, Argument]:
+        figures, oldest = self._figures, self._spool.oldest
+        return {
+            "table_name": self._table,
+            "spool": self._spool.name,
+            "state": State(figures.state).name.lower(),
+            "trouble": figures.message or None,
+            "produced": self._spool.newest - self._first,
+            "acknowledged": figures.acknowledged,
+            "waiting": self._spool.depth,
+            "oldest": None if oldest is None else moment_of(oldest),
+            "late": figures.late,
+            "refused": figures.refused,
+            "repeated": figures.repeated,
+            "reconnected": figures.reconnected,
+            "latency": figures.last_latency,
+        }
+
     def _send(self, row: Spooled, late: bool) -> bool:
         """Whether the row is done with."""
         moment = moment_of(row.time)
         begun = time.perf_counter()
         try:
             # By name: the ring's columns are in another order when the facility file gained some.
-            readings = dict(zip(self._columns, row.readings, strict=True))
-            self._line.attempt(f"put_{self._table}", seq_no=row.seq_no, time=moment, **readings)
+            readings: dict[str, Argument] = dict(zip(self._columns, row.readings, strict=True))
+            readings |= {"seq_no": row.seq_no, "time": moment, "_epoch": self._epoch}
+            self._line.attempt(f"put_{self._table}_claimed", **readings)
         except (Refused, ValueError, TypeError) as error:
             self._figures.refused += 1
             self._figures.message = f"row of {moment.isoformat()} refused: {error}"

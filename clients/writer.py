@@ -17,8 +17,8 @@ from ringlog.clients.sender import Sender
 from ringlog.clients.spool import GiB, Reading, Spool, microseconds, moment_of
 from ringlog.schema.facility import Table, load_facility
 
-# Seconds that a thread without rows to send sleeps at most.
-_PATIENCE = 60.0
+# Seconds between two reports of a writer.
+_TELLING = 30.0
 
 
 class Writer:
@@ -38,11 +38,13 @@ class Writer:
         spool: Path,
         *,
         budget: int = GiB,
+        take_over: bool = False,
         figures: Figures | None = None,
         acknowledged: Callable[[int, datetime], None] | None = None,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """`acknowledged` hears seq_no and time of each row the server has, `ended` the end of the sending
+        """`take_over` takes the table from another writer, who can write nothing afterwards. `acknowledged`
+        hears seq_no and time of each row the server has, `ended` the end of the sending
         thread; both are called in that thread."""
         self.table = table
         self.figures: Figures = Counts() if figures is None else figures
@@ -54,6 +56,7 @@ class Writer:
         self._stop = threading.Event()
         self._began = threading.Event()
         self._ended = ended
+        self._take_over = take_over
         self._line = Line(address, password, self.figures, self._sleep)
         self._sender = Sender(self._spool, table.name, columns, zone, self._line, self.figures, acknowledged)
         self.figures.spooled = self._spool.depth
@@ -70,6 +73,7 @@ class Writer:
         *,
         password_file: str | Path | None = None,
         budget: int = GiB,
+        take_over: bool = False,
     ) -> Self:
         """The writer of a facility's table, with the password that `find_password` finds.
 
@@ -81,7 +85,7 @@ class Writer:
             if known.name == table:
                 zone = ZoneInfo(loaded.timezone)
                 password = find_password(address, password_file)
-                return cls(known, zone, address, password, Path(spool), budget=budget)
+                return cls(known, zone, address, password, Path(spool), budget=budget, take_over=take_over)
         raise LookupError(f"facility {loaded.name} has no table {table}")
 
     def put(self, time: datetime, **readings: Reading) -> None:
@@ -155,10 +159,18 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            self._sender.begin()
+            self._sender.begin(self._take_over)
             self._began.set()
+            due = time.monotonic()
             while not self._stop.is_set():
-                self._sender.step(_PATIENCE)
+                if time.monotonic() >= due:
+                    self._sender.tell()
+                    due = time.monotonic() + _TELLING
+                self._sender.step(max(0.0, due - time.monotonic()))
+            if self.figures.state == State.RUNNING:
+                self._spool.settle()
+                self._sender.tell()
+                self._sender.release()
         except Released:
             pass
         except Failed as error:

@@ -16,6 +16,7 @@ from rich.console import Console
 from ringlog.clients import (
     Address,
     AddressError,
+    LoginRefused,
     PasswordError,
     Refused,
     Unanswered,
@@ -37,8 +38,6 @@ _REFRESH = 0.5
 # A failure of all tables has one reason: some of them are enough.
 _TOLD = 3
 MiB = 2**20
-# Login failed, at 7.x and at 5.0.
-_LOGIN_REFUSED = frozenset({18456, 4002})
 
 
 class LoadError(Exception):
@@ -78,6 +77,9 @@ def load(
             "--spool-budget", metavar="MIB", min=1, help="What a table's spool may take of the disk."
         ),
     ] = 1024,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the tables from whoever writes them now.")
+    ] = False,
     password_file: Annotated[
         Path | None,
         typer.Option(
@@ -102,7 +104,10 @@ def load(
         _say(str(error))
         raise typer.Exit(1) from None
     zone = ZoneInfo(loaded.timezone)
-    writers = [Writer(table, zone, address, password, given, folder, budget * MiB) for table in chosen]
+    writers = [
+        Writer(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)
+        for table in chosen
+    ]
     if not _run(writers):
         raise typer.Exit(1)
 
@@ -153,9 +158,9 @@ def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
     """
     try:
         connection = connect(address, password)
+    except LoginRefused:
+        raise
     except Unanswered as error:
-        if error.number in _LOGIN_REFUSED:
-            raise
         _say(f"{error}. Rows are kept in the spool until there is an answer")
         return
     try:

@@ -8,6 +8,7 @@ from ringlog.clients import Address
 from ringlog.clients.line import Failed
 from ringlog.clients.spool import GiB, microseconds
 from ringlog.clients.writer import Writer as SpoolingWriter
+from ringlog.loader.gaps import Gaps
 from ringlog.loader.leash import Leash
 from ringlog.loader.receipts import Receipts
 from ringlog.loader.sources import Source, SourceError
@@ -32,6 +33,7 @@ class Writer:
     spool: Path
     budget: int = GiB
     receipts: Path | None = None
+    take_over: bool = False
 
     def run(self, statistics: Statistics, leash: Leash) -> None:
         """Writes until the source ends and the server has its rows, or the leash is released."""
@@ -43,6 +45,8 @@ class Writer:
             self.password,
             self.spool,
             budget=self.budget,
+            # once: when it is started again and somebody else has taken the table, that was on purpose
+            take_over=self.take_over and not statistics.restarts,
             figures=statistics,
             acknowledged=receipts.add if receipts else None,
             ended=leash.cut,
@@ -61,7 +65,10 @@ class Writer:
     def _write(self, writer: SpoolingWriter, statistics: Statistics, leash: Leash) -> None:
         while self.source.recorded and not writer.began:
             leash.sleep(_LOOK)
+        before = None if writer.latest is None else microseconds(writer.latest)
+        gaps = Gaps(self.table.cycle, not self.source.recorded, before, writer.note)
         for row in self.source.rows(self.table, writer.latest, leash.wait, statistics):
+            gaps.see(microseconds(row.time))
             writer.take(microseconds(row.time), row.values)
             statistics.sent += 1
             statistics.count_cpu()

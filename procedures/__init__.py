@@ -16,6 +16,7 @@ SCHEMA = "ringlog"
 
 OF_A_TABLE = {
     "put": "put_{}",
+    "put_claimed": "put_{}_claimed",
     "get": "get_{}",
     "get_at": "get_{}_at",
     "get_range": "get_{}_range",
@@ -23,10 +24,21 @@ OF_A_TABLE = {
 }
 """What each table has: file, and name of the procedure."""
 
-OVER_ALL_TABLES = ("get_signal", "get_latest", "find_signals")
+OVER_ALL_TABLES = (
+    "get_signal",
+    "get_latest",
+    "find_signals",
+    "claim_writer",
+    "release_writer",
+    "tell_writer",
+    "tell_ledger",
+    "tell_event",
+    "losses",
+)
 """Names, of files as of procedures."""
 
 _LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
+_CLAIM_LOCK = 0x636C6169  # "clai", that of the claims
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,9 @@ def table_procedures(
         "nth": sql.Literal(nth),
         "period": sql.Literal(None if period is None else timedelta(seconds=period)),
         "lock": sql.Literal(_LOCK),
+        "claim_lock": sql.Literal(_CLAIM_LOCK),
+        "table": sql.Literal(table),
+        "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
     }
     for file, pattern in OF_A_TABLE.items():
         name = pattern.format(table)
@@ -82,7 +97,7 @@ def table_procedures(
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
-        yield Procedure(name, _read(name))
+        yield Procedure(name, _read(name).replace("{claim_lock}", str(_CLAIM_LOCK)))
 
 
 @cache

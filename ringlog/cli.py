@@ -16,6 +16,7 @@ import sqlalchemy.exc
 import typer
 from psycopg.conninfo import conninfo_to_dict
 
+from ringlog import report as reports
 from ringlog.database import Embedded, chosen_database, demand_facility, engine
 from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
@@ -39,6 +40,8 @@ user = typer.Typer(help="Logins.", no_args_is_help=True)
 facility_app = typer.Typer(help="Facility files.", no_args_is_help=True)
 app.add_typer(user, name="user")
 app.add_typer(facility_app, name="facility")
+report_app = typer.Typer(help="What became of the rows.", no_args_is_help=True)
+app.add_typer(report_app, name="report")
 
 Data = Annotated[
     Path | None,
@@ -207,6 +210,32 @@ def user_add(
     print(f"login {name} added as a {'writer' if writer else 'reader'}")
     if len(name.encode()) > TDS5_LIMIT or len(password.encode()) > TDS5_LIMIT:
         _warn(f"TDS 5.0 clients cannot log in as {name}: they send {TDS5_LIMIT} bytes of name and password")
+
+
+@report_app.command("losses")
+def report_losses(
+    since: Annotated[str, typer.Option(metavar="TIME", help="So long ago: 90m, 24h, 7d, 2w.")] = "24h",
+    table: Annotated[
+        str | None, typer.Option(metavar="TABLE", show_default=False, help="This table only.")
+    ] = None,
+    hourly: Annotated[bool, typer.Option("--hourly", help="Each hour by itself.")] = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """What became of the rows of each table, and the events that say why. Code 1: some are lost."""
+    begin = reports.since(since)
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        if not reports.losses(conninfo, begin, table, hourly):
+            raise typer.Exit(1)
+
+
+@app.command()
+def status(data: Data = None, dsn: Dsn = None) -> None:
+    """Who writes each table, and how it goes."""
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        reports.status(conninfo)
 
 
 app.command()(load)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import Procedure, shared_procedures, table_procedures
-from ringlog.schema import obstacles, registry, roles, tables
+from ringlog.schema import ledger, obstacles, registry, roles, tables
 from ringlog.schema.change import announce, change, run
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
@@ -69,6 +69,7 @@ class _Installation:
         if not registry.exists(self.connection):
             registry.metadata.create_all(self.connection, checkfirst=False)
             roles.grant_registry(self.connection)
+        ledger.create_missing(self.connection)
 
         known = registry.ring_sizes(self.connection)
         names = {*known, *(table.name for table in self.facility.tables)}

@@ -12,7 +12,7 @@ from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
 from ringlog.loadtest.bench.server import WRITER, Server
 
-WARM = 0.7
+WARM = 0.5
 """Seconds of a load before it is measured: plans are made, caches filled."""
 
 

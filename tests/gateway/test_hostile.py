@@ -299,7 +299,7 @@ def test_a_request_that_is_too_long(server: RunningServer) -> None:
         assert client.log_in5(PLAIN).login == 5
         packet = struct.pack(">BBHHBB", NORMAL, 0, 32008, 0, 1, 0) + b"\x21" + bytes(31999)
         with pytest.raises(ConnectionError):
-            client.socket.sendall(packet * (70 * MiB // 32000))
+            client.socket.sendall(packet * (100 * MiB // 32000))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,16 @@
 """Login: every dialect, every client, right and wrong, whole and in pieces."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pymssql
 import pytest
 
+from raw_tds import RawClient
 from servers import Login, RunningServer
-from tds_clients import PACKET_SIZES, SEVENS, VERSIONS, Clients, errors_of
+from tds_clients import PACKET_SIZES, PLAIN, SEVENS, VERSIONS, Admin, Clients, errors_of
+
+pytestmark = pytest.mark.usefixtures("functions")
 
 
 @pytest.mark.parametrize("version", SEVENS)
@@ -118,6 +122,20 @@ def test_a_database_that_does_not_exist_at_5(clients: Clients) -> None:
     """At 5.0 the database is not in the login record: `use` follows the login."""
     answer = clients.tsql(clients.server.reader, "select 1", database="nowhere")
     assert [error.number for error in answer.errors] == [911]
+
+
+def test_connections_to_postgresql_end_with_the_clients(clients: Clients, admin: Admin) -> None:
+    """Whether a client says goodbye or not."""
+    count = "select count(*) from pg_stat_activity where usename = 'plain'"
+    for _ in range(10):
+        with clients.ct(PLAIN):
+            pass
+        with RawClient(clients.server.host, clients.server.port) as client:
+            assert client.log_in5(PLAIN).login == 5
+    end = time.monotonic() + 5
+    while admin.execute(count).fetchone() != (0,):
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_no_password_is_in_what_the_server_writes(clients: Clients, server: RunningServer) -> None:

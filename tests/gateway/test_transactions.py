@@ -1,8 +1,13 @@
 """Transactions as T-SQL has them: by text, by the requests of drivers, and left open."""
 
+import struct
+
 import pymssql
 import pytest
 
+import raw_tds
+from raw_tds import BATCH7, RawClient, batch7
+from servers import RunningServer
 from tds_clients import Admin, Clients, Param
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -203,3 +208,69 @@ def test_implicit_transactions(clients: Clients, admin: Admin, version: str) -> 
         assert client.language("commit").errors == []
         assert client.language(f"set {setting} off exec enter 'c'").errors == []
     assert entries(admin) == ["a", "c"]
+
+
+# --- requests of drivers, byte by byte ---
+
+TRANSACTION, RESET = 0x0E, 0x08
+BEGIN, COMMIT, ROLLBACK, SAVE = 5, 7, 8, 9
+BEGUN, COMMITTED, ROLLED_BACK = 8, 9, 10
+
+
+def managed(request: int, name: str = "", begin_again: bool | None = None) -> bytes:
+    """A transaction manager request (MS-TDS 2.2.6.9)."""
+    body = raw_tds.HEADERS + struct.pack("<H", request)
+    if request == BEGIN:
+        body += b"\2"
+    body += bytes([2 * len(name)]) + name.encode("utf-16-le")
+    return (
+        body if begin_again is None else body + bytes([int(begin_again)]) + (b"\2\0" if begin_again else b"")
+    )
+
+
+def environment(reply: bytes) -> int | None:
+    """The kind of the ENVCHANGE that a reply begins with."""
+    return reply[3] if reply[0] == 0xE3 else None
+
+
+def test_transaction_requests(server: RunningServer, admin: Admin) -> None:
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.writer)
+
+        def ask(kind: int, body: bytes) -> bytes:
+            client.send(kind, body)
+            reply = client.receive()
+            assert reply[:1] != b"\xaa", reply
+            return reply
+
+        def enter(entry: str) -> None:
+            assert ask(BATCH7, batch7(f"exec enter '{entry}'"))[0] == 0x79
+
+        assert environment(ask(TRANSACTION, managed(BEGIN))) == BEGUN
+        enter("undone")
+        assert environment(ask(TRANSACTION, managed(ROLLBACK, begin_again=True))) == ROLLED_BACK
+        enter("a")
+        assert environment(ask(TRANSACTION, managed(SAVE, "here"))) is None
+        enter("undone")
+        assert environment(ask(TRANSACTION, managed(ROLLBACK, "here"))) is None
+        enter("b")
+        assert entries(admin) == []
+        assert environment(ask(TRANSACTION, managed(COMMIT, begin_again=False))) == COMMITTED
+        assert entries(admin) == ["a", "b"]
+        client.send(TRANSACTION, managed(COMMIT))
+        assert struct.unpack("<i", client.receive()[3:7]) == (3902,)
+
+
+def test_a_connection_that_is_reset_begins_anew(server: RunningServer, admin: Admin) -> None:
+    """As connection pools of 7.x drivers ask for with the first request of the next user."""
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.writer)
+        client.send(BATCH7, batch7("use log begin tran exec enter 'undone' set implicit_transactions on"))
+        client.receive()
+        packet = bytearray(client.packets(BATCH7, batch7("exec enter 'kept' select current_schema()")))
+        packet[1] |= RESET
+        client.socket.sendall(packet)
+        reply = client.receive()
+        assert environment(reply) == 18
+        assert "online".encode("utf-16-le") in reply
+    assert entries(admin) == ["kept"]

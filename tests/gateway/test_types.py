@@ -315,6 +315,35 @@ def test_null_at_5(ct: CtClient, type: str, parameter: str) -> None:
     assert back(ct, type, parameter, None) is None
 
 
+SEVENTH = [
+    ("bit", "@a_bit", "1"),
+    ("tinyint", "@an_int", "255"),
+    ("smallint", "@a_smallint", "-32768"),
+    ("int", "@an_int", "2147483647"),
+    ("bigint", "@a_bigint", "-9223372036854775808"),
+    ("real", "@a_real", "3.40282347e+38"),
+    ("float", "@a_float", "4.9406564584124654e-324"),
+    ("money", "@a_numeric", "-9223372036854775808"),
+    ("smallmoney", "@a_numeric", "2147483647"),
+    ("numeric:38:10", "@a_numeric", "-1234567890123456789012345678.0123456789"),
+    ("decimal:5:0", "@a_numeric", "99999"),
+    ("datetime", "@a_timestamp", "-53690 25919999"),
+    ("datetime", "@a_timestamptz", "2958462 25919999"),
+    ("smalldatetime", "@a_timestamp", "65535 1439"),
+    ("char:255", "@a_varchar", "Größe €"),
+    ("longchar:8000", "@a_text", "€" * 2000),
+    ("binary:255", "@a_bytea", "00ff" * 100),
+]
+
+
+@pytest.mark.parametrize("version", ["7.1", "7.4"])
+def test_types_of_ct_library_at_7(clients: Clients, version: str) -> None:
+    with clients.ct(PLAIN, version) as client:
+        for type, parameter, value in SEVENTH:
+            assert back(client, type, parameter, value) == value
+            assert back(client, type, parameter, None) is None
+
+
 def test_a_ring_of_every_type_there_and_back(clients: Clients) -> None:
     """The column types of facility files, by the procedures that a facility has."""
     params = [

@@ -119,7 +119,7 @@ def test_a_reader_may_not_write(
     code, said = load("--url", url, "--password-file", secret, "--tables", "beam,magnet").end()
     assert code == 1
     for table in ("beam", "magnet"):
-        assert f"ringlog: {table}: error 229: permission denied for function put_{table}" in said
+        assert f"ringlog: {table}: error 229: permission denied for function claim_writer" in said
     assert (stored("beam"), stored("magnet")) == before
 
 
@@ -131,5 +131,8 @@ def test_a_facility_file_with_other_columns_is_refused(
     wider.write_text(FACILITY.read_text().replace("count = 60", "count = 61"))
     code, said = load("--facility", wider, "--tables", "magnet").end()
     assert code == 1
-    assert "ringlog: magnet: error 8145: @current_61 is not a parameter for procedure put_magnet." in said
+    assert (
+        "ringlog: magnet: error 8145: @current_61 is not a parameter for procedure put_magnet_claimed."
+        in said
+    )
     assert stored("magnet") == before

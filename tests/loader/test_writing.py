@@ -186,7 +186,7 @@ def test_rows_the_server_refuses_are_counted_told_and_left(
     )
     options = ("--source", f"csv:{tmp_path}", "--speed", "inf")
     code, said = load(*options, "--facility", longer).end()
-    assert code == 0
+    assert code == 0, said
     refused = (begin + timedelta(seconds=1)).isoformat()
     assert f"every_type: row of {refused} refused: error 8152: value too long" in said
     assert "2 rows acknowledged" in said

@@ -279,10 +279,10 @@ def test_system_columns_are_taken(tmp_path: Path, name: str) -> None:
 
 
 def test_names_that_fit_postgresql(tmp_path: Path) -> None:
-    table, column = "t" * 53, "c" * 63
+    table, column = "t" * 51, "c" * 63
     assert load_facility(write(tmp_path, TABLE.format(name=table, column=column)))
     assert refusal(tmp_path, TABLE.format(name=table + "t", column=column)) == (
-        f"table {table}t: name '{table}t' has 54 characters; the longest name of its procedures leaves 53",
+        f"table {table}t: name '{table}t' has 52 characters; the longest name of its procedures leaves 51",
     )
     assert refusal(tmp_path, TABLE.format(name=table, column=column + "c")) == (
         f"table {table}, column {column}c: name '{column}c' has 64 characters; a PostgreSQL name leaves 63",

@@ -177,6 +177,18 @@ impl Backend {
         }
     }
 
+    /// Lets go of a connection that holds nothing and that PostgreSQL has ended, as when it was started anew.
+    pub async fn let_go_if_ended(&mut self) {
+        if self.pinned {
+            return;
+        }
+        if let Some(open) = &mut self.open {
+            if open.connection.has_ended().await {
+                self.open = None;
+            }
+        }
+    }
+
     /// Lets go of a connection that has failed.
     pub fn forget(&mut self) {
         self.pinned = false;

@@ -310,3 +310,92 @@ fn check_count(so_far: usize) -> Result<()> {
 pub fn reader<'a>(body: &'a [u8], dialect: &Dialect) -> Reader<'a> {
     Reader::new(body, if dialect.is_tds7() { Endian::Little } else { dialect.endian })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RPC: &[u8] = b"\x04\0e\0c\0h\0o\0\0\0\x02@\0a\0\x01\x26\x04\x04\x05\0\0\0\
+        \0\0\xe7\x28\0\x09\x04\xd0\0\x34\x04\0h\0i\0\xff\x01\0p\0\0\0";
+    /// PARAMFMT declares an INTN(4) called @a, to be returned, and a VARCHAR(255).
+    const DBRPC: &[u8] = b"\xe6\x07\0\x04echo\x02\0\xec\x16\0\x02\0\x02@a\x01\0\0\0\0\x26\x04\0\
+        \0\0\0\0\0\0\x27\xff\0\xd7\x04\x05\0\0\0\x02hi";
+
+    fn rpc_calls(bytes: &[u8], dialect: &Dialect) -> Result<Vec<(Procedure, usize)>> {
+        let mut reader = reader(bytes, dialect);
+        let mut calls = Vec::new();
+        while let Some(call) = decode_rpc(&mut reader, dialect)? {
+            calls.push((call.procedure, call.params.len()));
+        }
+        Ok(calls)
+    }
+
+    #[test]
+    fn two_calls_of_a_7x_message() {
+        let dialect = Dialect::new(Version::Tds74);
+        let named = |name: &str| Procedure::Named(name.to_owned());
+        assert_eq!(rpc_calls(RPC, &dialect), Ok(vec![(named("echo"), 2), (named("p"), 0)]));
+        let call = decode_rpc(&mut reader(RPC, &dialect), &dialect).unwrap().unwrap();
+        let [a, words] = &call.params[..] else { panic!("two parameters") };
+        assert!(a.is_named() && a.is("A") && a.output && !words.is_named() && !words.output);
+        assert_eq!(
+            (a.value(&dialect), words.value(&dialect)),
+            (Ok(Value::Int(5)), Ok(Value::Text("hi".into())))
+        );
+    }
+
+    #[test]
+    fn a_call_of_5() {
+        let dialect = Dialect::new(Version::Tds50);
+        let mut reader = reader(DBRPC, &dialect);
+        let call = decode_dbrpc(&mut reader, &dialect).unwrap().unwrap();
+        assert!(reader.is_empty() && call.procedure == Procedure::Named("echo".into()));
+        let [a, words] = &call.params[..] else { panic!("two parameters") };
+        assert!(a.is("a") && a.output && !words.is_named());
+        assert_eq!(
+            (a.value(&dialect), words.value(&dialect)),
+            (Ok(Value::Int(5)), Ok(Value::Text("hi".into())))
+        );
+    }
+
+    #[test]
+    fn every_message_cut_short_is_refused() {
+        let seven = Dialect::new(Version::Tds74);
+        let five = Dialect::new(Version::Tds50);
+        for length in 1..RPC.len() {
+            // a call may end behind its head, behind each parameter and behind the separator
+            let whole = matches!(length, 12 | 25 | 41 | 42);
+            assert_eq!(rpc_calls(&RPC[..length], &seven).is_ok(), whole, "{length}");
+        }
+        for length in 1..DBRPC.len() {
+            assert!(decode_dbrpc(&mut reader(&DBRPC[..length], &five), &five).is_err(), "{length}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_damage_makes_it_panic(
+            changes in proptest::collection::vec((0usize..60, any::<u8>()), 1..5),
+            big in any::<bool>(),
+        ) {
+            let mut seven = RPC.to_vec();
+            let mut five = DBRPC.to_vec();
+            for (at, byte) in changes {
+                for bytes in [&mut seven, &mut five] {
+                    if let Some(place) = bytes.get_mut(at) { *place = byte; }
+                }
+            }
+            for version in [Version::Tds71, Version::Tds72, Version::Tds74] {
+                let _ = rpc_calls(&seven, &Dialect::new(version));
+            }
+            let endian = if big { Endian::Big } else { Endian::Little };
+            let dialect = Dialect { endian, ..Dialect::new(Version::Tds50) };
+            if let Ok(Some(call)) = decode_dbrpc(&mut reader(&five, &dialect), &dialect) {
+                for param in &call.params {
+                    let _ = param.value(&dialect);
+                }
+            }
+        }
+    }
+}

@@ -99,9 +99,9 @@ impl<'a> Values<'a> {
         if !prefix.is_empty() && self.reader.take(prefix.len(), "parameter").ok()? != prefix {
             return None;
         }
+        let value = take_value(&mut self.reader, &slot.type_info, self.dialect).ok()?;
         self.next += 1;
         self.prefix_at = slot.prefix_end;
-        let value = take_value(&mut self.reader, &slot.type_info, self.dialect).ok()?;
         Some((slot.type_info, value))
     }
 

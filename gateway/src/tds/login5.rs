@@ -195,3 +195,100 @@ pub fn mask(capabilities: &[u8], kind: u8) -> Option<&[u8]> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn put(record: &mut Vec<u8>, text: &[u8], width: usize) {
+        let start = record.len();
+        record.extend(&text[..text.len().min(width)]);
+        record.resize(start + width, 0);
+        record.push(text.len().min(width) as u8);
+    }
+
+    /// A record as FreeTDS lays it out (src/tds/login.c, tds_send_login).
+    fn record(user: &str, password: &str, charset: &str, endian: Endian) -> Vec<u8> {
+        let big = endian == Endian::Big;
+        let mut record = Vec::new();
+        for text in ["host", user, password, "1234"] {
+            put(&mut record, text.as_bytes(), NAME);
+        }
+        record.extend(if big { [2, 0, 6, 4, 8] } else { [3, 1, 6, 10, 9] });
+        record.extend([0; 11]);
+        for text in ["program", "server"] {
+            put(&mut record, text.as_bytes(), NAME);
+        }
+        let remote: Vec<u8> = [0, password.len() as u8].into_iter().chain(password.bytes()).collect();
+        put(&mut record, &remote, 255);
+        record.extend([5, 0, 0, 0]);
+        put(&mut record, b"library", 10);
+        record.extend([0; 7]);
+        put(&mut record, b"us_english", NAME);
+        record.extend([0; 14]);
+        put(&mut record, charset.as_bytes(), NAME);
+        record.push(1);
+        put(&mut record, b"2048", 6);
+        record.extend([0; 4]);
+        record.push(CAPABILITY);
+        record.extend(if big { [0, 16] } else { [16, 0] });
+        record.extend([1, 14]);
+        record.extend([0xFF; 14]);
+        record
+    }
+
+    #[test]
+    fn reads_user_password_and_byte_order() {
+        for endian in [Endian::Little, Endian::Big] {
+            let login = decode(&record("daq", "secret", "iso_1", endian)).unwrap();
+            assert_eq!((login.user.as_str(), login.password.0.as_str()), ("daq", "secret"));
+            assert_eq!((login.dialect.version, login.dialect.endian), (Version::Tds50, endian));
+            assert_eq!((login.packet_size, login.charset.as_str()), (Some(2048), "iso_1"));
+            assert_eq!(login.dialect.charset, encoding_rs::WINDOWS_1252);
+            assert!(login.dialect.big_datetime);
+            assert!(!format!("{login:?}").contains("secret"));
+        }
+    }
+
+    #[test]
+    fn a_long_password_stands_in_the_remote_field() {
+        let password = "a password of more than thirty bytes";
+        let login = decode(&record("daq", password, "", Endian::Little)).unwrap();
+        assert_eq!(login.password.0, password);
+        assert_eq!(login.dialect.charset, encoding_rs::UTF_8);
+    }
+
+    #[test]
+    fn what_is_not_served_is_named() {
+        let whole = record("daq", "secret", "klingon", Endian::Little);
+        assert!(decode(&whole).unwrap_err().to_string().contains("'klingon'"));
+        let changed = |at: usize, byte: u8| {
+            let mut record = record("daq", "secret", "utf8", Endian::Little);
+            record[at] = byte;
+            decode(&record).unwrap_err().to_string()
+        };
+        assert!(changed(BYTE_ORDER, 9).contains("byte order (9, 1)"));
+        assert!(changed(BYTE_ORDER + 3, 7).contains("float format 7"));
+        assert!(changed(NAME, 31).contains("host name in the login record has length 31"));
+        assert_eq!(decode(&whole[..300]).unwrap_err(), WireError::Truncated("remote password"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_damage_makes_it_panic(
+            changes in proptest::collection::vec((0usize..700, any::<u8>()), 0..6),
+            length in 0usize..700,
+            big in any::<bool>(),
+        ) {
+            let endian = if big { Endian::Big } else { Endian::Little };
+            let mut bytes = record("daq", "secret", "utf8", endian);
+            for (at, byte) in changes {
+                if let Some(place) = bytes.get_mut(at) { *place = byte; }
+            }
+            bytes.truncate(length);
+            let _ = decode(&bytes);
+            let _ = dialect_of_refusal(&bytes);
+        }
+    }
+}

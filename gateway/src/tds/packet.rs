@@ -191,6 +191,7 @@ impl Packetizer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn packet(kind: u8, status: u8, body: &[u8]) -> Vec<u8> {
         let mut bytes = vec![kind, status];
@@ -247,5 +248,59 @@ mod tests {
         let mut wire = BytesMut::new();
         packetizer.cut(&mut reply, true, &mut wire);
         assert_eq!((wire.len(), wire[1], wire[512 + 1]), (1000 + 2 * HEADER, 0, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn however_the_bytes_arrive_the_messages_are_the_same(
+            bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..6),
+            packet_size in 1usize..30,
+            reads in proptest::collection::vec(1usize..50, 1..40),
+        ) {
+            let mut wire = Vec::new();
+            for body in &bodies {
+                let mut rest = &body[..];
+                loop {
+                    let (part, tail) = rest.split_at(rest.len().min(packet_size));
+                    wire.extend(packet(3, u8::from(tail.is_empty()), part));
+                    rest = tail;
+                    if rest.is_empty() { break; }
+                }
+            }
+            let mut assembler = Assembler::new(100);
+            let mut input = BytesMut::new();
+            let mut found = Vec::new();
+            let mut rest = &wire[..];
+            for size in reads.iter().cycle() {
+                let (read, tail) = rest.split_at(rest.len().min(*size));
+                input.extend_from_slice(read);
+                while let Some(message) = assembler.next(&mut input).unwrap() {
+                    found.push(message.body.to_vec());
+                }
+                rest = tail;
+                if rest.is_empty() { break; }
+            }
+            prop_assert_eq!(found, bodies);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic_or_hold_more_than_the_limit(
+            bytes in proptest::collection::vec(any::<u8>(), 0..400),
+            kinds in proptest::collection::vec(any::<prop::sample::Index>(), 0..10),
+        ) {
+            let mut bytes = bytes;
+            for index in kinds {
+                // more of them begin like packets
+                if bytes.len() > 4 {
+                    let at = index.index(bytes.len() - 4);
+                    bytes[at..at + 4].copy_from_slice(&[3, 0, 0, 12]);
+                }
+            }
+            let mut assembler = Assembler::new(60);
+            let mut input = BytesMut::from(&bytes[..]);
+            while let Ok(Some(message)) = assembler.next(&mut input) {
+                prop_assert!(message.body.len() <= 60 || message.body.len() <= bytes.len());
+            }
+        }
     }
 }

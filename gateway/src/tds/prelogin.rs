@@ -85,6 +85,7 @@ pub fn encode(encryption: Encryption, version: [u8; 4], out: &mut BytesMut) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_answer_reads_back() {
@@ -97,5 +98,12 @@ mod tests {
     fn an_offset_outside_the_message_is_refused() {
         assert_eq!(decode(&[1, 0, 200, 0, 1, 255]), Err(WireError::Truncated("PRELOGIN option")));
         assert_eq!(decode(&[]), Err(WireError::Truncated("PRELOGIN option")));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = decode(&bytes);
+        }
     }
 }

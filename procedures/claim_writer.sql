@@ -1,0 +1,44 @@
+create or replace function ringlog.claim_writer(
+  table_name text,
+  spool text,
+  writer text,
+  take_over boolean default false,
+  out epoch bigint
+)
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  holder record;
+begin
+  if not exists (select from ringlog.logged_table as known where known.table_name = table_name) then
+    raise exception 'claim_writer: there is no table ''%''', table_name using errcode = 'undefined_object';
+  end if;
+  -- calls under an older claim are committed before this goes on, and later ones see the new one
+  perform pg_advisory_xact_lock({claim_lock}, format('online.%I', table_name)::regclass::oid::integer);
+  select held.spool, held.name, held.since into holder
+  from ringlog.writer as held
+  where held.table_name = table_name and held.released is null;
+  if found and holder.spool <> spool and take_over is not true then
+    raise exception 'table % is written by % since %', table_name, holder.name, holder.since
+      using errcode = 'RL002', hint = 'Stop that writer, or take the table over (ringlog load --take-over).';
+  end if;
+  insert into ringlog.writer as held (table_name, epoch, spool, name, since)
+  values (table_name, 1, spool, writer, now())
+  on conflict on constraint writer_pkey do update
+  set epoch = held.epoch + 1, spool = excluded.spool, name = excluded.name, since = excluded.since,
+    released = null, reported = null
+  returning held.epoch into epoch;
+end
+$$;
+
+comment on function ringlog.claim_writer(text, text, text, boolean) is
+$$Makes the caller the table's writer and gives the epoch of the claim, which put_<table>_claimed asks for. The
+same spool may claim again at any time; another one only after release_writer, or with take_over. Once this has
+returned, nothing is stored under an older claim. put_<table> asks for no claim.
+Errors: no such table (42704), somebody else writes it (RL002).$$;
+
+revoke all on function ringlog.claim_writer(text, text, text, boolean) from public;
+grant execute on function ringlog.claim_writer(text, text, text, boolean) to daq_writer;

@@ -1,0 +1,72 @@
+create or replace function ringlog.losses(
+  from_time timestamptz default null,
+  to_time timestamptz default null,
+  of_table text default null
+)
+returns table (
+  table_name text,
+  hour timestamptz,
+  produced bigint,
+  acknowledged bigint,
+  in_log bigint,
+  thinned bigint,
+  refused bigint,
+  waiting bigint,
+  late bigint,
+  repeated bigint,
+  missing bigint
+)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  book record;
+begin
+  for book in
+    select
+      ledger.table_name,
+      ledger.hour,
+      sum(ledger.produced)::bigint as produced,
+      sum(ledger.acknowledged)::bigint as acknowledged,
+      sum(ledger.thinned)::bigint as thinned,
+      sum(ledger.refused)::bigint as refused,
+      sum(ledger.late)::bigint as late,
+      sum(ledger.repeated)::bigint as repeated,
+      bool_and(logged_table.log_nth = 1 and logged_table.log_period is null) as all_logged
+    from ringlog.ledger
+    join ringlog.logged_table on logged_table.table_name = ledger.table_name
+    where (losses.from_time is null or ledger.hour + interval '1 hour' > losses.from_time)
+      and (losses.to_time is null or ledger.hour < losses.to_time)
+      and (losses.of_table is null or ledger.table_name = losses.of_table)
+    group by ledger.table_name, ledger.hour
+    order by ledger.hour, ledger.table_name
+  loop
+    table_name := book.table_name;
+    hour := book.hour;
+    produced := book.produced;
+    acknowledged := book.acknowledged;
+    thinned := book.thinned;
+    refused := book.refused;
+    waiting := book.produced - book.acknowledged - book.thinned - book.refused;
+    late := book.late;
+    repeated := book.repeated;
+    execute format(
+      'select count(*) from log.%I as logged where logged."time" >= $1 and logged."time" < $1 + interval ''1 hour''',
+      book.table_name
+    ) into in_log using book.hour;
+    missing := case when book.all_logged then greatest(book.acknowledged - in_log, 0) end;
+    return next;
+  end loop;
+end
+$$;
+
+comment on function ringlog.losses(timestamptz, timestamptz, text) is
+$$What became of the rows of ringlog's writers, by table and hour: produced by the source; acknowledged; in_log,
+counted now, with the rows of other writers; thinned in a full spool; refused for their content; waiting in the
+spool when the writer last told; late, after later rows; repeated calls. missing are rows acknowledged that the log
+has not: 0, or null where a log policy leaves rows out.$$;
+
+revoke all on function ringlog.losses(timestamptz, timestamptz, text) from public;
+grant execute on function ringlog.losses(timestamptz, timestamptz, text) to daq_reader;

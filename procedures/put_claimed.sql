@@ -1,0 +1,26 @@
+create or replace function {procedure}(r {ring}, _epoch bigint)
+returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+begin
+  -- who takes the table over waits for this transaction, and this one sees who has
+  perform pg_advisory_xact_lock_shared({claim_lock}, {ring_name}::regclass::oid::integer);
+  if not exists (
+    select from ringlog.writer as holder
+    where holder.table_name = {table} and holder.epoch = _epoch and holder.released is null
+  ) then
+    raise exception '%: another writer has taken the table over', {name} using errcode = 'RL001';
+  end if;
+  return {put}(r);
+end
+$$;
+
+comment on function {procedure}({ring}, bigint) is
+$$Stores a row as put does, for the writer who holds the table's claim: see claim_writer, which gives the epoch.
+Errors: those of put, and another writer has taken the table over (RL001); they write nothing.$$;
+
+revoke all on function {procedure}({ring}, bigint) from public;
+grant execute on function {procedure}({ring}, bigint) to daq_writer;

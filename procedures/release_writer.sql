@@ -1,0 +1,17 @@
+create or replace function ringlog.release_writer(table_name text, spool text)
+returns integer
+language sql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  update ringlog.writer as held
+  set released = now(), state = 'ended'
+  where held.table_name = release_writer.table_name and held.spool = release_writer.spool;
+  select 0
+$$;
+
+comment on function ringlog.release_writer(text, text) is
+$$Gives the claim of this spool up, if it has it: the next writer need not take the table over.$$;
+
+revoke all on function ringlog.release_writer(text, text) from public;
+grant execute on function ringlog.release_writer(text, text) to daq_writer;

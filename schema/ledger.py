@@ -1,0 +1,89 @@
+"""What writers tell of themselves: who writes each table, what became of its rows, what happened to them."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.schema.change import run
+from ringlog.schema.roles import READER
+
+metadata = sa.MetaData(schema="ringlog")
+
+
+def _time(name: str, **options: Any) -> sa.Column[Any]:
+    return sa.Column(name, postgresql.TIMESTAMP(timezone=True), **options)
+
+
+def _count(name: str, comment: str) -> sa.Column[int]:
+    return sa.Column(name, sa.BIGINT, nullable=False, comment=comment)
+
+
+ledger = sa.Table(
+    "ledger",
+    metadata,
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    _time("hour", nullable=False, comment="begin of the hour that the rows' times are in"),
+    sa.Column("spool", sa.TEXT, nullable=False, comment="of the writer that keeps these books"),
+    _count("produced", "rows of the source"),
+    _count("acknowledged", "rows that the server took"),
+    _count("thinned", "rows dropped because the spool was full"),
+    _count("refused", "rows that the server refused for their content"),
+    _count("late", "rows that came after later ones"),
+    _count("repeated", "calls sent again because no answer came"),
+    sa.PrimaryKeyConstraint("table_name", "hour", "spool", name="ledger_pkey"),
+    comment="what became of the rows of each table and hour; see also the function losses",
+)
+
+event = sa.Table(
+    "event",
+    metadata,
+    sa.Column("spool", sa.TEXT, nullable=False, comment="of the writer that saw it"),
+    sa.Column("number", sa.BIGINT, nullable=False, comment="counts the spool's events"),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    _time("time", nullable=False, comment="when, or since when"),
+    _time("until", comment="until when, for what lasted"),
+    sa.Column("kind", sa.TEXT, nullable=False, comment="gap, clock, thinned, refused, disconnected, …"),
+    sa.Column("rows", sa.BIGINT, comment="how many rows it concerns"),
+    sa.Column("words", sa.TEXT, nullable=False),
+    sa.PrimaryKeyConstraint("spool", "number", name="event_pkey"),
+    sa.Index("event_time_idx", "table_name", "time"),
+    comment="what happened to the readings of each table",
+)
+
+writer = sa.Table(
+    "writer",
+    metadata,
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("epoch", sa.BIGINT, nullable=False, comment="counts the claims; only the last one may write"),
+    sa.Column("spool", sa.TEXT, nullable=False),
+    sa.Column("name", sa.TEXT, nullable=False, comment="machine and process"),
+    _time("since", nullable=False),
+    _time("released", comment="when it gave the table up; null: it has not"),
+    _time("reported", comment="when it last told what follows"),
+    sa.Column("state", sa.TEXT),
+    sa.Column("trouble", sa.TEXT, comment="the latest"),
+    sa.Column("produced", sa.BIGINT, comment="rows, since the process began"),
+    sa.Column("acknowledged", sa.BIGINT, comment="rows, since the process began"),
+    sa.Column("waiting", sa.BIGINT, comment="rows in the spool"),
+    _time("oldest", comment="time of the row that waits longest"),
+    sa.Column("late", sa.BIGINT),
+    sa.Column("refused", sa.BIGINT),
+    sa.Column("repeated", sa.BIGINT),
+    sa.Column("reconnected", sa.BIGINT),
+    sa.Column("latency", sa.DOUBLE_PRECISION, comment="of the last call, in seconds"),
+    sa.PrimaryKeyConstraint("table_name", name="writer_pkey"),
+    comment="who writes each table, and how it goes",
+)
+
+
+def create_missing(connection: sa.Connection) -> list[str]:
+    """Creates the tables that the database does not have, for readers to read; their names."""
+    known = set(sa.inspect(connection).get_table_names(schema="ringlog"))
+    missing = [table for table in metadata.sorted_tables if table.name not in known]
+    metadata.create_all(connection, tables=missing, checkfirst=False)
+    for table in missing:
+        identifier = sql.Identifier("ringlog", table.name)
+        run(connection, sql.SQL("grant select on {} to {}").format(identifier, sql.Identifier(READER)))
+    return [table.name for table in missing]

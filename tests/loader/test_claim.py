@@ -1,0 +1,165 @@
+"""One writer a table: a second one is refused, unless it takes over; then the first can write no more."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pytest
+
+from ringlog.clients import Address, Refused, call, connect, output
+from ringlog.clients.writer import Writer
+from ringlog.schema.facility import Facility
+from servers import RunningServer, ringlog
+
+Stored = Callable[[str], list[tuple[Any, ...]]]
+
+
+@contextmanager
+def writing(
+    facility: Facility, address: Address, server: RunningServer, spool: Path, **options: Any
+) -> Iterator[Writer]:
+    (table,) = (table for table in facility.tables if table.name == "magnet")
+    zone = ZoneInfo(facility.timezone)
+    with Writer(table, zone, address, server.writer.password, spool, **options) as writer:
+        yield writer
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_second_writer_is_refused_unless_it_takes_over(
+    facility: Facility, address: Address, quick_server: RunningServer, stored: Stored, tmp_path: Path
+) -> None:
+    before = len(stored("magnet"))
+    with writing(facility, address, quick_server, tmp_path / "a") as first:
+        first.put(datetime.now(UTC), current_1=1.0)
+        assert first.drain(10)
+        with writing(facility, address, quick_server, tmp_path / "b") as second:
+            second.put(datetime.now(UTC), current_1=2.0)
+            until(lambda: second.error)
+            assert re.match(
+                r"table magnet is written by \S+ process \d+ since .* --take-over", str(second.error)
+            )
+            assert second.waiting == 1, "its rows are kept"
+        first.put(datetime.now(UTC), current_1=3.0)
+        assert first.drain(10)
+        with writing(facility, address, quick_server, tmp_path / "c", take_over=True) as third:
+            third.put(datetime.now(UTC), current_1=4.0)
+            assert third.drain(10)
+            first.put(datetime.now(UTC), current_1=5.0)
+            until(lambda: first.error)
+            assert "another writer has taken the table over" in str(first.error)
+            assert first.waiting == 1
+    assert [row[2] for row in stored("magnet")[before:]] == [1.0, 3.0, 4.0]
+    # who ends gives the table up: the next one need not take it over, and brings what was kept
+    with writing(facility, address, quick_server, tmp_path / "b") as second:
+        assert second.drain(10)
+    with writing(facility, address, quick_server, tmp_path / "a") as first:
+        assert first.drain(10)
+    assert [row[2] for row in stored("magnet")[before:]] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def wait_for(stored: Stored, table: str, rows: int) -> None:
+    before = len(stored(table))
+    until(lambda: len(stored(table)) >= before + rows)
+
+
+def test_ringlog_load_tells_of_the_other_writer(
+    load: Callable[..., Any], stored: Stored, tmp_path: Path
+) -> None:
+    first = load("--tables", "magnet", "--spool", tmp_path / "a")
+    wait_for(stored, "magnet", 3)
+    code, said = load("--tables", "magnet", "--spool", tmp_path / "b").end()
+    assert code == 1
+    assert "ringlog: magnet: table magnet is written by" in said
+    second = load("--tables", "magnet", "--spool", tmp_path / "b", "--take-over")
+    code, said = first.end()
+    assert code == 1
+    assert "another writer has taken the table over" in said
+    assert second.stop()[0] == 0
+
+
+def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
+    address: Address, quick_server: RunningServer, stored: Stored
+) -> None:
+    before = len(stored("beam"))
+    password = quick_server.writer.password
+    connection = connect(address, password)
+    (epoch,) = call(connection, "claim_writer", "beam", "one", "test", True, output(int)).outputs
+    stop, answered = threading.Event(), 0
+
+    def write() -> None:
+        nonlocal answered
+        number = 0
+        with suppress(Refused):
+            while not stop.is_set():
+                number += 1
+                moment = datetime.now(UTC)
+                call(
+                    connection,
+                    "put_beam_claimed",
+                    seq_no=number % 40 + 1,
+                    time=moment,
+                    current=1.0,
+                    _epoch=epoch,
+                )
+                answered += 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    time.sleep(0.5)
+    other = connect(address, password)
+    call(other, "claim_writer", "beam", "two", "test", True, output(int))
+    after = len(stored("beam"))
+    thread.join(10)
+    assert not thread.is_alive(), "it was refused"
+    assert len(stored("beam")) == after == before + answered
+    # legacy writers have no claim, and go on
+    call(connection, "put_beam", time=datetime.now(UTC), current=2.0)
+    assert len(stored("beam")) == after + 1
+    with pytest.raises(Refused, match="RL001"):
+        call(connection, "put_beam_claimed", time=datetime.now(UTC), current=1.0, _epoch=None)
+    assert len(stored("beam")) == after + 1
+    call(other, "release_writer", "beam", "two")
+    with pytest.raises(Refused, match="there is no table 'beem'"):
+        call(other, "claim_writer", "beem", "two", "test", False, output(int))
+
+
+def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: RunningServer) -> None:
+    connection = connect(
+        Address(quick_server.reader.user, quick_server.host, quick_server.port), quick_server.reader.password
+    )
+    for procedure in ("claim_writer", "release_writer", "tell_ledger", "tell_event", "tell_writer"):
+        with pytest.raises(Refused) as refused:
+            call(connection, procedure, table_name="beam", spool="x")
+        assert refused.value.number in (201, 229), procedure
+    for table in ("writer", "ledger", "event"):
+        with (
+            psycopg.connect(quick_server.dsn_of(quick_server.writer)) as direct,
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+        ):
+            direct.execute(f"delete from ringlog.{table}".encode())
+
+
+def test_status_shows_who_writes(
+    load: Callable[..., Any], quick_server: RunningServer, stored: Stored
+) -> None:
+    one = load("--tables", "magnet")
+    wait_for(stored, "magnet", 3)
+    shown = ringlog("status", "--data", quick_server.data)
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"^ *magnet +running +\S+ process \d+ +\d+ ", shown.stdout, re.MULTILINE), shown.stdout
+    assert one.stop()[0] == 0
+    shown = ringlog("status", "--data", quick_server.data)
+    assert re.search(r"^ *magnet +ended ", shown.stdout, re.MULTILINE), shown.stdout

@@ -1,0 +1,135 @@
+"""The books: what writers produced is found again by table and hour, and what is missing is named."""
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pytest
+
+from ringlog.clients import Address
+from ringlog.clients.writer import Writer
+from ringlog.loader.gaps import Gaps
+from ringlog.schema.facility import Facility
+from servers import RunningServer, ringlog
+
+HOUR = timedelta(hours=1)
+
+
+def losses(server: RunningServer, begin: datetime, end: datetime) -> list[tuple[Any, ...]]:
+    query = (
+        "select table_name, hour, produced, acknowledged, in_log, refused, waiting, missing"
+        " from ringlog.losses(%s, %s, 'every_type')"
+    )
+    with psycopg.connect(server.dsn_of(server.reader), options="-c timezone=UTC") as connection:
+        return connection.execute(query, [begin, end]).fetchall()
+
+
+def test_rows_are_in_the_books_by_the_hour(
+    facility: Facility, address: Address, quick_server: RunningServer, tmp_path: Path
+) -> None:
+    (table,) = (table for table in facility.tables if table.name == "every_type")
+    noon = datetime(2021, 5, 5, 12, tzinfo=UTC)
+    password = quick_server.writer.password
+    with Writer(table, ZoneInfo(facility.timezone), address, password, tmp_path) as writer:
+        for minute in range(0, 150, 10):
+            writer.put(noon + timedelta(minutes=minute), an_int=minute)
+        writer.put(noon + 2 * HOUR + timedelta(minutes=31), a_varchar="longer than twelve")
+        writer.note("gap", 0, "the source gave no rows", until=3_600_000_000, rows=7)
+        assert writer.drain(10)
+    assert losses(quick_server, noon, noon + 3 * HOUR) == [
+        ("every_type", noon, 6, 6, 6, 0, 0, 0),
+        ("every_type", noon + HOUR, 6, 6, 6, 0, 0, 0),
+        ("every_type", noon + 2 * HOUR, 4, 3, 3, 1, 0, 0),
+    ]
+    with psycopg.connect(quick_server.dsn, options="-c timezone=UTC") as connection:
+        events = connection.execute(
+            "select kind, time, until, rows, words from ringlog.event where table_name = 'every_type'"
+            " and time < '2000-01-01' or kind = 'refused' and time < '2022-01-01' order by time"
+        ).fetchall()
+        gap, refused = events
+        assert gap == (
+            "gap",
+            *(datetime(1970, 1, 1, hour, tzinfo=UTC) for hour in (0, 1)),
+            7,
+            "the source gave no rows",
+        )
+        assert refused[:4] == ("refused", noon + timedelta(minutes=151), None, 1)
+        assert "error 8152: value too long" in refused[4]
+        # an acknowledged row that is gone from the log shows
+        connection.execute("delete from log.every_type where time = %s", [noon])
+        connection.commit()
+    assert losses(quick_server, noon, noon + HOUR) == [("every_type", noon, 6, 6, 5, 0, 0, 1)]
+
+
+def test_the_report_names_what_is_lost(
+    load: Callable[..., Any], quick_server: RunningServer, stored: Callable[[str], list[Any]]
+) -> None:
+    before = len(stored("beam"))
+    one = load("--tables", "beam")
+    while len(stored("beam")) < before + 5:
+        assert one.process.poll() is None
+        time.sleep(0.05)
+    assert one.stop()[0] == 0
+    shown = ringlog("report", "losses", "--since", "1h", "--table", "beam", "--data", quick_server.data)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert re.search(r"^ *table name +produced +acknowledged +in log", shown.stdout, re.MULTILINE), (
+        shown.stdout
+    )
+    assert re.search(r"^[1-9]\d* rows produced, 0 lost$", shown.stdout, re.MULTILINE), shown.stdout
+    # years ago a row was refused and another has gone
+    shown = ringlog(
+        "report",
+        "losses",
+        "--table",
+        "every_type",
+        "--hourly",
+        "--since",
+        "999w",
+        "--data",
+        quick_server.data,
+    )
+    assert shown.returncode == 1
+    assert re.search(r"^ *every_type +2021-05-05 ", shown.stdout, re.MULTILINE), shown.stdout
+    assert "16 rows produced, 2 lost" in shown.stdout
+    wrong = ringlog("report", "losses", "--since", "yesterday", "--data", quick_server.data)
+    assert wrong.returncode == 2
+    assert "'yesterday' is no length of time: write 90m, 24h, 7d or 2w" in wrong.stderr
+
+
+def test_gaps_and_clocks_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[Any, ...]] = []
+    clock = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: clock)
+
+    def note(*event: Any) -> None:
+        told.append(event)
+
+    gaps = Gaps(1.0, True, 5_000_000, note)
+    # another process has ended at 5 s
+    gaps.see(10_000_000)
+    assert told.pop() == ("gap", 5_000_000, "no writer was running", 10_000_000, 4)
+    clock += 1.0
+    gaps.see(11_000_000)
+    assert not told
+    clock += 3.0
+    gaps.see(14_000_000)
+    assert told.pop() == ("gap", 11_000_000, "the source gave no rows", 14_000_000, 2)
+    clock += 1.0
+    gaps.see(3615_000_000)
+    assert told.pop() == ("clock", 14_000_000, "the clock was set ahead by 3600.0 s", 3615_000_000, None)
+    clock += 3.0
+    gaps.see(18_000_000)
+    gap, set_back = told.pop(), told.pop()
+    assert set_back == ("clock", 18_000_000, "the clock was set back by 3600.0 s", 3615_000_000, None)
+    assert gap == ("gap", 15_000_000, "the source gave no rows", 18_000_000, 2)
+    # a recording has its own times
+    recorded = Gaps(1.0, False, None, note)
+    recorded.see(1_000_000)
+    recorded.see(2_000_000)
+    recorded.see(6_000_000)
+    assert told == [("gap", 2_000_000, "the source gave no rows", 6_000_000, 3)]

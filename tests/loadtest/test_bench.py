@@ -1,0 +1,337 @@
+"""`ringlog bench`, as a command and as its C clients."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from psycopg import sql
+
+from ringlog.loadtest.bench.comparison import compare
+from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
+from ringlog.loadtest.bench.facility import Tables, write_facility
+from ringlog.loadtest.bench.load import CONTENDERS, DIRECT, GATEWAY, PIPELINED, TDS5, Contender, Load, Stand
+from ringlog.loadtest.bench.native import build
+from ringlog.loadtest.bench.reading import ROWS
+from ringlog.loadtest.bench.results import Results
+from ringlog.loadtest.bench.server import WRITER, Server, log_rows, serving
+from ringlog.loadtest.bench.targets import verdicts
+from ringlog.loadtest.bench.verification import SETS, reading, verify
+from ringlog.postgres import Postgres
+from servers import RINGLOG, ringlog, run
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def tables(name: str) -> Tables:
+    return Tables(f"{name}_", 6, 7, rows=90)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture(scope="module")
+def server(temporary_directory: Path) -> Iterator[Server]:
+    """A server for loads, each test with tables of its own."""
+    facility = temporary_directory / "bench.toml"
+    write_facility(facility, map(tables, "abcdefg"))
+    with serving(facility, temporary_directory / "bench", keep=False) as running:
+        yield running
+
+
+@pytest.fixture
+def stand(programs: Path, server: Server) -> Stand:
+    return Stand(programs, server)
+
+
+@pytest.mark.parametrize(
+    ("name", "contender", "connections"),
+    [
+        ("a", TDS5, 6),
+        ("b", CONTENDERS["tds74"], 9),
+        ("c", DIRECT, 13),
+        ("d", PIPELINED, 6),
+    ],
+    ids=["a connection for each table", "one or two", "two or three", "two tables for a connection"],
+)
+def test_every_acknowledged_call_is_a_row_with_the_values_sent(
+    stand: Stand, name: str, contender: Contender, connections: int
+) -> None:
+    measured = stand.run(Load(contender, tables(name), connections, seconds=0.4, warm=0.1), "write")
+    assert 0 < measured.calls <= measured.acknowledged
+    assert 0 < measured.p50 <= measured.p99 <= measured.p999 <= measured.max < 60
+    stored = [log_rows(stand.server, table) for table in tables(name).names]
+    assert sum(stored) == measured.acknowledged
+    # the load is dealt out evenly
+    assert min(stored) > 0
+    check = verify(stand.server, stand.acknowledged)
+    assert (check.acknowledged, check.stored) == (measured.acknowledged, measured.acknowledged)
+    assert check.compared > 0
+
+
+def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
+    for contender in (TDS5, DIRECT):
+        stand.run(Load(contender, tables("e"), 6, seconds=0.3, warm=0.0), "write")
+    verify(stand.server, stand.acknowledged)
+    ring = stand.server.administrator.execute("select count(time), min(seq_no), max(seq_no) from online.e_0")
+    written, first, last = ring.fetchone() or (0, 0, 0)
+    assert written == min(90, log_rows(stand.server, "e_0"))
+    assert (first, last) == (1, 90)
+
+
+def test_a_lost_row_and_an_altered_value_are_found(stand: Stand) -> None:
+    stand.run(Load(DIRECT, tables("f"), 6, seconds=0.2, warm=0.0), "write")
+    verify(stand.server, stand.acknowledged)
+    administrator = stand.server.administrator
+    administrator.execute("update log.f_1 set current_3 = current_3 + 1")
+    with pytest.raises(BenchError, match="f_1 holds a row with other values than were sent"):
+        verify(stand.server, stand.acknowledged)
+    administrator.execute("delete from log.f_2 where time = (select max(time) from log.f_2)")
+    with pytest.raises(BenchError, match=r"calls on the tables f_0 … were acknowledged, and their logs have"):
+        verify(stand.server, stand.acknowledged)
+
+
+@pytest.mark.parametrize("contender", [DIRECT, TDS5, CONTENDERS["tds74"]], ids=lambda one: one.key)
+def test_a_refused_call_ends_the_run_with_its_reason(stand: Stand, contender: Contender) -> None:
+    too_long = Tables("a_", 6, 7, rows=300)
+    with pytest.raises(BenchError, match="outside 1 to 90"):
+        stand.run(Load(contender, too_long, 1, seconds=20, warm=0.0), "write")
+
+
+def options(port: int, prefix: str) -> list[str]:
+    """Options of a C client for tables of this module."""
+    return ["-p", str(port), "-u", WRITER, "-x", prefix, "-c", "7", "-t", "6", "-r", "90", "-n", "4"]
+
+
+def test_a_client_of_many_tables_and_threads(programs: Path, server: Server) -> None:
+    """More than the benchmark asks for: tables dealt out to fewer connections, connections to threads."""
+    command = [programs / "tdsload", *options(server.port, "g_"), "-v", "7.4", "-j", "2", "-s", "0.3"]
+    done = run(*command, stdin=f"{server.password}\n")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    verify(server, {tables("g"): result["acknowledged"]})
+    assert min(log_rows(server, table) for table in tables("g").names) > 0
+
+
+@pytest.mark.parametrize("program", ["pgload", "tdsload"])
+def test_a_wrong_password_is_told(programs: Path, server: Server, program: str) -> None:
+    port = server.port if program == "tdsload" else server.postgres_port
+    refused = run(programs / program, *options(port, "a_"), stdin="wrong\n")
+    assert refused.returncode == 1
+    assert re.search("login failed|authentication failed", refused.stderr, re.IGNORECASE)
+    assert "wrong" not in refused.stderr
+
+
+def test_values_use_all_bits_of_a_real() -> None:
+    values = {
+        reading(table, chosen, column)
+        for table in range(60)
+        for chosen in range(SETS)
+        for column in range(200)
+    }
+    assert len(values) > 0.99 * 60 * SETS * 200
+    assert -8192 <= min(values) < -8000
+    assert 8000 < max(values) < 8192
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--only", "write,speed"], "--only: there is no part 'speed'"),
+        (["--compare", "missing.json"], "missing.json cannot be read"),
+        (["--compare", __file__], "holds no results of ringlog bench"),
+        (["--data", "/tmp"], "/tmp exists: the benchmark makes a data directory of its own"),
+    ],
+)
+def test_wrong_requests_are_refused_before_anything_runs(
+    tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    refused = ringlog("bench", "--out", tmp_path / "out", *arguments)
+    assert refused.returncode == 2
+    assert complaint in refused.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text('{"format": 0}')
+    with pytest.raises(BenchUsageError, match="was written by another version"):
+        Results.read(tmp_path / "old.json")
+
+
+@pytest.mark.parametrize(
+    ("said", "package"),
+    [
+        ("client.h:6:10: fatal error: ctpublic.h: No such file or directory", "apt install freetds-dev"),
+        ("/usr/bin/ld: cannot find -lct", "apt install freetds-dev"),
+        ("load.h:9:10: fatal error: stdint.h: No such file or directory", "cannot be built"),
+    ],
+)
+def test_what_a_build_lacks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, package: str
+) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(BenchError, match=package):
+        build(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BenchError, match=r"make is missing, .* apt install make"):
+        build(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(temporary_directory: Path) -> tuple[subprocess.CompletedProcess[str], Path, Path]:
+    """A short run of the whole command: what it said, its data directory and its report."""
+    data, out = temporary_directory / "bench-data", temporary_directory / "bench-out"
+    arguments = ["--seconds", "0.3", "--rounds", "1", "--columns", "12", "--connections", "8"]
+    arguments += ["--only", "write,lone,memory,read", "--stall", "1"]
+    said = run(RINGLOG, "bench", *arguments, "--data", data, "--out", out, timeout=300)
+    return said, data, out
+
+
+def test_a_run_has_its_figures(
+    finished: tuple[subprocess.CompletedProcess[str], Path, Path],
+) -> None:
+    said, _, out = finished
+    assert said.returncode == 0, said.stderr
+    results = Results.read(out / "bench.json")
+    for one in CONTENDERS.values():
+        [measured] = results.of("write", one.key)
+        assert measured.calls > 0
+        assert measured.seconds == pytest.approx(0.3)
+        assert measured.wal > 12 * 4 * measured.calls
+        assert 0 < measured.clients < measured.seconds * measured.cores
+        assert 0 < measured.backends <= measured.postgres * 1.05
+        assert (measured.gateway > 0.01) == (one in GATEWAY), one.title
+        assert sum(calls for calls, _ in measured.by_second) == measured.calls
+        assert max(longest for _, longest in measured.by_second) == pytest.approx(measured.max, abs=1e-6)
+    assert results.of("stall", "tds5")[0].seconds == pytest.approx(1)
+    assert results.of("memory", "tds5")[0].connections == 120
+    assert {(one.contender, one.rows) for one in results.readings} == {
+        ("tds5", ROWS),
+        ("tds74", ROWS),
+        ("copy", ROWS),
+    }
+    unmeasured = [verdict.target.title for verdict in verdicts(results) if verdict.met is None]
+    assert unmeasured == ["values/s as columns grow to 250, least step"]
+    report = (out / "bench.md").read_text()
+    for words in ("| calls/s ÷ direct, one by one", "gateway, TDS 7.4", "![write.png](write.png)"):
+        assert words in report
+    for picture in ("write.png", "stall.png"):
+        assert (out / picture).read_bytes().startswith(PNG)
+    for words in ("Targets", "calls acknowledged", "bench.json"):
+        assert words in said.stdout
+
+
+def test_every_acknowledged_call_of_a_run_is_in_the_logs(
+    finished: tuple[subprocess.CompletedProcess[str], Path, Path],
+) -> None:
+    _, data, out = finished
+    results = Results.read(out / "bench.json")
+    assert results.check is not None
+    acknowledged = sum(one.acknowledged for one in results.measurements)
+    postgres = Postgres(data)
+    with postgres.reachable(), psycopg.connect(postgres.conninfo()) as connection:
+        stored = 0
+        for number in range(60):
+            query = sql.SQL("select count(*) from {}").format(sql.Identifier("log", f"ps_{number}"))
+            row = connection.execute(query).fetchone()
+            assert row is not None
+            stored += row[0]
+    assert stored == results.check.acknowledged == results.check.stored
+    # the first writing of the rings is no measurement, yet it is counted
+    assert 0 < acknowledged < stored
+
+
+def test_a_run_beside_an_earlier_one(
+    finished: tuple[subprocess.CompletedProcess[str], Path, Path],
+) -> None:
+    _, _, out = finished
+    earlier, now = Results.read(out / "bench.json"), Results.read(out / "bench.json")
+    now.measurements = [
+        replace(one, calls=2 * one.calls) if one.contender == TDS5.key else one for one in now.measurements
+    ]
+    changes = {row[0]: row[-1] for row in compare(earlier, now).rows}
+    assert changes["gateway, TDS 5.0: calls/s"] == "+100.0 %"
+    assert changes["gateway, TDS 5.0: CPU of the gateway, µs a call"] == "-50.0 %"
+    assert changes["gateway, TDS 7.4: calls/s"] == "+0.0 %"
+    assert changes["calls/s ÷ direct, one by one (gateway, TDS 5.0)"] == "+100.0 %"
+
+
+def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path) -> None:
+    folder = temporary_directory / "interrupted"
+    folder.mkdir(mode=0o755)
+    command = [RINGLOG, "bench", "--only", "write", "--columns", "3", "--out", folder / "out"]
+    with subprocess.Popen(
+        [str(word) for word in command], stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(folder)}
+    ) as running:
+        deadline = time.monotonic() + 60
+        while not [*folder.glob("ringlog-bench-*/data/postgresql-18/postmaster.pid")]:
+            assert time.monotonic() < deadline
+            assert running.poll() is None
+            time.sleep(0.1)
+        children = psutil.Process(running.pid).children(recursive=True)
+        assert children
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+    assert not [*folder.glob("ringlog-bench-*")]
+
+
+def test_verdicts(tmp_path: Path) -> None:
+    """A figure on its bound is met; one dialect that misses misses for both."""
+    measured = {
+        "part": "write",
+        "round": 0,
+        "columns": 10,
+        "connections": 60,
+        "acknowledged": 1000,
+        "seconds": 1.0,
+        "p50": 0.001,
+        "p99": 0.002,
+        "p999": 0.003,
+        "max": 0.004,
+        "silence": 0.0,
+        "clients": 0.2,
+        "gateway": 0.1,
+        "postgres": 0.5,
+        "backends": 0.4,
+        "others": 0.0,
+        "cores": 2,
+        "wal": 1,
+        "memory": 1,
+        "by_second": [[1000, 0.004]],
+    }
+    rates = {"direct": 1000, "pipelined": 1250, "tds5": 1000, "tds74": 999}
+    content = {
+        "format": 1,
+        "commit": "",
+        "started": "",
+        "machine": {},
+        "options": {},
+        "measurements": [measured | {"contender": key, "calls": calls} for key, calls in rates.items()],
+        "readings": [],
+        "check": None,
+    }
+    (tmp_path / "made.json").write_text(json.dumps(content))
+    results = Results.read(tmp_path / "made.json")
+    by_title = {verdict.target.title: verdict for verdict in verdicts(results)}
+    faster = by_title["calls/s ÷ direct, one by one"]
+    assert faster.measured == {"tds5": 1.0, "tds74": 0.999}
+    assert faster.text == "missed"
+    limit = by_title["calls/s ÷ direct, pipelined; without clients' CPU"]
+    assert limit.measured["tds5"] == pytest.approx(0.8)
+    assert by_title["gateway CPU ÷ CPU of PostgreSQL's backends"].text == "met"
+    assert by_title["rows/s read ÷ binary COPY"].text == "not measured"
