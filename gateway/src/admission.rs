@@ -1,12 +1,14 @@
 //! Who may try to log in: bounds on logins that are under way and on those that fail, for each address.
 //! A host whose password is wrong slows itself down and nobody else.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
-/// Connections that have not logged in yet: of one address, and of all.
+/// Connections that have not logged in yet: of one address, and of all. When another comes the oldest must go,
+/// which for a login that is under way is rare and for one that never comes is due.
 const MOST_UNKNOWN_OF_ONE: usize = 256;
 const MOST_UNKNOWN: usize = 2048;
 /// Failures of one user at one address that cost nothing; from then on its logins go one by one. A login
@@ -31,8 +33,10 @@ pub struct Admission {
 
 #[derive(Default)]
 struct State {
-    unknown: usize,
-    unknown_of: HashMap<IpAddr, usize>,
+    last_entry: u64,
+    /// Connections that have not logged in yet, oldest first, with what tells them to go.
+    unknown: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
+    unknown_of: HashMap<IpAddr, BTreeSet<u64>>,
     /// By address and user, and under the user "" for the address.
     failed: HashMap<(IpAddr, String), Failed>,
 }
@@ -64,6 +68,8 @@ impl Failed {
 pub struct Entry {
     admission: Admission,
     address: IpAddr,
+    number: u64,
+    evicted: oneshot::Receiver<()>,
 }
 
 impl Admission {
@@ -74,16 +80,25 @@ impl Admission {
         }
     }
 
-    /// A place for a new connection; None when there are too many that have not logged in.
-    pub fn enter(&self, address: IpAddr) -> Option<Entry> {
+    /// A place for a new connection, for which the oldest may have to go.
+    pub fn enter(&self, address: IpAddr) -> Entry {
         let mut state = self.state();
-        let of_one = state.unknown_of.get(&address).copied().unwrap_or(0);
-        if state.unknown >= MOST_UNKNOWN || of_one >= MOST_UNKNOWN_OF_ONE {
-            return None;
+        let of_one = state.unknown_of.get(&address);
+        let oldest = match of_one.filter(|numbers| numbers.len() >= MOST_UNKNOWN_OF_ONE) {
+            Some(numbers) => numbers.first().copied(),
+            None if state.unknown.len() >= MOST_UNKNOWN => state.unknown.keys().next().copied(),
+            None => None,
+        };
+        if let Some(leave) = oldest.and_then(|oldest| state.leave(oldest)) {
+            let _ = leave.send(());
         }
-        state.unknown += 1;
-        state.unknown_of.insert(address, of_one + 1);
-        Some(Entry { admission: self.clone(), address })
+        state.last_entry += 1;
+        let number = state.last_entry;
+        let (leave, evicted) = oneshot::channel();
+        state.unknown.insert(number, (address, leave));
+        state.unknown_of.entry(address).or_default().insert(number);
+        drop(state);
+        Entry { admission: self.clone(), address, number, evicted }
     }
 
     fn turn_at(&self, address: IpAddr, user: &str, now: Instant) -> Option<Duration> {
@@ -106,6 +121,18 @@ impl Admission {
 }
 
 impl State {
+    /// Takes a connection off the list.
+    fn leave(&mut self, number: u64) -> Option<oneshot::Sender<()>> {
+        let (address, leave) = self.unknown.remove(&number)?;
+        if let Some(numbers) = self.unknown_of.get_mut(&address) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.unknown_of.remove(&address);
+            }
+        }
+        Some(leave)
+    }
+
     /// Counts a failure. How many there are now.
     fn count(&mut self, address: IpAddr, user: &str, now: Instant) -> u32 {
         let key = (address, user.to_owned());
@@ -122,6 +149,26 @@ impl State {
 }
 
 impl Entry {
+    /// Waits until the connection has to go for another.
+    pub async fn evicted(&mut self) {
+        if (&mut self.evicted).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// The rest of what a login has to ask.
+    pub fn limits(&self) -> Limits {
+        Limits { admission: self.admission.clone(), address: self.address }
+    }
+}
+
+/// The bounds on failures that hold for a connection.
+pub struct Limits {
+    admission: Admission,
+    address: IpAddr,
+}
+
+impl Limits {
     /// How long a login of `user` has to wait for its turn; None when that is too long.
     pub fn turn(&self, user: &str) -> Option<Duration> {
         self.admission.turn_at(self.address, user, Instant::now())
@@ -139,14 +186,7 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let mut state = self.admission.state();
-        state.unknown = state.unknown.saturating_sub(1);
-        let left = state.unknown_of.get(&self.address).copied().unwrap_or(0).saturating_sub(1);
-        if left == 0 {
-            state.unknown_of.remove(&self.address);
-        } else {
-            state.unknown_of.insert(self.address, left);
-        }
+        self.admission.state().leave(self.number);
     }
 }
 
@@ -160,23 +200,25 @@ mod tests {
     }
 
     #[test]
-    fn one_address_does_not_take_all_places() {
+    fn the_oldest_of_an_address_goes_for_the_newest() {
         let admission = Admission::default();
+        let other = admission.enter(address(2));
         let mut entries: Vec<Entry> =
-            (0..MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1)).unwrap()).collect();
-        assert!(admission.enter(address(1)).is_none());
-        assert!(admission.enter(address(2)).is_some());
-        entries.pop();
-        assert!(admission.enter(address(1)).is_some());
-        drop(entries);
-        assert!(admission.state().unknown_of.is_empty());
+            (0..=MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1))).collect();
+        assert!(entries[0].evicted.try_recv().is_ok());
+        assert!(entries[1].evicted.try_recv().is_err());
+        assert_eq!(admission.state().unknown.len(), MOST_UNKNOWN_OF_ONE + 1);
+        drop((entries, other));
+        assert!(admission.state().unknown.is_empty() && admission.state().unknown_of.is_empty());
     }
 
     #[test]
     fn all_addresses_together_are_bounded() {
         let admission = Admission::default();
-        let entries: Vec<_> = (0..10_000).filter_map(|n| admission.enter(address(n))).collect();
-        assert_eq!(entries.len(), MOST_UNKNOWN);
+        let entries: Vec<_> = (0..10_000).map(|n| admission.enter(address(n))).collect();
+        assert_eq!(admission.state().unknown.len(), MOST_UNKNOWN);
+        drop(entries);
+        assert!(admission.state().unknown_of.is_empty());
     }
 
     #[test]
@@ -217,7 +259,7 @@ mod tests {
     #[test]
     fn a_success_makes_up_for_failures() {
         let admission = Admission::default();
-        let entry = admission.enter(address(1)).unwrap();
+        let entry = admission.enter(address(1)).limits();
         for _ in 0..FREE_FAILURES {
             entry.failed("daq");
         }

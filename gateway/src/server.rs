@@ -40,10 +40,7 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
                 continue;
             }
         };
-        let Some(entry) = gateway.admission.enter(peer.ip()) else {
-            gateway.metrics.refused_logins.inc();
-            continue;
-        };
+        let entry = gateway.admission.enter(peer.ip());
         let gateway = gateway.clone();
         tokio::spawn(async move {
             let _place = place;
@@ -77,7 +74,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 /// A client that just goes away is nothing to report.
 fn report(peer: SocketAddr, error: &SessionError) {
     match error {
-        SessionError::Closed | SessionError::Io(_) => {}
+        SessionError::Closed | SessionError::Io(_) | SessionError::Evicted => {}
         _ => log(&format!("{peer}: {error}")),
     }
 }

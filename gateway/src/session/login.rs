@@ -6,7 +6,7 @@ use super::prepared::PreparedStatements;
 use super::settings::Settings;
 use super::transaction::Transaction;
 use super::{Session, SessionError};
-use crate::admission::Entry;
+use crate::admission::Limits;
 use crate::gateway::Gateway;
 use crate::postgres::{Connection, PgError};
 use crate::tds::login::Login;
@@ -29,7 +29,7 @@ const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     mut client: Client<S>,
     spid: u16,
-    entry: &Entry,
+    limits: &Limits,
     gateway: Arc<Gateway>,
 ) -> Result<Session<S>, SessionError> {
     let login = match read_record(&mut client).await {
@@ -43,7 +43,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
         Err(error) => return Err(error),
     };
     client.dialect = login.dialect;
-    let Some(wait) = entry.turn(&login.user) else {
+    let Some(wait) = limits.turn(&login.user) else {
         let text = "Too many failed logins from this address: try again later.";
         put_refusal(&mut client, &login, &ServerMessage::error(17809, 20, text)).await?;
         return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
@@ -51,7 +51,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     tokio::time::sleep(wait).await;
     match Backend::log_in(&gateway, &login).await {
         Ok((backend, welcome)) => {
-            entry.succeeded(&login.user);
+            limits.succeeded(&login.user);
             let mut session = Session {
                 settings: Settings::new(&login.dialect),
                 spid,
@@ -76,7 +76,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
         Err(error) => {
             let refusal = refusal(&error, &login);
             if matches!(refusal.number, 18456 | 4002) {
-                entry.failed(&login.user);
+                limits.failed(&login.user);
                 tokio::time::sleep(REFUSAL_PAUSE).await;
             }
             put_refusal(&mut client, &login, &refusal).await?;

@@ -60,6 +60,8 @@ pub enum SessionError {
     Io(#[from] std::io::Error),
     #[error("{0}")]
     Wire(#[from] WireError),
+    #[error("no login before too many others came")]
+    Evicted,
     #[error("nothing came for {} s in the middle of a request", STALLED.as_secs())]
     Stalled,
     #[error("no login within {} s", LOGIN_TIMEOUT.as_secs())]
@@ -113,15 +115,17 @@ enum Ended {
 pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     spid: u16,
-    entry: Entry,
+    mut entry: Entry,
     gateway: Arc<Gateway>,
 ) -> Result<(), SessionError> {
     let client = Client::new(stream, spid, LONGEST_LOGIN);
     let mut stopping = gateway.stopping.clone();
-    let login = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, &entry, gateway));
+    let limits = entry.limits();
+    let login = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, &limits, gateway));
     let mut session = tokio::select! {
         session = login => session.map_err(|_| SessionError::LoginTimeout)??,
         _ = stopping.wait_for(|stopping| *stopping) => return Ok(()),
+        () = entry.evicted() => return Err(SessionError::Evicted),
     };
     drop(entry);
     session.client.set_limit(LONGEST_REQUEST);
