@@ -85,7 +85,7 @@ class Measurement:
     @property
     def background(self) -> float:
         """CPU of PostgreSQL's own processes: autovacuum, checkpoints, the writing of its log."""
-        return self.postgres - self.backends
+        return max(0.0, self.postgres - self.backends)
 
     @property
     def server(self) -> float:
