@@ -20,8 +20,6 @@ from ringlog.loadtest.bench.results import Results
 
 PARTS = ("write", "lone", "memory", "columns", "read")
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
-# put's plan of an update of 1,000 columns takes 200 MB in each connection that calls it
-_WIDEST_DIRECT = 500
 _LAP = 15.0  # seconds at most, to write every row of the rings once
 _START = 1.0  # seconds that a client takes to log in its connections
 _BUSY = 120  # connections: 60 writers and 60 readers, papers/004
@@ -139,8 +137,6 @@ class _Measuring:
             for some in tables:
                 for place in range(len(contenders)):
                     contender = contenders[(place + round) % len(contenders)]
-                    if contender is DIRECT and some.columns > _WIDEST_DIRECT:
-                        continue
                     self._one(part, contender, some, connections, seconds, round)
 
     def _one(
