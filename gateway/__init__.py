@@ -1,10 +1,25 @@
 """How legacy clients reach ringlog: the TDS server in front of PostgreSQL."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.gateway._core import Server
+from ringlog.gateway._core import Server, self_signed
 
-__all__ = ["Gateway"]
+__all__ = ["Gateway", "Tls", "self_signed"]
+
+
+@dataclass(frozen=True)
+class Tls:
+    """How the gateway encrypts: PEM files of a certificate (with its chain) and its key.
+
+    With `required` nobody logs in without TLS; otherwise clients that do not ask for it go on in the clear.
+    """
+
+    certificate: Path
+    key: Path
+    required: bool
 
 
 class Gateway:
@@ -15,10 +30,13 @@ class Gateway:
     password. `port` 0 takes a free port.
 
     Raises OSError when the address cannot be listened on, ValueError for a connection string that
-    says too little or too much, ConnectionError when PostgreSQL refuses the gateway's own login.
+    says too little or too much and for a certificate or key that cannot be used, ConnectionError when
+    PostgreSQL refuses the gateway's own login.
     """
 
-    def __init__(self, postgres: str, host: str = "127.0.0.1", port: int = 5000) -> None:
+    def __init__(
+        self, postgres: str, host: str = "127.0.0.1", port: int = 5000, tls: Tls | None = None
+    ) -> None:
         settings = {key: str(value) for key, value in conninfo_to_dict(postgres).items() if value is not None}
         missing = [key for key in ("host", "dbname", "user", "password") if key not in settings]
         if missing:
@@ -33,6 +51,7 @@ class Gateway:
             password=settings["password"],
             host=host,
             port=port,
+            tls=None if tls is None else (tls.certificate, tls.key, tls.required),
         )
 
     @property

@@ -17,6 +17,7 @@ import typer
 from psycopg.conninfo import conninfo_to_dict
 
 from ringlog import report as reports
+from ringlog.certificate import TlsUse, cert, chosen_tls
 from ringlog.database import Embedded, chosen_database, demand_facility, engine
 from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
@@ -110,18 +111,38 @@ def serve(
             help="Where Prometheus reads the gateway's counts (/metrics). Default: nowhere.",
         ),
     ] = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            metavar="FILE",
+            show_default=False,
+            help="Certificate for TLS, with its chain (PEM). Default: no TLS. `ringlog cert` makes one.",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option("--tls-key", metavar="FILE", show_default=False, help="The certificate's key (PEM)."),
+    ] = None,
+    tls: Annotated[
+        TlsUse | None,
+        typer.Option(
+            "--tls", show_default=False, help="Whether clients may or must use TLS. Default: offered."
+        ),
+    ] = None,
 ) -> None:
     """Run the server until Ctrl-C or SIGTERM: PostgreSQL, the facility's tables, the TDS gateway."""
     database = chosen_database(data, dsn)
     address = Address.parse(listen)
     counts = None if metrics is None else Address.parse(metrics)
+    encryption = chosen_tls(tls_cert, tls_key, tls)
     size = None if memory is None else parse_memory(memory)
     loaded = None if facility is None else load_facility(facility)
     if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
         raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
     if facility is None and isinstance(database, Embedded):
         Postgres(database.data).demand()
-    if not address.is_loopback:
+    if not address.is_loopback and not (encryption and encryption.required):
         _warn(
             f"listening on {address}: every machine that reaches it can try passwords, and TDS carries them "
             "and the data unencrypted"
@@ -129,7 +150,14 @@ def serve(
     stop = _stop_at_signals()
     try:
         with Server(
-            database, loaded, address, stop=stop, memory=size, port=pg_port, metrics=counts
+            database,
+            loaded,
+            address,
+            stop=stop,
+            memory=size,
+            port=pg_port,
+            metrics=counts,
+            tls=encryption,
         ) as server:
             _announce(server, database, data)
             server.wait()
@@ -241,6 +269,7 @@ def status(data: Data = None, dsn: Dsn = None) -> None:
 app.command()(load)
 app.command()(demo)
 app.command()(bench)
+app.command()(cert)
 
 
 def _piped_password() -> str:

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.database import Embedded, External, demand_facility, engine
 from ringlog.errors import ServerError, UsageError
-from ringlog.gateway import Gateway
+from ringlog.gateway import Gateway, Tls
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, renew_gateway_password
 from ringlog.metrics import served
@@ -80,6 +80,7 @@ class Server:
         memory: int | None = None,
         port: int | None = None,
         metrics: Address | None = None,
+        tls: Tls | None = None,
     ) -> None:
         self._database = database
         self._facility = facility
@@ -88,6 +89,7 @@ class Server:
         self._memory = memory
         self._port = port
         self._metrics = metrics
+        self._tls = tls
         self._postgres: subprocess.Popen[bytes] | None = None
         self._stack = ExitStack()
 
@@ -141,9 +143,11 @@ class Server:
                 password=renew_gateway_password(self.conninfo),
             )
         try:
-            gateway = Gateway(login, self._listen.host, self._listen.port)
-        except (ConnectionError, ValueError) as error:
+            gateway = Gateway(login, self._listen.host, self._listen.port, self._tls)
+        except ConnectionError as error:
             raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None
+        except ValueError as error:
+            raise ServerError(f"the gateway cannot start: {error}") from None
         except OSError as error:
             reason = error.strerror or error
             raise ServerError(

@@ -8,6 +8,7 @@ use crate::postgres::commit::GroupCommit;
 use crate::postgres::connection::Message;
 use crate::postgres::{Address, Connection, PgError};
 use crate::server::log;
+use crate::tls::Tls;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
@@ -33,6 +34,8 @@ pub struct Gateway {
     /// Places for connections that idle sessions keep for a while; the others give theirs up soon.
     pub idle: Semaphore,
     pub admission: Admission,
+    /// None: everything goes in the clear.
+    pub tls: Option<Tls>,
 }
 
 /// Why a session wants the catalogue read again.
@@ -72,6 +75,7 @@ impl Gateway {
         address: Address,
         role: &str,
         password: &str,
+        tls: Option<Tls>,
         stopping: watch::Receiver<bool>,
     ) -> Result<Arc<Gateway>, PgError> {
         let mut connection = listening(&address, role, password).await?;
@@ -93,6 +97,7 @@ impl Gateway {
             scarce: Notify::new(),
             idle: Semaphore::new(most_connections / 2),
             admission: Admission::default(),
+            tls,
         });
         tokio::spawn(gateway.clone().watch(connection, password.to_owned(), requests));
         Ok(gateway)

@@ -15,3 +15,4 @@ pub mod server;
 pub mod session;
 pub mod tds;
 pub mod text;
+pub mod tls;

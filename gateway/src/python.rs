@@ -4,8 +4,10 @@ use crate::gateway::Gateway;
 use crate::metrics::Metrics;
 use crate::postgres::{Address, PgError};
 use crate::server;
-use pyo3::exceptions::{PyConnectionError, PyOSError};
+use crate::tls::{self, Tls};
+use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -30,7 +32,7 @@ struct PyServer {
 #[pymethods]
 impl PyServer {
     #[new]
-    #[pyo3(signature = (*, postgres_host, postgres_port, database, role, password, host, port))]
+    #[pyo3(signature = (*, postgres_host, postgres_port, database, role, password, host, port, tls = None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -41,8 +43,12 @@ impl PyServer {
         password: String,
         host: String,
         port: u16,
+        // certificate file, key file, whether everyone must
+        tls: Option<(PathBuf, PathBuf, bool)>,
     ) -> PyResult<PyServer> {
         py.detach(|| {
+            let tls = tls.map(|(certificate, key, required)| Tls::load(&certificate, &key, required));
+            let tls = tls.transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
             let runtime = Builder::new_multi_thread()
                 .worker_threads(threads())
                 .thread_name("ringlog-gateway")
@@ -55,7 +61,7 @@ impl PyServer {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
                 })?;
                 let local = listener.local_addr()?;
-                let gateway = Gateway::start(address, &role, &password, stopping)
+                let gateway = Gateway::start(address, &role, &password, tls, stopping)
                     .await
                     .map_err(|error| start_error(&error))?;
                 let metrics = gateway.metrics.clone();
@@ -101,8 +107,16 @@ fn start_error(error: &PgError) -> PyErr {
     PyConnectionError::new_err(format!("the gateway cannot log in to PostgreSQL: {error}"))
 }
 
+/// A certificate for these host names and addresses, signed by its own key, and the key: both as PEM.
+#[pyfunction]
+fn self_signed(names: Vec<String>, days: u32) -> PyResult<(String, String)> {
+    tls::self_signed(names, days).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::self_signed;
     #[pymodule_export]
     use super::PyServer;
 }

@@ -5,6 +5,7 @@ use crate::tds::dialect::{Dialect, Version};
 use crate::tds::packet::{Assembler, Kind, Message, Packetizer};
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::{self, ServerMessage};
+use crate::tls::{Tls, Transport};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -12,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 const FLUSH: usize = 32 * 1024;
 
 pub struct Client<S> {
-    stream: S,
+    stream: Transport<S>,
     input: BytesMut,
     assembler: Assembler,
     /// A request that came while another ran; nothing more is read before it is taken.
@@ -28,7 +29,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// `limit`: bytes of the longest request.
     pub fn new(stream: S, spid: u16, limit: usize) -> Client<S> {
         Client {
-            stream,
+            stream: Transport::Plain(stream),
             input: BytesMut::new(),
             assembler: Assembler::new(limit),
             early: None,
@@ -49,6 +50,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     pub fn set_packet_size(&mut self, size: usize) {
         self.packetizer.packet_size = size;
+    }
+
+    /// The first byte of what comes next; None when the client has closed.
+    pub async fn first_byte(&mut self) -> Result<Option<u8>, SessionError> {
+        if self.input.is_empty() {
+            self.input.reserve(self.packetizer.packet_size);
+            self.stream.read_buf(&mut self.input).await?;
+        }
+        Ok(self.input.first().copied())
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.stream.is_encrypted()
+    }
+
+    /// Shakes hands for TLS; `in_packets` as 7.x clients do after PRELOGIN.
+    pub async fn encrypt(&mut self, tls: &Tls, in_packets: bool) -> Result<(), SessionError> {
+        let input = std::mem::take(&mut self.input);
+        self.stream.encrypt(tls, input, in_packets).await.map_err(SessionError::Tls)
+    }
+
+    /// Goes on without TLS.
+    pub fn decrypt(&mut self) {
+        self.input.unsplit(self.stream.decrypt());
     }
 
     /// The next request; None when the client has closed. Safe to drop while waiting.
@@ -130,6 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 return Err(SessionError::Closed);
             }
         }
+        self.stream.flush().await?;
         if self.wire.capacity() > 2 * FLUSH {
             self.wire = BytesMut::new();
         }

@@ -11,14 +11,15 @@ use crate::gateway::Gateway;
 use crate::postgres::{Connection, PgError};
 use crate::tds::login::Login;
 use crate::tds::packet::{self, Kind};
-use crate::tds::prelogin::{self, Encryption};
+use crate::tds::prelogin::{self, Agreed};
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::{envchange, loginack};
 use crate::tds::types::DEFAULT_COLLATION;
 use crate::tds::wire::WireError;
 use crate::tds::{login5, login7};
-use std::io::ErrorKind;
+use crate::tls::Tls;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -32,7 +33,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     limits: &Limits,
     gateway: Arc<Gateway>,
 ) -> Result<Session<S>, SessionError> {
-    let login = match read_record(&mut client).await {
+    let login = match read_record(&mut client, gateway.tls.as_ref()).await {
         Ok(login) => login,
         Err(SessionError::Wire(error)) => {
             client.message(&ServerMessage::error(4002, 16, format!("Login is not possible: {error}.")));
@@ -99,24 +100,49 @@ async fn put_refusal<S: AsyncRead + AsyncWrite + Unpin>(
     client.finish().await
 }
 
+/// TLS from the first byte on begins like this: a handshake record.
+const TLS_HANDSHAKE: u8 = 0x16;
+
 async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(
     client: &mut Client<S>,
+    tls: Option<&Tls>,
 ) -> Result<Login, SessionError> {
+    if client.first_byte().await? == Some(TLS_HANDSHAKE) {
+        let tls = tls.ok_or_else(|| SessionError::Tls(io::Error::other("asked for, and not configured")))?;
+        client.encrypt(tls, false).await?;
+    }
+    let mut agreed = Agreed::Nothing;
     loop {
         let message = client.request().await?.ok_or(SessionError::Closed)?;
-        match message.kind {
+        let login = match message.kind {
             Kind::Prelogin => {
-                prelogin::decode(&message.body)?;
-                prelogin::encode(Encryption::NotSupported, loginack::VERSION_7, &mut client.reply);
+                let asked = prelogin::decode(&message.body)?;
+                // strict TLS has settled it already
+                let tls = tls.filter(|_| !client.is_encrypted());
+                let answer = asked.answer(tls.is_some(), tls.is_some_and(|tls| tls.required));
+                agreed = answer.1;
+                prelogin::encode(answer.0, loginack::VERSION_7, &mut client.reply);
                 client.finish().await?;
+                if let (Agreed::Login | Agreed::Everything, Some(tls)) = (agreed, tls) {
+                    client.encrypt(tls, true).await?;
+                }
+                continue;
             }
-            Kind::Login7 => return Ok(login7::decode(&message.body)?),
+            Kind::Login7 => login7::decode(&message.body)?,
             Kind::Login5 => {
                 client.dialect = login5::dialect_of_refusal(&message.body);
-                return Ok(login5::decode(&message.body)?);
+                login5::decode(&message.body)?
             }
             other => return Err(WireError::Malformed(format!("a {other:?} message before login")).into()),
+        };
+        if tls.is_some_and(|tls| tls.required) && !client.is_encrypted() {
+            client.dialect = login.dialect;
+            return Err(WireError::Malformed("this server demands TLS".into()).into());
         }
+        if agreed == Agreed::Login {
+            client.decrypt();
+        }
+        return Ok(login);
     }
 }
 

@@ -60,6 +60,8 @@ pub enum SessionError {
     Io(#[from] std::io::Error),
     #[error("{0}")]
     Wire(#[from] WireError),
+    #[error("TLS: {0}")]
+    Tls(std::io::Error),
     #[error("no login before too many others came")]
     Evicted,
     #[error("nothing came for {} s in the middle of a request", STALLED.as_secs())]

@@ -34,6 +34,30 @@ impl Encryption {
     }
 }
 
+/// What both sides will encrypt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreed {
+    Nothing,
+    /// The login record alone.
+    Login,
+    Everything,
+}
+
+impl Encryption {
+    /// What a server that can encrypt, or demands it, says to a client that asks for this, and what comes of
+    /// it. A client that does not like the answer leaves.
+    pub fn answer(self, can: bool, demands: bool) -> (Encryption, Agreed) {
+        match self {
+            _ if !can => (Encryption::NotSupported, Agreed::Nothing),
+            Encryption::On | Encryption::Required => (Encryption::On, Agreed::Everything),
+            Encryption::Off if demands => (Encryption::Required, Agreed::Everything),
+            Encryption::Off => (Encryption::Off, Agreed::Login),
+            Encryption::NotSupported if demands => (Encryption::Required, Agreed::Nothing),
+            Encryption::NotSupported => (Encryption::NotSupported, Agreed::Nothing),
+        }
+    }
+}
+
 const VERSION: u8 = 0;
 const ENCRYPTION: u8 = 1;
 const INSTANCE: u8 = 2;
@@ -92,6 +116,25 @@ mod tests {
         let mut out = BytesMut::new();
         encode(Encryption::NotSupported, [16, 0, 0, 0], &mut out);
         assert_eq!(decode(&out), Ok(Encryption::NotSupported));
+    }
+
+    /// MS-TDS 2.2.6.5, the table of what client and server say.
+    #[test]
+    fn what_comes_of_what_both_sides_say() {
+        use Encryption::{NotSupported, Off, On, Required};
+        for (asked, can, demands, answer, agreed) in [
+            (Off, false, false, NotSupported, Agreed::Nothing),
+            (On, false, false, NotSupported, Agreed::Nothing),
+            (Off, true, false, Off, Agreed::Login),
+            (On, true, false, On, Agreed::Everything),
+            (Required, true, false, On, Agreed::Everything),
+            (NotSupported, true, false, NotSupported, Agreed::Nothing),
+            (Off, true, true, Required, Agreed::Everything),
+            (On, true, true, On, Agreed::Everything),
+            (NotSupported, true, true, Required, Agreed::Nothing),
+        ] {
+            assert_eq!(asked.answer(can, demands), (answer, agreed), "{asked:?}");
+        }
     }
 
     #[test]

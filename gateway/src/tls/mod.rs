@@ -1,0 +1,89 @@
+//! TLS in the three ways that TDS has it: the whole connection from its first byte (TDS 8 strict, ASE), all of
+//! a 7.x connection from PRELOGIN on, or the login of a 7.x client alone. MS-TDS 2.2.6.5, 3.3.5.2.
+
+mod certificate;
+mod transport;
+mod tunnel;
+
+pub use certificate::self_signed;
+pub use transport::Transport;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::NoServerSessionStorage;
+use rustls::{ServerConfig, SupportedProtocolVersion};
+use std::path::Path;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+
+/// The name clients of TDS 8 give to what they speak inside TLS.
+const ALPN: &[u8] = b"tds/8.0";
+
+/// How the gateway encrypts.
+#[derive(Clone)]
+pub struct Tls {
+    /// From the first byte on.
+    strict: TlsAcceptor,
+    /// Inside PRELOGIN packets. At TLS 1.3 the server would go on talking after the handshake, which those
+    /// packets have no place for.
+    tunnelled: TlsAcceptor,
+    /// Nobody logs in without.
+    pub required: bool,
+}
+
+/// Why there is no TLS.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("{path}: {problem}")]
+    File { path: String, problem: String },
+    #[error("certificate and key: {0}")]
+    Config(#[from] rustls::Error),
+}
+
+impl Tls {
+    /// From PEM files: a certificate with those that vouch for it, and its key.
+    pub fn load(certificate: &Path, key: &Path, required: bool) -> Result<Tls, TlsError> {
+        let problem =
+            |path: &Path, problem: String| TlsError::File { path: path.display().to_string(), problem };
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
+            .map_err(|error| problem(certificate, error.to_string()))?
+            .collect();
+        let chain = chain.map_err(|error| problem(certificate, error.to_string()))?;
+        if chain.is_empty() {
+            return Err(problem(certificate, "holds no certificate".into()));
+        }
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| problem(key, error.to_string()))?;
+        Tls::new(chain, &key, required)
+    }
+
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: &PrivateKeyDer<'static>,
+        required: bool,
+    ) -> Result<Tls, TlsError> {
+        let mut strict = config(&[&rustls::version::TLS13, &rustls::version::TLS12], chain.clone(), key)?;
+        strict.alpn_protocols = vec![ALPN.to_vec()];
+        let tunnelled = config(&[&rustls::version::TLS12], chain, key)?;
+        Ok(Tls {
+            strict: TlsAcceptor::from(Arc::new(strict)),
+            tunnelled: TlsAcceptor::from(Arc::new(tunnelled)),
+            required,
+        })
+    }
+}
+
+fn config(
+    versions: &[&'static SupportedProtocolVersion],
+    chain: Vec<CertificateDer<'static>>,
+    key: &PrivateKeyDer<'static>,
+) -> Result<ServerConfig, TlsError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key.clone_key())?;
+    // connections last; a resumed handshake would let the client speak first
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}

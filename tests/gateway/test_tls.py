@@ -1,0 +1,284 @@
+"""TLS: what clients and server say to each other about it, in every pairing, with the clients themselves."""
+
+import socket
+import ssl
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pymssql
+import pytds
+import pytest
+
+import raw_tds
+from servers import RunningServer, ringlog, serving
+
+PLAIN_QUERY = "select 42 as answer"
+
+
+@pytest.fixture(scope="module")
+def certificate(temporary_directory: Path) -> Path:
+    """A certificate of `ringlog cert`; its key lies beside it."""
+    made = ringlog("cert", temporary_directory / "tls", "--host", "localhost", "--host", "127.0.0.1")
+    assert made.returncode == 0, made.stderr
+    return temporary_directory / "tls" / "ringlog.crt"
+
+
+@contextmanager
+def encrypting(directory: Path, certificate: Path, use: str) -> Iterator[RunningServer]:
+    key = certificate.with_suffix(".key")
+    options = ["--tls-cert", str(certificate), "--tls-key", str(key), "--tls", use]
+    with serving(directory / f"tls-{use}", *options) as server:
+        login = server.reader
+        added = ringlog(
+            "user",
+            "add",
+            login.user,
+            "--reader",
+            "--password-stdin",
+            "--data",
+            server.data,
+            stdin=login.password,
+        )
+        assert added.returncode == 0, added.stderr
+        yield server
+
+
+@pytest.fixture(scope="module")
+def offering(temporary_directory: Path, certificate: Path) -> Iterator[RunningServer]:
+    with encrypting(temporary_directory, certificate, "offered") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def requiring(temporary_directory: Path, certificate: Path) -> Iterator[RunningServer]:
+    with encrypting(temporary_directory, certificate, "required") as server:
+        yield server
+
+
+@pytest.fixture(params=["none", "offered", "required"])
+def pairing(request: pytest.FixtureRequest) -> tuple[str, RunningServer]:
+    """A server, and what it does about TLS."""
+    name = {"none": "server", "offered": "offering", "required": "requiring"}[request.param]
+    return request.param, request.getfixturevalue(name)
+
+
+def tsql(server: RunningServer, directory: Path, version: str, *settings: str) -> list[str] | None:
+    """The rows that tsql gets, None when it does not get in."""
+    lines = [f"host = {server.host}", f"port = {server.port}", f"tds version = {version}", *settings]
+    configuration = directory / "freetds.conf"
+    configuration.write_text("[tls]\n" + "\n".join(lines) + "\n")
+    done = subprocess.run(
+        ["tsql", "-S", "tls", "-U", server.reader.user, "-P", server.reader.password, "-o", "q"],
+        input=f"{PLAIN_QUERY}\ngo\n",
+        env={"FREETDSCONF": str(configuration), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    return done.stdout.split() if done.returncode == 0 else None
+
+
+@pytest.mark.parametrize("version", ["7.1", "7.4"])
+@pytest.mark.parametrize(
+    ("wish", "works_with"),
+    [
+        ("off", {"none", "offered"}),
+        ("request", {"none", "offered", "required"}),
+        ("require", {"offered", "required"}),
+    ],
+)
+def test_freetds(
+    pairing: tuple[str, RunningServer], tmp_path: Path, version: str, wish: str, works_with: set[str]
+) -> None:
+    use, server = pairing
+    answer = tsql(server, tmp_path, version, f"encryption = {wish}")
+    assert answer == (["answer", "42"] if use in works_with else None)
+
+
+def test_freetds_that_looks_at_the_certificate(
+    requiring: RunningServer, certificate: Path, tmp_path: Path
+) -> None:
+    for name, expected in (
+        (certificate, ["answer", "42"]),
+        (Path("/etc/ssl/certs/ca-certificates.crt"), None),
+    ):
+        settings = ["encryption = require", f"ca file = {name}", "check certificate hostname = no"]
+        assert tsql(requiring, tmp_path, "7.4", *settings) == expected
+
+
+@pytest.mark.parametrize("wish", ["off", "request", "require"])
+def test_pymssql(pairing: tuple[str, RunningServer], wish: str) -> None:
+    use, server = pairing
+    arguments = {
+        "server": server.host,
+        "port": str(server.port),
+        "user": server.reader.user,
+        "password": server.reader.password,
+        "encryption": wish,
+        "login_timeout": 20,
+    }
+    if (use, wish) in (("none", "require"), ("required", "off")):
+        with pytest.raises(pymssql.OperationalError):
+            pymssql.connect(**arguments)
+        return
+    with pymssql.connect(**arguments) as connection, connection.cursor() as cursor:
+        cursor.execute(PLAIN_QUERY)
+        assert cursor.fetchall() == [(42,)]
+
+
+@pytest.mark.parametrize("login_only", [False, True])
+def test_python_tds(offering: RunningServer, certificate: Path, login_only: bool) -> None:
+    with (
+        pytds.connect(
+            dsn=offering.host,
+            port=offering.port,
+            user=offering.reader.user,
+            password=offering.reader.password,
+            cafile=str(certificate),
+            validate_host=False,
+            enc_login_only=login_only,
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("select repeat('x', 100000)")
+        assert cursor.fetchall() == [("x" * 100_000,)]
+
+
+@contextmanager
+def overheard(server: RunningServer) -> Iterator[tuple[int, bytearray]]:
+    """A port that leads to the server, and all that is sent through it."""
+    heard = bytearray()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def pass_on(source: socket.socket, target: socket.socket) -> None:
+            while part := source.recv(65536):
+                heard.extend(part)
+                target.sendall(part)
+            target.shutdown(socket.SHUT_WR)
+
+        def serve() -> None:
+            client, _ = listening.accept()
+            with client, socket.create_connection((server.host, server.port)) as onward:
+                back = threading.Thread(target=pass_on, args=(onward, client))
+                back.start()
+                pass_on(client, onward)
+                back.join()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listening.getsockname()[1], heard
+        thread.join(20)
+
+
+@pytest.mark.parametrize(("wish", "hides_rows"), [("request", False), ("require", True)])
+def test_what_can_be_overheard(offering: RunningServer, wish: str, hides_rows: bool) -> None:
+    """A client that does not insist has its login encrypted and nothing else."""
+    password = offering.reader.password.encode("utf-16-le")
+    scrambled = bytes(((byte << 4 | byte >> 4) & 0xFF) ^ 0xA5 for byte in password)
+    with overheard(offering) as (port, heard):
+        with (
+            pymssql.connect(
+                server="127.0.0.1",
+                port=str(port),
+                user=offering.reader.user,
+                password=offering.reader.password,
+                encryption=wish,
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("select 'a row to be seen' as a")
+            cursor.fetchall()
+        assert scrambled not in heard
+        assert password not in heard
+        assert ("a row to be seen".encode("utf-16-le") in heard) != hides_rows
+
+
+class TlsClient(raw_tds.RawClient):
+    """A client whose connection is TLS from the first byte."""
+
+    def __init__(self, server: RunningServer, certificate: Path, alpn: str | None = None) -> None:
+        super().__init__(server.host, server.port)
+        context = ssl.create_default_context(cafile=certificate)
+        if alpn:
+            context.set_alpn_protocols([alpn])
+        self.tls = context.wrap_socket(self.socket, server_hostname="localhost")
+        self.socket = self.tls
+
+
+@pytest.mark.parametrize("alpn", ["tds/8.0", None])
+def test_tds_8(requiring: RunningServer, certificate: Path, alpn: str | None) -> None:
+    with TlsClient(requiring, certificate, alpn) as client:
+        assert client.tls.selected_alpn_protocol() == alpn
+        reply = client.log_in7(requiring.reader)
+        assert b"\xad" in reply
+        client.send(raw_tds.BATCH7, raw_tds.batch7(PLAIN_QUERY))
+        assert b"\xd1\x04\x2a\0\0\0" in client.receive()
+
+
+def test_another_protocol_inside_tls_is_refused(requiring: RunningServer, certificate: Path) -> None:
+    with pytest.raises((ssl.SSLError, OSError)):
+        TlsClient(requiring, certificate, "http/1.1")
+
+
+def test_tds_5_inside_tls(requiring: RunningServer, certificate: Path) -> None:
+    """As ASE has it: TLS first, then the login of TDS 5.0."""
+    with TlsClient(requiring, certificate) as client:
+        assert client.log_in5(requiring.reader).login == 5
+        assert client.language(PLAIN_QUERY).rows == [[42]]
+
+
+def test_a_clear_login_where_tls_is_required(requiring: RunningServer) -> None:
+    with raw_tds.RawClient(requiring.host, requiring.port) as client:
+        reply = client.log_in5(requiring.reader)
+        assert reply.login != 5
+        assert "demands TLS" in reply.errors[0].text
+    with raw_tds.RawClient(requiring.host, requiring.port) as client:
+        assert "demands TLS".encode("utf-16-le") in client.log_in7(requiring.reader)
+
+
+def test_tls_where_there_is_none(server: RunningServer, certificate: Path) -> None:
+    with pytest.raises((ssl.SSLError, OSError)):
+        TlsClient(server, certificate)
+
+
+@pytest.mark.parametrize("first", [b"\x16", b"\x16\x03\x01\x40\x00" + b"x" * 400, b"\x16" * 5000])
+def test_handshakes_that_are_none(offering: RunningServer, first: bytes) -> None:
+    # the server may hang up before all has been sent
+    with socket.create_connection((offering.host, offering.port), 20) as client, suppress(OSError):
+        client.sendall(first)
+        client.shutdown(socket.SHUT_WR)
+        while client.recv(4096):
+            pass
+
+
+# --- the command line ---
+
+
+def test_a_key_is_for_its_owner_and_never_overwritten(certificate: Path) -> None:
+    key = certificate.with_suffix(".key")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    before = key.read_text()
+    again = ringlog("cert", certificate.parent)
+    assert again.returncode == 2
+    assert "not overwritten" in again.stderr
+    assert key.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tls", "required"], "--tls-cert"),
+        (["--tls-cert", "{certificate}"], "go together"),
+        (["--tls-cert", "{certificate}", "--tls-key", "/nowhere.key"], "/nowhere.key"),
+    ],
+)
+def test_half_of_what_tls_wants(tmp_path: Path, certificate: Path, options: list[str], words: str) -> None:
+    filled = [option.format(certificate=certificate) for option in options]
+    refused = ringlog("serve", "--data", tmp_path / "data", *filled)
+    assert refused.returncode == 2
+    assert words in refused.stderr
+    assert not (tmp_path / "data").exists()
