@@ -17,7 +17,7 @@ from ringlog.schema.facility import Table
 
 # Seconds between two looks at a server that a recording waits for.
 _LOOK = 0.05
-# Rows that a recording may be ahead of the server: unlike a machine, it waits.
+# Rows that an unhindered source may be ahead of the server.
 _AHEAD = 1000
 
 
@@ -72,5 +72,5 @@ class Writer:
             writer.take(microseconds(row.time), row.values)
             statistics.sent += 1
             statistics.count_cpu()
-            while self.source.recorded and writer.waiting > _AHEAD:
+            while self.source.unhindered and writer.waiting > _AHEAD:
                 leash.sleep(_LOOK)

@@ -27,7 +27,12 @@ class Source(Protocol):
     """Gives the rows of a table, each when it is due."""
 
     recorded: ClassVar[bool]
-    """Whether the rows are there for ever: such a source waits for a server that is away."""
+    """Whether the rows are there for ever: such a source waits at its begin for the server."""
+
+    @property
+    def unhindered(self) -> bool:
+        """Whether rows come as fast as they are taken: such a source waits for the server, no other does."""
+        ...
 
     def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
         """Rows later than `after` (the time of the table's last row, as far as it is known). Waits for a

@@ -35,6 +35,10 @@ class CsvReplay:
     speed: float = 1.0
     recorded: ClassVar[bool] = True
 
+    @property
+    def unhindered(self) -> bool:
+        return math.isinf(self.speed)
+
     def tables(self, facility: Facility) -> list[Table]:
         """The tables that have a file. Raises SourceError for a file that no table is named for."""
         if not self.folder.is_dir():

@@ -23,6 +23,10 @@ class Simulator:
     speed: float = 1.0
     recorded: ClassVar[bool] = False
 
+    @property
+    def unhindered(self) -> bool:
+        return False
+
     def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
         """A row at each instant of the table's cycle, for ever; those of the past are gone."""
         signals = self.signals(table)
