@@ -107,11 +107,13 @@ class Sender:
             for hour in spool.hours():
                 self._line.attempt("tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
                 spool.hour_told(hour)
-            for event in spool.events():
+            events = spool.events()
+            for event in events:
                 until = None if event.until is None else moment_of(event.until)
                 what = (moment_of(event.time), event.kind, event.words or "-", until, event.rows)
                 self._line.attempt("tell_event", self._table, spool.name, event.id, *what)
-                spool.event_told(event)
+            if events:
+                spool.events_told(events[-1])
             self._line.attempt("tell_writer", **self._status())
         except Interrupted:
             return False

@@ -29,6 +29,7 @@ from ringlog.clients.figures import State
 from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.sources import Source, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
+from ringlog.loader.sources.epics import Epics
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
@@ -55,7 +56,9 @@ def load(
     ] = None,
     source: Annotated[
         str,
-        typer.Option(metavar="SOURCE", help="simulator, or csv:DIR for recordings, DIR/<table>.csv."),
+        typer.Option(
+            metavar="SOURCE", help="simulator; csv:DIR for recordings, DIR/<table>.csv; ca or pva for EPICS."
+        ),
     ] = "simulator",
     speed: Annotated[
         float,
@@ -139,7 +142,13 @@ def _chosen(
         return Simulator(seed, speed), [
             table for table in facility.tables if wanted is None or table.name in wanted
         ]
-    raise LoadError(f"--source '{source}' is neither simulator nor csv:DIR")
+    if source in ("ca", "pva"):
+        if speed != 1.0:
+            raise LoadError("--speed is for the simulator and recordings")
+        epics = Epics(source)
+        epics.check()
+        return epics, [table for table in facility.tables if wanted is None or table.name in wanted]
+    raise LoadError(f"--source '{source}' is none of simulator, csv:DIR, ca, pva")
 
 
 def default_spool() -> Path:

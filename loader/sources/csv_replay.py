@@ -17,7 +17,7 @@ from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from ringlog.loader.schedule import SECOND, now
-from ringlog.loader.sources import Reading, Row, SourceError, Wait
+from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Facility, Table
 
@@ -58,7 +58,14 @@ class CsvReplay:
             for _ in self._read(table):
                 pass
 
-    def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
+    def rows(
+        self,
+        table: Table,
+        after: datetime | None,
+        wait: Wait,
+        statistics: Statistics,
+        note: Note | None = None,
+    ) -> Iterator[Row]:
         """The rows later than `after`, with the recording's pauses between them."""
         start: tuple[int, datetime] | None = None
         for row in self._read(table):
