@@ -1,5 +1,6 @@
 //! What the sessions share: where PostgreSQL is, the procedure catalogue and group commit.
 
+use crate::admission::Admission;
 use crate::catalogue::Catalogue;
 use crate::convert::Zone;
 use crate::metrics::Metrics;
@@ -9,7 +10,7 @@ use crate::postgres::{Address, Connection, PgError};
 use crate::server::log;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
 
 /// Connections of group commit.
 const COMMIT_CONNECTIONS: usize = 4;
@@ -27,6 +28,11 @@ pub struct Gateway {
     current: RwLock<Current>,
     reloads: mpsc::Sender<Reload>,
     pub stopping: watch::Receiver<bool>,
+    /// Rung when PostgreSQL has no connection left: idle sessions then give theirs up.
+    pub scarce: Notify,
+    /// Places for connections that idle sessions keep for a while; the others give theirs up soon.
+    pub idle: Semaphore,
+    pub admission: Admission,
 }
 
 /// Why a session wants the catalogue read again.
@@ -69,6 +75,9 @@ impl Gateway {
         stopping: watch::Receiver<bool>,
     ) -> Result<Arc<Gateway>, PgError> {
         let mut connection = listening(&address, role, password).await?;
+        let rows = connection.query_text("show max_connections").await?;
+        let most_connections = rows.into_iter().flatten().next().flatten();
+        let most_connections = most_connections.and_then(|text| text.parse().ok()).unwrap_or(100usize);
         let metrics = Arc::new(Metrics::default());
         let current = read(&mut connection, &metrics).await?;
         let (reloads, requests) = mpsc::channel(64);
@@ -81,6 +90,9 @@ impl Gateway {
             current: RwLock::new(current),
             reloads,
             stopping,
+            scarce: Notify::new(),
+            idle: Semaphore::new(most_connections / 2),
+            admission: Admission::default(),
         });
         tokio::spawn(gateway.clone().watch(connection, password.to_owned(), requests));
         Ok(gateway)

@@ -4,6 +4,7 @@
 //! `text` reads T-SQL; `catalogue` knows what can be called; `postgres` talks to the database;
 //! `session` serves one client, `server` all of them.
 
+pub mod admission;
 pub mod catalogue;
 pub mod convert;
 pub mod gateway;

@@ -1,5 +1,6 @@
 //! The listening socket and a task for every client.
 
+use crate::admission::Entry;
 use crate::gateway::Gateway;
 use crate::session::{self, SessionError};
 use socket2::{SockRef, TcpKeepalive};
@@ -39,12 +40,13 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
                 continue;
             }
         };
+        let entry = gateway.admission.enter(peer.ip());
         let gateway = gateway.clone();
         tokio::spawn(async move {
             let _place = place;
             let metrics = gateway.metrics.clone();
             metrics.clients.inc();
-            if let Err(error) = serve(stream, gateway).await {
+            if let Err(error) = serve(stream, entry, gateway).await {
                 report(peer, &error);
             }
             metrics.clients.dec();
@@ -54,14 +56,14 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
     let _ = places.acquire_many(MOST_CLIENTS as u32).await;
 }
 
-async fn serve(stream: TcpStream, gateway: Arc<Gateway>) -> Result<(), SessionError> {
+async fn serve(stream: TcpStream, entry: Entry, gateway: Arc<Gateway>) -> Result<(), SessionError> {
     prepare(&stream)?;
     let mut spid = NEXT_SPID.fetch_add(1, Ordering::Relaxed);
     if spid == 0 {
         // a client takes 0 for no number
         spid = NEXT_SPID.fetch_add(1, Ordering::Relaxed);
     }
-    session::serve(stream, spid, gateway).await
+    session::serve(stream, spid, entry, gateway).await
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {
@@ -72,7 +74,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 /// A client that just goes away is nothing to report.
 fn report(peer: SocketAddr, error: &SessionError) {
     match error {
-        SessionError::Closed | SessionError::Io(_) => {}
+        SessionError::Closed | SessionError::Io(_) | SessionError::Evicted => {}
         _ => log(&format!("{peer}: {error}")),
     }
 }

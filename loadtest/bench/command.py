@@ -32,7 +32,7 @@ _MOST_COLUMNS = 1590
 def bench(
     seconds: Annotated[
         float, typer.Option(metavar="S", min=0.2, help="How long each contender is measured in each round.")
-    ] = 3.0,
+    ] = 2.5,
     rounds: Annotated[int, typer.Option(metavar="N", min=1, help="Rounds, of which medians are taken.")] = 5,
     columns: Annotated[
         int, typer.Option(metavar="N", min=1, max=_MOST_COLUMNS, help="Real columns of the tables written.")

@@ -12,7 +12,7 @@ from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
 from ringlog.loadtest.bench.server import WRITER, Server
 
-WARM = 0.7
+WARM = 0.5
 """Seconds of a load before it is measured: plans are made, caches filled."""
 
 
@@ -85,7 +85,7 @@ class Measurement:
     @property
     def background(self) -> float:
         """CPU of PostgreSQL's own processes: autovacuum, checkpoints, the writing of its log."""
-        return self.postgres - self.backends
+        return max(0.0, self.postgres - self.backends)
 
     @property
     def server(self) -> float:

@@ -20,10 +20,8 @@ from ringlog.loadtest.bench.results import Results
 
 PARTS = ("write", "lone", "memory", "columns", "read")
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
-# put's plan of an update of 1,000 columns takes 200 MB in each connection that calls it
-_WIDEST_DIRECT = 500
 _LAP = 15.0  # seconds at most, to write every row of the rings once
-_START = 0.6  # seconds that a client takes to log in its connections
+_START = 1.0  # seconds that a client takes to log in its connections
 _BUSY = 120  # connections: 60 writers and 60 readers, papers/004
 
 
@@ -64,7 +62,7 @@ class Plan:
         if "write" in self.parts:
             yield "write", len(CONTENDERS) * self.rounds * (each + self.seconds)
         if "lone" in self.parts:
-            yield "lone", 3 * self.rounds * (each + self.short)
+            yield "lone", 3 * self.lone_rounds * (each + self.short)
         if "memory" in self.parts:
             yield "memory", each + self.seconds
         if "columns" in self.parts:
@@ -75,8 +73,12 @@ class Plan:
             yield "stall", each + self.stall
 
     @property
+    def lone_rounds(self) -> int:
+        return min(3, self.rounds)
+
+    @property
     def width_rounds(self) -> int:
-        return max(1, min(3, self.rounds - 2))
+        return min(2, self.rounds)
 
 
 def measure(plan: Plan, stand: Stand, results: Results, doing: Callable[[str, str], None]) -> None:
@@ -100,7 +102,7 @@ class _Measuring:
         if "write" in plan.parts:
             self._alternate("write", tuple(CONTENDERS.values()), [self._main], plan.connections, plan.rounds)
         if "lone" in plan.parts:
-            self._alternate("lone", (DIRECT, *GATEWAY), [self._main], 1, plan.rounds)
+            self._alternate("lone", (DIRECT, *GATEWAY), [self._main], 1, plan.lone_rounds)
         if "memory" in plan.parts:
             self._one("memory", TDS5, self._main, _BUSY, plan.seconds)
         if "columns" in plan.parts:
@@ -135,8 +137,6 @@ class _Measuring:
             for some in tables:
                 for place in range(len(contenders)):
                     contender = contenders[(place + round) % len(contenders)]
-                    if contender is DIRECT and some.columns > _WIDEST_DIRECT:
-                        continue
                     self._one(part, contender, some, connections, seconds, round)
 
     def _one(

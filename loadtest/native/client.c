@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static char said[2048];
+/* ct-library is used by several threads: each has a context and last words of its own. */
+static _Thread_local char said[2048];
 
 static CS_RETCODE client_said(CS_CONTEXT *context, CS_CONNECTION *connection, CS_CLIENTMSG *message) {
   (void)context, (void)connection;
@@ -23,7 +24,7 @@ static void must(CS_RETCODE outcome, const char *what) {
 }
 
 static CS_CONTEXT *library(void) {
-  static CS_CONTEXT *context;
+  static _Thread_local CS_CONTEXT *context;
   if (context) return context;
   must(cs_ctx_alloc(CS_VERSION_100, &context), "cs_ctx_alloc");
   must(ct_init(context, CS_VERSION_100), "ct_init");
@@ -40,15 +41,15 @@ struct client client_login(const char *host, int port, const char *user, const c
   struct client client = {.tap = tap_open(host, port)};
   CS_INT number = !strcmp(version, "5.0") ? CS_TDS_50 : !strcmp(version, "7.4") ? CS_TDS_74 : 0;
   if (!number) errx(2, "TDS version %s: 5.0 and 7.4 are known here", version);
-  char address[64];
-  snprintf(address, sizeof address, "127.0.0.1 %d", tap_port(client.tap));
+  CS_INT tap = tap_port(client.tap);
   must(ct_con_alloc(library(), &client.connection), "ct_con_alloc");
   set(client.connection, CS_USERNAME, user);
   set(client.connection, CS_PASSWORD, password);
   set(client.connection, CS_APPNAME, "ringlog bench");
-  set(client.connection, CS_SERVERADDR, address);
+  /* not CS_SERVERADDR: with that FreeTDS first asks the name service for a host SYBASE */
+  must(ct_con_props(client.connection, CS_SET, CS_PORT, &tap, CS_UNUSED, NULL), "CS_PORT");
   must(ct_con_props(client.connection, CS_SET, CS_TDS_VERSION, &number, CS_UNUSED, NULL), "CS_TDS_VERSION");
-  must(ct_connect(client.connection, NULL, 0), "login");
+  must(ct_connect(client.connection, "127.0.0.1", CS_NULLTERM), "login");
   CS_INT agreed = 0;
   must(ct_con_props(client.connection, CS_GET, CS_TDS_VERSION, &agreed, CS_UNUSED, NULL), "CS_TDS_VERSION");
   if (agreed != number) errx(1, "TDS %s was asked for, and the server agreed to something else", version);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICKS_A_SECOND = 1000, LARGEST_BATCH = 64 };
+enum { TICKS_A_SECOND = 1000, LARGEST_BATCH = 64, OPENING_THREADS = 8 };
 
 /* A line and where it is in its tables. Several connections of one table share its ring: each has its own
  * part of the rows, so that no two calls are of one row. */
@@ -34,6 +34,9 @@ struct thread {
 };
 
 static struct options options;
+static struct writer **writers; /* one for each connection */
+static int opened;
+static long made; /* calls made while opening */
 /* A line is warm after so many transactions: its plans are made (PostgreSQL settles on one after five). */
 enum { WARMING = 7 };
 
@@ -86,6 +89,18 @@ static struct writer *writer_new(int number) {
   for (int table = number % options.tables; table < options.tables; table += options.connections)
     writer->tables[writer->count++] = table;
   return writer;
+}
+
+/* Logs in connections that nobody has yet begun with: one after the other takes too long. */
+static void *open_lines(void *argument) {
+  (void)argument;
+  for (int i; (i = __atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED)) < options.connections;) {
+    struct writer *writer = writers[i] = writer_new(i);
+    long calls = 0;
+    writer->line = line_open(&options, writer->tables, writer->count, writer->low, &calls);
+    __atomic_add_fetch(&made, calls, __ATOMIC_RELAXED);
+  }
+  return NULL;
 }
 
 static void send_calls(struct writer *writer) {
@@ -159,7 +174,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static void report(struct thread *threads, long made, double cpu) {
+static void report(struct thread *threads, double cpu) {
   size_t calls = 0;
   long acknowledged = made;
   for (int i = 0; i < options.threads; i++) calls += threads[i].calls, acknowledged += threads[i].acknowledged;
@@ -228,13 +243,15 @@ int main(int argc, char **argv) {
   read_options(argc, argv);
   setlinebuf(stdout);
   struct thread *threads = calloc(options.threads, sizeof *threads);
-  long made = 0;
+  writers = calloc(options.connections, sizeof *writers);
+  pthread_t opening[OPENING_THREADS];
+  for (int i = 0; i < OPENING_THREADS; i++)
+    if (pthread_create(&opening[i], NULL, open_lines, NULL)) errx(1, "no thread");
+  for (int i = 0; i < OPENING_THREADS; i++) pthread_join(opening[i], NULL);
   for (int i = 0; i < options.connections; i++) {
-    struct writer *writer = writer_new(i);
-    writer->line = line_open(&options, writer->tables, writer->count, writer->low, &made);
     struct thread *thread = &threads[i % options.threads];
     thread->writers = realloc(thread->writers, (thread->count + 1) * sizeof *thread->writers);
-    thread->writers[thread->count++] = writer;
+    thread->writers[thread->count++] = writers[i];
   }
   usleep(10000); /* the calls made so far are older than any to come, also in 1/300 s */
   acknowledged_at = calloc((options.seconds + 2) * TICKS_A_SECOND, sizeof *acknowledged_at);
@@ -254,5 +271,5 @@ int main(int argc, char **argv) {
   puts("end");
   for (int i = 0; i < options.threads; i++) pthread_join(threads[i].id, NULL);
   while (getchar() != EOF) continue; /* whoever counts the server's CPU has yet to see its processes */
-  report(threads, made, cpu);
+  report(threads, cpu);
 }

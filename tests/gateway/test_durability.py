@@ -48,11 +48,11 @@ def data(temporary_directory: Path) -> Path:
     """A data directory with a writer."""
     data = temporary_directory / "killed"
     with serving(data) as server:
-        added = ringlog(
-            *("user", "add", server.writer.user, "--writer", "--password-stdin", "--data", data),
-            stdin=server.writer.password,
-        )
-        assert added.returncode == 0, added.stderr
+        for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
+            added = ringlog(
+                *("user", "add", login.user, right, "--password-stdin", "--data", data), stdin=login.password
+            )
+            assert added.returncode == 0, added.stderr
     return data
 
 
@@ -75,7 +75,8 @@ def test_every_acknowledged_row_survives_kill_9(
         clients = Clients.of(server, ct_program, tmp_path)
         start = datetime(2034, 1, 1 + len(writings))
         writers = Writers(clients, "put_every_type", start, rows=10)
-        with writers.running(8):
+        with writers.running(8), clients.ct(server.reader, "7.4") as reader:
+            assert reader.call("last_every_type").statuses == [0]
             time.sleep(random.uniform(0.4, 0.8))
             before = len(writers.acknowledged)
             assert before > 50
@@ -86,6 +87,8 @@ def test_every_acknowledged_row_survives_kill_9(
                 while len(writers.acknowledged) < before + 200:
                     assert time.monotonic() < end, writers.errors[-5:]
                     time.sleep(0.05)
+                # a connection that was idle then is none the worse
+                assert reader.call("last_every_type").statuses == [0]
             else:
                 time.sleep(0.3)
         assert writers.errors, "the death was noticed"

@@ -210,6 +210,20 @@ impl Connection {
         }
     }
 
+    /// Whether PostgreSQL has ended the connection while nothing ran on it.
+    pub async fn has_ended(&mut self) -> bool {
+        loop {
+            tokio::select! {
+                biased;
+                message = self.receive() => match message {
+                    Ok(Message::NoticeResponse(_) | Message::NotificationResponse(_)) => {}
+                    _ => return true,
+                },
+                () = std::future::ready(()) => return false,
+            }
+        }
+    }
+
     /// A name for the next prepared statement.
     pub fn statement_name(&mut self) -> String {
         self.statements += 1;

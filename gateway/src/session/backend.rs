@@ -11,11 +11,15 @@ use crate::tds::login::{Login, Password};
 use postgres_protocol::message::frontend;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Statements kept prepared on one connection.
 const MOST_PREPARED: usize = 500;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
+/// How long a statement waits for a connection when PostgreSQL has none left, and how often it asks.
+const SCARCE_TIMEOUT: Duration = Duration::from_secs(10);
+const SCARCE_PAUSE: Duration = Duration::from_millis(50);
 /// Names a client may use for the database it gets without asking.
 const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
@@ -27,7 +31,7 @@ pub struct Backend {
     open: Option<Open>,
     /// Its calls may share a transaction with those of others.
     pub may_share: bool,
-    /// Something ran that may have left state on the connection, which then stays until logout.
+    /// Something ran that may have left state on the connection.
     pinned: bool,
 }
 
@@ -66,8 +70,18 @@ impl Backend {
     }
 
     async fn connect(&mut self) -> Result<&mut Open, PgError> {
-        let connection =
-            Connection::open(&self.gateway.address, &self.user, &self.password.0, &self.application).await?;
+        let deadline = Instant::now() + SCARCE_TIMEOUT;
+        let connection = loop {
+            let address = &self.gateway.address;
+            match Connection::open(address, &self.user, &self.password.0, &self.application).await {
+                // too_many_connections: those that idle sessions keep will do
+                Err(error) if error.sqlstate() == Some("53300") && Instant::now() < deadline => {
+                    self.gateway.scarce.notify_waiters();
+                    tokio::time::sleep(SCARCE_PAUSE).await;
+                }
+                opened => break opened?,
+            }
+        };
         let open = Open {
             connection,
             calls: HashMap::new(),
@@ -110,9 +124,39 @@ impl Backend {
         self.pinned = true;
     }
 
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Whether there is a connection that nobody would miss.
     pub fn is_disposable(&self) -> bool {
         self.open.is_some() && !self.pinned
+    }
+
+    /// Gives the connection up unless it holds state that the client would miss. Whether it is gone.
+    pub async fn release(&mut self) -> bool {
+        if self.pinned {
+            let held = match &mut self.open {
+                Some(open) => open.holds_state().await,
+                None => Ok(false),
+            };
+            match held {
+                Ok(true) => return false,
+                Ok(false) => {}
+                Err(_) => self.forget(),
+            }
+        }
+        self.close().await;
+        true
+    }
+
+    /// Puts the connection back to how it was after login. One that cannot be put back is given up.
+    pub async fn reset(&mut self) {
+        let Some(open) = self.open.as_mut().filter(|_| self.pinned) else { return };
+        match open.reset().await {
+            Ok(()) => self.pinned = false,
+            Err(_) => self.forget(),
+        }
     }
 
     /// Forgets what is prepared, after the schema has changed. PL/pgSQL's own plans end only with the
@@ -133,6 +177,18 @@ impl Backend {
         }
     }
 
+    /// Lets go of a connection that holds nothing and that PostgreSQL has ended, as when it was started anew.
+    pub async fn let_go_if_ended(&mut self) {
+        if self.pinned {
+            return;
+        }
+        if let Some(open) = &mut self.open {
+            if open.connection.has_ended().await {
+                self.open = None;
+            }
+        }
+    }
+
     /// Lets go of a connection that has failed.
     pub fn forget(&mut self) {
         self.pinned = false;
@@ -148,6 +204,23 @@ impl Gateway {
 }
 
 impl Open {
+    /// Whether PostgreSQL keeps anything for this session that a new connection would not have.
+    async fn holds_state(&mut self) -> Result<bool, PgError> {
+        let schema = self.schema.as_deref().unwrap_or("").replace('\'', "''");
+        let sql = include_str!("state.sql").replace(":'schema'", &format!("'{schema}'"));
+        let rows = self.connection.query_text(&sql).await?;
+        Ok(rows.into_iter().flatten().next().flatten().as_deref() != Some("f"))
+    }
+
+    async fn reset(&mut self) -> Result<(), PgError> {
+        self.connection.query_text("rollback").await?;
+        self.connection.query_text("discard all").await?;
+        self.calls.clear();
+        self.queries.clear();
+        self.schema = None;
+        Ok(())
+    }
+
     /// Puts `schema` before the search path the role has by itself. SQLSTATE 3F000 when there is none.
     pub async fn use_schema(&mut self, schema: &str) -> Result<(), PgError> {
         let literal = schema.replace('\'', "''");

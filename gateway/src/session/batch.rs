@@ -208,6 +208,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Ok(parameters) => parameters,
                 Err(message) => return Ok(self.fail(&message, more)),
             };
+            if self.settings.only_formats {
+                let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+                return self.describe_query(query, &types, more).await;
+            }
             self.backend.pin();
             self.run(Source::Query { query, parameters: &parameters }, query.assigns.is_empty()).await?
         };
@@ -231,6 +235,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Ended::Cancelled
             }
         })
+    }
+
+    /// Under `set fmtonly on` a query tells its columns and does nothing.
+    async fn describe_query(
+        &mut self,
+        query: &Query,
+        types: &[SqlType],
+        more: bool,
+    ) -> Result<Ended, SessionError> {
+        match self.describe(query, types).await {
+            Ok(described) => {
+                if !described.columns.is_empty() && query.assigns.is_empty() {
+                    self.put_description(&described.columns);
+                }
+                self.end(0, None, more);
+                Ok(Ended::Well)
+            }
+            Err(error) => {
+                let message = self.told(&error);
+                Ok(self.fail(&message, more))
+            }
+        }
     }
 
     /// What the query's variables stand for.
@@ -347,33 +373,49 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         names: &[(String, String)],
         variables: &Variables<'_>,
     ) -> Result<(), ServerMessage> {
-        let dialect = self.client.dialect;
         let mut columns = Vec::with_capacity(names.len());
         let mut values = Vec::with_capacity(names.len());
         for (name, alias) in names {
-            let (type_info, value) = match variables.get(name) {
+            let (pg_type, typmod, value) = match variables.get(name) {
                 Some(variable) => {
-                    let pg_type = PgType::from_oid(variable.sql_type.oid);
-                    let type_info = column_type(pg_type, variable.sql_type.typmod, &dialect);
-                    (type_info, variable.value.clone().into_owned())
+                    let SqlType { oid, typmod } = variable.sql_type;
+                    (PgType::from_oid(oid), typmod, variable.value.clone().into_owned())
                 }
                 None => {
                     let (pg_type, value) = self.session_variable(name)?;
-                    let typmod = if pg_type == PgType::Varchar { VARCHAR_255 } else { -1 };
-                    (column_type(pg_type, typmod, &dialect), value)
+                    (pg_type, if pg_type == PgType::Varchar { VARCHAR_255 } else { -1 }, value)
                 }
             };
-            columns.push(Column { name: alias.clone(), type_info });
+            columns.push((alias.clone(), pg_type, typmod));
             values.push(value);
         }
+        self.put_rows(&columns, &[values])
+    }
+
+    /// A result set that PostgreSQL has no part in: names, types and type modifiers of its columns, and rows.
+    pub(super) fn put_rows(
+        &mut self,
+        columns: &[(String, PgType, i32)],
+        rows: &[Vec<Value<'_>>],
+    ) -> Result<(), ServerMessage> {
+        let dialect = self.client.dialect;
+        let columns: Vec<Column> = columns
+            .iter()
+            .map(|(name, pg_type, typmod)| Column {
+                name: name.clone(),
+                type_info: column_type(*pg_type, *typmod, &dialect),
+            })
+            .collect();
         let out = &mut self.client.reply;
         let before = out.len();
         columns::put(out, &columns, &dialect);
-        out.put_u8(columns::ROW);
-        for (column, value) in columns.iter().zip(&values) {
-            if let Err(error) = encode_value(value, &column.type_info, &dialect, out) {
-                out.truncate(before);
-                return Err(super::results::untellable("The variable", &error));
+        for row in rows {
+            out.put_u8(columns::ROW);
+            for (column, value) in columns.iter().zip(row) {
+                if let Err(error) = encode_value(value, &column.type_info, &dialect, out) {
+                    out.truncate(before);
+                    return Err(super::results::untellable(&format!("Column '{}'", column.name), &error));
+                }
             }
         }
         Ok(())

@@ -57,6 +57,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         variables: &mut Variables<'_>,
         more: bool,
     ) -> Result<Ended, SessionError> {
+        if self.settings.only_formats {
+            let text =
+                "'exec' is not understood under SET FMTONLY ON: a procedure tells its columns by rows.";
+            let refused = CallEnd::Failed(ServerMessage::error(102, 15, text));
+            return Ok(self.end_call(refused, &[], Form::Text, more));
+        }
         let params = match variables.params(&execute.arguments) {
             Ok(params) => params,
             Err(message) => return Ok(self.end_call(CallEnd::Failed(message), &[], Form::Text, more)),

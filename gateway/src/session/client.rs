@@ -1,6 +1,6 @@
 //! The client's side of a session: requests in, reply tokens out.
 
-use super::SessionError;
+use super::{SessionError, STALLED};
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::packet::{Assembler, Kind, Message, Packetizer};
 use crate::tds::tokens::done::{self, Done};
@@ -65,7 +65,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 return Ok(Some(message));
             }
             self.input.reserve(self.packetizer.packet_size);
-            if self.stream.read_buf(&mut self.input).await? == 0 {
+            let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
+            let read = self.stream.read_buf(&mut self.input);
+            let count = if has_begun {
+                tokio::time::timeout(STALLED, read).await.map_err(|_| SessionError::Stalled)??
+            } else {
+                read.await?
+            };
+            if count == 0 {
                 return if self.input.is_empty() && !self.assembler.is_inside_message() {
                     Ok(None)
                 } else {
@@ -127,5 +134,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             self.wire = BytesMut::new();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::duplex;
+    use tokio::time::{sleep, Instant};
+
+    const HEADER_OF_2000: [u8; 8] = [3, 1, 0x07, 0xD0, 0, 0, 1, 0];
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_stops_half_way_ends_the_session() {
+        let (mut theirs, ours) = duplex(4096);
+        let mut client = Client::new(ours, 1, 10_000);
+        theirs.write_all(&HEADER_OF_2000).await.unwrap();
+        let start = Instant::now();
+        assert!(matches!(client.request().await, Err(SessionError::Stalled)));
+        assert_eq!(start.elapsed(), STALLED);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_client_and_a_slow_one_may_stay() {
+        let (mut theirs, ours) = duplex(4096);
+        let mut client = Client::new(ours, 1, 10_000);
+        let slow = tokio::spawn(async move {
+            sleep(STALLED * 100).await;
+            theirs.write_all(&HEADER_OF_2000).await.unwrap();
+            for _ in 0..1992 {
+                sleep(STALLED / 2).await;
+                theirs.write_all(&[0]).await.unwrap();
+            }
+            theirs
+        });
+        assert_eq!(client.request().await.unwrap().unwrap().body.len(), 1992);
+        drop(slow.await.unwrap());
+        assert!(client.request().await.unwrap().is_none());
     }
 }

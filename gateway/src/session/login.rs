@@ -6,6 +6,7 @@ use super::prepared::PreparedStatements;
 use super::settings::Settings;
 use super::transaction::Transaction;
 use super::{Session, SessionError};
+use crate::admission::Limits;
 use crate::gateway::Gateway;
 use crate::postgres::{Connection, PgError};
 use crate::tds::login::Login;
@@ -28,6 +29,7 @@ const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     mut client: Client<S>,
     spid: u16,
+    limits: &Limits,
     gateway: Arc<Gateway>,
 ) -> Result<Session<S>, SessionError> {
     let login = match read_record(&mut client).await {
@@ -41,8 +43,15 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
         Err(error) => return Err(error),
     };
     client.dialect = login.dialect;
+    let Some(wait) = limits.turn(&login.user) else {
+        let text = "Too many failed logins from this address: try again later.";
+        put_refusal(&mut client, &login, &ServerMessage::error(17809, 20, text)).await?;
+        return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
+    };
+    tokio::time::sleep(wait).await;
     match Backend::log_in(&gateway, &login).await {
         Ok((backend, welcome)) => {
+            limits.succeeded(&login.user);
             let mut session = Session {
                 settings: Settings::new(&login.dialect),
                 spid,
@@ -67,18 +76,27 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
         Err(error) => {
             let refusal = refusal(&error, &login);
             if matches!(refusal.number, 18456 | 4002) {
+                limits.failed(&login.user);
                 tokio::time::sleep(REFUSAL_PAUSE).await;
             }
-            client.message(&refusal);
-            if !login.dialect.is_tds7() {
-                loginack::put(&mut client.reply, &login, false);
-            }
-            client.done(Done::Statement, done::ERROR, None);
-            client.finish().await?;
+            put_refusal(&mut client, &login, &refusal).await?;
             gateway.metrics.refused_logins.inc();
             Err(SessionError::Refused { user: login.user, reason: reason(&error) })
         }
     }
+}
+
+async fn put_refusal<S: AsyncRead + AsyncWrite + Unpin>(
+    client: &mut Client<S>,
+    login: &Login,
+    refusal: &ServerMessage,
+) -> Result<(), SessionError> {
+    client.message(refusal);
+    if !login.dialect.is_tds7() {
+        loginack::put(&mut client.reply, login, false);
+    }
+    client.done(Done::Statement, done::ERROR, None);
+    client.finish().await
 }
 
 async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(

@@ -4,6 +4,7 @@ mod backend;
 mod batch;
 mod call;
 mod client;
+mod datatypes;
 mod dynamic;
 mod login;
 mod parameters;
@@ -14,6 +15,7 @@ mod system;
 mod transaction;
 mod variables;
 
+use crate::admission::Entry;
 use crate::catalogue::{Catalogue, Plan};
 use crate::gateway::Gateway;
 use crate::tds::call as wire_call;
@@ -37,11 +39,17 @@ use variables::Variables;
 
 /// From connecting to the end of login.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// A request that has begun goes on within this.
+const STALLED: Duration = Duration::from_secs(300);
 /// The longest login message, and afterwards the longest request.
 const LONGEST_LOGIN: usize = 64 * 1024;
 const LONGEST_REQUEST: usize = 64 * 1024 * 1024;
 /// An unused PostgreSQL connection that holds no state is given up after this.
 const BACKEND_IDLE: Duration = Duration::from_secs(30);
+/// The same where half of PostgreSQL's connections are idle already.
+const BACKEND_IDLE_WITHOUT_PLACE: Duration = Duration::from_secs(1);
+/// One that holds state is looked at again after this.
+const BACKEND_HELD: Duration = Duration::from_secs(300);
 
 /// Why a session ends without a logout.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +60,10 @@ pub enum SessionError {
     Io(#[from] std::io::Error),
     #[error("{0}")]
     Wire(#[from] WireError),
+    #[error("no login before too many others came")]
+    Evicted,
+    #[error("nothing came for {} s in the middle of a request", STALLED.as_secs())]
+    Stalled,
     #[error("no login within {} s", LOGIN_TIMEOUT.as_secs())]
     LoginTimeout,
     #[error("login of {user:?} refused: {reason}")]
@@ -103,15 +115,19 @@ enum Ended {
 pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     spid: u16,
+    mut entry: Entry,
     gateway: Arc<Gateway>,
 ) -> Result<(), SessionError> {
     let client = Client::new(stream, spid, LONGEST_LOGIN);
     let mut stopping = gateway.stopping.clone();
-    let login = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, gateway));
+    let limits = entry.limits();
+    let login = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, &limits, gateway));
     let mut session = tokio::select! {
         session = login => session.map_err(|_| SessionError::LoginTimeout)??,
         _ = stopping.wait_for(|stopping| *stopping) => return Ok(()),
+        () = entry.evicted() => return Err(SessionError::Evicted),
     };
+    drop(entry);
     session.client.set_limit(LONGEST_REQUEST);
     let end = session.requests().await;
     session.backend.close().await;
@@ -135,14 +151,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// The next request; None when the client has left.
+    /// The next request; None when the client has left. Meanwhile the session's connection to PostgreSQL is
+    /// given up: after a while, or when others have none.
     async fn request(&mut self) -> Result<Option<Message>, SessionError> {
-        if self.backend.is_disposable() && !self.transaction.is_open() {
-            match tokio::time::timeout(BACKEND_IDLE, self.client.request()).await {
-                Ok(request) => return request,
-                Err(_) => self.backend.close().await,
+        if !self.backend.is_open() || self.transaction.is_open() {
+            return self.client.request().await;
+        }
+        let gateway = self.gateway.clone();
+        let place = gateway.idle.try_acquire();
+        let mut pause = if place.is_ok() { BACKEND_IDLE } else { BACKEND_IDLE_WITHOUT_PLACE };
+        while self.backend.is_open() {
+            tokio::select! {
+                biased;
+                request = self.client.request() => return request,
+                () = gateway.scarce.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+            if !self.backend.release().await {
+                pause = BACKEND_HELD;
             }
         }
+        drop(place);
         self.client.request().await
     }
 
@@ -328,9 +357,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Back to the state after login.
     async fn reset(&mut self, keep_transaction: bool) {
         if !(keep_transaction && self.transaction.is_open()) {
-            if self.transaction.started || !self.backend.is_disposable() {
-                self.backend.close().await;
+            if self.transaction.started {
+                self.backend.pin();
             }
+            self.backend.reset().await;
             self.transaction.end();
         }
         self.settings = Settings::new(&self.client.dialect);

@@ -65,6 +65,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.begin("");
         }
         let in_transaction = self.transaction.is_open();
+        if !in_transaction {
+            self.backend.let_go_if_ended().await;
+        }
         if let Err(error) = self.start_transaction().await {
             return Ok(self.failed(error));
         }

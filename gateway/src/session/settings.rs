@@ -11,6 +11,8 @@ pub struct Settings {
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
     pub text_size: u32,
+    /// `set fmtonly on`: statements tell their columns and do nothing.
+    pub only_formats: bool,
 }
 
 impl Settings {
@@ -20,6 +22,7 @@ impl Settings {
             quoted_identifiers: dialect.is_tds7(),
             implicit_transactions: false,
             text_size: 2_147_483_647,
+            only_formats: false,
         }
     }
 }
@@ -39,7 +42,6 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("datefirst", &["7"]),
     ("dateformat", &["mdy"]),
     ("flushmessage", &["on", "off"]),
-    ("fmtonly", &["off"]),
     ("language", &["us_english", "english"]),
     ("lock_timeout", &["-1", "- 1"]),
     ("nocount", &["on", "off"]),
@@ -61,6 +63,7 @@ pub fn apply(settings: &mut Settings, words: &[String]) -> Result<(), ServerMess
     };
     match words.as_slice() {
         ["quoted_identifier", value @ ("on" | "off")] => settings.quoted_identifiers = *value == "on",
+        ["fmtonly", value @ ("on" | "off")] => settings.only_formats = *value == "on",
         ["implicit_transactions" | "chained", value @ ("on" | "off")] => {
             settings.implicit_transactions = *value == "on";
         }
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_would_change_results_is_refused() {
-        for text in ["rowcount 5", "dateformat dmy", "fmtonly on", "ansi_nulls off", "no_such on"] {
+        for text in ["rowcount 5", "dateformat dmy", "noexec on", "ansi_nulls off", "no_such on"] {
             let error = set(text).unwrap_err();
             assert!(error.text.contains(text), "{}", error.text);
         }

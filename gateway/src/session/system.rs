@@ -22,6 +22,7 @@ pub enum System {
     PrepareAndExecute,
     Unprepare,
     ResetConnection,
+    DatatypeInfo,
     /// Known and not served.
     Refused(&'static str),
 }
@@ -60,6 +61,7 @@ impl System {
             "sp_prepexec" => System::PrepareAndExecute,
             "sp_unprepare" => System::Unprepare,
             "sp_reset_connection" => System::ResetConnection,
+            "sp_datatype_info" | "sp_datatype_info_90" | "sp_datatype_info_100" => System::DatatypeInfo,
             _ => System::Refused(NUMBERED.iter().find(|known| **known == name)?),
         })
     }
@@ -105,6 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.reset(false).await;
                 Ok(CallEnd::returned(0))
             }
+            System::DatatypeInfo => return self.datatype_info(params),
             System::Refused(name) => Err(ServerMessage::error(
                 2812,
                 16,

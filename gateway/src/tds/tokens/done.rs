@@ -28,8 +28,10 @@ pub fn put(out: &mut BytesMut, done: Done, status: u16, count: Option<u64>, dial
     });
     let status = if count.is_some() { status | COUNT } else { status };
     out.put_u16_as(status, dialect.endian);
-    // 7.x: the kind of statement, which no client needs; 5.0: transaction state, 1 = in progress or none
-    let state = if dialect.is_tds7() { 0 } else { u16::from(status & IN_TRANSACTION != 0) };
+    // 7.x: the kind of statement, which no client needs; 5.0: the transaction's state, 0 none and 2 in
+    // progress (FreeTDS include/freetds/proto.h, TDS_DONE_TRAN_PROGRESS)
+    let in_transaction = !dialect.is_tds7() && status & IN_TRANSACTION != 0;
+    let state = if in_transaction { 2 } else { 0 };
     out.put_u16_as(state, dialect.endian);
     let count = count.unwrap_or(0);
     if dialect.version >= Version::Tds72 {

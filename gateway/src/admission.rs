@@ -1,0 +1,278 @@
+//! Who may try to log in: bounds on logins that are under way and on those that fail, for each address.
+//! A host whose password is wrong slows itself down and nobody else.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Connections that have not logged in yet: of one address, and of all. When another comes the oldest must go,
+/// which for a login that is under way is rare and for one that never comes is due.
+const MOST_UNKNOWN_OF_ONE: usize = 256;
+const MOST_UNKNOWN: usize = 2048;
+/// Failures of one user at one address that cost nothing; from then on its logins go one by one. A login
+/// that succeeds makes up for them.
+const FREE_FAILURES: u32 = 10;
+/// The same for all users at one address, for whoever guesses names too. A user past its own limit does not
+/// count any more: a program with a wrong password slows only itself.
+const FREE_FAILURES_OF_ADDRESS: u32 = 200;
+/// The time between two logins past a limit.
+const TURN: Duration = Duration::from_secs(1);
+/// The longest wait for a turn; whoever would wait longer is sent away.
+const LONGEST_WAIT: Duration = Duration::from_secs(15);
+/// Failures are forgotten after this time without another.
+const FORGOTTEN: Duration = Duration::from_secs(300);
+/// Users and addresses whose failures are remembered.
+const MOST_REMEMBERED: usize = 10_000;
+
+#[derive(Clone, Default)]
+pub struct Admission {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    last_entry: u64,
+    /// Connections that have not logged in yet, oldest first, with what tells them to go.
+    unknown: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
+    unknown_of: HashMap<IpAddr, BTreeSet<u64>>,
+    /// By address and user, and under the user "" for the address.
+    failed: HashMap<(IpAddr, String), Failed>,
+}
+
+struct Failed {
+    count: u32,
+    last: Instant,
+    /// When the next login may be tried.
+    next_turn: Instant,
+}
+
+impl Failed {
+    /// Takes the next turn and says how long it is until then.
+    fn turn(&mut self, free: u32, now: Instant) -> Option<Duration> {
+        if self.count < free {
+            return Some(Duration::ZERO);
+        }
+        let turn = self.next_turn.max(now);
+        let wait = turn.duration_since(now);
+        if wait > LONGEST_WAIT {
+            return None;
+        }
+        self.next_turn = turn + TURN;
+        Some(wait)
+    }
+}
+
+/// A connection's place among those that have not logged in yet, until it is dropped.
+pub struct Entry {
+    admission: Admission,
+    address: IpAddr,
+    number: u64,
+    evicted: oneshot::Receiver<()>,
+}
+
+impl Admission {
+    fn state(&self) -> MutexGuard<'_, State> {
+        match self.state.lock() {
+            Ok(state) => state,
+            Err(poisoned) => poisoned.into_inner(),
+        }
+    }
+
+    /// A place for a new connection, for which the oldest may have to go.
+    pub fn enter(&self, address: IpAddr) -> Entry {
+        let mut state = self.state();
+        let of_one = state.unknown_of.get(&address);
+        let oldest = match of_one.filter(|numbers| numbers.len() >= MOST_UNKNOWN_OF_ONE) {
+            Some(numbers) => numbers.first().copied(),
+            None if state.unknown.len() >= MOST_UNKNOWN => state.unknown.keys().next().copied(),
+            None => None,
+        };
+        if let Some(leave) = oldest.and_then(|oldest| state.leave(oldest)) {
+            let _ = leave.send(());
+        }
+        state.last_entry += 1;
+        let number = state.last_entry;
+        let (leave, evicted) = oneshot::channel();
+        state.unknown.insert(number, (address, leave));
+        state.unknown_of.entry(address).or_default().insert(number);
+        drop(state);
+        Entry { admission: self.clone(), address, number, evicted }
+    }
+
+    fn turn_at(&self, address: IpAddr, user: &str, now: Instant) -> Option<Duration> {
+        let mut state = self.state();
+        let mut wait = Duration::ZERO;
+        for (user, free) in [(user, FREE_FAILURES), ("", FREE_FAILURES_OF_ADDRESS)] {
+            if let Some(failed) = state.failed.get_mut(&(address, user.to_owned())) {
+                wait = wait.max(failed.turn(free, now)?);
+            }
+        }
+        Some(wait)
+    }
+
+    fn failed_at(&self, address: IpAddr, user: &str, now: Instant) {
+        let mut state = self.state();
+        if state.count(address, user, now) <= FREE_FAILURES {
+            state.count(address, "", now);
+        }
+    }
+}
+
+impl State {
+    /// Takes a connection off the list.
+    fn leave(&mut self, number: u64) -> Option<oneshot::Sender<()>> {
+        let (address, leave) = self.unknown.remove(&number)?;
+        if let Some(numbers) = self.unknown_of.get_mut(&address) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.unknown_of.remove(&address);
+            }
+        }
+        Some(leave)
+    }
+
+    /// Counts a failure. How many there are now.
+    fn count(&mut self, address: IpAddr, user: &str, now: Instant) -> u32 {
+        let key = (address, user.to_owned());
+        self.failed.retain(|_, failed| now.duration_since(failed.last) < FORGOTTEN);
+        if self.failed.len() >= MOST_REMEMBERED && !self.failed.contains_key(&key) {
+            let oldest = self.failed.iter().min_by_key(|(_, failed)| failed.last).map(|(key, _)| key.clone());
+            oldest.and_then(|oldest| self.failed.remove(&oldest));
+        }
+        let failed = self.failed.entry(key).or_insert(Failed { count: 0, last: now, next_turn: now });
+        failed.count = failed.count.saturating_add(1);
+        failed.last = now;
+        failed.count
+    }
+}
+
+impl Entry {
+    /// Waits until the connection has to go for another.
+    pub async fn evicted(&mut self) {
+        if (&mut self.evicted).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// The rest of what a login has to ask.
+    pub fn limits(&self) -> Limits {
+        Limits { admission: self.admission.clone(), address: self.address }
+    }
+}
+
+/// The bounds on failures that hold for a connection.
+pub struct Limits {
+    admission: Admission,
+    address: IpAddr,
+}
+
+impl Limits {
+    /// How long a login of `user` has to wait for its turn; None when that is too long.
+    pub fn turn(&self, user: &str) -> Option<Duration> {
+        self.admission.turn_at(self.address, user, Instant::now())
+    }
+
+    /// `user` is not one, or the password was wrong.
+    pub fn failed(&self, user: &str) {
+        self.admission.failed_at(self.address, user, Instant::now());
+    }
+
+    pub fn succeeded(&self, user: &str) {
+        self.admission.state().failed.remove(&(self.address, user.to_owned()));
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.admission.state().leave(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn address(n: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from(n))
+    }
+
+    #[test]
+    fn the_oldest_of_an_address_goes_for_the_newest() {
+        let admission = Admission::default();
+        let other = admission.enter(address(2));
+        let mut entries: Vec<Entry> =
+            (0..=MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1))).collect();
+        assert!(entries[0].evicted.try_recv().is_ok());
+        assert!(entries[1].evicted.try_recv().is_err());
+        assert_eq!(admission.state().unknown.len(), MOST_UNKNOWN_OF_ONE + 1);
+        drop((entries, other));
+        assert!(admission.state().unknown.is_empty() && admission.state().unknown_of.is_empty());
+    }
+
+    #[test]
+    fn all_addresses_together_are_bounded() {
+        let admission = Admission::default();
+        let entries: Vec<_> = (0..10_000).map(|n| admission.enter(address(n))).collect();
+        assert_eq!(admission.state().unknown.len(), MOST_UNKNOWN);
+        drop(entries);
+        assert!(admission.state().unknown_of.is_empty());
+    }
+
+    #[test]
+    fn whoever_fails_often_waits_for_a_turn() {
+        let (admission, now) = (Admission::default(), Instant::now());
+        for _ in 0..FREE_FAILURES {
+            assert_eq!(admission.turn_at(address(1), "daq", now), Some(Duration::ZERO));
+            admission.failed_at(address(1), "daq", now);
+        }
+        assert_eq!(admission.turn_at(address(1), "daq", now), Some(Duration::ZERO));
+        assert_eq!(admission.turn_at(address(1), "daq", now), Some(TURN));
+        for (address, user) in [(address(2), "daq"), (address(1), "other")] {
+            assert_eq!(admission.turn_at(address, user, now), Some(Duration::ZERO));
+        }
+        let waits: Vec<_> = (0..30).filter_map(|_| admission.turn_at(address(1), "daq", now)).collect();
+        assert!(waits.len() < 30 && waits.iter().all(|wait| *wait <= LONGEST_WAIT));
+        // time passes
+        let later = now + FORGOTTEN;
+        admission.failed_at(address(1), "daq", later);
+        assert_eq!(admission.turn_at(address(1), "daq", later), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn guessing_names_is_slow_too_and_one_wrong_password_slows_nobody_else() {
+        let (admission, now) = (Admission::default(), Instant::now());
+        for _ in 0..10_000 {
+            admission.failed_at(address(1), "daq", now);
+        }
+        assert_eq!(admission.turn_at(address(1), "other", now), Some(Duration::ZERO));
+        for n in 0..FREE_FAILURES_OF_ADDRESS {
+            admission.failed_at(address(1), &format!("guess {n}"), now);
+        }
+        assert_eq!(admission.turn_at(address(1), "other", now), Some(Duration::ZERO));
+        assert_eq!(admission.turn_at(address(1), "other", now), Some(TURN));
+        assert_eq!(admission.turn_at(address(2), "other", now), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_success_makes_up_for_failures() {
+        let admission = Admission::default();
+        let entry = admission.enter(address(1)).limits();
+        for _ in 0..FREE_FAILURES {
+            entry.failed("daq");
+        }
+        entry.succeeded("daq");
+        assert_eq!((entry.turn("daq"), entry.turn("daq")), (Some(Duration::ZERO), Some(Duration::ZERO)));
+    }
+
+    #[test]
+    fn failures_of_many_take_bounded_memory() {
+        let (admission, now) = (Admission::default(), Instant::now());
+        for n in 0..MOST_REMEMBERED as u32 + 10 {
+            admission.failed_at(address(n), "", now + Duration::from_millis(u64::from(n) / 100));
+        }
+        assert_eq!(admission.state().failed.len(), MOST_REMEMBERED);
+    }
+}

@@ -1,0 +1,14 @@
+-- Whether this session has anything that ends with its connection: temporary tables, held locks, channels it
+-- listens to, cursors, statements prepared by SQL, settings of its own. The search path is the gateway's
+-- own doing as long as it is what the gateway makes it.
+select exists (select from pg_catalog.pg_class
+                where relnamespace = pg_catalog.pg_my_temp_schema())
+    or exists (select from pg_catalog.pg_locks
+                where pid = pg_catalog.pg_backend_pid() and locktype = 'advisory')
+    or exists (select from pg_catalog.pg_listening_channels())
+    or exists (select from pg_catalog.pg_cursors where is_holdable)
+    or exists (select from pg_catalog.pg_prepared_statements where from_sql)
+    or exists (select from pg_catalog.pg_settings
+                where source = 'session'
+                  and not (name = 'search_path'
+                           and setting = pg_catalog.quote_ident(:'schema') || ', ' || reset_val))

@@ -1,0 +1,233 @@
+"""The life of a session: what it holds of PostgreSQL, resets, and bounds on logins."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+import pymssql
+import pyodbc
+import pytest
+
+import raw_tds
+from servers import Login, RunningServer
+from tds_clients import Admin, Clients
+
+pytestmark = pytest.mark.usefixtures("functions")
+
+PLAIN = Login("plain", "plain")
+RESET, RESET_KEEPING_TRANSACTION = 0x08, 0x10
+
+
+def rows_of(reply: bytes) -> int:
+    """How many rows a reply to a query of one integer has."""
+    return reply.count(b"\xd1\x04")
+
+
+class Client7(raw_tds.RawClient):
+    """A raw client of TDS 7.4."""
+
+    def batch(self, text: str, *, status: int = 0) -> bytes:
+        request = bytearray(self.packets(raw_tds.BATCH7, raw_tds.batch7(text)))
+        request[1] |= status
+        self.socket.sendall(request)
+        return self.receive()
+
+
+@contextmanager
+def session(server: RunningServer, login: Login = PLAIN) -> Iterator[Client7]:
+    with Client7(server.host, server.port) as client:
+        assert b"\xad" in client.log_in7(login)
+        yield client
+
+
+def number(reply: bytes) -> int:
+    """The one integer of a reply."""
+    assert rows_of(reply) == 1, reply
+    at = reply.index(b"\xd1\x04") + 2
+    return int.from_bytes(reply[at : at + 4], "little")
+
+
+PID = "select pg_backend_pid()"
+
+
+# --- connections to PostgreSQL ---
+
+
+@pytest.fixture(scope="module")
+def most_connections(admin: Admin) -> int:
+    row = admin.execute("show max_connections").fetchone()
+    assert row is not None
+    return int(str(row[0]))
+
+
+def test_more_sessions_than_postgresql_has_connections(server: RunningServer, most_connections: int) -> None:
+    """A login needs a connection for a moment, a statement while it runs, an idle session little memory."""
+    process = psutil.Process(server.process.pid)
+    with ExitStack() as open_sessions:
+        for _ in range(50):
+            open_sessions.enter_context(session(server))
+        before = process.memory_info().rss
+        count = most_connections + 100
+        clients = [open_sessions.enter_context(session(server)) for _ in range(count)]
+        assert (process.memory_info().rss - before) / count < 64 * 1024
+        for client in clients:
+            assert number(client.batch("select 7")) == 7
+
+
+def test_an_idle_session_gives_its_connection_to_others(
+    server: RunningServer, admin: Admin, most_connections: int
+) -> None:
+    """A session with settings of its own keeps its connection; others have theirs back when they need it."""
+
+    def is_connected(pid: int) -> bool:
+        return admin.execute("select from pg_stat_activity where pid = %s", [pid]).fetchone() is not None
+
+    with session(server) as kept, session(server) as given, ExitStack() as others:
+        kept.batch("select set_config('work_mem', '5MB', false)")
+        kept_pid, given_pid = number(kept.batch(PID)), number(given.batch(PID))
+        for _ in range(most_connections):
+            busy = others.enter_context(session(server))
+            assert number(busy.batch("begin transaction select 1")) == 1
+            if not is_connected(given_pid):
+                break
+        assert is_connected(kept_pid)
+        assert not is_connected(given_pid)
+        assert "5MB".encode("utf-16-le") in kept.batch("select current_setting('work_mem')")
+        others.close()
+        assert number(given.batch(PID)) != given_pid
+
+
+def test_a_transaction_nobody_used_holds_no_connection(server: RunningServer, admin: Admin) -> None:
+    def connections() -> int:
+        row = admin.execute(
+            "select count(*) from pg_stat_activity where usename = 'plain' and xact_start is not null"
+        ).fetchone()
+        assert row is not None
+        return int(str(row[0]))
+
+    with session(server) as client:
+        client.batch("begin transaction")
+        assert connections() == 0
+        client.batch("select 1")
+        assert connections() == 1
+        client.batch("rollback")
+        assert connections() == 0
+
+
+# --- resets ---
+
+
+def test_reset_connection(server: RunningServer) -> None:
+    """The packet status that pools set on the first request after they hand a connection on."""
+    with session(server) as client:
+        client.batch("use log set implicit_transactions on select set_config('work_mem', '5MB', false)")
+        client.batch("select 1")
+        reply = client.batch("select @@trancount", status=RESET)
+        assert reply.startswith(b"\xe3\x03\x00\x12\x00\x00"), "the reset is acknowledged"
+        assert number(reply) == 0
+        for text, expected in {
+            "select current_schema()": "online",
+            "select current_setting('work_mem')": "4MB",
+        }.items():
+            assert expected.encode("utf-16-le") in client.batch(text)
+
+
+def test_reset_connection_that_keeps_the_transaction(server: RunningServer) -> None:
+    with session(server) as client:
+        client.batch("begin transaction select 1")
+        assert number(client.batch("select @@trancount", status=RESET_KEEPING_TRANSACTION)) == 1
+        assert number(client.batch("select @@trancount", status=RESET)) == 0
+
+
+def test_sp_reset_connection(clients: Clients) -> None:
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.execute("set implicit_transactions on use log select 1 as a")
+        cursor.callproc("sp_reset_connection")
+        cursor.execute("select @@trancount, @@tranchained")
+        assert cursor.fetchall() == [(0, 0)]
+
+
+def test_prepared_statements_end_with_a_reset(clients: Clients) -> None:
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        handle = cursor.callproc("sp_prepare", (pymssql.output(int), None, "select 1"))[0]
+        cursor.callproc("sp_reset_connection")
+        with pytest.raises(pymssql.Error, match="handle"):
+            cursor.callproc("sp_execute", (handle,))
+
+
+# --- probes of drivers ---
+
+
+def test_format_only(clients: Clients, nothing_written: Callable[[], AbstractContextManager[None]]) -> None:
+    """`set fmtonly on`: columns and no rows, and nothing is done."""
+    with clients.ct(clients.server.writer, "7.4") as client:
+        with nothing_written():
+            answer = client.language("set fmtonly on update online.every_type set a_real = 1 set fmtonly off")
+        assert (answer.rows, answer.errors) == ([], [])
+        answer = client.language("set fmtonly on select 1 as one, 'x' as letter set fmtonly off")
+        assert (answer.columns, answer.rows) == (["one", "letter"], [])
+        answer = client.language("set fmtonly on exec status 1")
+        assert "exec" in answer.error.text
+        assert client.language("set fmtonly off exec status 1").statuses == [1]
+
+
+@pytest.mark.parametrize("version", ["5.0", "7.4"])
+def test_types_that_odbc_asks_for(clients: Clients, version: str) -> None:
+    server = clients.server
+    with pyodbc.connect(
+        f"DRIVER=/usr/lib/x86_64-linux-gnu/odbc/libtdsodbc.so;SERVER={server.host};PORT={server.port};"
+        f"TDS_Version={version}",
+        user=PLAIN.user,
+        password=PLAIN.password,
+    ) as connection:
+        cursor = connection.cursor()
+        names = {row.type_name for row in cursor.getTypeInfo().fetchall()}
+        assert {"int", "real", "varchar", "datetime", "bit", "numeric"} <= names
+        (row,) = cursor.getTypeInfo(pyodbc.SQL_INTEGER).fetchall()
+        assert (row.type_name, row.column_size, row.nullable) == ("int", 10, 1)
+
+
+# --- bounds on logins ---
+
+
+def test_a_wrong_password_slows_only_its_user(server: RunningServer) -> None:
+    def attempt(user: str) -> float:
+        start = time.monotonic()
+        with Client7(server.host, server.port) as client:
+            reply = client.log_in7(Login(user, "wrong"))
+        assert b"\xad" not in reply[:3]
+        return time.monotonic() - start
+
+    for _ in range(10):
+        assert attempt("guessed") < 1.5
+    durations: list[float] = []
+    attempts = [threading.Thread(target=lambda: durations.append(attempt("guessed"))) for _ in range(4)]
+    for thread in attempts:
+        thread.start()
+    for thread in attempts:
+        thread.join()
+    assert max(durations) > 2.5, "one after another, a second apart"
+    again = threading.Thread(target=attempt, args=("guessed",))
+    again.start()
+    start = time.monotonic()
+    with session(server):
+        assert time.monotonic() - start < 1, "others log in at once"
+    again.join()
+
+
+def test_too_many_logins_under_way(server: RunningServer) -> None:
+    """Connections that do not log in are bounded for each address; the oldest go for new ones."""
+    with ExitStack() as half_open:
+        clients = [half_open.enter_context(Client7(server.host, server.port)) for _ in range(300)]
+        clients[0].socket.settimeout(5)
+        assert clients[0].socket.recv(1) == b""
+        with session(server) as client:
+            assert number(client.batch("select 1")) == 1
+
+
+def test_what_is_refused_is_logged_without_secrets(server: RunningServer) -> None:
+    written = Path(server.data.with_name("served.stderr")).read_text()
+    assert "wrong" not in written
