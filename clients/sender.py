@@ -10,7 +10,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from ringlog.clients.figures import Figures, State
-from ringlog.clients.line import Interrupted, Line
+from ringlog.clients.line import Failed, Interrupted, Line
 from ringlog.clients.procedure import Argument, Refused, output
 from ringlog.clients.spool import Spool, Spooled, microseconds, moment_of
 
@@ -121,7 +121,7 @@ class Sender:
 
     def release(self) -> None:
         """Gives the table up, so that the next writer need not take it over."""
-        with suppress(Interrupted, Refused):
+        with suppress(Interrupted, Refused, Failed):
             self._line.attempt("release_writer", self._table, self._spool.name)
 
     def _status(self) -> dict[str, Argument]:

@@ -175,6 +175,7 @@ class Writer:
             pass
         except Failed as error:
             self.error = error
+            self._sender.release()
         except Exception as error:
             self.error = error
             self.figures.message = f"{type(error).__name__}: {error}"
