@@ -30,6 +30,7 @@ from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.sources import Source, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
 from ringlog.loader.sources.epics import Epics
+from ringlog.loader.sources.lines import Lines
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
@@ -57,7 +58,9 @@ def load(
     source: Annotated[
         str,
         typer.Option(
-            metavar="SOURCE", help="simulator; csv:DIR for recordings, DIR/<table>.csv; ca or pva for EPICS."
+            metavar="SOURCE",
+            help="simulator; csv:DIR for recordings, DIR/<table>.csv; lines:HOST:PORT for one table; "
+            "ca or pva for EPICS.",
         ),
     ] = "simulator",
     speed: Annotated[
@@ -148,7 +151,14 @@ def _chosen(
         epics = Epics(source)
         epics.check()
         return epics, [table for table in facility.tables if wanted is None or table.name in wanted]
-    raise LoadError(f"--source '{source}' is none of simulator, csv:DIR, ca, pva")
+    if kind == "lines":
+        host, _, port = folder.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise LoadError(f"--source '{source}': write lines:HOST:PORT")
+        if len(wanted or ()) != 1:
+            raise LoadError("--source lines is for one table: name it with --tables")
+        return Lines(host, int(port)), [known[name] for name in wanted or ()]
+    raise LoadError(f"--source '{source}' is none of simulator, csv:DIR, lines:HOST:PORT, ca, pva")
 
 
 def default_spool() -> Path:

@@ -99,7 +99,7 @@ class CsvReplay:
                 name for name, place in zip(header[1:], places, strict=True) if places.count(place) > 1
             )
             raise ValueError(f"column {twice} is named twice")
-        cells = [(place, _cell(table.columns[place])) for place in places]
+        cells = [(place, cell_reader(table.columns[place])) for place in places]
         previous: datetime | None = None
         for line in lines:
             if len(line) != len(header):
@@ -139,7 +139,8 @@ def _moment(text: str, zone: ZoneInfo) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _cell(column: Column) -> Callable[[str], Reading]:
+def cell_reader(column: Column) -> Callable[[str], Reading]:
+    """Reads a column's readings from text, exactly; the reader raises ValueError."""
     if column.type in _INTEGER_BITS:
         return lambda text: _integer(text, column.type)
     if column.type == "bit":
