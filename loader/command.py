@@ -27,6 +27,7 @@ from ringlog.clients import (
 )
 from ringlog.clients.figures import State
 from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
+from ringlog.loader.notify import notify
 from ringlog.loader.sources import Source, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
 from ringlog.loader.sources.epics import Epics
@@ -207,12 +208,15 @@ def _run(writers: Sequence[Writer]) -> bool:
             LiveDisplay(board, console) if console.is_terminal else LineDisplay(board, statistics)
         )
         supervisor.start()
+        notify("READY=1")
         try:
             while not stopped and not supervisor.finished:
                 supervisor.tend(_REFRESH)
                 display.show()
+                notify(f"WATCHDOG=1\nSTATUS={board.summary(board.rates())}")
         finally:
             display.close()
+            notify("STOPPING=1")
     print(f"ended · {board.figures(board.rates())}", flush=True)
     failed = [f"{name}: {one.message}" for name, one in statistics.items() if one.state == State.FAILED]
     for failure in failed[:_TOLD]:
