@@ -10,7 +10,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from ringlog.clients.figures import Figures, State
-from ringlog.clients.line import Interrupted, Line
+from ringlog.clients.line import Failed, Interrupted, Line
 from ringlog.clients.procedure import Argument, Refused, output
 from ringlog.clients.spool import Spool, Spooled, microseconds, moment_of
 
@@ -107,11 +107,13 @@ class Sender:
             for hour in spool.hours():
                 self._line.attempt("tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
                 spool.hour_told(hour)
-            for event in spool.events():
+            events = spool.events()
+            for event in events:
                 until = None if event.until is None else moment_of(event.until)
                 what = (moment_of(event.time), event.kind, event.words or "-", until, event.rows)
                 self._line.attempt("tell_event", self._table, spool.name, event.id, *what)
-                spool.event_told(event)
+            if events:
+                spool.events_told(events[-1])
             self._line.attempt("tell_writer", **self._status())
         except Interrupted:
             return False
@@ -119,7 +121,7 @@ class Sender:
 
     def release(self) -> None:
         """Gives the table up, so that the next writer need not take it over."""
-        with suppress(Interrupted, Refused):
+        with suppress(Interrupted, Refused, Failed):
             self._line.attempt("release_writer", self._table, self._spool.name)
 
     def _status(self) -> dict[str, Argument]:

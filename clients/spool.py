@@ -348,10 +348,10 @@ class Spool:
             )
             return [Event(*row) for row in untold]
 
-    def event_told(self, event: Event) -> None:
-        """The server has the event."""
+    def events_told(self, last: Event) -> None:
+        """The server has the events up to this one."""
         with self._lock:
-            self._commit(lambda: self._db.execute("delete from event where id = ?", (event.id,)))
+            self._commit(lambda: self._db.execute("delete from event where id <= ?", (last.id,)))
 
     def close(self) -> None:
         """Writes down what is known and lets go of the file."""

@@ -138,7 +138,7 @@ class Writer:
             time.sleep(0.005)
         return not self.waiting
 
-    def close(self, grace: float = 3.0) -> None:
+    def close(self, grace: float = 2.0) -> None:
         """Sends for at most so many seconds what waits, and ends."""
         self.drain(grace)
         self._stop.set()
@@ -169,12 +169,13 @@ class Writer:
                 self._sender.step(max(0.0, due - time.monotonic()))
             if self.figures.state == State.RUNNING:
                 self._spool.settle()
-                self._sender.tell()
                 self._sender.release()
+                self._sender.tell()
         except Released:
             pass
         except Failed as error:
             self.error = error
+            self._sender.release()
         except Exception as error:
             self.error = error
             self.figures.message = f"{type(error).__name__}: {error}"

@@ -119,6 +119,7 @@ def _troubles(statistics: Collection[Statistics]) -> list[str]:
         "repeated": sum(one.repeated for one in statistics),
         "missed": sum(one.missed for one in statistics),
         "skipped": sum(one.skipped for one in statistics),
+        "dropped": sum(one.dropped for one in statistics),
         "late": sum(one.late for one in statistics),
         # a row on its way is no trouble
         "waiting": sum(one.spooled for one in statistics if one.spooled > 1),

@@ -27,8 +27,11 @@ from ringlog.clients import (
 )
 from ringlog.clients.figures import State
 from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
+from ringlog.loader.notify import notify
 from ringlog.loader.sources import Source, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
+from ringlog.loader.sources.epics import Epics
+from ringlog.loader.sources.lines import Lines
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
@@ -55,7 +58,11 @@ def load(
     ] = None,
     source: Annotated[
         str,
-        typer.Option(metavar="SOURCE", help="simulator, or csv:DIR for recordings, DIR/<table>.csv."),
+        typer.Option(
+            metavar="SOURCE",
+            help="simulator; csv:DIR for recordings, DIR/<table>.csv; lines:HOST:PORT for one table; "
+            "ca or pva for EPICS.",
+        ),
     ] = "simulator",
     speed: Annotated[
         float,
@@ -139,7 +146,20 @@ def _chosen(
         return Simulator(seed, speed), [
             table for table in facility.tables if wanted is None or table.name in wanted
         ]
-    raise LoadError(f"--source '{source}' is neither simulator nor csv:DIR")
+    if source in ("ca", "pva"):
+        if speed != 1.0:
+            raise LoadError("--speed is for the simulator and recordings")
+        epics = Epics(source)
+        epics.check()
+        return epics, [table for table in facility.tables if wanted is None or table.name in wanted]
+    if kind == "lines":
+        host, _, port = folder.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise LoadError(f"--source '{source}': write lines:HOST:PORT")
+        if len(wanted or ()) != 1:
+            raise LoadError("--source lines is for one table: name it with --tables")
+        return Lines(host, int(port)), [known[name] for name in wanted or ()]
+    raise LoadError(f"--source '{source}' is none of simulator, csv:DIR, lines:HOST:PORT, ca, pva")
 
 
 def default_spool() -> Path:
@@ -188,12 +208,15 @@ def _run(writers: Sequence[Writer]) -> bool:
             LiveDisplay(board, console) if console.is_terminal else LineDisplay(board, statistics)
         )
         supervisor.start()
+        notify("READY=1")
         try:
             while not stopped and not supervisor.finished:
                 supervisor.tend(_REFRESH)
                 display.show()
+                notify(f"WATCHDOG=1\nSTATUS={board.summary(board.rates())}")
         finally:
             display.close()
+            notify("STOPPING=1")
     print(f"ended · {board.figures(board.rates())}", flush=True)
     failed = [f"{name}: {one.message}" for name, one in statistics.items() if one.state == State.FAILED]
     for failure in failed[:_TOLD]:

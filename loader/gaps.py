@@ -1,13 +1,9 @@
 """Sees what is missing in a table's rows, and names why."""
 
 import time
-from collections.abc import Callable
-from typing import TypeAlias
 
 from ringlog.loader.schedule import SECOND
-
-Note: TypeAlias = Callable[[str, int, str, int | None, int | None], None]
-"""Takes kind, begin, words, end and number of rows of an event."""
+from ringlog.loader.sources import Note
 
 # Seconds that the wall clock may differ from the processor's own before it counts as set.
 _CLOCK = 1.0

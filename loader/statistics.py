@@ -28,6 +28,7 @@ class Statistics(ctypes.Structure):
     missed: int
     skipped: int
     late: int
+    dropped: int
     spooled: int
     oldest: int
     last_latency: float
@@ -53,6 +54,8 @@ class Statistics(ctypes.Structure):
         ("missed", ctypes.c_int64),
         # rows of the source that the table had already
         ("skipped", ctypes.c_int64),
+        # readings that another one of their column overtook before a row was made
+        ("dropped", ctypes.c_int64),
         # rows that came to the server after later ones
         ("late", ctypes.c_int64),
         # rows not yet acknowledged, and the time of the oldest, in microseconds since 1970; 0 for none

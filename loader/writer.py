@@ -11,13 +11,14 @@ from ringlog.clients.writer import Writer as SpoolingWriter
 from ringlog.loader.gaps import Gaps
 from ringlog.loader.leash import Leash
 from ringlog.loader.receipts import Receipts
+from ringlog.loader.sampling import Filter
 from ringlog.loader.sources import Source, SourceError
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
 
 # Seconds between two looks at a server that a recording waits for.
 _LOOK = 0.05
-# Rows that a recording may be ahead of the server: unlike a machine, it waits.
+# Rows that an unhindered source may be ahead of the server.
 _AHEAD = 1000
 
 
@@ -66,11 +67,24 @@ class Writer:
         while self.source.recorded and not writer.began:
             leash.sleep(_LOOK)
         before = None if writer.latest is None else microseconds(writer.latest)
-        gaps = Gaps(self.table.cycle, not self.source.recorded, before, writer.note)
-        for row in self.source.rows(self.table, writer.latest, leash.wait, statistics):
+        gaps = Gaps(_longest_distance(self.table), not self.source.recorded, before, writer.note)
+        kept = Filter(self.table)
+        for row in self.source.rows(self.table, writer.latest, leash.wait, statistics, writer.note):
+            if not kept.takes(row):
+                continue
             gaps.see(microseconds(row.time))
             writer.take(microseconds(row.time), row.values)
             statistics.sent += 1
             statistics.count_cpu()
-            while self.source.recorded and writer.waiting > _AHEAD:
+            while self.source.unhindered and writer.waiting > _AHEAD:
                 leash.sleep(_LOOK)
+
+
+def _longest_distance(table: Table) -> float | None:
+    """Seconds from row to row at most; None where only changes give rows."""
+    sample = table.sample
+    if sample.max_period is not None:
+        return max(sample.max_period, table.cycle)
+    if sample.mode == "monitor" or any(column.deadband for column in table.columns):
+        return None
+    return table.cycle

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from ringlog.clients import Address
-
 ENVIRONMENT = "RINGLOG_LOAD"
 
 
@@ -30,6 +28,8 @@ class Load:
     reader: str | None
     """URL of the readers' login; None: there are writers only"""
     pace: Pace = Pace.NORMAL
+    columns: int | None = None
+    """only tables with so many data columns have users; None: all"""
     calls: Path | None = None
     """file for the records of all calls, on locust's master"""
 
@@ -46,10 +46,6 @@ class Load:
             writer=told["writer"],
             reader=told["reader"],
             pace=Pace(told["pace"]),
+            columns=told["columns"],
             calls=Path(told["calls"]) if told["calls"] else None,
         )
-
-    @property
-    def addresses(self) -> list[Address]:
-        """The logins that are used."""
-        return [Address.parse(url) for url in (self.writer, self.reader) if url]

@@ -5,7 +5,7 @@ Started by `ringlog loadtest`, which says by an environment variable what the lo
 
 import gevent
 from gevent.event import Event
-from locust import events
+from locust import events, runners
 from locust.env import Environment
 from locust.rpc import Message
 from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
@@ -16,6 +16,9 @@ from ringlog.loadtest.users import Counter, let_others_run, users
 # Seconds between two deliveries of records; how long the last one may take.
 _DELIVERY = 0.5
 _PATIENCE = 70.0
+
+# Seconds of silence after which locust gives up a worker: 3 are little on a machine that is meant to be busy.
+runners.HEARTBEAT_LIVENESS = 30
 
 load = Load.from_environment()
 counter = Counter()

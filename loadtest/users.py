@@ -32,10 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def let_others_run() -> None:
-    """Makes pymssql hand over to other users while it waits for an answer.
-
-    FreeTDS blocks; this is the one place where it lets go. Logins still hold up the process's other users.
-    """
+    """Makes pymssql hand over to other users while it waits for an answer: FreeTDS itself blocks."""
     pymssql.set_wait_callback(_wait)
 
 
@@ -107,7 +104,10 @@ class OnlineUser(User):
         while self._connection is None:
             begun, start = now(), time.perf_counter()
             try:
-                self._connection = connect(self.address, find_password(self.address), timeout=_PATIENCE)
+                # a login blocks, and has no callback: it is left to another thread
+                self._connection = gevent.get_hub().threadpool.apply(
+                    connect, (self.address, find_password(self.address)), {"timeout": _PATIENCE}
+                )
                 error = None
             except Unanswered as failure:
                 error = failure
@@ -210,7 +210,7 @@ def _readings(table: Table) -> Sequence[Mapping[str, Reading]]:
 
 
 def users(load: Load, counter: Counter) -> list[type[OnlineUser]]:
-    """A class of writers for each table of the facility, and one of readers where the load has readers.
+    """A class of writers for each table of the load, and one of readers where the load has readers.
 
     With as many users as classes, locust makes one of each.
     """
@@ -220,6 +220,8 @@ def users(load: Load, counter: Counter) -> list[type[OnlineUser]]:
     made = []
     for kind, url in kinds:
         for place, table in enumerate(load_facility(load.facility).tables):
+            if load.columns not in (None, len(table.columns)):
+                continue
             attributes = {
                 "abstract": False,
                 "load": load,

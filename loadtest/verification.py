@@ -1,8 +1,9 @@
 """Whether the database holds what the writers were told it holds."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -41,42 +42,122 @@ class Found:
 def verify(conninfo: str, tables: Sequence[Table], receipts: Path, simulator: Simulator) -> list[Found]:
     """Looks up every receipt of the folder `receipts` (a file for each table) in rings and logs, and
     computes the readings of every stored row again. `conninfo` is the administrator's."""
-    with psycopg.connect(conninfo) as connection:
-        connection.execute("set timezone to 'UTC'")
+    with _connected(conninfo) as connection:
         return [
-            _verify(connection, table, read_receipts(receipts / table.name), simulator) for table in tables
+            _verify(
+                connection,
+                table,
+                read_receipts(receipts / table.name),
+                partial(_altered_beside_simulator, table=table, simulator=simulator),
+            )
+            for table in tables
         ]
 
 
+def verify_sets(
+    conninfo: str,
+    written: Mapping[Table, Iterable[Receipt]],
+    sets: Callable[[Table], Sequence[Mapping[str, Reading]]],
+) -> list[Found]:
+    """Looks up the receipts of each table in rings and logs, and compares every stored row with the set of
+    readings that was sent: the one of number t modulo how many sets there are, t being the row's time in
+    microseconds since 1970. `conninfo` may be of any login that may select."""
+    with _connected(conninfo) as connection:
+        return [
+            _verify(connection, table, receipts, partial(_altered_beside_sets, table=table, sets=sets(table)))
+            for table, receipts in written.items()
+        ]
+
+
+def _connected(conninfo: str) -> psycopg.Connection:
+    return psycopg.connect(conninfo, options="-c timezone=UTC")
+
+
 def _verify(
-    connection: psycopg.Connection, table: Table, receipts: Sequence[Receipt], simulator: Simulator
+    connection: psycopg.Connection,
+    table: Table,
+    receipts: Iterable[Receipt],
+    altered: Callable[[psycopg.Cursor], int],
 ) -> Found:
+    """Looks the receipts up; `altered` counts stored rows with other values, receipts being in a temporary
+    table `receipt` then."""
     ring, log = sql.Identifier("online", table.name), sql.Identifier("log", table.name)
+    number = 0
     with connection.cursor() as cursor:
         cursor.execute("create temporary table receipt (seq_no integer, time timestamptz) on commit drop")
         with cursor.copy("copy receipt from stdin") as copy:
-            for receipt in receipts:
+            for number, receipt in enumerate(receipts, start=1):  # noqa: B007
                 copy.write_row(receipt)
+        cursor.execute("analyze receipt")
         in_ring = _count(
             cursor, "exists (select from {table} t where t.seq_no = r.seq_no and t.time >= r.time)", ring
         )
         in_log = _count(
-            cursor, "exists (select from {table} t where t.seq_no = r.seq_no and t.time = r.time)", log
+            cursor,
+            # the bounds spare PostgreSQL the other weeks
+            "exists (select from {table} t where t.seq_no = r.seq_no and t.time = r.time"
+            " and t.time between (select min(time) from receipt) and (select max(time) from receipt))",
+            log,
         )
-        columns = sql.SQL(", ").join(sql.Identifier("t", column.name) for column in table.columns)
-        stored = sql.SQL("select t.time, {columns} from {table} t join receipt r using (seq_no, time)")
-        altered = 0
-        signals = simulator.signals(table)
-        for place in (ring, log):
-            cursor.execute(stored.format(columns=columns, table=place))
-            for time, *values in cursor:
-                sent = simulator.row(table, signals, (time - EPOCH) // MICROSECOND).values
-                altered += not all(
-                    _same(column.type, value, other)
-                    for column, value, other in zip(table.columns, values, sent, strict=True)
-                )
+        other_values = altered(cursor)
         connection.commit()
-    return Found(table, len(receipts), in_ring, in_log, altered)
+    return Found(table, number, in_ring, in_log, other_values)
+
+
+def _altered_beside_simulator(cursor: psycopg.Cursor, table: Table, simulator: Simulator) -> int:
+    columns = sql.SQL(", ").join(sql.Identifier("t", column.name) for column in table.columns)
+    stored = sql.SQL("select t.time, {columns} from {table} t join receipt r using (seq_no, time)")
+    altered = 0
+    signals = simulator.signals(table)
+    for schema in ("online", "log"):
+        cursor.execute(stored.format(columns=columns, table=sql.Identifier(schema, table.name)))
+        for time, *values in cursor:
+            sent = simulator.row(table, signals, (time - EPOCH) // MICROSECOND).values
+            altered += not all(
+                _same(column.type, value, other)
+                for column, value, other in zip(table.columns, values, sent, strict=True)
+            )
+    return altered
+
+
+def _altered_beside_sets(cursor: psycopg.Cursor, table: Table, sets: Sequence[Mapping[str, Reading]]) -> int:
+    # A name that no column can have.
+    number = sql.Identifier("#set")
+    names = [sql.Identifier(name) for name in sets[0]]
+    columns = sql.SQL(", ").join(names)
+    cursor.execute(
+        sql.SQL(
+            "create temporary table sent on commit drop as"
+            " select 0 as {number}, {columns} from {ring} limit 0"
+        ).format(number=number, columns=columns, ring=sql.Identifier("online", table.name))
+    )
+    places = sql.SQL(", ").join(sql.Placeholder() * (len(names) + 1))
+    cursor.executemany(
+        sql.SQL("insert into sent ({number}, {columns}) values ({places})").format(
+            number=number, columns=columns, places=places
+        ),
+        [(place, *one.values()) for place, one in enumerate(sets)],
+    )
+    query = sql.SQL(
+        "select count(*) from {table} t join receipt r using (seq_no, time) join sent"
+        " on sent.{number} = (extract(epoch from t.time) * 1000000)::bigint % {count}"
+        " where ({stored}) is distinct from ({sent})"
+        " and t.time between (select min(time) from receipt) and (select max(time) from receipt)"
+    )
+    altered = 0
+    for schema in ("online", "log"):
+        row = cursor.execute(
+            query.format(
+                table=sql.Identifier(schema, table.name),
+                number=number,
+                count=sql.Literal(len(sets)),
+                stored=sql.SQL(", ").join(sql.Identifier("t", name) for name in sets[0]),
+                sent=sql.SQL(", ").join(sql.Identifier("sent", name) for name in sets[0]),
+            )
+        ).fetchone()
+        assert row is not None
+        altered += row[0]
+    return altered
 
 
 def _count(cursor: psycopg.Cursor[tuple[int]], condition: str, table: sql.Identifier) -> int:

@@ -23,6 +23,7 @@ from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
 from ringlog.loader.command import load
 from ringlog.loadtest.bench.command import bench
+from ringlog.loadtest.paper.command import app as loadtest_app
 from ringlog.logins import TDS5_LIMIT, Right, add_login
 from ringlog.postgres import Postgres, Stopped
 from ringlog.schema.facility import FacilityError, load_facility
@@ -43,6 +44,7 @@ app.add_typer(user, name="user")
 app.add_typer(facility_app, name="facility")
 report_app = typer.Typer(help="What became of the rows.", no_args_is_help=True)
 app.add_typer(report_app, name="report")
+app.add_typer(loadtest_app, name="loadtest")
 
 Data = Annotated[
     Path | None,

@@ -35,6 +35,7 @@ _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _VARCHAR = re.compile(r"varchar\(([1-9]\d*)\)")
 _RETENTION = re.compile(r"([1-9]\d{0,5}) (day|week|month|year)s?")
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
 _PARTITION = re.compile(r".+_(\d{4}w\d{2}|default)")
 _TABLE_NAME_BYTES = NAME_BYTES - max(len(name.format("")) for name in OF_A_TABLE.values())
 
@@ -76,6 +77,28 @@ class Retention:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """When a writer takes a row from its source.
+
+    `scan` takes one each cycle; `monitor` takes one when something has changed, at least `min_period` seconds
+    after the one before, and collects what changes within a cycle. With `max_period` or deadbands a row in
+    which nothing has moved is left out, until the last one is `max_period` seconds old.
+    """
+
+    mode: str = "scan"
+    min_period: float | None = None
+    max_period: float | None = None
+
+
+@dataclass(frozen=True)
+class Deadband:
+    """How far a reading must move to count as a change: in its unit, or as a part of the reading before."""
+
+    distance: float
+    relative: bool = False
+
+
+@dataclass(frozen=True)
 class Column:
     """A data column, which is a signal. `limits` are low and high in `unit`; nothing enforces them."""
 
@@ -85,6 +108,7 @@ class Column:
     unit: str = ""
     description: str = ""
     limits: tuple[float, float] | None = None
+    deadband: Deadband | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +124,7 @@ class Table:
     log: LogPolicy = field(default_factory=LogPolicy)
     retention: Retention | None = None
     """None keeps the log for ever."""
+    sample: Sampling = field(default_factory=Sampling)
 
 
 @dataclass(frozen=True)
@@ -222,6 +247,7 @@ def _table(entry: _Entry) -> Table:
     cycle = _seconds(entry, "cycle", entry.demand("cycle"))
     log = _log_policy(entry, rows)
     retention = _retention(entry)
+    sample = _sampling(entry)
     columns: list[Column] = []
     for column_entry in entry.entries("column"):
         columns.extend(_columns(column_entry, name))
@@ -229,7 +255,7 @@ def _table(entry: _Entry) -> Table:
     for twice in _repeated(column.name for column in columns):
         entry.refuse(f"two columns are named {twice}")
     _fits_postgresql(entry, columns)
-    return Table(name, rows, cycle, tuple(columns), description, log, retention)
+    return Table(name, rows, cycle, tuple(columns), description, log, retention, sample)
 
 
 def _fits_postgresql(entry: _Entry, columns: Sequence[Column]) -> None:
@@ -266,6 +292,7 @@ def _columns(entry: _Entry, table: str) -> Iterator[Column]:
     unit = entry.text("unit")
     description = entry.text("description")
     limits = _limits(entry, kind)
+    deadband = _deadband(entry, kind)
     entry.end("column")
     if not pattern:
         return
@@ -295,6 +322,7 @@ def _columns(entry: _Entry, table: str) -> Iterator[Column]:
             unit,
             description.replace("{n}", n),
             limits,
+            deadband,
         )
 
 
@@ -346,6 +374,43 @@ def _log_policy(entry: _Entry, rows: int) -> LogPolicy:
         return LogPolicy(period=_seconds(entry, "log.period", value["period"]))
     entry.refuse('log must be "every", { nth = rows } or { period = seconds }')
     return LogPolicy()
+
+
+def _sampling(entry: _Entry) -> Sampling:
+    value = entry.take("sample")
+    given = {"mode": value} if isinstance(value, str) else {} if value is None else value
+    if not isinstance(given, dict) or set(given) - {"mode", "min_period", "max_period"}:
+        entry.refuse('sample must be "scan", "monitor" or { mode, min_period, max_period }')
+        return Sampling()
+    mode = given.get("mode", "scan")
+    if mode not in ("scan", "monitor"):
+        entry.refuse(f"sample.mode '{mode}' is neither scan nor monitor")
+        mode = "scan"
+    periods = {
+        key: None if key not in given else _seconds(entry, f"sample.{key}", given[key])
+        for key in ("min_period", "max_period")
+    }
+    if mode == "scan" and periods["min_period"] is not None:
+        entry.refuse("sample.min_period is for monitor: a scan has its cycle")
+    sampling = Sampling(mode, **periods)
+    if sampling.min_period and sampling.max_period and sampling.min_period > sampling.max_period:
+        entry.refuse("sample.min_period must not be longer than sample.max_period")
+    return sampling
+
+
+def _deadband(entry: _Entry, kind: str) -> Deadband | None:
+    value = entry.take("deadband")
+    if value is None:
+        return None
+    if kind == "bit" or kind.startswith("varchar"):
+        entry.refuse(f"a deadband is for numbers, and this column is {kind}")
+        return None
+    if _is_number(value) and value >= 0:
+        return Deadband(float(value))
+    if isinstance(value, str) and (percent := _PERCENT.fullmatch(value)):
+        return Deadband(float(percent[1]) / 100, relative=True)
+    entry.refuse('deadband must be a number in the unit of the column, or a part as "0.5 %"')
+    return None
 
 
 def _retention(entry: _Entry) -> Retention | None:

@@ -12,6 +12,10 @@ from ringlog.schema.facility import Table
 Wait: TypeAlias = Callable[[int], None]
 
 
+Note: TypeAlias = Callable[[str, int, str, int | None, int | None], None]
+"""Takes kind, begin, words, end and number of rows of an event."""
+
+
 class SourceError(Exception):
     """A source that cannot give its rows; the message says where and why."""
 
@@ -27,9 +31,16 @@ class Source(Protocol):
     """Gives the rows of a table, each when it is due."""
 
     recorded: ClassVar[bool]
-    """Whether the rows are there for ever: such a source waits for a server that is away."""
+    """Whether the rows are there for ever: such a source waits at its begin for the server."""
 
-    def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
+    @property
+    def unhindered(self) -> bool:
+        """Whether rows come as fast as they are taken: such a source waits for the server, no other does."""
+        ...
+
+    def rows(
+        self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
+    ) -> Iterator[Row]:
         """Rows later than `after` (the time of the table's last row, as far as it is known). Waits for a
         row's time by `wait`.
 

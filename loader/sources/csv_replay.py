@@ -17,7 +17,7 @@ from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from ringlog.loader.schedule import SECOND, now
-from ringlog.loader.sources import Reading, Row, SourceError, Wait
+from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Facility, Table
 
@@ -34,6 +34,10 @@ class CsvReplay:
     zone: ZoneInfo
     speed: float = 1.0
     recorded: ClassVar[bool] = True
+
+    @property
+    def unhindered(self) -> bool:
+        return math.isinf(self.speed)
 
     def tables(self, facility: Facility) -> list[Table]:
         """The tables that have a file. Raises SourceError for a file that no table is named for."""
@@ -54,7 +58,14 @@ class CsvReplay:
             for _ in self._read(table):
                 pass
 
-    def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
+    def rows(
+        self,
+        table: Table,
+        after: datetime | None,
+        wait: Wait,
+        statistics: Statistics,
+        note: Note | None = None,
+    ) -> Iterator[Row]:
         """The rows later than `after`, with the recording's pauses between them."""
         start: tuple[int, datetime] | None = None
         for row in self._read(table):
@@ -88,7 +99,7 @@ class CsvReplay:
                 name for name, place in zip(header[1:], places, strict=True) if places.count(place) > 1
             )
             raise ValueError(f"column {twice} is named twice")
-        cells = [(place, _cell(table.columns[place])) for place in places]
+        cells = [(place, cell_reader(table.columns[place])) for place in places]
         previous: datetime | None = None
         for line in lines:
             if len(line) != len(header):
@@ -128,7 +139,8 @@ def _moment(text: str, zone: ZoneInfo) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _cell(column: Column) -> Callable[[str], Reading]:
+def cell_reader(column: Column) -> Callable[[str], Reading]:
+    """Reads a column's readings from text, exactly; the reader raises ValueError."""
     if column.type in _INTEGER_BITS:
         return lambda text: _integer(text, column.type)
     if column.type == "bit":

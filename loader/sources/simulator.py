@@ -7,7 +7,7 @@ from random import Random
 from typing import ClassVar
 
 from ringlog.loader.schedule import SECOND, Schedule, now
-from ringlog.loader.sources import Row, Wait
+from ringlog.loader.sources import Note, Row, Wait
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
@@ -23,7 +23,18 @@ class Simulator:
     speed: float = 1.0
     recorded: ClassVar[bool] = False
 
-    def rows(self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics) -> Iterator[Row]:
+    @property
+    def unhindered(self) -> bool:
+        return False
+
+    def rows(
+        self,
+        table: Table,
+        after: datetime | None,
+        wait: Wait,
+        statistics: Statistics,
+        note: Note | None = None,
+    ) -> Iterator[Row]:
         """A row at each instant of the table's cycle, for ever; those of the past are gone."""
         signals = self.signals(table)
         schedule = Schedule.of(table.name, table.cycle / self.speed)

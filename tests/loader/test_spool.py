@@ -98,7 +98,7 @@ def test_only_what_is_acknowledged_goes_and_the_books_balance(tmp_path: Path) ->
         assert [(event.kind, event.time, event.words, event.rows) for event in spool.events()] == [
             ("refused", second.time, "error 8152: too long", 1)
         ]
-        spool.event_told(spool.events()[0])
+        spool.events_told(spool.events()[-1])
         assert spool.events() == []
 
 

@@ -71,7 +71,9 @@ def test_killed_writers_go_on_at_the_next_row(
         for _ in range(3):
             supervisor.tend(1.2)
             for table in tables:
+                until = time.monotonic() + 30.0
                 while table.name not in supervisor.pids:
+                    assert time.monotonic() < until, supervisor.statistics[table.name].message
                     supervisor.tend(0.1)
                 os.kill(supervisor.pids[table.name], signal.SIGKILL)
         supervisor.tend(3.0)

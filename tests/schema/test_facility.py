@@ -1,10 +1,19 @@
 """What a facility file may say, and how it is refused."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from ringlog.schema.facility import Column, FacilityError, LogPolicy, Retention, load_facility
+from ringlog.schema.facility import (
+    Column,
+    Deadband,
+    FacilityError,
+    LogPolicy,
+    Retention,
+    Sampling,
+    load_facility,
+)
 
 VALID = """
 timezone = "UTC"
@@ -347,3 +356,40 @@ def test_files_that_are_no_toml(tmp_path: Path) -> None:
         load_facility(tmp_path / "nowhere.toml")
     with pytest.raises(FacilityError, match=r"cannot be read: Is a directory"):
         load_facility(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "complaint"),
+    [
+        ('sample = "often"', "", "sample.mode 'often' is neither scan nor monitor"),
+        ("sample = { max = 3 }", "", 'sample must be "scan", "monitor" or { mode, min_period, max_period }'),
+        ("sample = { min_period = 3 }", "", "sample.min_period is for monitor: a scan has its cycle"),
+        (
+            'sample = { mode = "monitor", min_period = 9, max_period = 3 }',
+            "",
+            "sample.min_period must not be longer than sample.max_period",
+        ),
+        ("", "deadband = -1", "deadband must be a number in the unit of the column"),
+        ("", 'deadband = "much"', "deadband must be a number in the unit of the column"),
+    ],
+)
+def test_a_wrong_sampling_policy_is_refused(tmp_path: Path, table: str, column: str, complaint: str) -> None:
+    file = tmp_path / "f.toml"
+    head = f'[[table]]\nname = "t"\nrows = 3\ncycle = 1\n{table}\n'
+    file.write_text(f'{head}[[table.column]]\nname = "c"\ntype = "real"\n{column}\n')
+    with pytest.raises(FacilityError, match=re.escape(complaint)):
+        load_facility(file)
+
+
+def test_sampling_policies_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text(
+        '[[table]]\nname = "t"\nrows = 3\ncycle = 1\n'
+        'sample = { mode = "monitor", min_period = 0.5, max_period = 60 }\n'
+        '[[table.column]]\nname = "a"\ntype = "real"\ndeadband = 0.5\n'
+        '[[table.column]]\nname = "b"\ntype = "real"\ndeadband = "0.5 %"\n'
+        '[[table.column]]\nname = "c"\ntype = "real"\n'
+    )
+    (table,) = load_facility(file).tables
+    assert table.sample == Sampling("monitor", 0.5, 60.0)
+    assert [column.deadband for column in table.columns] == [Deadband(0.5), Deadband(0.005, True), None]

@@ -1,0 +1,150 @@
+"""Which readings make a row: the sampling policy of a table."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ringlog.clients.spool import moment_of
+from ringlog.loader.schedule import SECOND, Schedule, now
+from ringlog.loader.sources import Reading, Row, Wait
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Deadband, Table
+
+# Seconds between two looks at what has changed; shorter for short cycles.
+_LOOK = 0.1
+
+
+def moved(deadband: Deadband | None, before: Reading, after: Reading) -> bool:
+    """Whether a reading counts as another one. From and to no reading it always does."""
+    if deadband is None or not isinstance(before, int | float) or not isinstance(after, int | float):
+        return before != after
+    distance = deadband.distance * abs(before) if deadband.relative else deadband.distance
+    # nan is a reading that has moved
+    return not abs(after - before) <= distance
+
+
+class Filter:
+    """Leaves out rows in which nothing has moved, where the table's policy says so."""
+
+    def __init__(self, table: Table) -> None:
+        self._deadbands = [column.deadband for column in table.columns]
+        self._longest = table.sample.max_period
+        self._on = table.sample.max_period is not None or any(self._deadbands)
+        self._last: Row | None = None
+
+    def takes(self, row: Row) -> bool:
+        """Whether the row is to be written."""
+        last = self._last
+        wanted = (
+            not self._on
+            or last is None
+            or (self._longest is not None and (row.time - last.time).total_seconds() >= self._longest)
+            or any(map(moved, self._deadbands, last.values, row.values))
+        )
+        if wanted:
+            self._last = row
+        return wanted
+
+
+class _Update(NamedTuple):
+    """A reading that waits for its row: when it was taken, when it came, what it is."""
+
+    stamp: int
+    came: float
+    reading: Reading
+
+
+class Cells:
+    """The readings of a table's columns, set by any thread, and the rows they make."""
+
+    def __init__(self, table: Table, statistics: Statistics) -> None:
+        self._table = table
+        self._statistics = statistics
+        self._monitors = table.sample.mode == "monitor"
+        self._lock = threading.Lock()
+        self._readings: list[Reading] = [None] * len(table.columns)
+        # columns set since the last scan
+        self._fresh: set[int] = set()
+        # what waits for a row, by column, and the reading that came last
+        self._updates: list[deque[_Update]] = [deque() for _ in table.columns]
+        self._newest: list[Reading] = [None] * len(table.columns)
+        self._deadbands = [column.deadband for column in table.columns]
+
+    def set(self, readings: Sequence[tuple[int, Reading]], stamp: int) -> None:
+        """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970)."""
+        came = time.monotonic()
+        with self._lock:
+            for place, reading in readings:
+                if self._monitors:
+                    if moved(self._deadbands[place], self._newest[place], reading):
+                        self._newest[place] = reading
+                        self._updates[place].append(_Update(stamp, came, reading))
+                    continue
+                # of readings between two scans the last one counts
+                self._statistics.dropped += place in self._fresh
+                self._fresh.add(place)
+                self._readings[place] = reading
+
+    def rows(self, wait: Wait) -> Iterator[Row]:
+        """Rows as the table's policy makes them, for ever."""
+        return self._monitored(wait) if self._monitors else self._scanned(wait)
+
+    def _scanned(self, wait: Wait) -> Iterator[Row]:
+        schedule = Schedule.of(self._table.name, self._table.cycle)
+        previous: int | None = None
+        while True:
+            due = schedule.after(now(), previous)
+            if previous is not None:
+                self._statistics.missed += schedule.missed(previous, due)
+            wait(due)
+            with self._lock:
+                self._fresh.clear()
+                row = Row(moment_of(due), tuple(self._readings))
+            yield row
+            previous = due
+
+    def _monitored(self, wait: Wait) -> Iterator[Row]:
+        """A row has what was taken within a cycle, before the next update of any of it. However late updates
+        come, none is left out, unless `min_period` makes them: then the last one of each column counts."""
+        cycle = self._table.cycle
+        sample = self._table.sample
+        patience = max(cycle, sample.min_period or 0.0)
+        latest, latest_stamp = time.monotonic(), 0
+        while True:
+            wait(now() + round(min(_LOOK, cycle / 4) * SECOND))
+            rows = []
+            with self._lock:
+                moment = time.monotonic()
+                while waiting := [updates for updates in self._updates if updates]:
+                    if moment - min(updates[0].came for updates in waiting) < patience:
+                        break
+                    first = min(updates[0].stamp for updates in waiting)
+                    end = first + round(cycle * SECOND)
+                    if sample.min_period is not None:
+                        end = max(end, latest_stamp + round((sample.min_period + cycle) * SECOND))
+                    else:
+                        # readings of one moment stay together
+                        seconds = [updates[1].stamp for updates in waiting if len(updates) > 1]
+                        end = max(min([end, *seconds]), first + 1)
+                    # an update that comes after later ones does not take the row back in time
+                    latest, latest_stamp = moment, max(latest_stamp, self._take(end))
+                    rows.append(Row(moment_of(latest_stamp), tuple(self._readings)))
+                if sample.max_period is not None and latest_stamp and moment - latest >= sample.max_period:
+                    latest = moment
+                    rows.append(Row(moment_of(now()), tuple(self._readings)))
+            yield from rows
+
+    def _take(self, end: int) -> int:
+        """Brings the next update of each column from before `end` into the row; their latest stamp."""
+        latest = 0
+        for place, updates in enumerate(self._updates):
+            taken = 0
+            while updates and updates[0].stamp < end and (not taken or self._table.sample.min_period):
+                update = updates.popleft()
+                self._readings[place] = update.reading
+                latest = max(latest, update.stamp)
+                taken += 1
+            self._statistics.dropped += max(0, taken - 1)
+        return latest

@@ -1,0 +1,262 @@
+"""EPICS: a table's columns from process variables, over Channel Access (aioca) or PV Access (p4p).
+
+A column's signal is the PV's name. With `.SEVR`, `.STAT` or `.TIME` behind it the column gets the severity,
+the alarm status or the time stamp of that PV's reading, from the same subscription: numbers, names in a
+varchar, and for `.TIME` seconds since 1970. Every change of an alarm is an event, and so is a disconnect,
+after which the PV's columns are NULL. In monitor mode a row has the latest of its readings' time stamps.
+"""
+
+import asyncio
+import importlib.util
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from ringlog.loader.sampling import Cells
+from ringlog.loader.schedule import SECOND, now
+from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Column, Table
+
+SEVERITIES = ("NO_ALARM", "MINOR", "MAJOR", "INVALID")
+
+# menuAlarmStat of EPICS base, in the order of its numbers. QSRV sends the same names as PVA's alarm message.
+STATUSES = (
+    *(
+        "NO_ALARM",
+        "READ",
+        "WRITE",
+        "HIHI",
+        "HIGH",
+        "LOLO",
+        "LOW",
+        "STATE",
+        "COS",
+        "COMM",
+        "TIMEOUT",
+        "HWLIMIT",
+    ),
+    *("CALC", "SCAN", "LINK", "SOFT", "BAD_SUB", "UDF", "DISABLE", "SIMM", "READ_ACCESS", "WRITE_ACCESS"),
+)
+
+# alarm_t.status of PVA's normative types. From a server that names no status of EPICS base they become
+# these names, and 100 and more as numbers: they share none with Channel Access.
+_PVA_STATUSES = ("NO_ALARM", "DEVICE", "DRIVER", "RECORD", "DB", "CONF", "UNDEFINED", "CLIENT")
+_PVA_NUMBERS = 100
+
+_FIELDS = (".SEVR", ".STAT", ".TIME")
+# Seconds after which a PV that nobody answered for counts as disconnected.
+_SEARCH = 10.0
+_PACKAGES = {"ca": "aioca", "pva": "p4p"}
+
+
+def status_of_pva(status: int, message: str) -> tuple[int, str]:
+    """Number and name of a PVA alarm status, as Channel Access has it where it is one of its own."""
+    if message in STATUSES:
+        return STATUSES.index(message), message
+    if status == 0:
+        return 0, "NO_ALARM"
+    known = 0 < status < len(_PVA_STATUSES)
+    return _PVA_NUMBERS + status, _PVA_STATUSES[status] if known else f"STATUS_{status}"
+
+
+class _Signal:
+    """A PV, and what its readings set."""
+
+    def __init__(self, name: str, cells: Cells, note: Note) -> None:
+        self.name = name
+        self.columns: list[tuple[int, Column, str]] = []
+        self._cells = cells
+        self._note = note
+        self._alarm = (0, 0)
+        # None: not found yet
+        self._connected: bool | None = None
+        self._unfit = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its value is wanted as text: an enumeration's label, say."""
+        return any(column.type.startswith("varchar") for _, column, field in self.columns if not field)
+
+    def read(self, value: Any, severity: int, status: int, status_name: str, stamp: int) -> None:
+        """A reading came, with its alarm and its time stamp (microseconds since 1970)."""
+        if self._connected is False:
+            self._note("connected", stamp, self.name, None, None)
+        self._connected = True
+        if (severity, status) != self._alarm:
+            self._alarm = severity, status
+            words = f"{self.name}: {_severity_name(severity)} {status_name}"
+            self._note("alarm", stamp, words, None, None)
+        readings: list[tuple[int, Reading]] = []
+        for place, column, field in self.columns:
+            text = column.type.startswith("varchar")
+            reading: Reading
+            if field == ".SEVR":
+                reading = _severity_name(severity) if text else severity
+            elif field == ".STAT":
+                reading = status_name if text else status
+            elif field == ".TIME":
+                reading = stamp / SECOND
+            else:
+                reading = self._fit(value, column, stamp)
+            readings.append((place, reading))
+        self._cells.set(readings, stamp)
+
+    def miss(self) -> None:
+        """Time enough has passed: a PV that has not been found is not there."""
+        if self._connected is None:
+            self._connected = True
+            self.lose()
+
+    def lose(self) -> None:
+        """The PV is not there any more."""
+        if self._connected:
+            self._connected = False
+            moment = now()
+            self._note("disconnected", moment, self.name, None, None)
+            self._cells.set([(place, None) for place, _, _ in self.columns], moment)
+
+    def _fit(self, value: Any, column: Column, stamp: int) -> Reading:
+        try:
+            reading = fit(value, column)
+        except (TypeError, ValueError, OverflowError) as error:
+            if not self._unfit:
+                self._note("unfit", stamp, f"{self.name}: {error}", None, None)
+            self._unfit = True
+            return None
+        self._unfit = False
+        return reading
+
+
+def fit(value: Any, column: Column) -> Reading:
+    """A PV's value as the column's type has it. Raises TypeError or ValueError for one that is no such."""
+    if getattr(value, "ndim", 0):
+        raise TypeError("an array does not fit a column")
+    if column.type.startswith("varchar"):
+        return str(value)
+    if isinstance(value, str):
+        raise TypeError(f"text does not fit a {column.type}")
+    if column.type in ("real", "double"):
+        return float(value)
+    if float(value) != int(value):
+        raise ValueError(f"{value} is no whole number, the column is {column.type}")
+    return bool(value) if column.type == "bit" else int(value)
+
+
+@dataclass(frozen=True)
+class Epics:
+    """PVs over `ca` or `pva`. Where they are, EPICS's own environment variables say: EPICS_CA_ADDR_LIST, …"""
+
+    protocol: str
+    recorded: ClassVar[bool] = False
+
+    @property
+    def unhindered(self) -> bool:
+        return False
+
+    def check(self) -> None:
+        """Raises SourceError when the protocol's package is not installed."""
+        package = _PACKAGES[self.protocol]
+        if importlib.util.find_spec(package) is None:
+            raise SourceError(f"{package} is not installed: pip install 'ringlog[epics]'")
+
+    def rows(
+        self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
+    ) -> Iterator[Row]:
+        """Rows as the table's sampling policy makes them."""
+        cells = Cells(table, statistics)
+        signals: dict[str, _Signal] = {}
+        for place, column in enumerate(table.columns):
+            field = column.signal[-5:] if column.signal.endswith(_FIELDS) else ""
+            name = column.signal.removesuffix(field)
+            signal = signals.setdefault(name, _Signal(name, cells, note))
+            signal.columns.append((place, column, field))
+        subscribe = _subscribe_ca if self.protocol == "ca" else _subscribe_pva
+        # kept as long as rows are taken
+        subscriptions = subscribe([*signals.values()])
+        timer = threading.Timer(_SEARCH, _miss, [[*signals.values()]])
+        timer.daemon = True
+        timer.start()
+        yield from cells.rows(wait)
+        del subscriptions
+
+
+def _miss(signals: Sequence[_Signal]) -> None:
+    for signal in signals:
+        signal.miss()
+
+
+def _severity_name(severity: int) -> str:
+    return SEVERITIES[severity] if severity < len(SEVERITIES) else f"SEVERITY_{severity}"
+
+
+def _subscribe_ca(signals: Sequence[_Signal]) -> object:
+    # its libraries start threads: only a writer's own process may load them
+    import aioca
+
+    def heard(signal: _Signal) -> Callable[[Any], None]:
+        def hear(value: Any) -> None:
+            if not value.ok:
+                signal.lose()
+                return
+            seconds, nanoseconds = value.raw_stamp
+            stamp = seconds * SECOND + nanoseconds // 1000
+            name = STATUSES[value.status] if value.status < len(STATUSES) else f"STATUS_{value.status}"
+            signal.read(value, value.severity, value.status, name, stamp)
+
+        return hear
+
+    async def listen() -> None:
+        for signal in signals:
+            aioca.camonitor(
+                signal.name,
+                heard(signal),
+                datatype=str if signal.is_text else None,
+                format=aioca.FORMAT_TIME,
+                all_updates=True,
+                notify_disconnect=True,
+            )
+        await asyncio.Event().wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(listen()), name="channel access", daemon=True)
+    thread.start()
+    return thread
+
+
+def _subscribe_pva(signals: Sequence[_Signal]) -> object:
+    from p4p.client.thread import Context
+
+    # without conversion to numpy and the like, which costs more than all the rest
+    context = Context("pva", nt=False)
+
+    def heard(signal: _Signal) -> Callable[[Any], None]:
+        alarm = (0, 0, "NO_ALARM")
+
+        def hear(update: Any) -> None:
+            nonlocal alarm
+            if isinstance(update, Exception):
+                signal.lose()
+                return
+            if update.changed("alarm"):
+                told = update.alarm
+                alarm = (told.severity, *status_of_pva(told.status, told.message))
+            stamp = update.timeStamp
+            value = update.value
+            if hasattr(value, "choices"):
+                value = value.choices[value.index] if signal.is_text else value.index
+            moment = stamp.secondsPastEpoch * SECOND + stamp.nanoseconds // 1000
+            signal.read(value, *alarm, moment)
+
+        return hear
+
+    request = "record[queueSize=100]field(value,alarm,timeStamp)"
+    subscriptions = [
+        context.monitor(signal.name, heard(signal), request=request, notify_disconnect=True)
+        for signal in signals
+    ]
+    for subscription in subscriptions:
+        # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
+        subscription._Q.push(subscription._handle)
+    return context, subscriptions

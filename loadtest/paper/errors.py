@@ -1,0 +1,9 @@
+"""What stops a load test."""
+
+
+class LoadTestError(Exception):
+    """The load test cannot be run; the text says why and what to do."""
+
+
+class LoadTestUsageError(LoadTestError):
+    """The request itself was wrong; nothing was run."""

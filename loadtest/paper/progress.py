@@ -1,0 +1,37 @@
+"""What a person sees while a load test runs: a bar for each step."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+# Seconds done so far, and what to say beside the bar.
+Tell: TypeAlias = Callable[[float, str], None]
+
+
+class Steps:
+    """The steps of an experiment, shown one below the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def say(self, text: str) -> None:
+        """A line above the next bar."""
+        self._console.print(text, soft_wrap=True, highlight=False)
+
+    @contextmanager
+    def step(self, name: str, seconds: float) -> Iterator[Tell]:
+        """A bar for something that takes so many seconds."""
+        columns = TextColumn(f"{name:30}"), BarColumn(bar_width=20), TextColumn("{task.percentage:3.0f} %")
+        with Progress(
+            *columns, TextColumn("{task.description}"), console=self._console, auto_refresh=False
+        ) as progress:
+            task = progress.add_task("", total=seconds)
+
+            def tell(done: float, text: str) -> None:
+                progress.update(task, completed=min(done, seconds), description=text)
+                progress.refresh()
+
+            yield tell

@@ -1,0 +1,216 @@
+"""The report: the tables and figures of papers/004 beside ours, with all that is needed to repeat them."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ringlog.loadtest.paper import published, sections
+from ringlog.loadtest.paper.document import (
+    Block,
+    Code,
+    Facts,
+    Heading,
+    Items,
+    Paragraph,
+    Table,
+    Verdict,
+    html,
+    markdown,
+)
+from ringlog.loadtest.paper.duration import in_words
+from ringlog.loadtest.paper.results import NATIVE, PYTHON, Result, Run
+from ringlog.loadtest.paper.words import duration, kind, number, others, percent, seconds
+
+_TITLES = {
+    "normal": "Normal operation (section 6.1)",
+    "max": "The highest rate (section 6.2)",
+    "columns": "Columns of a table (figure 4)",
+    "users": "Number of users",
+}
+_SECTIONS = {
+    "normal": sections.normal,
+    "max": sections.highest,
+    "columns": sections.columns,
+    "users": sections.users,
+}
+# More of the machine than this taken by processes of others makes figures of speed doubtful.
+_DISTURBED = 0.10
+
+_METHOD = (
+    "A row counts as acknowledged when the client has its answer, which comes after PostgreSQL's commit, "
+    "with fsync, synchronous_commit and full_page_writes on. At the end of each load every acknowledged row "
+    "is looked for by seq_no and time: the ring must have it or a later one in its place, the log must have "
+    "it (unless its table's policy leaves it out), and stored values are compared with those sent. Of native "
+    "writers, who keep no list of rows, rows are counted, each ring must have the latest row of the log, and "
+    "a sample of values is compared.",
+    "Each row goes to ring and log in one transaction; the paper had no log in this test.",
+    "Unless a server was named, server and clients share one machine; the paper had a loading machine. So "
+    "clients take CPU that the server could use.",
+    "Python users are locust's, each with a connection of its own by pymssql (TDS 7.4), in a few processes. "
+    "While one waits for its answer the others of its process go on (pymssql's wait callback and gevent), so "
+    "all calls are outstanding at once. Times include the client's own work and its waiting for the "
+    "processor.",
+    "Native writers are C with ct-library's requests (TDS 5.0), recorded once and sent again with another "
+    "seq_no, time and set of values. Each has one call outstanding at all times: their mean time is "
+    "connections times seconds over calls.",
+    "KB/s count 4 bytes a value, as the paper does, and 1,000 bytes a KB. CPU is from /proc at each sample. "
+    "The load average is the kernel's of 1 minute: it lags, and counts every process of the machine.",
+)
+
+
+def write_report(results: Sequence[Result], folder: Path) -> Path:
+    """Writes report.html and report.md with the pictures; returns the path of the first."""
+    blocks = [*_blocks(results, folder)]
+    page = folder / "report.html"
+    page.write_text(html(blocks, folder))
+    (folder / "report.md").write_text(markdown(blocks))
+    return page
+
+
+def summary(result: Result) -> list[str]:
+    """What came of an experiment, for the terminal."""
+    lines = [
+        f"{run.description}: {number(run.rows)} rows/s, {run.kilobytes:,.1f} KB/s, mean "
+        f"{duration(run.writes.mean)}, longest {duration(run.writes.longest)}; server "
+        f"{percent(run.server_share)}, clients {percent(run.share('clients'))} of the machine"
+        for run in result.runs
+    ]
+    return [*lines, _verdict([result]).text]
+
+
+def _blocks(results: Sequence[Result], folder: Path) -> Iterator[Block]:
+    yield Heading("ringlog load test: SPring-8's experiments repeated", 1)
+    yield Paragraph(f"The paper, here and in all that follows, is {published.SOURCE}.")
+    yield _verdict(results)
+    yield _checks(results)
+    yield Heading("In short")
+    yield Items([*_in_short(results)])
+    for result in results:
+        yield Heading(_TITLES[result.experiment])
+        yield Paragraph(_conditions(result))
+        yield from _SECTIONS[result.experiment](result, folder)
+        yield from sections.troubles(result)
+    yield Heading("How this was measured")
+    yield Items(_METHOD)
+    yield Heading("What it ran on, and how to repeat it")
+    for result in results:
+        if len(results) > 1:
+            yield Heading(_TITLES[result.experiment], 3)
+        yield Code(result.command)
+        yield _circumstances(result)
+
+
+def _verdict(results: Sequence[Result]) -> Verdict:
+    checks = [check for result in results for check in result.checks]
+    acknowledged, lost, altered = (
+        sum(getattr(check, what) for check in checks) for what in ("acknowledged", "lost", "altered")
+    )
+    good = bool(acknowledged) and not lost and not altered
+    begin = "Nothing was lost" if acknowledged else "Nothing was written"
+    if altered:
+        begin = "ROWS WERE ALTERED"
+    if lost:
+        begin = "ROWS WERE LOST"
+    text = (
+        f"{begin}: {acknowledged:,} rows acknowledged, {acknowledged - lost:,} found where they must be, "
+        f"{lost:,} lost, {altered:,} with other values than were sent"
+    )
+    return Verdict(good, text)
+
+
+def _checks(results: Sequence[Result]) -> Table:
+    rows = []
+    for result in results:
+        for run in result.runs:
+            one = run.check
+            counts = (one.acknowledged, one.in_rings, one.in_logs, one.left_out, one.altered, one.lost)
+            name = f"{result.experiment}: {run.users:,} {kind(run)}, {run.columns:.0f} columns"
+            rows.append([name, *(number(count) for count in counts)])
+    headings = ["", "acknowledged", "in rings", "in logs", "left out by log policies", "altered", "lost"]
+    return Table("Rows, looked for in rings and logs at the end of each load", headings, rows)
+
+
+def _in_short(results: Sequence[Result]) -> Iterator[str]:
+    for result in results:
+        yield from _SHORT[result.experiment](result.runs)
+    disturbed = [
+        share for result in results for run in result.runs if (share := others(run) or 0.0) > _DISTURBED
+    ]
+    if disturbed:
+        yield (
+            f"Other processes of the machine took up to {percent(max(disturbed))} of it meanwhile: on a "
+            "quiet machine rates are higher and times shorter. Ratios hold better than absolute figures."
+        )
+
+
+def _normal_in_short(runs: Sequence[Run]) -> Iterator[str]:
+    for run in runs:
+        server = run.server_share
+        cpu = "" if server is None else f" and took {percent(server)} of {run.cores} cores"
+        yield (
+            f"Normal operation: {run.users} users wrote {run.kilobytes:.1f} KB/s; a row was stored in "
+            f"{duration(run.writes.p50)} (median), {duration(run.writes.longest)} at worst. PostgreSQL and "
+            f"gateway handled it{cpu}. The paper: 6.4 KB/s, less than 30 % of its one CPU."
+        )
+
+
+def _highest_in_short(runs: Sequence[Run]) -> Iterator[str]:
+    for run in runs:
+        yield (
+            f"Highest rate, {kind(run)}: {number(run.kilobytes)} KB/s, {seconds(run.wide.mean)} s on average "
+            f"for a row of 200 columns, {seconds(run.writes.longest)} s at worst. The paper, Linux: 186 "
+            "KB/s, 0.2 s, 5.6 s."
+        )
+
+
+def _columns_in_short(runs: Sequence[Run]) -> Iterator[str]:
+    for clients in (PYTHON, NATIVE):
+        chosen = [run for run in runs if run.clients == clients]
+        if len(chosen) > 1:
+            narrow, wide = chosen[0], chosen[-1]
+            yield (
+                f"From {narrow.columns:.0f} to {wide.columns:.0f} columns, {kind(wide)}: "
+                f"{number(narrow.rows)} to {number(wide.rows)} rows/s, {number(narrow.kilobytes)} to "
+                f"{number(wide.kilobytes)} KB/s."
+            )
+
+
+def _users_in_short(runs: Sequence[Run]) -> Iterator[str]:
+    yield sections.bend(runs)
+
+
+_SHORT = {
+    "normal": _normal_in_short,
+    "max": _highest_in_short,
+    "columns": _columns_in_short,
+    "users": _users_in_short,
+}
+
+
+def _conditions(result: Result) -> str:
+    text = f"{result.facility}. Begun {result.began}"
+    if not result.runs:
+        return f"{text}; ended before its first load."
+    first = result.runs[0]
+    lasted = in_words(round(first.seconds, 1))
+    return (
+        f"{text}; each load lasted {lasted}; load average of the machine before: {first.load_before:.1f} on "
+        f"{first.cores} cores."
+    )
+
+
+def _circumstances(result: Result) -> Facts:
+    machine = result.machine
+    clients = {run.clients: run.description for run in reversed(result.runs)}
+    rows: list[tuple[str, str]] = [
+        ("processor", f"{machine.processor}, {machine.cores} cores"),
+        ("memory", f"{machine.memory / 2**30:.1f} GiB"),
+        ("system", machine.system),
+        ("file system of the data", machine.file_system or "not on this machine"),
+        ("facility", result.facility),
+        ("begun", result.began),
+        *((name, version) for name, version in result.versions.items()),
+        ("PostgreSQL's settings", ", ".join(f"{name} {value}" for name, value in result.settings.items())),
+        *(("clients", description) for description in clients.values()),
+        ("raw figures", ", ".join(file for run in result.runs for file in run.files)),
+    ]
+    return Facts(rows)

@@ -1,0 +1,104 @@
+"""Which readings make a row."""
+
+import time
+from collections.abc import Callable
+from itertools import islice
+
+import pytest
+
+from ringlog.clients.spool import moment_of
+from ringlog.loader.sampling import Cells, Filter, moved
+from ringlog.loader.schedule import SECOND
+from ringlog.loader.sources import Reading, Row
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Column, Deadband, Sampling, Table
+
+NOON = 1_780_000_000_000_000
+
+
+def table(*deadbands: Deadband | None, cycle: float = 0.04, **sample: object) -> Table:
+    columns = tuple(
+        Column(f"c{number}", f"s{number}", "double", deadband=deadband)
+        for number, deadband in enumerate(deadbands)
+    )
+    return Table("t", 10, cycle, columns, sample=Sampling(**sample))  # type: ignore[arg-type]
+
+
+def wait(moment: int) -> None:
+    time.sleep(max(0.0, moment / SECOND - time.time()))
+
+
+@pytest.mark.parametrize(
+    ("deadband", "before", "after", "is_moved"),
+    [
+        (None, 1.0, 1.0, False),
+        (None, 1.0, 1.0000001, True),
+        (Deadband(0.5), 1.0, 1.5, False),
+        (Deadband(0.5), 1.0, 1.51, True),
+        (Deadband(0.5), 1.0, None, True),
+        (Deadband(0.5), None, None, False),
+        (Deadband(0.5), 1.0, float("nan"), True),
+        (Deadband(0.01, relative=True), -200.0, -201.9, False),
+        (Deadband(0.01, relative=True), -200.0, -202.1, True),
+    ],
+)
+def test_a_reading_has_moved(
+    deadband: Deadband | None, before: Reading, after: Reading, is_moved: bool
+) -> None:
+    assert moved(deadband, before, after) is is_moved
+
+
+def test_rows_in_which_nothing_has_moved_are_left_out_for_so_long() -> None:
+    def taken(policy: Table) -> list[float]:
+        kept = Filter(policy)
+        readings = [1.0, 1.2, 1.4, 1.6, 1.6, 1.6, 1.6]
+        rows = [Row(moment_of(NOON + number * SECOND), (one,)) for number, one in enumerate(readings)]
+        return [row.time.timestamp() - NOON / SECOND for row in rows if kept.takes(row)]
+
+    assert taken(table(None)) == [0, 1, 2, 3, 4, 5, 6]
+    assert taken(table(Deadband(0.5))) == [0, 3]
+    assert taken(table(Deadband(0.5), max_period=2.0)) == [0, 2, 4, 6]
+
+
+def test_monitored_updates_make_rows_by_their_times_and_none_is_left_out() -> None:
+    statistics = Statistics()
+    cells = Cells(table(None, None, mode="monitor"), statistics)
+    # the first column's updates come in a burst, those of the second after them
+    for column in (0, 1):
+        for number in range(5):
+            cells.set([(column, float(10 * column + number))], NOON + number * 100_000 + column)
+    rows = list(islice(cells.rows(wait), 5))
+    assert [row.values for row in rows] == [(float(number), 10.0 + number) for number in range(5)]
+    assert [row.time for row in rows] == [moment_of(NOON + number * 100_000 + 1) for number in range(5)]
+    # two updates of a column within a cycle are two rows
+    cells.set([(0, 7.0)], NOON + SECOND)
+    cells.set([(0, 8.0)], NOON + SECOND + 1)
+    assert [row.values for row in islice(cells.rows(wait), 2)] == [(7.0, 14.0), (8.0, 14.0)]
+    assert statistics.dropped == 0
+
+
+def test_a_shortest_period_drops_and_counts() -> None:
+    statistics = Statistics()
+    cells = Cells(table(None, mode="monitor", min_period=0.2), statistics)
+    for number in range(10):
+        cells.set([(0, float(number))], NOON + number * 50_000)
+    rows = list(islice(cells.rows(wait), 4))
+    assert [row.values for row in rows] == [(0.0,), (4.0,), (8.0,), (9.0,)]
+    assert statistics.dropped == 6
+
+
+def test_a_longest_period_gives_a_row_though_nothing_moves() -> None:
+    cells = Cells(table(Deadband(1.0), mode="monitor", max_period=0.1), Statistics())
+    cells.set([(0, 5.0)], NOON)
+    cells.set([(0, 5.5)], NOON + 1)
+    assert [row.values for row in islice(cells.rows(wait), 3)] == [(5.0,)] * 3
+
+
+def test_a_scan_takes_the_latest_and_counts_what_it_overtook() -> None:
+    statistics = Statistics()
+    cells = Cells(table(None, None), statistics)
+    for number in range(4):
+        cells.set([(0, float(number))], NOON)
+    rows: Callable[[int], list[Row]] = lambda count: list(islice(cells.rows(wait), count))  # noqa: E731
+    assert [row.values for row in rows(2)] == [(3.0, None)] * 2
+    assert statistics.dropped == 3
