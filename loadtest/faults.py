@@ -37,8 +37,9 @@ _RINGLOG = (sys.executable, "-P", "-c", "from ringlog.cli import main; main()")
 _COLUMNS = 20
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
 """Kinds of faults, and how often one is chosen beside the others."""
-# Seconds until a server takes calls, and until the writers are through when nothing disturbs them any more.
-_STARTED, _DRAINED = 120.0, 300.0
+# Seconds until a server takes calls, until restarted writers have heard from it, and beyond the recordings'
+# own length until all is through.
+_STARTED, _SETTLED, _DRAINED = 120.0, 5.0, 300.0
 
 
 class Proxy:
@@ -135,6 +136,7 @@ class Site:
                 for name in self._tables
             )
         )
+        self.length = rows * cycle
         self._record(cycle, rows)
         self._port = _free_port()
         self._pg_port = _free_port()
@@ -313,12 +315,14 @@ def run(place: Site, faults: int, mean: float, outage: float, say: Callable[[str
             say(f"{time.monotonic() - begun:.0f} s: {sum(figures.faults.values())} faults")
     place.tend()
     if outage:
+        # a recording whose writer has only begun would wait, as no machine does
+        time.sleep(_SETTLED)
         say(f"the server is away for {outage:.0f} s")
         place.outage(outage)
         figures.faults["outage"] += 1
-    until = time.monotonic() + _DRAINED
+    until = time.monotonic() + place.length + _DRAINED
     while place.tend():
-        if time.monotonic() > until + outage:
+        if time.monotonic() > until:
             raise RuntimeError(f"the writers do not end: {(place.folder / 'load.log').read_text()[-2000:]}")
         time.sleep(0.1)
     figures.seconds = time.monotonic() - begun
