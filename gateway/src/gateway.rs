@@ -8,10 +8,10 @@ use crate::postgres::commit::GroupCommit;
 use crate::postgres::connection::Message;
 use crate::postgres::{Address, Connection, PgError};
 use crate::server::log;
-use crate::tls::Tls;
+use crate::tls::{LoginKey, Tls};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
+use tokio::sync::{mpsc, oneshot, watch, Notify, OnceCell, Semaphore};
 
 /// Connections of group commit.
 const COMMIT_CONNECTIONS: usize = 4;
@@ -36,6 +36,7 @@ pub struct Gateway {
     pub admission: Admission,
     /// None: everything goes in the clear.
     pub tls: Option<Tls>,
+    login_key: OnceCell<Arc<LoginKey>>,
 }
 
 /// Why a session wants the catalogue read again.
@@ -98,6 +99,7 @@ impl Gateway {
             idle: Semaphore::new(most_connections / 2),
             admission: Admission::default(),
             tls,
+            login_key: OnceCell::new(),
         });
         tokio::spawn(gateway.clone().watch(connection, password.to_owned(), requests));
         Ok(gateway)
@@ -105,6 +107,15 @@ impl Gateway {
 
     pub fn catalogue(&self) -> Arc<Catalogue> {
         self.current().catalogue
+    }
+
+    /// The key for encrypted passwords of TDS 5.0, made when it is first wanted.
+    pub async fn login_key(&self) -> Result<Arc<LoginKey>, Box<dyn std::error::Error + Send + Sync>> {
+        let make = || async {
+            let key = tokio::task::spawn_blocking(LoginKey::generate).await??;
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(Arc::new(key))
+        };
+        self.login_key.get_or_try_init(make).await.cloned()
     }
 
     /// The zone that zoneless times of clients are in.

@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pymssql
@@ -14,7 +15,7 @@ import pytds
 import pytest
 
 import raw_tds
-from servers import RunningServer, ringlog, serving
+from servers import Login, RunningServer, ringlog, serving
 
 PLAIN_QUERY = "select 42 as answer"
 
@@ -253,6 +254,72 @@ def test_handshakes_that_are_none(offering: RunningServer, first: bytes) -> None
         client.shutdown(socket.SHUT_WR)
         while client.recv(4096):
             pass
+
+
+# --- encrypted passwords of TDS 5.0 ---
+
+
+def test_an_encrypted_password_at_5(server: RunningServer, tmp_path: Path) -> None:
+    """FreeTDS encrypts its password with the server's RSA key behind a nonce; the rest goes in the clear."""
+    with overheard(server) as (port, heard):
+        through = replace(server, host="127.0.0.1", port=port)
+        assert tsql(through, tmp_path, "5.0", "encryption = require") == ["answer", "42"]
+        assert b"RSA PUBLIC KEY" in heard
+        assert server.reader.password.encode() not in heard
+        assert b"select 42" in heard
+
+
+def test_a_wrong_encrypted_password_at_5(server: RunningServer, tmp_path: Path) -> None:
+    wrong = replace(server, reader=Login(server.reader.user, "wrong"))
+    assert tsql(wrong, tmp_path, "5.0", "encryption = require") is None
+
+
+def encrypted_login(server: RunningServer, flags: int) -> bytes:
+    """A login record without a password, with these security flags."""
+    record = raw_tds.login5(Login(server.reader.user, ""))
+    # the language and its flag stand before: 31 * 6 + 8 + … as raw_tds.login5 lays it out
+    at = record.index(b"us_english") + 31 + 1 + 2
+    assert record[at] == 0
+    return record[:at] + bytes([flags]) + record[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"",
+        b"\x65\x03\x01\x1f\x00",
+        b"\x65\x03\x00\x1f\x00",
+        b"\xe6" + bytes(20),
+        raw_tds.language("select 1"),
+        b"\x65\x03\x01\x1f\x00\xec\x0e\x00\x01" + bytes(7) + b"\xe1\xff\xff\xff\x7f\x00\xd7" + b"\xff" * 200,
+    ],
+)
+def test_responses_that_are_none(server: RunningServer, response: bytes) -> None:
+    with raw_tds.RawClient(server.host, server.port) as client:
+        client.send(raw_tds.LOGIN5, encrypted_login(server, 0xA0))
+        challenge = client.receive()
+        assert challenge[3] == 7, "the server negotiates"
+        client.send(raw_tds.NORMAL, response)
+        with pytest.raises((EOFError, OSError)):
+            client.receive()
+
+
+def test_a_password_encrypted_for_another_nonce_is_wrong(server: RunningServer) -> None:
+    """The answer to one challenge is none to the next."""
+    with raw_tds.RawClient(server.host, server.port) as client:
+        client.send(raw_tds.LOGIN5, encrypted_login(server, 0xA0))
+        client.receive()
+        value = bytes(256)
+        response = b"\x65\x03\x01\x1f\x00\xec\x0e\x00\x01" + bytes(7) + b"\xe1\xff\xff\xff\x7f\x00\xd7"
+        client.send(raw_tds.NORMAL, response + len(value).to_bytes(4, "little") + value)
+        reply = raw_tds.read_reply(client.receive())
+        assert (reply.login, [error.number for error in reply.errors]) == (6, [4002])
+
+
+def test_older_ways_to_encrypt_are_refused(server: RunningServer) -> None:
+    with raw_tds.RawClient(server.host, server.port) as client:
+        client.send(raw_tds.LOGIN5, encrypted_login(server, 0x01))
+        assert "without a nonce" in raw_tds.read_reply(client.receive()).errors[0].text
 
 
 # --- the command line ---

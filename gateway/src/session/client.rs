@@ -48,6 +48,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.packetizer.packet_size
     }
 
+    /// The client speaks this dialect. At TDS 5.0 the packet header has the channel, which is the first, where
+    /// 7.x has the session's number.
+    pub fn set_dialect(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
+        if !dialect.is_tds7() {
+            self.packetizer.spid = 0;
+        }
+    }
+
     pub fn set_packet_size(&mut self, size: usize) {
         self.packetizer.packet_size = size;
     }

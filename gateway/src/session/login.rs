@@ -9,16 +9,17 @@ use super::{Session, SessionError};
 use crate::admission::Limits;
 use crate::gateway::Gateway;
 use crate::postgres::{Connection, PgError};
-use crate::tds::login::Login;
+use crate::tds::login::{Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, Kind};
 use crate::tds::prelogin::{self, Agreed};
 use crate::tds::tokens::done::{self, Done};
+use crate::tds::tokens::loginack::Status;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::{envchange, loginack};
 use crate::tds::types::DEFAULT_COLLATION;
 use crate::tds::wire::WireError;
-use crate::tds::{login5, login7};
-use crate::tls::Tls;
+use crate::tds::{login5, login7, negotiate};
+use crate::tls::{self, Tls};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     limits: &Limits,
     gateway: Arc<Gateway>,
 ) -> Result<Session<S>, SessionError> {
-    let login = match read_record(&mut client, gateway.tls.as_ref()).await {
+    let mut login = match read_record(&mut client, gateway.tls.as_ref()).await {
         Ok(login) => login,
         Err(SessionError::Wire(error)) => {
             client.message(&ServerMessage::error(4002, 16, format!("Login is not possible: {error}.")));
@@ -43,7 +44,10 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
         }
         Err(error) => return Err(error),
     };
-    client.dialect = login.dialect;
+    client.set_dialect(login.dialect);
+    if let Some(encryption) = login.password_encryption {
+        login.password = encrypted_password(&mut client, &login, encryption, &gateway).await?;
+    }
     let Some(wait) = limits.turn(&login.user) else {
         let text = "Too many failed logins from this address: try again later.";
         put_refusal(&mut client, &login, &ServerMessage::error(17809, 20, text)).await?;
@@ -87,6 +91,35 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
+/// Has the client send its password encrypted. A password that was not encrypted as it was asked to be is a
+/// wrong one, so that nothing more is learned from it.
+async fn encrypted_password<S: AsyncRead + AsyncWrite + Unpin>(
+    client: &mut Client<S>,
+    login: &Login,
+    encryption: PasswordEncryption,
+    gateway: &Gateway,
+) -> Result<Password, SessionError> {
+    let dialect = login.dialect;
+    let key = gateway.login_key().await.map_err(io::Error::other)?;
+    let nonce = tls::nonce();
+    loginack::put(&mut client.reply, login, Status::Negotiate);
+    negotiate::put_challenge(&mut client.reply, encryption, key.public.as_bytes(), &nonce, &dialect);
+    client.done(Done::Statement, 0, None);
+    client.finish().await?;
+    let message = client.request().await?.ok_or(SessionError::Closed)?;
+    if !matches!(message.kind, Kind::Normal | Kind::Login5) {
+        return Err(WireError::Malformed(format!("a {:?} message before login", message.kind)).into());
+    }
+    let encrypted = negotiate::decode_response(&message.body, &dialect)?;
+    let clear = tokio::task::spawn_blocking(move || key.decrypt(&nonce, &encrypted));
+    let clear = clear.await.map_err(io::Error::other)?;
+    let text = clear.and_then(|clear| {
+        dialect.charset.decode_without_bom_handling_and_without_replacement(&clear).map(String::from)
+    });
+    // no password of PostgreSQL holds a NUL
+    Ok(Password(text.unwrap_or_else(|| String::from("\0"))))
+}
+
 async fn put_refusal<S: AsyncRead + AsyncWrite + Unpin>(
     client: &mut Client<S>,
     login: &Login,
@@ -94,7 +127,7 @@ async fn put_refusal<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> Result<(), SessionError> {
     client.message(refusal);
     if !login.dialect.is_tds7() {
-        loginack::put(&mut client.reply, login, false);
+        loginack::put(&mut client.reply, login, Status::Failed);
     }
     client.done(Done::Statement, done::ERROR, None);
     client.finish().await
@@ -130,13 +163,13 @@ async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(
             }
             Kind::Login7 => login7::decode(&message.body)?,
             Kind::Login5 => {
-                client.dialect = login5::dialect_of_refusal(&message.body);
+                client.set_dialect(login5::dialect_of_refusal(&message.body));
                 login5::decode(&message.body)?
             }
             other => return Err(WireError::Malformed(format!("a {other:?} message before login")).into()),
         };
         if tls.is_some_and(|tls| tls.required) && !client.is_encrypted() {
-            client.dialect = login.dialect;
+            client.set_dialect(login.dialect);
             return Err(WireError::Malformed("this server demands TLS".into()).into());
         }
         if agreed == Agreed::Login {
@@ -200,7 +233,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if is_news {
             envchange::put_text(out, envchange::Text::PacketSize, &size.to_string(), "4096", &dialect);
         }
-        loginack::put(out, &self.login, true);
+        loginack::put(out, &self.login, Status::Succeeded);
         if !dialect.is_tds7() {
             loginack::put_capabilities(out, &self.login);
         }

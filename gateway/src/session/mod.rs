@@ -187,7 +187,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Kind::Batch => self.answer_batch(&request.body).await,
             Kind::Rpc => self.answer_rpc(&request.body).await,
             Kind::Normal => match self.answer_tokens(&request.body).await {
-                Ok(false) => return Ok(false),
+                Ok(false) => {
+                    // clients that wait for it want to hear that they may go
+                    self.client.done(Done::Statement, 0, None);
+                    let _ = self.client.finish().await;
+                    return Ok(false);
+                }
                 other => other.map(|_| ()),
             },
             Kind::Transaction => self.answer_transaction_request(&request.body).await,
@@ -267,6 +272,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         const LANGUAGE: u8 = 0x21;
         const LOGOUT: u8 = 0x71;
         const OPTION: u8 = 0xA6;
+        /// CURDECLARE3 and 2; CURCLOSE to CURINFO3
+        const CURSORS: [u8; 11] = [0x10, 0x23, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88];
         if self.run_planned(body).await? {
             return Ok(true);
         }
@@ -298,6 +305,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 }
                 OPTION => self.answer_option(&mut reader)?,
                 LOGOUT => return Ok(false),
+                token if CURSORS.contains(&token) => {
+                    self.refuse(&ServerMessage::error(
+                        4002,
+                        16,
+                        "Cursors of TDS 5.0 are not served: rows come as they are found, by a plain query.",
+                    ));
+                    return Ok(true);
+                }
                 other => {
                     // its length is unknown, so nothing after it can be read
                     return Err(WireError::Malformed(format!("token 0x{other:02x} is not served")).into());

@@ -13,12 +13,23 @@ impl fmt::Debug for Password {
     }
 }
 
+/// How a TDS 5.0 client will send its password when that is not in the login record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordEncryption {
+    /// Encrypted behind a nonce (TDS_SEC_LOG_ENCRYPT3).
+    Nonce,
+    /// The same, by clients that can also encrypt commands.
+    OnDemand,
+}
+
 /// A decoded login record.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub dialect: Dialect,
     pub user: String,
+    /// Empty when it comes encrypted.
     pub password: Password,
+    pub password_encryption: Option<PasswordEncryption>,
     pub host: String,
     pub application: String,
     pub database: String,

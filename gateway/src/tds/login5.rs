@@ -2,7 +2,7 @@
 //! capability token. Layout: FreeTDS src/tds/login.c (tds_send_login), SAP/go-dblib tds/loginConfig.go.
 
 use super::dialect::{Dialect, Endian, Version};
-use super::login::{Login, Password};
+use super::login::{Login, Password, PasswordEncryption};
 use super::wire::{Reader, Result, WireError};
 use encoding_rs::Encoding;
 
@@ -11,8 +11,12 @@ const NAME: usize = 30;
 const BYTE_ORDER: usize = 4 * (NAME + 1);
 const INT2_BIG: u8 = 2;
 const CAPABILITY: u8 = 0xE2;
-/// Bit in the last login flag: the password does not stand in clear text.
+/// Bits of the last login flag: the password does not stand in clear text; it may come by RSA with a nonce.
 const ENCRYPTED_PASSWORD: u8 = 0x01 | 0x20 | 0x80;
+const ENCRYPTED_WITH_NONCE: u8 = 0x80;
+/// Request capability of clients that can encrypt commands, and their passwords as the newest ASE has it
+/// (SAP/go-dblib tds/packageCapability.go, TDS_REQ_COMMAND_ENCRYPTION).
+const COMMAND_ENCRYPTION: usize = 106;
 
 pub fn decode(message: &[u8]) -> Result<Login> {
     // integers inside the record are single bytes; the client's byte order is what it tells here
@@ -63,9 +67,10 @@ pub fn decode(message: &[u8]) -> Result<Login> {
             "float format {float8} in the login record is not IEEE 754"
         )));
     }
-    if security & ENCRYPTED_PASSWORD != 0 && short_password.is_empty() {
+    let is_encrypted = security & ENCRYPTED_PASSWORD != 0 && short_password.is_empty();
+    if is_encrypted && security & ENCRYPTED_WITH_NONCE == 0 {
         return Err(WireError::Malformed(
-            "an encrypted password at TDS 5.0 is not served yet: turn password encryption off in the client"
+            "passwords encrypted without a nonce are not served: let the client use RSA with a nonce, or none"
                 .into(),
         ));
     }
@@ -93,6 +98,11 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         dialect,
         user: text(user, encoding, "user name")?,
         password: Password(text(password, encoding, "password")?),
+        password_encryption: is_encrypted.then_some(if has_type(&capabilities, COMMAND_ENCRYPTION) {
+            PasswordEncryption::OnDemand
+        } else {
+            PasswordEncryption::Nonce
+        }),
         host: text(host, encoding, "host name")?,
         application: text(application, encoding, "application name")?,
         database: String::new(),

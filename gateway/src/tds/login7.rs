@@ -55,6 +55,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         dialect: Dialect::new(known),
         user,
         password,
+        password_encryption: None,
         host,
         application,
         database,

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod login;
 pub mod login5;
 pub mod login7;
+pub mod negotiate;
 pub mod packet;
 pub mod prelogin;
 pub mod tokens;

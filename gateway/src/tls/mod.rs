@@ -2,10 +2,12 @@
 //! a 7.x connection from PRELOGIN on, or the login of a 7.x client alone. MS-TDS 2.2.6.5, 3.3.5.2.
 
 mod certificate;
+mod login_key;
 mod transport;
 mod tunnel;
 
 pub use certificate::self_signed;
+pub use login_key::{nonce, LoginKey};
 pub use transport::Transport;
 
 use rustls::pki_types::pem::PemObject;

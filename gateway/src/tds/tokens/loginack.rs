@@ -4,17 +4,23 @@ use super::text::{put_short, put_token};
 use crate::tds::login::Login;
 use crate::tds::login5;
 use bytes::{BufMut, BytesMut};
+use std::ops::RangeInclusive;
 
 /// Product version told to 7.x clients, which decide by it what they may send: SQL Server 2014.
 pub const VERSION_7: [u8; 4] = [12, 0, 0, 0];
 /// Product version told to 5.0 clients: ASE 15.7.
 pub const VERSION_5: [u8; 4] = [15, 7, 0, 0];
 
-/// TDS 5.0 status of a login: succeeded, failed.
-const SUCCEED: u8 = 5;
-const FAIL: u8 = 6;
+/// What a TDS 5.0 client is told of its login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Succeeded = 5,
+    Failed = 6,
+    /// The password is still to come.
+    Negotiate = 7,
+}
 
-pub fn put(out: &mut BytesMut, login: &Login, succeeded: bool) {
+pub fn put(out: &mut BytesMut, login: &Login, status: Status) {
     let dialect = &login.dialect;
     let _ = put_token(out, 0xAD, dialect, |out| {
         if dialect.is_tds7() {
@@ -24,7 +30,7 @@ pub fn put(out: &mut BytesMut, login: &Login, succeeded: bool) {
             put_short(out, "Microsoft SQL Server", dialect);
             out.put_slice(&VERSION_7);
         } else {
-            out.put_u8(if succeeded { SUCCEED } else { FAIL });
+            out.put_u8(status as u8);
             out.put_slice(&login.version);
             // Sybase's word for a gateway that speaks its protocol; FreeTDS then sends no probes
             put_short(out, "OpenServer", dialect);
@@ -33,17 +39,42 @@ pub fn put(out: &mut BytesMut, login: &Login, succeeded: bool) {
     });
 }
 
-/// Requests the gateway does not serve: events, bulk copy, cursors, messages, scrolling, Java objects,
-/// DBRPC2 (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
-const NOT_SERVED: [usize; 22] =
-    [3, 5, 6, 8, 33, 34, 35, 36, 37, 38, 41, 44, 54, 55, 57, 65, 74, 75, 76, 77, 78, 87];
+/// Requests the gateway does not serve (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
+const NOT_SERVED: [RangeInclusive<usize>; 15] = [
+    // events, bulk copy, cursors
+    3..=3,
+    5..=6,
+    // messages
+    8..=8,
+    // cursors that scroll
+    33..=38,
+    // logical connections, urgent events
+    41..=41,
+    44..=44,
+    // Java objects
+    54..=55,
+    57..=57,
+    // implicit cursors, streams of any length (BLOB)
+    65..=70,
+    // intervals, cursors that scroll
+    73..=78,
+    // BLOB, XML, DBRPC2
+    84..=85,
+    87..=87,
+    // migration, several requests at once, OPTIONCMD2
+    89..=91,
+    // LOB parameters, batches of parameters, LOB locators
+    95..=101,
+    // parameters without their format, commands encrypted
+    103..=106,
+];
 
 /// The capabilities both sides share: what the client asked for less what is not served.
 pub fn put_capabilities(out: &mut BytesMut, login: &Login) {
     let Some(requests) = login5::mask(&login.capabilities, 1) else { return };
     let responses = login5::mask(&login.capabilities, 2).unwrap_or(&[]);
     let mut shared = requests.to_vec();
-    for bit in NOT_SERVED {
+    for bit in NOT_SERVED.into_iter().flatten() {
         if let Some(byte) = shared.len().checked_sub(1 + bit / 8).and_then(|at| shared.get_mut(at)) {
             *byte &= !(1 << (bit % 8));
         }

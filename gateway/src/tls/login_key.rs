@@ -1,0 +1,58 @@
+//! The key for passwords of TDS 5.0 clients that encrypt them: RSA with OAEP and SHA-1, which is what those
+//! clients know. It is made when the first of them comes and lives as long as the process. Against one who can
+//! only listen it is as good as TLS; against one in between it is not, since nothing vouches for the key.
+
+use rsa::pkcs1::{EncodeRsaPublicKey, LineEnding};
+use rsa::rand_core::{OsRng, RngCore};
+use rsa::{Oaep, RsaPrivateKey};
+use sha1::Sha1;
+
+const BITS: usize = 2048;
+pub const NONCE: usize = 32;
+
+pub struct LoginKey {
+    key: RsaPrivateKey,
+    /// The public half in PKCS #1, as PEM.
+    pub public: String,
+}
+
+impl LoginKey {
+    /// Takes some time to find the primes.
+    pub fn generate() -> Result<LoginKey, rsa::Error> {
+        let key = RsaPrivateKey::new(&mut OsRng, BITS)?;
+        let public = key.to_public_key().to_pkcs1_pem(LineEnding::LF).map_err(rsa::Error::Pkcs1)?;
+        Ok(LoginKey { key, public })
+    }
+
+    /// What the client encrypted behind `nonce`; None when that is not what it did.
+    pub fn decrypt(&self, nonce: &[u8], encrypted: &[u8]) -> Option<Vec<u8>> {
+        let clear = self.key.decrypt_blinded(&mut OsRng, Oaep::new::<Sha1>(), encrypted).ok()?;
+        clear.strip_prefix(nonce).map(<[u8]>::to_vec)
+    }
+}
+
+pub fn nonce() -> [u8; NONCE] {
+    let mut nonce = [0; NONCE];
+    OsRng.fill_bytes(&mut nonce);
+    nonce
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stands_behind_the_nonce_is_a_password() {
+        let key = LoginKey::generate().unwrap();
+        assert!(key.public.starts_with("-----BEGIN RSA PUBLIC KEY-----\n"));
+        let nonce = nonce();
+        let encrypt =
+            |clear: &[u8]| key.key.to_public_key().encrypt(&mut OsRng, Oaep::new::<Sha1>(), clear).unwrap();
+        let password = [&nonce[..], b"secret"].concat();
+        assert_eq!(key.decrypt(&nonce, &encrypt(&password)).as_deref(), Some(&b"secret"[..]));
+        assert_eq!(key.decrypt(&[0; NONCE], &encrypt(&password)), None);
+        assert_eq!(key.decrypt(&nonce, &encrypt(b"secret")), None);
+        assert_eq!(key.decrypt(&nonce, b"garbage"), None);
+        assert_eq!(key.decrypt(&nonce, &[]), None);
+    }
+}
