@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+import psycopg
 import typer
+from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
 import ringlog.schema
@@ -24,6 +26,7 @@ from ringlog.loadtest.paper.progress import Steps
 from ringlog.loadtest.paper.report import summary, write_report
 from ringlog.loadtest.paper.results import EXPERIMENTS, NATIVE, PYTHON, Result, read_results
 from ringlog.loadtest.paper.site import Site, given_site
+from ringlog.schema.facility import KEY_COLUMNS, TABLE_COLUMNS
 
 # What counts calls is imported late: numpy starts threads, which other commands, that fork, must not have.
 if TYPE_CHECKING:
@@ -97,7 +100,7 @@ Output = Annotated[
 ]
 
 _CORES = max(1, min(os.cpu_count() or 1, 8))
-_OUTPUT = Path("loadtest-report")
+_OUTPUT = Path(".loadtest")
 
 
 @app.command()
@@ -157,11 +160,10 @@ def columns(
     output: Output = _OUTPUT,
 ) -> None:
     """Rows a second against columns of a table, at the highest rate (figure 4)."""
-    numbers = _numbers("--columns", widths)
     with _laboratory(time, facility, url, None, dsn, data, clients, processes, expect_workers, output) as run:
         from ringlog.loadtest.paper import experiments
 
-        run(lambda lab: experiments.columns(lab, numbers))
+        run(lambda lab: experiments.columns(lab, _widths(widths)))
 
 
 @app.command()
@@ -181,13 +183,12 @@ def users(
     output: Output = _OUTPUT,
 ) -> None:
     """Ever more users: at the normal rate in Python, at the highest as native writers."""
-    numbers = _numbers("--users", counts)
     with _laboratory(
         time, facility, url, reader or "", dsn, data, clients, processes, expect_workers, output
     ) as run:
         from ringlog.loadtest.paper import experiments
 
-        run(lambda lab: experiments.users(lab, numbers))
+        run(lambda lab: experiments.users(lab, _numbers("--users", counts)))
 
 
 @app.command()
@@ -286,6 +287,15 @@ def _given(url: str | None, reader: str | None, dsn: str | None) -> Site | None:
         return None
     if reader == "":
         raise LoadTestUsageError("--url needs --reader: the login that readers use there")
+    try:
+        told = conninfo_to_dict(dsn or "")
+    except psycopg.ProgrammingError as error:
+        raise LoadTestUsageError(f"--dsn: {str(error).strip()}") from None
+    if "password" in told:
+        raise LoadTestUsageError(
+            "--dsn holds a password, which everyone on this machine can read in the list of processes: put "
+            "the whole string into the environment variable RINGLOG_DSN, or the password into ~/.pgpass"
+        )
     dsn = dsn or os.environ.get("RINGLOG_DSN")
     if dsn is None:
         raise LoadTestUsageError(
@@ -307,8 +317,16 @@ def _clients(kind: str | None, given: Site | None) -> Sequence[str]:
 def _numbers(option: str, text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdecimal() and int(word) > 0 for word in words):
-        raise typer.BadParameter(f"{option} '{text}' is no list of whole numbers as 10,100")
+        raise LoadTestUsageError(f"{option} '{text}' is no list of whole numbers as 10,100")
     return sorted({int(word) for word in words})
+
+
+def _widths(text: str) -> list[int]:
+    widths = _numbers("--columns", text)
+    most = TABLE_COLUMNS - len(KEY_COLUMNS)
+    if widths[-1] > most:
+        raise LoadTestUsageError(f"--columns: a table has at most {most} data columns, not {widths[-1]}")
+    return widths
 
 
 def _command(url: str | None, given: Site | None) -> str:

@@ -82,13 +82,12 @@ class Laboratory:
         self, sampler: Sampler, tell: Tell, look: Callable[[], str], over: Callable[[], bool] = lambda: False
     ) -> None:
         """Takes samples while the load lasts. `look` is asked what to show."""
-        interval = sampler.interval(self.seconds)
-        due = interval
+        due = sampler.interval
         try:
             while (done := sampler.seconds) < self.seconds and not over():
                 if done >= due:
                     sampler.add()
-                    due += interval
+                    due += sampler.interval
                     tell(done, look())
                 time.sleep(min(_TICK, max(0.0, self.seconds - done)))
         except KeyboardInterrupt:

@@ -120,13 +120,23 @@ def _verdict(results: Sequence[Result]) -> Verdict:
 def _checks(results: Sequence[Result]) -> Table:
     rows = []
     for result in results:
-        for run in result.runs:
-            one = run.check
-            counts = (one.acknowledged, one.in_rings, one.in_logs, one.left_out, one.altered, one.lost)
-            name = f"{result.experiment}: {run.users:,} {kind(run)}, {run.columns:.0f} columns"
-            rows.append([name, *(number(count) for count in counts)])
-    headings = ["", "acknowledged", "in rings", "in logs", "left out by log policies", "altered", "lost"]
-    return Table("Rows, looked for in rings and logs at the end of each load", headings, rows)
+        for clients in (PYTHON, NATIVE):
+            runs = [run for run in result.runs if run.clients == clients]
+            if runs:
+                loads = f", {len(runs)} loads" if len(runs) > 1 else ""
+                counts = (sum(getattr(run.check, what) for run in runs) for what in _COUNTS)
+                rows.append([f"{result.experiment}: {kind(runs[0])}{loads}", *map(number, counts)])
+    return Table("Rows, looked for in rings and logs at the end of each load", ["", *_COUNTS.values()], rows)
+
+
+_COUNTS = {
+    "acknowledged": "acknowledged",
+    "in_rings": "in rings",
+    "in_logs": "in logs",
+    "left_out": "left out by log policies",
+    "altered": "altered",
+    "lost": "lost",
+}
 
 
 def _in_short(results: Sequence[Result]) -> Iterator[str]:
