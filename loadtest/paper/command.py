@@ -24,7 +24,7 @@ from ringlog.loadtest.paper.duration import seconds_of
 from ringlog.loadtest.paper.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.paper.progress import Steps
 from ringlog.loadtest.paper.report import summary, write_report
-from ringlog.loadtest.paper.results import EXPERIMENTS, NATIVE, PYTHON, Result, read_results
+from ringlog.loadtest.paper.results import CTLIB, EXPERIMENTS, KINDS, NATIVE, PYTHON, Result, read_results
 from ringlog.loadtest.paper.site import Site, given_site
 from ringlog.schema.facility import KEY_COLUMNS, TABLE_COLUMNS
 
@@ -79,7 +79,10 @@ Data = Annotated[
 Clients = Annotated[
     str | None,
     typer.Option(
-        metavar="KIND", show_default="both", help=f"{PYTHON}: users of locust; {NATIVE}: writers in C."
+        metavar="A,B,...",
+        show_default="all that the experiment has",
+        help=f"{PYTHON}: users of locust; {CTLIB}: the ct-library writer in C, a process a table; {NATIVE}: "
+        "its requests sent again, which costs the clients next to nothing.",
     ),
 ]
 Processes = Annotated[
@@ -163,7 +166,8 @@ def columns(
     with _laboratory(time, facility, url, None, dsn, data, clients, processes, expect_workers, output) as run:
         from ringlog.loadtest.paper import experiments
 
-        run(lambda lab: experiments.columns(lab, _widths(widths)))
+        numbers = _widths(widths)
+        run(lambda lab: experiments.columns(lab, numbers))
 
 
 @app.command()
@@ -188,7 +192,8 @@ def users(
     ) as run:
         from ringlog.loadtest.paper import experiments
 
-        run(lambda lab: experiments.users(lab, _numbers("--users", counts)))
+        numbers = _numbers("--users", counts)
+        run(lambda lab: experiments.users(lab, numbers))
 
 
 @app.command()
@@ -252,7 +257,6 @@ def _laboratory(
     console = Console(highlight=False)
     with _errors_told(), _folder() as folder:
         given = _given(url, reader, dsn)
-        output.mkdir(parents=True, exist_ok=True)
         lab = Laboratory(
             command=_command(url, given),
             facility_file=facility,
@@ -267,6 +271,7 @@ def _laboratory(
         )
 
         def run(experiment: Experiment) -> None:
+            output.mkdir(parents=True, exist_ok=True)
             result = experiment(lab)
             written = write_report(read_results(output, EXPERIMENTS), output)
             console.print()
@@ -304,14 +309,16 @@ def _given(url: str | None, reader: str | None, dsn: str | None) -> Site | None:
     return given_site(url, reader, dsn)
 
 
-def _clients(kind: str | None, given: Site | None) -> Sequence[str]:
-    if kind not in (None, "both", PYTHON, NATIVE):
-        raise LoadTestUsageError(f"--clients '{kind}' is none of {PYTHON}, {NATIVE}, both")
-    if given is not None:
-        if kind in (NATIVE, "both"):
-            raise LoadTestUsageError("--clients: native writers need tables of their own: leave out --url")
-        return (PYTHON,)
-    return (PYTHON, NATIVE) if kind in (None, "both") else (kind,)
+def _clients(text: str | None, given: Site | None) -> Sequence[str]:
+    if text is None:
+        return (PYTHON,) if given else KINDS
+    kinds = [word.strip() for word in text.split(",")]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise LoadTestUsageError(f"--clients '{kind}' is none of {', '.join(KINDS)}")
+        if given is not None and kind != PYTHON:
+            raise LoadTestUsageError("--clients: writers in C need tables of their own: leave out --url")
+    return kinds
 
 
 def _numbers(option: str, text: str) -> list[int]:

@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringlog.loadtest.paper import published
-from ringlog.loadtest.paper.results import NATIVE, PYTHON, Run, Sample
+from ringlog.loadtest.paper.results import CTLIB, NATIVE, PYTHON, Run, Sample
+from ringlog.loadtest.paper.words import KIND_NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CLIENTS = {PYTHON: ("#4477aa", "o", "Python users"), NATIVE: ("#ee6677", "s", "native writers")}
+_CLIENTS = {
+    kind: (*style, KIND_NAMES[kind])
+    for kind, style in {
+        PYTHON: ("#4477aa", "o"),
+        CTLIB: ("#228833", "^"),
+        NATIVE: ("#ee6677", "s"),
+    }.items()
+}
 _PARTS = {
     "postgres": ("#4477aa", "PostgreSQL"),
     "gateway": ("#ee6677", "gateway"),

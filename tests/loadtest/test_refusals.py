@@ -35,7 +35,7 @@ def test_lengths_of_time_in_words() -> None:
     ("arguments", "message"),
     [
         (("normal", "--time", "soon"), "'soon' is no length of time: write 90s, 120min, 2h or 14d"),
-        (("max", "--clients", "fast"), "--clients 'fast' is none of python, native, both"),
+        (("max", "--clients", "fast"), "--clients 'fast' is none of python, ctlib, native"),
         (("normal", "--reader", "x"), "--reader and --dsn go with --url"),
         (("normal", "--url", "tds://w@h:1"), "--url needs --reader: the login that readers use there"),
         (
@@ -70,10 +70,10 @@ def test_a_damaged_result(loadtest: LoadTest, tmp_path: Path) -> None:
     assert f"{tmp_path}/max.json is of another version or damaged" in done.stderr
 
 
-def test_native_writers_need_tables_of_their_own(loadtest: LoadTest, there: tuple[str, ...]) -> None:
+def test_writers_in_c_need_tables_of_their_own(loadtest: LoadTest, there: tuple[str, ...]) -> None:
     done = loadtest("max", *there, "--clients", "native")
     assert done.returncode == 2
-    assert "native writers need tables of their own: leave out --url" in done.stderr
+    assert "writers in C need tables of their own: leave out --url" in done.stderr
 
 
 def test_a_login_that_is_refused(
