@@ -7,26 +7,25 @@ create domain sys.remarks as character varying(254);
 -- a line of a report
 create domain sys.line as character varying(255);
 
-create function sys.base_type(type oid)
-returns oid
+create function sys.base_of(domain oid, out type oid, out typmod integer)
 language plpgsql
 stable
 as $$
 declare
-  base oid := type;
   found record;
 begin
+  type := domain;
+  typmod := -1;
   loop
-    select typtype, typbasetype into found from pg_catalog.pg_type where oid = base;
-    if found.typtype is distinct from 'd' then
-      return base;
-    end if;
-    base := found.typbasetype;
+    select typtype, typbasetype, typtypmod into found from pg_catalog.pg_type where oid = type;
+    exit when found.typtype is distinct from 'd';
+    typmod := greatest(typmod, found.typtypmod);
+    type := found.typbasetype;
   end loop;
 end
 $$;
 
-comment on function sys.base_type(oid) is 'What a domain stands for in the end; any other type stands for itself.';
+comment on function sys.base_of(oid) is 'What a domain stands for in the end; any other type stands for itself.';
 
 -- SQL Server's system types. Numbers, lengths, precisions: sys.types of SQL Server's documentation; usertype and
 -- storage type: systypes of ASE's (Reference Manual: Tables), where SQL Server has none of its own or 0.
@@ -209,10 +208,13 @@ as $$
     case when announced.ase_usertype in (1, 2) and measured.characters = -1 then 19
       else announced.ase_usertype end
   from pg_catalog.pg_type as declared
+  left join lateral (
+    select base.type, base.typmod from sys.base_of(declared.oid) as base where declared.typtype = 'd'
+  ) as behind on true
   cross join lateral (
     select
-      case declared.typtype when 'd' then sys.base_type(declared.oid) else declared.oid end as type,
-      case declared.typtype when 'd' then declared.typtypmod else described_type.typmod end as typmod
+      coalesce(behind.type, declared.oid) as type,
+      coalesce(behind.typmod, described_type.typmod) as typmod
   ) as base
   join sys.announced_types as announced
     -- what has no type of its own goes as text

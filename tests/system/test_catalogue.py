@@ -143,7 +143,7 @@ def test_a_domain_is_what_it_stands_for(admin: Connection) -> None:
 
 def test_one_sees_what_one_has_a_right_to(reader: Connection, writer: Connection) -> None:
     procedures = "select name from sys.procedures where name like '%%sr_rf' order by name"
-    assert [name for (name,) in rows(reader, procedures)] == ["get_sr_rf"]
+    assert [name for (name,) in rows(reader, procedures)] == ["get_sr_rf", "last_sr_rf"]
     assert [name for (name,) in rows(writer, procedures)] == ["last_sr_rf", "put_sr_rf"]
     columns = "select name from sys.columns where object_id = sys.object_id('sr_rf') order by column_id"
     assert [name for (name,) in rows(reader, columns)] == ["seq_no", "time", "power", "arcs"]
