@@ -38,8 +38,8 @@ OVER_ALL_TABLES = (
 """Names, of files as of procedures."""
 
 SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema")
-"""What T-SQL calls the system: its catalogue views, functions and procedures; those that TDS 5.0 has otherwise;
-its INFORMATION_SCHEMA. Their names are those of SQL Server and ASE."""
+"""What T-SQL calls the system: its catalogue views, functions and procedures; those that TDS 5.0 has in
+another form; its INFORMATION_SCHEMA. The first two are named as in SQL Server and in ASE."""
 
 _SYSTEM = (
     "clear",
@@ -71,7 +71,7 @@ _SYSTEM = (
     "sp_sysmon",
     "rights",
 )
-# files in system/, in the order they need
+# files in system/, each after those it needs
 
 _LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
 _CLAIM_LOCK = 0x636C6169  # "clai", that of the claims

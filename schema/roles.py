@@ -50,10 +50,8 @@ def foreign_schemas(connection: sa.Connection) -> list[tuple[str, str]]:
         "select nspname, nspowner::regrole::text from pg_namespace"
         " where nspname = any(:schemas) and nspowner <> to_regrole(:owner) order by nspname"
     )
-    return [
-        (schema, owner)
-        for schema, owner in connection.execute(statement, {"schemas": [*SCHEMAS, *SYSTEM_SCHEMAS], "owner": OWNER})
-    ]
+    values = {"schemas": [*SCHEMAS, *SYSTEM_SCHEMAS], "owner": OWNER}
+    return [(schema, owner) for schema, owner in connection.execute(statement, values)]
 
 
 def create_missing_schemas(connection: sa.Connection) -> list[str]:
