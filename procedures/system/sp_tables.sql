@@ -42,8 +42,10 @@ begin
     'dbo'::sys.sysname,
     relations.name::sys.sysname,
     case relations.type when 'V' then 'VIEW' else 'TABLE' end::character varying(32),
-    sys.remark(pg_catalog.obj_description(relations.oid, 'pg_class'))
+    sys.remark(descriptions.description)
   from sys.every_relation as relations
+  left join sys.every_description as descriptions
+    on descriptions.relation = relations.oid and descriptions.number = 0
   where sys.matches(relations.name, nullif(table_name, ''), fusepattern)
     and sys.matches('dbo', nullif(table_owner, ''), fusepattern)
     and (
