@@ -1,5 +1,5 @@
 create function sys.sp_helpindex(objname text)
-returns table (index_name sys.sysname, index_description character varying(210), index_keys character varying(2078))
+returns table (index_name sys.sysname, index_description sys.line, index_keys sys.list)
 language plpgsql
 stable
 as $$

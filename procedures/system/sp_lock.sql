@@ -4,16 +4,16 @@ returns table (
   dbid smallint,
   "ObjId" integer,
   "IndId" smallint,
-  "Type" character varying(4),
-  "Resource" character varying(32),
-  "Mode" character varying(8),
-  "Status" character varying(5)
+  "Type" sys.sysname,
+  "Resource" sys.sysname,
+  "Mode" sys.sysname,
+  "Status" sys.sysname
 )
 language sql
 stable
 as $$
   select
-    locks.pid,
+    sys.spid_of(locks.pid),
     coalesce(sys.db_id()::smallint, 0::smallint),
     coalesce(locks.relation::integer, 0),
     0::smallint,
@@ -39,7 +39,7 @@ as $$
   where (locks.database is null or locks.database = (
       select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()
     ))
-    and (spid1 is null or locks.pid in (spid1, spid2))
+    and (spid1 is null or sys.spid_of(locks.pid) in (spid1, spid2))
     -- those of this call itself say nothing
     and locks.pid <> pg_catalog.pg_backend_pid()
   order by 1, 5, 6

@@ -16,7 +16,7 @@ returns table (
   "TYPE" smallint,
   "SEQ_IN_INDEX" smallint,
   "COLUMN_NAME" sys.sysname,
-  "COLLATION" character varying(1),
+  "COLLATION" sys.sysname,
   "CARDINALITY" bigint,
   "PAGES" integer,
   "FILTER_CONDITION" sys.remarks
@@ -85,7 +85,7 @@ returns table (
   "TYPE" smallint,
   "SEQ_IN_INDEX" smallint,
   "COLUMN_NAME" sys.sysname,
-  "COLLATION" character varying(1),
+  "COLLATION" sys.sysname,
   "CARDINALITY" bigint,
   "PAGES" integer,
   "FILTER_CONDITION" sys.remarks

@@ -7,7 +7,7 @@ create function sys.sp_stored_procedures(
 returns table (
   "PROCEDURE_QUALIFIER" sys.sysname,
   "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" character varying(134),
+  "PROCEDURE_NAME" sys.line,
   "NUM_INPUT_PARAMS" integer,
   "NUM_OUTPUT_PARAMS" integer,
   "NUM_RESULT_SETS" integer,
@@ -54,7 +54,7 @@ create function sys.sp_sproc_columns(
 returns table (
   "PROCEDURE_QUALIFIER" sys.sysname,
   "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" character varying(134),
+  "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname,
   "COLUMN_TYPE" smallint,
   "DATA_TYPE" smallint,
@@ -135,7 +135,7 @@ create function sys.sp_sproc_columns_100(
 returns table (
   "PROCEDURE_QUALIFIER" sys.sysname,
   "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" character varying(134),
+  "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname,
   "COLUMN_TYPE" smallint,
   "DATA_TYPE" smallint,

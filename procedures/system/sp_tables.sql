@@ -9,7 +9,7 @@ returns table (
   "TABLE_QUALIFIER" sys.sysname,
   "TABLE_OWNER" sys.sysname,
   "TABLE_NAME" sys.sysname,
-  "TABLE_TYPE" character varying(32),
+  "TABLE_TYPE" sys.sysname,
   "REMARKS" sys.remarks
 )
 language plpgsql
