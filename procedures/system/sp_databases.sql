@@ -29,7 +29,7 @@ returns table (attribute_id integer, attribute_name sys.sysname, attribute_value
 language sql
 stable
 as $$
-  select listed.id, listed.name::character varying(60), listed.value::sys.line
+  select listed.id, listed.name::sys.sysname, listed.value::sys.line
   from (values
     (1, 'DBMS_NAME', 'ringlog'),
     (2, 'DBMS_VER', 'ringlog on PostgreSQL ' || current_setting('server_version')),

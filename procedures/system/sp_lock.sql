@@ -27,13 +27,13 @@ as $$
       when 'tuple' then locks.page || ':' || locks.tuple
       when 'advisory' then locks.classid || ':' || locks.objid
       else coalesce(locks.transactionid::text, locks.virtualxid, '')
-    end::character varying(32),
+    end::sys.sysname,
     -- the mode of SQL Server that meets the same others
     case locks.mode
       when 'AccessShareLock' then 'Sch-S' when 'RowShareLock' then 'IS' when 'RowExclusiveLock' then 'IX'
       when 'ShareUpdateExclusiveLock' then 'U' when 'ShareLock' then 'S' when 'ShareRowExclusiveLock' then 'SIX'
       when 'ExclusiveLock' then 'X' when 'AccessExclusiveLock' then 'Sch-M' else locks.mode
-    end::character varying(8),
+    end::sys.sysname,
     case when locks.granted then 'GRANT' else 'WAIT' end
   from pg_catalog.pg_locks as locks
   where (locks.database is null or locks.database = (

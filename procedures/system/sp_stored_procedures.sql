@@ -25,7 +25,7 @@ begin
   select
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
-    (procedures.name || ';1')::character varying(134),
+    (procedures.name || ';1')::sys.line,
     -1,
     -1,
     -1,
@@ -84,7 +84,7 @@ begin
   select
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
-    (procedures.name || ';1')::character varying(134),
+    (procedures.name || ';1')::sys.line,
     parameters.name::sys.sysname,
     parameters.kind::smallint,
     sys.odbc_type(types.odbc, odbcver)::smallint,

@@ -22,16 +22,16 @@ begin
   -- ODBC's SQLTables: nothing but one % asks for the databases, the owners, the types there are
   if table_qualifier = '%' and table_name = '' and table_owner = '' then
     return query
-    select databases.name::sys.sysname, null::sys.sysname, null::sys.sysname, null::character varying(32), null::sys.remarks
+    select databases.name::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.remarks
     from sys.every_database as databases order by 1;
     return;
   elsif table_owner = '%' and table_name = '' and coalesce(table_qualifier, '') = '' then
     return query
-    select null::sys.sysname, 'dbo'::sys.sysname, null::sys.sysname, null::character varying(32), null::sys.remarks;
+    select null::sys.sysname, 'dbo'::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.remarks;
     return;
   elsif table_type in ('%', '''%''') and table_name = '' and table_owner = '' then
     return query
-    select null::sys.sysname, null::sys.sysname, null::sys.sysname, listed.type::character varying(32), null::sys.remarks
+    select null::sys.sysname, null::sys.sysname, null::sys.sysname, listed.type::sys.sysname, null::sys.remarks
     from (values ('SYSTEM TABLE'), ('TABLE'), ('VIEW')) as listed (type);
     return;
   end if;
@@ -41,7 +41,7 @@ begin
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
     relations.name::sys.sysname,
-    case relations.type when 'V' then 'VIEW' else 'TABLE' end::character varying(32),
+    case relations.type when 'V' then 'VIEW' else 'TABLE' end::sys.sysname,
     sys.remark(descriptions.description)
   from sys.every_relation as relations
   left join sys.every_description as descriptions

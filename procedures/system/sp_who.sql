@@ -65,7 +65,7 @@ begin
       when sessions.blocked_by <> 0 then 'suspended'
       when sessions.state = 'active' then 'runnable'
       else 'sleeping'
-    end::character varying(30),
+    end::sys.sysname,
     sessions.login::sys.sysname,
     sessions.machine::sys.sysname,
     sessions.blocked_by::text::sys.sysname,
@@ -116,7 +116,7 @@ select
   sessions.machine::sys.sysname as host_name,
   sessions.program::sys.sysname as program_name,
   sessions.login::sys.sysname as login_name,
-  case when sessions.state = 'active' then 'running' else 'sleeping' end::character varying(30) as status,
+  case when sessions.state = 'active' then 'running' else 'sleeping' end::sys.sysname as status,
   2::smallint as transaction_isolation_level,
   (sessions.xact_start is not null)::integer as open_transaction_count,
   true as is_user_process
@@ -129,5 +129,5 @@ create view sys.dm_exec_connections as
 select
   sessions.spid as session_id,
   sessions.backend_start::timestamp as connect_time,
-  'TCP'::character varying(40) as net_transport
+  'TCP'::sys.sysname as net_transport
 from sys.every_session as sessions;
