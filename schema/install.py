@@ -13,7 +13,7 @@ from ringlog.schema.change import announce, change, run
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.obstacles import InstallRefused, Obstacle
-from ringlog.schema.partitions import make_first_partitions
+from ringlog.schema.partitions import keep_statistics_small, make_first_partitions
 from ringlog.schema.tables import Columns
 
 __all__ = ["InstallRefused", "InstallReport", "install"]
@@ -111,6 +111,8 @@ class _Installation:
                     self.connection,
                     sql.SQL("alter table {} {}").format(sql.Identifier(schema, table.name), actions),
                 )
+                if schema == "log":
+                    keep_statistics_small(self.connection, table.name)
                 added |= dict.fromkeys(missing)
         self.created += [f"column {table.name}.{column}" for column in added]
         if rows := self._fill_ring(table):
