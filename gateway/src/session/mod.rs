@@ -12,6 +12,7 @@ mod prepared;
 mod results;
 mod settings;
 mod system;
+mod system_call;
 mod transaction;
 mod variables;
 
