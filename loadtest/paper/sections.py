@@ -20,6 +20,8 @@ from ringlog.loadtest.paper.words import (
 
 # Where it bends: so much of what is asked is not answered, or 1 % waits longer than the shortest cycle.
 _ANSWERED, _SHORTEST_CYCLE = 0.9, 1.0
+# More of the machine than this taken by processes of others makes figures of speed doubtful.
+DISTURBED = 0.10
 # Native writers that are faster than Python users by this show that the latter measure themselves.
 _FASTER = 1.25
 
@@ -301,6 +303,11 @@ def bend(runs: Sequence[Run]) -> str:
                 whose = (
                     f" There the clients took {percent(run.share('clients'))} of the machine, the server "
                     f"{percent(run.server_share)}, everything together {percent(run.share('machine'))}."
+                )
+            if (share := others(run) or 0.0) > DISTURBED:
+                whose += (
+                    f" Processes that have nothing to do with it took {percent(share)}: on a quiet machine "
+                    "it may not bend there."
                 )
             return f"At the normal rate it bends {where} users: {reason}.{whose}"
         before = run
