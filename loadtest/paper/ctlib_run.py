@@ -202,27 +202,15 @@ def _together(tables: Sequence[TableFigures], seconds: float) -> Calls:
 
 
 def _by_second(writers: Sequence[Writer], began: float, end: float) -> list[tuple[int, float]]:
-    found = []
-    for second in range(int(end - began)):
-        begin = began + second
-        rows = sum(
-            float(
-                np.interp(begin + 1, writer.times, writer.stored)
-                - np.interp(begin, writer.times, writer.stored)
-            )
-            for writer in writers
-        )
-        longest = max(
-            (
-                one
-                for writer in writers
-                for time, one in zip(writer.times, writer.longest, strict=True)
-                if begin < time <= begin + 1
-            ),
-            default=0.0,
-        )
-        found.append((round(rows), longest))
-    return found
+    """Rows acknowledged in each second, and the longest time of one; the last second may be a part of one."""
+    edges = np.append(np.arange(began, end), end)
+    rows, longest = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+    for writer in writers:
+        rows += np.diff(np.interp(edges, writer.times, writer.stored))
+        seconds = np.searchsorted(edges, writer.times) - 1
+        inside = (seconds >= 0) & (seconds < len(longest))
+        np.maximum.at(longest, seconds[inside], np.array(writer.longest)[inside])
+    return [(round(float(count)), float(most)) for count, most in zip(rows, longest, strict=True)]
 
 
 def _check(server: Server, before: dict[Tables, int], stored: dict[Tables, int], since: datetime) -> Check:
