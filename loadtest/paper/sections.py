@@ -8,6 +8,7 @@ from ringlog.loadtest.paper.document import Block, Items, Paragraph, Picture, Ta
 from ringlog.loadtest.paper.duration import in_words
 from ringlog.loadtest.paper.results import KINDS, NATIVE, PYTHON, Calls, Result, Run
 from ringlog.loadtest.paper.words import (
+    KIND_NAMES,
     MISSING,
     duration,
     kind,
@@ -194,8 +195,8 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
     figures.columns(result.runs, folder / "figure-4.png")
     yield Picture(
         "figure-4.png",
-        "Figure 4: rows a second and KB a second against data columns of a table. The paper's point is table "
-        "1's total rate, at the mean number of columns of its tables.",
+        "Figure 4: rows a second, KB a second and the server's CPU a row against data columns of a table. "
+        "The paper's point is table 1's total rate, at the mean number of columns of its tables.",
     )
     widths = sorted({run.columns for run in result.runs})
     kinds = [one for one in KINDS if any(run.clients == one for run in result.runs)]
@@ -215,7 +216,9 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
                 else [MISSING] * len(_COLUMN_FIGURES)
             )
         rows.append(row)
-    headings = [f"{clients}: {what}" for clients in kinds for what in _COLUMN_FIGURES]
+    headings = [
+        f"{KIND_NAMES[clients].rpartition(' ')[0]}: {what}" for clients in kinds for what in _COLUMN_FIGURES
+    ]
     yield Table("Speed and number of columns", ["columns", *headings], rows)
     if widths:
         middle = widths[len(widths) // 2]
