@@ -12,8 +12,8 @@ SHELL := /bin/bash
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml gateway/Cargo.toml gateway/Cargo.lock $(shell find gateway/src -name '*.rs')
-# TDS clients the tests drive; Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libpython3-dev tdsodbc
+# TDS clients the tests drive; a clock they can set; Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev tdsodbc
 # Folders that setup.cfg maps to packages below ringlog.
 FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
 

@@ -7,7 +7,6 @@ count in. It takes part in nothing, and costs nothing while nobody asks.
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
@@ -42,17 +41,17 @@ _COUNTERS = {
 """Name of a counter, its field in Statistics, and its help."""
 
 
-@dataclass(frozen=True)
 class Metrics(Collector):
     """The counts of writers, by table."""
 
-    statistics: Mapping[str, Statistics]
+    def __init__(self, statistics: Mapping[str, Statistics]) -> None:
+        self._statistics = statistics
 
     def collect(self) -> Iterator[Metric]:
         """As prometheus_client asks for them at each scrape."""
         for name, (field, words) in _COUNTERS.items():
             counter = CounterMetricFamily(f"ringlog_writer_{name}", words, labels=["table"])
-            for table, one in self.statistics.items():
+            for table, one in self._statistics.items():
                 counter.add_metric([table], getattr(one, field))
             yield counter
         spooled = GaugeMetricFamily(
@@ -69,7 +68,7 @@ class Metrics(Collector):
         latency = HistogramMetricFamily(
             "ringlog_writer_call_seconds", "Time from a call to its answer.", labels=["table"]
         )
-        for table, one in self.statistics.items():
+        for table, one in self._statistics.items():
             spooled.add_metric([table], one.spooled)
             age.add_metric([table], max(0.0, time.time() - one.oldest / 1e6) if one.oldest else 0.0)
             running.add_metric([table], one.state == State.RUNNING)

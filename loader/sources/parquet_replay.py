@@ -34,7 +34,7 @@ class ParquetReplay(Replay):
             raise SourceError("pyarrow is not installed: pip install 'ringlog[parquet]'")
         # it starts threads, and writers are forked
         with ProcessPoolExecutor(1, mp_context=get_context("fork")) as apart:
-            apart.submit(super().check, tables).result()
+            apart.submit(Replay.check, self, tables).result()
 
     def read(self, table: Table) -> Iterator[Row]:
         """All rows of the table's file, in order. Raises SourceError naming file, row and column."""
