@@ -54,7 +54,7 @@ impl Catalogue {
 
     /// The function a client means by `name`, which may be qualified by schema, `schema.dbo.` or
     /// `schema..`. An exact spelling wins over one that differs in case, a named schema and then
-    /// `database` over the other schemas, and among overloads the one whose parameters take the call.
+    /// `database` over the other schemas, any over T-SQL's own, and among overloads the one whose parameters take the call.
     pub fn find(
         &self,
         schema: Option<&str>,
