@@ -1,3 +1,17 @@
+create function sys.remarks(table_name text)
+returns jsonb
+language sql
+stable
+as $$
+  -- by table and column. Looked up in memory: before PostgreSQL has statistics of thousands of new columns, a join
+  -- with all their signals may take seconds
+  select coalesce(jsonb_object_agg(format('%s.%s', described.relation, described.number), described.description), '{}')
+  from sys.every_description as described
+  where described.relation in (
+    select relations.oid from sys.every_relation as relations where sys.matches(relations.name, $1)
+  )
+$$;
+
 create function sys.sp_columns(
   table_name text,
   table_owner text default null,
@@ -32,6 +46,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
+  remarks constant jsonb := sys.remarks(table_name);
 begin
   return query
   select
@@ -46,7 +61,7 @@ begin
     types.odbc_scale::smallint,
     types.radix::smallint,
     columns.is_nullable::integer::smallint,
-    sys.remark(pg_catalog.col_description(columns.relation, columns.number)),
+    sys.remark(remarks ->> format('%s.%s', columns.relation, columns.number)),
     pg_catalog.left(columns.default_definition, 254)::sys.remarks,
     case when types.sub is null then types.odbc else 9 end::smallint,
     types.sub::smallint,
@@ -198,6 +213,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
+  remarks constant jsonb := sys.remarks(table_name);
 begin
   return query
   select
@@ -212,7 +228,7 @@ begin
     types.ase_scale::smallint,
     types.ase_radix::smallint,
     columns.is_nullable::integer::smallint,
-    sys.remark(pg_catalog.col_description(columns.relation, columns.number)),
+    sys.remark(remarks ->> format('%s.%s', columns.relation, columns.number)),
     types.storage::smallint,
     columns.number::smallint,
     pg_catalog.left(columns.default_definition, 254)::sys.remarks,

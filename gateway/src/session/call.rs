@@ -7,7 +7,7 @@ use super::{Ended, Form, Session, SessionError};
 use crate::catalogue::{self, bind, BindError, Function, Plan, Returns, Unresolved};
 use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
 use crate::gateway::Because;
-use crate::postgres::commit::{Outcome, Statement};
+use crate::postgres::commit::{Claim, Outcome, Statement};
 use crate::postgres::connection::row_values;
 use crate::postgres::PgError;
 use crate::tds::call::{Param, Procedure};
@@ -86,7 +86,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Ok(function) => function,
             Err(message) => return Ok(CallEnd::Failed(message)),
         };
-        let end = self.call_function(function.clone(), params).await?;
+        let end = if function.is_system() {
+            self.call_system(schema, &function, params).await?
+        } else {
+            self.call_function(function.clone(), params).await?
+        };
         count(&function, start, &end);
         Ok(end)
     }
@@ -109,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         params: &[Param<'_>],
     ) -> Result<Arc<Function>, ServerMessage> {
         let fits = |function: &Function| catalogue::fits(function, params, &self.client.dialect);
-        let find = || self.catalogue().find(schema, name, &self.database, fits);
+        let find = || self.catalogue().find(schema, name, &self.database, &self.client.dialect, fits);
         let mut found = find();
         if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue(Because::Unknown).await
         {
@@ -127,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         })
     }
 
-    async fn call_function(
+    pub(super) async fn call_function(
         &mut self,
         function: Arc<Function>,
         params: &[Param<'_>],
@@ -176,7 +180,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let statement = function.statement(&bound.given);
         if shares {
             return Ok(match self.call_shared(function, statement, bound.values).await {
-                Ok(outcome) => self.completed(function, &bound.outputs, outcome, &zone),
+                Ok(Some(outcome)) => self.completed(function, &bound.outputs, outcome, &zone),
+                Ok(None) => CallEnd::Cancelled,
                 // the group was rolled back
                 Err(error) if may_be_outdated(&error) => CallEnd::Outdated(error),
                 Err(error) => CallEnd::Postgres(error),
@@ -208,18 +213,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             && !self.settings.implicit_transactions
     }
 
-    /// Runs a call by group commit and passes its messages on.
+    /// Runs a call by group commit and passes its messages on. None: the client has cancelled it before it was
+    /// sent; once it was, its result stands.
     async fn call_shared(
         &mut self,
         function: &Function,
         statement: Arc<Statement>,
         values: Bytes,
-    ) -> Result<Outcome, PgError> {
-        let outcome = self.gateway.commit().call(statement, self.role.clone(), values).await?;
+    ) -> Result<Option<Outcome>, PgError> {
+        self.claim.renew();
+        let commit = self.gateway.commit();
+        let call = commit.call(statement, self.role.clone(), values, self.claim.clone());
+        tokio::pin!(call);
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut call => outcome?,
+            attention = self.client.attention() => {
+                if attention.is_ok() && self.claim.withdraw() {
+                    self.claim = Claim::default();
+                    return Ok(None);
+                }
+                if attention.is_ok() {
+                    self.client.answer_attention_later();
+                }
+                // who has gone has sent a whole call all the same
+                call.await?
+            }
+        };
         for notice in &outcome.notices {
             self.client.message(&notice.to_message().in_procedure(&function.name));
         }
-        Ok(outcome)
+        Ok(Some(outcome))
     }
 
     /// Answers `body` (a request without its headers) by a plan made from an earlier call like it.
@@ -244,7 +268,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let end = match values {
             Err(error) => CallEnd::Failed(error.to_message(&function)),
             Ok(values) => match self.call_shared(&function, statement, values).await {
-                Ok(outcome) => self.completed(&function, &[], outcome, &zone),
+                Ok(Some(outcome)) => self.completed(&function, &[], outcome, &zone),
+                Ok(None) => CallEnd::Cancelled,
                 Err(error) if may_be_outdated(&error) => return Ok(false),
                 Err(error) => CallEnd::Postgres(error),
             },
@@ -262,9 +287,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let dialect = self.client.dialect;
         let catalogue = self.catalogue();
         let (schema, bare) = split_name(name);
-        let Ok(function) = catalogue
-            .find(schema, bare, &self.database, |function| catalogue::fits(function, params, &dialect))
-        else {
+        let Ok(function) = catalogue.find(schema, bare, &self.database, &dialect, |function| {
+            catalogue::fits(function, params, &dialect)
+        }) else {
             return;
         };
         if !self.shares(&function) {
