@@ -432,11 +432,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     random.seed(options.seed)
-    disks = {
-        "server_disk": SERVER_DISK if options.full_server else "",
-        "spool_disk": SPOOL_DISK if options.full_spool else "",
-    }
-    with site(options.tables, options.cycle, options.rows, **disks) as place:
+    with site(
+        options.tables,
+        options.cycle,
+        options.rows,
+        server_disk=SERVER_DISK if options.full_server else "",
+        spool_disk=SPOOL_DISK if options.full_spool else "",
+    ) as place:
         figures = run(
             place,
             options.faults,
