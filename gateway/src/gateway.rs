@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot, watch, Notify, OnceCell, Semaphore};
 /// Connections of group commit.
 const COMMIT_CONNECTIONS: usize = 4;
 /// The channel on which PostgreSQL tells that procedures or row types changed.
-pub const CHANNEL: &str = "ringlog_catalogue";
+const CHANNEL: &str = "ringlog_catalogue";
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 

@@ -115,7 +115,7 @@ enum JsonAction {
     },
     Throw(JsonExpression),
     Define {
-        sql: Vec<String>,
+        statements: Vec<String>,
     },
 }
 
@@ -231,7 +231,7 @@ fn action(action: JsonAction) -> Result<Action, String> {
         JsonAction::Throw(JsonExpression { sql: Some(sql), variables, .. }) => {
             Action::Throw(Some(Sql::read(&sql, variables)?))
         }
-        JsonAction::Define { sql } => Action::Define(Define { sql }),
+        JsonAction::Define { statements } => Action::Define(Define { statements }),
     })
 }
 
@@ -343,7 +343,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let literal = |value| Expression::Literal(value);
-        assert_eq!(value(r#""sql": "$1", "variables": ["@a"]"#), Expression::Variable("@a".into()));
+        assert_eq!(value(r#""sql": "select $1", "variables": ["@a"]"#), Expression::Variable("@a".into()));
         assert!(matches!(value(r#""sql": "$1 || 'x'", "variables": ["@a"]"#), Expression::Sql(_)));
         assert_eq!(value(r#""value": null, "type": "int""#), literal(Value::Null));
         assert_eq!(value(r#""value": 1, "type": "float""#), literal(Value::Float(1.0)));
@@ -358,11 +358,11 @@ mod tests {
 
     #[test]
     fn calls() {
-        let Action::Execute(execute) =
-            one(r#"{"do": "execute", "line": 1, "status": "@r", "procedure": "log..p", "arguments": [
-                {"name": null, "value": 1, "type": "int"}, {"name": "@b", "sql": "$1", "variables": ["@x"],
-                 "output": "@x"}, {"name": "c", "default": true}]}"#)
-        else {
+        let Action::Execute(execute) = one(
+            r#"{"do": "execute", "line": 1, "status": "@r", "procedure": "log..p", "arguments": [
+                {"name": null, "value": 1, "type": "int"}, {"name": "@b", "sql": "select $1", "variables": ["@x"],
+                 "output": "@x"}, {"name": "c", "default": true}]}"#,
+        ) else {
             panic!()
         };
         let shown: Vec<_> =

@@ -71,7 +71,7 @@ pub enum Action {
         body: Vec<Statement>,
         catch: Vec<Statement>,
     },
-    /// One row: number, state, text; None: the error that is being caught, again.
+    /// One row: number, text, state; None: the error that is being caught, again.
     Throw(Option<Sql>),
     Define(Define),
 }
@@ -146,8 +146,8 @@ pub struct Argument {
     pub output: bool,
 }
 
-/// `create procedure` and the like, compiled: SQL to be run as one.
+/// `create procedure` and the like, compiled: SQL that is run as one.
 #[derive(Debug)]
 pub struct Define {
-    pub sql: Vec<String>,
+    pub statements: Vec<String>,
 }

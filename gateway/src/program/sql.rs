@@ -53,14 +53,13 @@ impl Sql {
         text
     }
 
-    /// The variable it consists of.
+    /// The variable that is all it selects.
     pub fn as_variable(&self) -> Option<&str> {
-        let is_bare = self.places.len() == 1 && self.pieces.iter().all(|piece| piece.trim().is_empty());
-        self.places
-            .first()
-            .filter(|_| is_bare)
-            .and_then(|place| self.variables.get(*place))
-            .map(String::as_str)
+        let ([before, after], [place]) = (self.pieces.as_slice(), self.places.as_slice()) else {
+            return None;
+        };
+        let is_bare = before.trim() == "select" && after.trim().is_empty();
+        self.variables.get(*place).filter(|_| is_bare).map(String::as_str)
     }
 }
 
@@ -89,9 +88,9 @@ mod tests {
 
     #[test]
     fn a_bare_variable() {
-        assert_eq!(sql(" $2 ").unwrap().as_variable(), Some("@b"));
-        assert_eq!(sql("$2 + 1").unwrap().as_variable(), None);
-        assert_eq!(sql("$1$2").unwrap().as_variable(), None);
-        assert_eq!(sql("1").unwrap().as_variable(), None);
+        assert_eq!(sql("select $2 ").unwrap().as_variable(), Some("@b"));
+        for text in ["select $2 + 1", "select $1, $2", "select -$1", "select 1"] {
+            assert_eq!(sql(text).unwrap().as_variable(), None, "{text}");
+        }
     }
 }

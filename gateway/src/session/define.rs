@@ -3,7 +3,7 @@
 use super::failure::Stop;
 use super::Session;
 use crate::catalogue::Catalogue;
-use crate::gateway::{Because, CHANNEL};
+use crate::gateway::Because;
 use crate::postgres::PgError;
 use crate::program::Define;
 use std::sync::Arc;
@@ -22,8 +22,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     async fn run_definition(&mut self, define: &Define) -> Result<(), PgError> {
-        let notify = format!("notify {CHANNEL}");
-        let statements = define.sql.iter().map(String::as_str).chain([notify.as_str()]);
         let in_transaction = self.transaction.is_open();
         if !in_transaction {
             self.backend.let_go_if_ended().await;
@@ -35,7 +33,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             connection.query_text("begin").await?;
         }
         let mut done = Ok(());
-        for sql in statements {
+        for sql in &define.statements {
             done = connection.query_text(sql).await.map(|_| ());
             if done.is_err() {
                 break;

@@ -58,7 +58,7 @@ impl Failure {
 impl From<ServerMessage> for Failure {
     fn from(message: ServerMessage) -> Failure {
         let ends = match message.number {
-            1205 => Ends::Transaction,
+            1205 | 241 | 242 | 244 | 245 | 248 | 8114 => Ends::Transaction,
             // syntax and names; the compiler; no such database
             100..=199 | 206..=209 | 213 | 257 | 260 | 911 | 2715 | 8120 | 8623 => Ends::Text,
             217 | 3930 => Ends::Batch,
@@ -70,7 +70,10 @@ impl From<ServerMessage> for Failure {
 
 impl From<&PgError> for Failure {
     fn from(error: &PgError) -> Failure {
+        let message = error.to_message();
         let ends = match error.sqlstate() {
+            // raised by T-SQL itself, under its own number
+            Some(state) if state.starts_with('S') || state == "TS001" => return message.into(),
             _ if error.is_fatal() => Ends::Batch,
             None => Ends::Batch,
             Some("40001" | "40P01" | "22P02" | "22P03" | "22007" | "22008" | "22023") => Ends::Transaction,
@@ -80,7 +83,7 @@ impl From<&PgError> for Failure {
             Some(state) if state.starts_with("42") || matches!(state, "3F000" | "3D000") => Ends::Text,
             Some(_) => Ends::Statement,
         };
-        Failure { message: error.to_message(), ends }
+        Failure { message, ends }
     }
 }
 
@@ -126,6 +129,8 @@ mod tests {
             ("42501", Ends::Statement),
             ("42P01", Ends::Text),
             ("42601", Ends::Text),
+            ("S0245", Ends::Transaction),
+            ("S0512", Ends::Statement),
             ("22P02", Ends::Transaction),
             ("40P01", Ends::Transaction),
         ] {

@@ -90,7 +90,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if !in_transaction {
             self.backend.let_go_if_ended().await;
         }
-        if let Err(error) = self.start_transaction().await {
+        let may_raise = matches!(source, Source::Call { only_reads: false, .. });
+        let in_try = may_raise && self.tries.are_open();
+        let mut begun = self.start_transaction().await;
+        if begun.is_ok() && in_transaction && may_raise {
+            begun = self.set(&format!("set local tsql.trancount = {}", self.transaction.depth)).await;
+        }
+        if begun.is_ok() && in_try {
+            // what compiled procedures do with an error that ends nothing by itself
+            begun = self.set("set tsql.try = on").await;
+        }
+        if let Err(error) = begun {
             return Ok(self.failed(error));
         }
         let mut typing = Typing::Declared;
@@ -127,7 +137,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 }
             }
         }
+        if in_try {
+            if let Err(error) = self.set("set tsql.try = off").await {
+                return Ok(self.failed(error));
+            }
+        }
         Ok(ran)
+    }
+
+    async fn set(&mut self, sql: &str) -> Result<(), PgError> {
+        match self.backend.opened() {
+            Some(open) => open.connection.query_text(sql).await.map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// Whether a refused query is to be tried once more: with other types for its parameters, or because

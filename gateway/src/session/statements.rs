@@ -386,7 +386,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(ServerMessage { state: u8::try_from(integer(state)).unwrap_or(1), ..message })
     }
 
-    /// The error of a throw: number, state and text, or what has been caught.
+    /// The error of a throw: number, text and state, or what has been caught.
     async fn thrown(
         &mut self,
         sql: Option<&crate::program::Sql>,
@@ -399,7 +399,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             return caught.ok_or_else(|| ServerMessage::error(10704, 15, text).into());
         };
         let values = self.evaluate(sql, variables).await?;
-        let [number, state, text] = values.as_slice() else {
+        let [number, text, state] = values.as_slice() else {
             return Err(ServerMessage::error(8623, 16, "A throw gives other than three values.").into());
         };
         let message = ServerMessage::error(integer(number), 16, printed(text)?);
