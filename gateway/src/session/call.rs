@@ -46,7 +46,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 )),
             },
         };
+        self.undo(self.ends(&end)).await;
         Ok(self.end_call(end, params, Form::Rpc))
+    }
+
+    /// What the failure of a call ends.
+    fn ends(&self, end: &CallEnd) -> Ends {
+        match end.failure() {
+            Some(_) if self.settings.abort_on_error => Ends::Transaction,
+            Some(failure) => failure.ends,
+            None => Ends::Statement,
+        }
     }
 
     /// Runs a call written as text; its status and outputs go to variables.
@@ -67,14 +77,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 end = CallEnd::Failed(message);
             }
         }
-        let ends = match end.failure() {
-            Some(failure) if self.tries.are_open() => return Err(failure.into()),
-            Some(_) if self.settings.abort_on_error => Ends::Transaction,
-            Some(failure) => failure.ends,
-            None => Ends::Statement,
-        };
+        if let Some(failure) = end.failure().filter(|_| self.tries.are_open()) {
+            return Err(failure.into());
+        }
+        let ends = self.ends(&end);
+        self.undo(ends).await;
         Ok(match self.end_call(end, &params, Form::Text) {
-            Ended::Failed => self.after(ends).await?,
+            Ended::Failed => ends.flow(),
             ended => Flow::after(ended),
         })
     }

@@ -423,6 +423,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.first_database.clone_into(&mut self.database);
         self.plans.clear();
         self.prepared = PreparedStatements::default();
+        self.inserted = None;
+        (self.row_count, self.error) = (0, 0);
         envchange::put_reset(&mut self.client.reply, &self.client.dialect);
     }
 
