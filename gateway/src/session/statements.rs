@@ -195,6 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.save(name).await?;
                 self.passed(Some(0));
             }
+            Action::InsertBulk(bulk) => self.open_bulk(bulk).await?,
             Action::Define(define) => {
                 self.define(define).await?;
                 self.passed(Some(0));
