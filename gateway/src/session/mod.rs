@@ -18,6 +18,7 @@ mod results;
 mod settings;
 mod statements;
 mod system;
+mod system_call;
 mod transaction;
 mod variables;
 
