@@ -75,6 +75,8 @@ class Translation:
         self.windows: list[str] = []
         """the OVER of the aggregate being written"""
         self.written = 0
+        self.aggregates = 0
+        """how many the select list being written has"""
 
     # --- entry points ---
 
@@ -343,6 +345,7 @@ class Translation:
 
     def aggregate(self, sql: str, cast: str, of: Type | None) -> Value:
         """An aggregate, with the window that it is taken over."""
+        self.aggregates += 1
         over = self.windows[-1] if self.windows else ""
         return Value(f"({sql}{over}){cast}" if cast or over else sql, of)
 
