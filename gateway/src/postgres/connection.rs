@@ -204,8 +204,7 @@ impl Connection {
             }
             self.input.reserve(16 * 1024);
             if self.stream.read_buf(&mut self.input).await? == 0 {
-                let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "PostgreSQL closed the connection");
-                return Err(PgError::Io(closed));
+                return Err(closed());
             }
         }
     }
@@ -261,9 +260,24 @@ impl Connection {
         }
     }
 
-    /// Puts a Bind and an Execute for all rows into the output. `values` holds each parameter with its
+    /// Parses `sql` without a name and asks for its columns, inside the transaction that is under way.
+    pub async fn put_parse(&mut self, sql: &str) -> Result<()> {
+        frontend::parse("", sql, [], &mut self.output)?;
+        frontend::describe(b'S', "", &mut self.output)?;
+        self.put_flush();
+        self.flush().await
+    }
+
+    /// Puts a Bind and an Execute for `limit` rows, 0 for all, into the output. `values` holds each parameter with its
     /// length. `parameters` and `results` are formats, 0 for text and 1 for binary.
-    pub fn put_execute(&mut self, statement: &str, parameters: &[i16], values: &[u8], results: &[i16]) {
+    pub fn put_execute(
+        &mut self,
+        statement: &str,
+        parameters: &[i16],
+        values: &[u8],
+        results: &[i16],
+        limit: i32,
+    ) {
         let out = &mut self.output;
         put_message(out, b'B', |out| {
             out.put_u8(0);
@@ -276,8 +290,17 @@ impl Connection {
         });
         put_message(out, b'E', |out| {
             out.put_u8(0);
-            out.put_i32(0);
+            out.put_i32(limit);
         });
+    }
+
+    pub fn put_close_cursor(&mut self, name: &str) -> Result<()> {
+        Ok(frontend::close(b'P', name, &mut self.output)?)
+    }
+
+    /// Puts the word that answers are wanted, though the transaction goes on.
+    pub fn put_flush(&mut self) {
+        frontend::flush(&mut self.output);
     }
 
     pub fn put_sync(&mut self) {
@@ -323,6 +346,74 @@ impl Connection {
         }
     }
 
+    /// Begins a COPY … FROM STDIN, whose data then goes out by [`Connection::put_copy_data`].
+    pub async fn begin_copy(&mut self, sql: &str) -> Result<()> {
+        frontend::query(sql, &mut self.output)?;
+        self.flush().await?;
+        let mut error = None;
+        loop {
+            match self.receive().await? {
+                Message::CopyInResponse(_) => return Ok(()),
+                Message::ErrorResponse(body) => error = Some(server_error(&body)?),
+                Message::ReadyForQuery(_) => return Err(error.unwrap_or_else(|| unexpected("COPY"))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Puts what `body` writes into the output as data of a COPY; nothing when it fails.
+    pub fn put_copy_data<E>(
+        &mut self,
+        body: impl FnOnce(&mut BytesMut) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let before = self.output.len();
+        let mut written = Ok(());
+        put_message(&mut self.output, b'd', |out| written = body(out));
+        if written.is_err() {
+            self.output.truncate(before);
+        }
+        written
+    }
+
+    pub fn put_copy_done(&mut self) {
+        frontend::copy_done(&mut self.output);
+    }
+
+    /// Puts the word that the COPY is to be undone.
+    pub fn put_copy_fail(&mut self, reason: &str) -> Result<()> {
+        Ok(frontend::copy_fail(reason, &mut self.output)?)
+    }
+
+    /// How much waits to be sent, in bytes.
+    pub fn unsent(&self) -> usize {
+        self.output.len()
+    }
+
+    /// Sends the output and takes what PostgreSQL says meanwhile, so that neither waits for the other. None: all
+    /// is sent.
+    pub async fn flush_or_receive(&mut self) -> Result<Option<Message>> {
+        while self.output.has_remaining() {
+            if let Some(message) = self.arrived()? {
+                return Ok(Some(message));
+            }
+            self.input.reserve(16 * 1024);
+            let (mut reading, mut writing) = tokio::io::split(&mut self.stream);
+            tokio::select! {
+                sent = writing.write_buf(&mut self.output) => {
+                    if sent? == 0 {
+                        return Err(PgError::Io(io::ErrorKind::WriteZero.into()));
+                    }
+                }
+                read = reading.read_buf(&mut self.input) => {
+                    if read? == 0 {
+                        return Err(closed());
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Says goodbye; the connection is closed when it is dropped.
     pub async fn close(mut self) {
         frontend::terminate(&mut self.output);
@@ -349,6 +440,10 @@ impl Canceller {
         let _ = stream.read_u8().await;
         Ok(())
     }
+}
+
+fn closed() -> PgError {
+    PgError::Io(io::Error::new(io::ErrorKind::UnexpectedEof, "PostgreSQL closed the connection"))
 }
 
 fn no_password_asked(user: &str) -> PgError {

@@ -29,6 +29,10 @@ pub struct Client<S> {
     pub dialect: Dialect,
     /// Tokens of the reply being built.
     pub reply: BytesMut,
+    /// A result set has been announced and its end not been told.
+    pub rows_open: bool,
+    /// Where in the reply the latest DONE ends.
+    done: Option<usize>,
     wire: BytesMut,
 }
 
@@ -45,6 +49,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             packetizer: Packetizer::new(spid),
             dialect: Dialect::new(Version::Tds74),
             reply: BytesMut::new(),
+            rows_open: false,
+            done: None,
             wire: BytesMut::new(),
         }
     }
@@ -129,9 +135,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
+    /// The kind of what comes next, of which nothing is taken; None when the client has closed.
+    pub async fn next_kind(&mut self) -> Result<Option<Kind>, SessionError> {
+        if let Some(early) = &self.early {
+            return Ok(Some(early.kind));
+        }
+        let first = tokio::time::timeout(STALLED, self.first_byte());
+        Ok(first.await.map_err(|_| SessionError::Stalled)??.map(Kind::from_byte))
+    }
+
+    /// The next packet of a request that is read as it comes. Safe to drop while waiting.
+    pub async fn part(&mut self) -> Result<Message, SessionError> {
+        if let Some(early) = self.early.take() {
+            return Ok(early);
+        }
+        loop {
+            if let Some(part) = self.assembler.part(&mut self.input)? {
+                return Ok(part);
+            }
+            self.input.reserve(self.packetizer.packet_size);
+            let read = self.stream.read_buf(&mut self.input);
+            if tokio::time::timeout(STALLED, read).await.map_err(|_| SessionError::Stalled)?? == 0 {
+                return Err(SessionError::Closed);
+            }
+        }
+    }
+
     /// Waits for the client to cancel or to go away. Safe to drop while waiting.
     pub async fn attention(&mut self) -> Result<(), SessionError> {
-        if self.early.is_some() {
+        if self.early.as_ref().is_some_and(|early| early.kind != Kind::Attention) {
             return std::future::pending().await;
         }
         match self.request().await? {
@@ -144,25 +176,70 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
+    /// The client's cancel came too late for what runs: it is for what comes next, or answered by itself.
+    pub fn answer_attention_later(&mut self) {
+        self.early = Some(Message { kind: Kind::Attention, status: 0, body: BytesMut::new() });
+    }
+
     pub fn message(&mut self, message: &ServerMessage) {
         message::put(&mut self.reply, message, &self.dialect);
     }
 
     pub fn done(&mut self, kind: Done, status: u16, count: Option<u64>) {
         done::put(&mut self.reply, kind, status, count, &self.dialect);
+        self.done = Some(self.reply.len());
+        self.rows_open = false;
+    }
+
+    /// What follows is the answer to another command.
+    pub fn begin_answer(&mut self) {
+        self.done = None;
+    }
+
+    /// Whether the answer ends with a DONE so far.
+    pub fn is_done(&self) -> bool {
+        self.done == Some(self.reply.len())
+    }
+
+    /// Takes back what the latest DONE says, that more follows.
+    pub fn make_last(&mut self) {
+        if self.is_done() {
+            done::make_last(&mut self.reply, &self.dialect);
+        }
     }
 
     /// Sends what has gathered when it is worth a system call.
     pub async fn flush_gathered(&mut self) -> Result<(), SessionError> {
         if self.reply.len() >= FLUSH {
-            self.packetizer.cut(&mut self.reply, false, &mut self.wire);
+            self.cut(false);
             self.send().await?;
         }
         Ok(())
     }
 
+    /// Sends all there is, but for a DONE at its end, which may yet be the last.
+    pub async fn send_now(&mut self) -> Result<(), SessionError> {
+        self.cut(true);
+        self.send().await
+    }
+
+    fn cut(&mut self, all: bool) {
+        let tail = if self.is_done() {
+            self.reply.split_off(self.reply.len() - done::length(&self.dialect))
+        } else {
+            BytesMut::new()
+        };
+        self.packetizer.cut(&mut self.reply, false, &mut self.wire);
+        if all {
+            self.packetizer.cut_rest(&mut self.reply, &mut self.wire);
+        }
+        self.reply.extend_from_slice(&tail);
+        self.done = (!tail.is_empty()).then_some(self.reply.len());
+    }
+
     /// Ends the reply.
     pub async fn finish(&mut self) -> Result<(), SessionError> {
+        self.done = None;
         self.packetizer.cut(&mut self.reply, true, &mut self.wire);
         self.send().await?;
         if self.reply.capacity() > FLUSH {
