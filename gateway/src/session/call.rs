@@ -285,9 +285,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         match function.returns {
             Returns::Rows => CallEnd::Returned { status: 0, outputs: Vec::new(), rows: outcome.count },
             Returns::Nothing => CallEnd::returned(0),
-            Returns::Status => CallEnd::returned(status(&outcome)),
+            Returns::Status => CallEnd::returned(status(&outcome, 0)),
             Returns::Outputs => match returned(function, asked, &outcome, zone) {
-                Ok(outputs) => CallEnd::Returned { status: 0, outputs, rows: None },
+                Ok(outputs) => {
+                    let status = function.status_column.map_or(0, |column| status(&outcome, column));
+                    CallEnd::Returned { status, outputs, rows: None }
+                }
                 Err(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             },
         }
@@ -504,9 +507,9 @@ impl CallEnd {
     }
 }
 
-/// The int2 or int4 a function returned; NULL counts as 0.
-fn status(outcome: &Outcome) -> i32 {
-    let value = outcome.row.as_ref().and_then(|row| row_values(row).next().flatten());
+/// The int2 or int4 a function returned in this column; NULL counts as 0.
+fn status(outcome: &Outcome, column: usize) -> i32 {
+    let value = outcome.row.as_ref().and_then(|row| row_values(row).nth(column).flatten());
     match value {
         Some(&[a, b, c, d]) => i32::from_be_bytes([a, b, c, d]),
         Some(&[a, b]) => i32::from(i16::from_be_bytes([a, b])),
