@@ -3,10 +3,11 @@
 Every variable is named with its @ ("@a"), as no column can be: PL/pgSQL takes neither for the other. What the
 compiler adds for itself is named with two ("@@status").
 
-A statement that fails ends the procedure, and all it did is undone; where the procedure asks for @@error, or
-says SET XACT_ABORT OFF, each statement runs in a block of its own, and the procedure goes on after those errors
-that T-SQL goes on after. In a TRY block each statement has a block too, so that what was done before the error
-stays. A transaction is a block that ends where every path has ended it (ringlog.gateway.tsql.transactions).
+A statement that fails ends the procedure, and all it did is undone. Where the procedure asks for @@error, or
+says SET XACT_ABORT OFF, each statement runs in a block of its own, and the procedure goes on after those
+errors that T-SQL goes on after. In a TRY block each statement has a block too, so that what was done before
+the error stays. A transaction is a block that ends where every path has ended it
+(ringlog.gateway.tsql.transactions).
 """
 
 import itertools
@@ -185,7 +186,7 @@ class _Run:
 
 
 class Writer:
-    """Writes the body of one procedure: `lines` are its statements, `declared` its variables with their types."""
+    """Writes the body of one procedure: `lines` are its statements, `declared` its variables and their types."""
 
     def __init__(self, name: str, schema: str, parameters: dict[str, Type], sybase: bool) -> None:
         self.name = name
@@ -195,7 +196,7 @@ class Writer:
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
         self.own_connection = False
-        """it sends rows, calls procedures, waits or makes tables: nothing for a connection shared with others"""
+        """it sends rows, calls procedures, waits or makes tables: nothing to share a connection with others"""
         self._temporary: dict[str, None] = {}
         self._caught: int | None = None
         self._line = 1
@@ -283,9 +284,8 @@ class Writer:
             self._add(f"if {ends} then raise; end if;")
         else:
             self._add("if not tsql.ends_its_statement(sqlstate) then raise; end if;")
-        self._add(
-            f"get stacked diagnostics {quoted(_TEXT)} = message_text, {quoted(_DETAIL)} = pg_exception_detail;"
-        )
+        asked = f"{quoted(_TEXT)} = message_text, {quoted(_DETAIL)} = pg_exception_detail"
+        self._add(f"get stacked diagnostics {asked};")
         where = f"{line}, {literal(self.name)}"
         said = f"sqlstate, {quoted(_TEXT)}, {quoted(_DETAIL)}, {where}"
         if isinstance(place.handler, _Try):
@@ -381,8 +381,12 @@ class Writer:
     def _declare(self, statement: Declare, place: _Place) -> None:
         for variable in statement.variables:
             if variable.name in self.types:
-                raise TsqlError(134, f"The variable name '{variable.name}' has already been declared. "
-                    "Variable names must be unique within a query batch or stored procedure.", variable.line)
+                raise TsqlError(
+                    134,
+                    f"The variable name '{variable.name}' has already been declared. "
+                    "Variable names must be unique within a query batch or stored procedure.",
+                    variable.line,
+                )
             self.declared[variable.name] = variable.type.sql
             self.types[variable.name] = variable.type
             if variable.value is not None:
@@ -435,7 +439,8 @@ class Writer:
         if place.region is not None and place.loops == place.region.loops:
             raise refused(
                 "break" if word == "exit" else "continue",
-                "it would leave the transaction begun in line " f"{place.region.line} open", statement.line
+                f"it would leave the transaction begun in line {place.region.line} open",
+                statement.line,
             )
         handler = place.handler
         while isinstance(handler, _Try) and handler.loops == place.loops:
@@ -467,7 +472,7 @@ class Writer:
             self._rows(query, statement.line, place)
         else:
             lines = (f"{query.sql};", *self._told_count())
-            self._run(place, statement.line, _Run(lines, rows=_COUNTED if not self._tells_counts else _N))
+            self._run(place, statement.line, _Run(lines, rows=quoted(_N) if self._tells_counts else _COUNTED))
 
     def _told_count(self) -> tuple[str, ...]:
         if not self._tells_counts:
@@ -533,8 +538,15 @@ class Writer:
             value = translate_expression(argument.value, self.scope, self._variable)
             values.append(f"({value.sql})::text")
             kinds.append(literal(value.type.sql if value.type is not None else "text"))
-        parts = [literal(self.schema), literal(schema_of(name)), literal(name.name), names, outputs,
-                 _array(values, "text"), _array(kinds, "text")]
+        parts = [
+            literal(self.schema),
+            literal(schema_of(name)),
+            literal(name.name),
+            names,
+            outputs,
+            _array(values, "text"),
+            _array(kinds, "text"),
+        ]
         lines = [f"{quoted(_CALL)} := tsql.execute({', '.join(parts)});"]
         if statement.status is not None:
             self._type_of(statement.status, statement.line)
@@ -559,10 +571,7 @@ class Writer:
         said = f"{message}.number, {message}.severity, {message}.state, {message}.message"
         said += f", {statement.line}, {literal(self.name)}"
         told = raised(statement, self.scope, self._variable).sql
-        lines = [
-            f"select * into {message}.number, {message}.severity, {message}.state, {message}.message"
-            f" from (select {told}) as \"@@r\";"
-        ]
+        lines = [f"{message} := row({told}, {statement.line}, {literal(self.name)})::tsql.error;"]
         if isinstance(place.handler, _Try):
             lines.append(f"if {message}.severity > 10 then perform tsql.fail({said}); end if;")
         lines.append(f"perform tsql.tell({said});")
@@ -578,8 +587,10 @@ class Writer:
         if statement.number is None:
             if place.caught is None:
                 raise TsqlError(
-                    10704, "To rethrow an error, a THROW statement must be used inside a CATCH block.",
-                    statement.line, severity=16,
+                    10704,
+                    "To rethrow an error, a THROW statement must be used inside a CATCH block.",
+                    statement.line,
+                    severity=16,
                 )
             caught = quoted(_caught(place.caught))
             fields = ("number", "severity", "state", "message", "line", "procedure")
@@ -587,10 +598,17 @@ class Writer:
         else:
             told = thrown(statement, self.scope, self._variable)
             assert told is not None
-            self._run(place_of_error, statement.line, _Run((
-                f'perform tsql.fail("@@r".number, 16, "@@r".state, "@@r".message, {statement.line}, '
-                f'{literal(self.name)}) from (select {told.sql}) as "@@r" (number, message, state);',
-            ), rows=None))
+            self._run(
+                place_of_error,
+                statement.line,
+                _Run(
+                    (
+                        f'perform tsql.fail("@@r".number, 16, "@@r".state, "@@r".message, {statement.line}, '
+                        f'{literal(self.name)}) from (select {told.sql}) as "@@r" (number, message, state);',
+                    ),
+                    rows=None,
+                ),
+            )
             return
         self._run(place_of_error, statement.line, _Run((f"perform tsql.fail({said});",), rows=None))
 
@@ -628,7 +646,6 @@ class Writer:
     def _region(self, begin: BeginTransaction, statements: Body, place: _Place) -> None:
         number = next(self._numbers)
         region = _Region(number, begin.line, place.loops)
-        ended = quoted(_ended(number))
         self.declared[_ended(number)] = "integer"
         self._add(f"<<{quoted(_region(number))}>>")
         self._add("begin")
@@ -659,7 +676,8 @@ class Writer:
         self._add("end;")
         if region.rolls_back and region.results:
             raise refused(
-                "select", f"its rows would be lost with the transaction begun in line {begin.line}",
+                "select",
+                f"its rows would be lost with the transaction begun in line {begin.line}",
                 region.results,
             )
         self._after_region(region, place)
@@ -695,7 +713,11 @@ class Writer:
 
     def _commit(self, statement: Commit, place: _Place) -> None:
         if place.region is None:
-            self._run(place, statement.line, _Run((f"perform tsql.commit_outside({statement.line}, {literal(self.name)});",)))
+            self._run(
+                place,
+                statement.line,
+                _Run((f"perform tsql.commit_outside({statement.line}, {literal(self.name)});",)),
+            )
             return
         self._add("perform tsql.commit_transaction();")
         self._none()

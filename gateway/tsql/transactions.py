@@ -55,18 +55,20 @@ def end_of_region(statements: Body, line: int) -> int:
         if State.ENDED in states:
             raise refused(
                 "begin transaction",
-                f"the statement in line {statement.line} ends it on some of its paths only", line
+                f"the statement in line {statement.line} ends it on some of its paths only",
+                line,
             )
         if states == _LEFT:
             return at
     raise refused(
-        "begin transaction", "a COMMIT or ROLLBACK of it must stand in the same block, or in all branches of an IF",
+        "begin transaction",
+        "a COMMIT or ROLLBACK of it must stand in the same block, or in all branches of an IF",
         line,
     )
 
 
 def ends_everywhere(statements: Body) -> bool:
-    """Whether every path through `statements`, which begin inside a transaction, ends it or raises an error."""
+    """Whether every path through `statements`, which begin inside a transaction, ends it or fails."""
     return State.OPEN not in _through(statements)
 
 
@@ -125,7 +127,8 @@ def _through(statements: Body) -> States:
         states = _after(statement)
         if State.ENDED in states and State.OPEN in states:
             raise refused(
-                "begin transaction", f"the statement in line {statement.line} ends it on some of its paths only",
+                "begin transaction",
+                f"the statement in line {statement.line} ends it on some of its paths only",
                 statement.line,
             )
         ended |= states & _LEFT
@@ -143,12 +146,16 @@ def _after(statement: Statement) -> States:
         case Rollback():
             return _ENDED
         case Save():
-            raise refused("save transaction", "a part of a transaction cannot be taken back alone", statement.line)
+            raise refused(
+                "save transaction", "a part of a transaction cannot be taken back alone", statement.line
+            )
         case BeginTransaction():
             raise refused("begin transaction", "one inside another", statement.line)
         case Return():
             raise TsqlError(
-                266, "A RETURN inside a transaction leaves it open: COMMIT or ROLLBACK it before.", statement.line
+                266,
+                "A RETURN inside a transaction leaves it open: COMMIT or ROLLBACK it before.",
+                statement.line,
             )
         case Throw():
             return _LEFT
@@ -163,7 +170,9 @@ def _after(statement: Statement) -> States:
         case While():
             inside = _through(statement.body)
             if State.ENDED in inside:
-                raise refused("while", "the transaction ends inside the loop and begins outside", statement.line)
+                raise refused(
+                    "while", "the transaction ends inside the loop and begins outside", statement.line
+                )
             return inside | _OPEN
         case Block():
             return _through(statement.body)
