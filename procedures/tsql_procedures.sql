@@ -1,4 +1,4 @@
--- What procedures compiled from T-SQL stand on: how they are made, dropped and granted, how they call each
+-- What procedures compiled from T-SQL stand on: how they are made and dropped, how they call each
 -- other, how their errors get their numbers, what their transactions are.
 
 do $$
@@ -67,6 +67,7 @@ immutable
 as $$
   -- as the gateway has them (gateway/src/postgres/error.rs)
   select case
+    when sqlstate ~ '^S\d{4}$' then substr(sqlstate, 2)::integer
     when sqlstate = '23505' then 2601
     when sqlstate in ('23503', '23514', '23P01') then 547
     when sqlstate = '23502' then 515
@@ -77,6 +78,10 @@ as $$
     when sqlstate = '42883' then 2812
     when sqlstate = '42601' then 102
     when sqlstate in ('3D000', '3F000') then 911
+    when sqlstate in ('42P07', '42710', '42723') then 2714
+    when sqlstate = '42702' then 209
+    when sqlstate = '42803' then 8120
+    when sqlstate = '21000' then 512
     when sqlstate = '22001' then 8152
     when sqlstate = '22003' then 8115
     when sqlstate = '22012' then 8134
@@ -90,22 +95,32 @@ as $$
 $$;
 
 comment on function tsql.error_number(text) is
-$$The number legacy code knows a SQLSTATE by; 50000 where it has none.$$;
+$$The number legacy code knows a SQLSTATE by; 50000 where it has none. S0245 is T-SQL's own 245.$$;
 
 
-create or replace function tsql.ends_its_statement(sqlstate text)
+create or replace function tsql.ends_its_statement(sqlstate text, detail text)
 returns boolean
 language sql
 immutable
 as $$
-  select sqlstate like '23%' or sqlstate in ('22001', '22003', '22012', '42501')
-    or sqlstate like 'P0%' or sqlstate like 'RL%'
+  -- as the gateway has it for batches (gateway/src/session/failure.rs)
+  select case
+    -- THROW ends everything; what is wrong with a call only the call
+    when sqlstate = 'TS001' then split_part(detail, ' ', 1)::integer < 50000
+      and split_part(detail, ' ', 2)::integer < 20
+    when sqlstate ~ '^S\d{4}$' then not (
+      substr(sqlstate, 2)::integer in (217, 241, 242, 244, 245, 248, 257, 260, 911, 1205, 2715, 3930, 8114, 8120, 8623)
+      or substr(sqlstate, 2)::integer between 100 and 213)
+    when sqlstate in ('40001', '40P01', '22P02', '22P03', '22007', '22008', '22023', '3F000', '3D000') then false
+    when sqlstate in ('42501', '42P07', '42710', '42723') then true
+    else substr(sqlstate, 1, 2) not in ('42', '53', '54', '57', '58', 'XX')
+  end
 $$;
 
-comment on function tsql.ends_its_statement(text) is
+comment on function tsql.ends_its_statement(text, text) is
 $$Whether an error ends its statement only, so that a procedure goes on after it: constraints, duplicate keys,
 numbers and texts that do not fit, division by zero, missing rights, errors that a called function raises. Others
-(no such object, a text that is no number, a deadlock) end the batch, in T-SQL as here.$$;
+(no such object, a text that is no number, a deadlock, THROW) end the batch, in T-SQL as here. detail: of TS001.$$;
 
 
 create or replace function tsql.ends_its_batch(sqlstate text)
@@ -113,7 +128,8 @@ returns boolean
 language sql
 immutable
 as $$
-  select sqlstate in ('40001', '40P01') or (sqlstate like '42%' and sqlstate <> '42501')
+  select sqlstate in ('40001', '40P01')
+    or (sqlstate like '42%' and sqlstate not in ('42501', '42P07', '42710', '42723'))
 $$;
 
 comment on function tsql.ends_its_batch(text) is
@@ -141,7 +157,8 @@ begin
     case when number in (2601, 229) then 14 when number = 1205 then 13 when number = 102 then 15
       when number = 1105 then 17 else 16 end,
     1,
-    message || coalesce(' ' || nullif(detail, ''), '') || format(' (SQLSTATE %s)', sqlstate),
+    message || coalesce(' ' || nullif(detail, ''), '')
+      || case when sqlstate ~ '^S\d{4}$' then '' else format(' (SQLSTATE %s)', sqlstate) end,
     line,
     procedure
   )::tsql.error;
@@ -211,7 +228,7 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
   -- a procedure runs as its owner, and on a connection shared with others the login is the gateway's
-  select coalesce(nullif(current_setting('role'), 'none'), session_user)
+  select case session_user when 'ringlog_gateway' then current_setting('role') else session_user end
 $$;
 
 comment on function tsql.caller() is $$The login on whose behalf a procedure runs: suser_name().$$;
@@ -473,61 +490,6 @@ $$Drops the procedure that a name means in a database. Runs with the caller's ri
 this name (3701).$$;
 
 
-create or replace function tsql.set_rights(
-  taken boolean, rights text[], database text, schema text, object text, roles text[]
-)
-returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  found oid[];
-  relation regclass;
-  what text;
-  role text;
-begin
-  select c.oid into relation
-  from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relname = object and c.relkind in ('r', 'p', 'v', 'm', 'f')
-    and n.nspname = any (case when schema <> '' then array[schema]
-      else array[database, 'online', 'log', 'ringlog', 'public'] end)
-  order by array_position(array[schema, database, 'online', 'log', 'ringlog', 'public'], n.nspname::text)
-  limit 1;
-  if 'execute' = any (rights) or relation is null then
-    found := array(select p.oid from tsql.procedures_named(database, schema, object) as p);
-    if cardinality(found) > 1 then
-      perform tsql.fail(4902, 16, 1, format('There are several procedures named ''%s''.', object));
-    end if;
-    if found <> '{}' and not rights <@ array['execute', 'all'] then
-      perform tsql.fail(4606, 16, 1, format(
-        'Granted or revoked privilege %s is not compatible with object.', upper(rights[1])));
-    end if;
-    what := 'routine ' || found[1]::regprocedure;
-  elsif rights && array['execute'] then
-    what := null;
-  else
-    what := 'table ' || relation;
-  end if;
-  if what is null then
-    perform tsql.fail(15151, 16, 1, format(
-      'Cannot find the object ''%s'', because it does not exist or you do not have permission.', object));
-  end if;
-  foreach role in array roles loop
-    if role <> 'public' and to_regrole(quote_ident(role)) is null then
-      perform tsql.fail(15151, 16, 1, format('Cannot find the user ''%s'', because it does not exist.', role));
-    end if;
-    execute format(
-      case when taken then 'revoke %s on %s from %s' else 'grant %s on %s to %s' end,
-      array_to_string(rights, ', '), what, case role when 'public' then 'public' else quote_ident(role) end);
-  end loop;
-end
-$$;
-
-comment on function tsql.set_rights(boolean, text[], text, text, text, text[]) is
-$$GRANT, or REVOKE when taken: rights on the table or procedure that a name means in a database, to or from roles.
-Runs with the caller's rights. Errors: no such object or role (15151), a right that a procedure has not (4606).$$;
-
-
 -- Calls
 
 create or replace function tsql.converted(value text, source text, target oid)
@@ -563,10 +525,11 @@ as $$
 declare
   called pg_catalog.pg_proc;
   found_ oid[] := array(select p.oid from tsql.procedures_named(database, schema, procedure) as p);
-  argument record;
+  one record;
   written text[] := '{}';
   taken integer[] := '{}';
-  output_names text[] := array_fill(null::text, array[cardinality(names)]);
+  formal text[] := array_fill(null::text, array[cardinality(names)]);
+  output_names text[] := formal;
   outputs integer := 0;
   tells_status boolean := false;
   sends_rows boolean;
@@ -584,7 +547,7 @@ begin
   select p.* into called from pg_catalog.pg_proc p where p.oid = found_[1];
 
   -- an argument that is a row is as many parameters as the row has columns
-  for argument in
+  for one in
     with argument as (
       select a.place, coalesce(called.proargnames[a.place], '') as name,
         coalesce(called.proargmodes[a.place], 'i') as mode, a.type
@@ -623,31 +586,34 @@ begin
     left join filled on filled.place = argument.place
     order by argument.place
   loop
-    if argument.mode in ('b', 'o') then
+    if one.mode in ('b', 'o') then
       outputs := outputs + 1;
-      tells_status := tells_status or (argument.mode, argument.name) = ('o', 'return_status');
+      tells_status := tells_status or (one.mode, one.name) = ('o', 'return_status');
     end if;
-    if argument.mode not in ('i', 'b', 'o') then
+    if one.mode not in ('i', 'b', 'o') then
       continue;
     end if;
-    taken := taken || argument.sources::integer[];
-    if argument.sources is not null and argument.mode in ('b', 'o') then
-      output_names[argument.sources[1]] := argument.name;
+    taken := taken || one.sources::integer[];
+    if one.sources is not null then
+      formal[one.sources[1]] := ltrim(one.name, '@');
     end if;
-    if argument.mode = 'o' then
+    if one.sources is not null and one.mode in ('b', 'o') then
+      output_names[one.sources[1]] := one.name;
+    end if;
+    if one.mode = 'o' then
       if called.prokind = 'p' then
-        written := written || format('%I => null', argument.name);
+        written := written || format('%I => null', one.name);
       end if;
-    elsif argument.sources is not null then
+    elsif one.sources is not null then
       written := written || (
-        case when argument.name = '' then '' else format('%I => ', argument.name) end
-        || case when argument.is_row
-          then format('row(%s)::%s', array_to_string(argument."values", ', '), argument.type::regtype)
-          else argument."values"[1] end);
-    elsif argument.inputs <= called.pronargs - called.pronargdefaults then
+        case when one.name = '' then '' else format('%I => ', one.name) end
+        || case when one.is_row
+          then format('row(%s)::%s', array_to_string(one."values", ', '), one.type::regtype)
+          else one."values"[1] end);
+    elsif one.inputs <= called.pronargs - called.pronargdefaults then
       perform tsql.fail(201, 16, 4, format(
         'Procedure or function ''%s'' expects parameter ''@%s'', which was not supplied.',
-        called.proname, ltrim(argument.name, '@')));
+        called.proname, ltrim(one.name, '@')));
     end if;
   end loop;
   for place in 1 .. cardinality(names) loop
@@ -661,7 +627,7 @@ begin
     elsif asked[place] and output_names[place] is null then
       perform tsql.fail(8162, 16, 2, format(
         'The formal parameter ''@%s'' was not declared as an OUTPUT parameter, but the actual parameter passed in '
-        'requested output.', ltrim(names[place], '@')));
+        'requested output.', formal[place]));
     end if;
   end loop;
   if cardinality(taken) > cardinality(names)

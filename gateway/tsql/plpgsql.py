@@ -30,16 +30,21 @@ from ringlog.gateway.tsql.statements import (
     Block,
     Body,
     Break,
+    CloseCursor,
     Commit,
     Continue,
     CreateIndex,
     CreateTable,
+    DeallocateCursor,
     Declare,
+    DeclareCursor,
     DropIndex,
     DropTable,
     Execute,
     Expression,
+    FetchCursor,
     If,
+    OpenCursor,
     Print,
     Query,
     Raiserror,
@@ -54,7 +59,7 @@ from ringlog.gateway.tsql.statements import (
     While,
 )
 from ringlog.gateway.tsql.tables import definition
-from ringlog.gateway.tsql.tokens import Kind, Token
+from ringlog.gateway.tsql.tokens import Kind, Token, variables_of
 from ringlog.gateway.tsql.types import Type
 
 STATUS = "@@status"
@@ -74,6 +79,12 @@ _TRY_SETTING = "tsql.try"
 
 _COUNTED = "row_count"
 """of GET DIAGNOSTICS"""
+
+_FETCH_STATUS = ("@@fetch_status", "@@sqlstatus")
+"""SQL Server's and ASE's: 0 after a row; -1 and 2 after the last one."""
+
+_OWN = dict.fromkeys(("@@procid", *_FETCH_STATUS), types.INT)
+"""Variables of T-SQL that only procedures know."""
 
 _HARMLESS = {
     ("ansi_nulls", "on"),
@@ -185,20 +196,31 @@ class _Run:
     """a procedure, whose wrong names are errors for a CATCH block"""
 
 
+@dataclass(frozen=True)
+class _SqlCursor:
+    variable: str
+    query: Query
+    copies: dict[str, str]
+    """the variables its query names, and those that hold the values they had when it was declared"""
+
+
 class Writer:
-    """Writes the body of one procedure: `lines` are its statements, `declared` its variables and their types."""
+    """Writes the body of one procedure: `lines` are its statements, `declared` its variables with types."""
 
     def __init__(self, name: str, schema: str, parameters: dict[str, Type], sybase: bool) -> None:
         self.name = name
         self.schema = schema
-        self.types: dict[str, Type | None] = {**parameters, "@@procid": types.INT}
+        self.types: dict[str, Type | None] = {**parameters, **_OWN}
         self.scope = Scope(self.types, sybase, schema)
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
         self.own_connection = False
-        """it sends rows, calls procedures, waits or makes tables: nothing to share a connection with others"""
+        """it sends rows, calls procedures, waits or makes tables: nothing for a connection of several"""
         self._temporary: dict[str, None] = {}
         self._caught: int | None = None
+        self._cursors: dict[str, _SqlCursor] = {}
+        self._copies: dict[str, str] = {}
+        self._fetches: list[FetchCursor] = []
         self._line = 1
         self._indent = 1
         self._numbers = itertools.count(1)
@@ -209,10 +231,13 @@ class Writer:
         self._marks_try = False
 
     def write(self, body: Body) -> None:
+        _check_names(body, self.name)
         mentioned = set(_variables(body))
         self._calls = transactions.holds(body, Execute) is not None
+        self._fetches = [one for one in transactions.every(body) if isinstance(one, FetchCursor)]
         self._tracks_rows = "@@rowcount" in mentioned
-        self._tracks_errors = "@@error" in mentioned
+        # who calls may ask for @@error after a RAISERROR here
+        self._tracks_errors = "@@error" in mentioned or transactions.holds(body, Raiserror) is not None
         self.declared[STATUS] = "integer := 0"
         if self._tracks_rows:
             self.declared["@@rowcount"] = "integer := 0"
@@ -220,7 +245,8 @@ class Writer:
             self.declared["@@error"] = "integer := 0"
         self._add(f"<<{quoted(_BODY)}>>")
         with self._block("begin", "end;"):
-            self._body(body, _Place(_GoOn() if self._goes_on(body) else None))
+            goes_on = self._goes_on(body, "@@error" in mentioned)
+            self._body(body, _Place(_GoOn() if goes_on else None))
             if not self.lines[-1].strip().endswith(";"):
                 self._add("null;")
         if self._marks_try:
@@ -234,11 +260,13 @@ class Writer:
             names = ", ".join(literal(name) for name in self._temporary)
             self._add(f"perform tsql.leave(array[{names}]);")
 
-    def _goes_on(self, body: Body) -> bool:
+    @staticmethod
+    def _goes_on(body: Body, asks: bool) -> bool:
+        """Whether the procedure goes on after an error; `asks`: for @@error."""
         for statement in transactions.every(body):
             if isinstance(statement, SetOption) and statement.words[0] == "xact_abort":
                 return statement.words[1:] == ("off",)
-        return self._tracks_errors
+        return asks
 
     # --- lines ---
 
@@ -279,13 +307,14 @@ class Writer:
         self._indent -= 1
         self._add("exception when others then")
         self._indent += 1
-        if isinstance(place.handler, _Try):
-            ends = "sqlstate in ('40001', '40P01')" if run.calls else "tsql.ends_its_batch(sqlstate)"
-            self._add(f"if {ends} then raise; end if;")
-        else:
-            self._add("if not tsql.ends_its_statement(sqlstate) then raise; end if;")
         asked = f"{quoted(_TEXT)} = message_text, {quoted(_DETAIL)} = pg_exception_detail"
         self._add(f"get stacked diagnostics {asked};")
+        if not isinstance(place.handler, _Try):
+            self._add(f"if not tsql.ends_its_statement(sqlstate, {quoted(_DETAIL)}) then raise; end if;")
+        elif run.calls:
+            self._add("if sqlstate in ('40001', '40P01') then raise; end if;")
+        else:
+            self._add("if tsql.ends_its_batch(sqlstate) then raise; end if;")
         where = f"{line}, {literal(self.name)}"
         said = f"sqlstate, {quoted(_TEXT)}, {quoted(_DETAIL)}, {where}"
         if isinstance(place.handler, _Try):
@@ -372,6 +401,19 @@ class Writer:
                 self._rollback(statement, place)
             case SetOption():
                 self._option(statement, place)
+            case DeclareCursor():
+                self._declare_cursor(statement)
+            case OpenCursor():
+                self._open(statement, place)
+            case FetchCursor():
+                self._fetch(statement, place)
+            case CloseCursor():
+                variable = quoted(self._cursor(statement).variable)
+                self._run(place, statement.line, _Run((f"close {variable};", f"{variable} := null;")))
+            case DeallocateCursor():
+                variable = quoted(self._cursor(statement).variable)
+                self._add(f"if {variable} is not null then close {variable}; {variable} := null; end if;")
+                self._none()
             case CreateTable() | DropTable() | CreateIndex() | DropIndex() | Truncate():
                 self._define(statement, place)
             case _:
@@ -612,6 +654,70 @@ class Writer:
             return
         self._run(place_of_error, statement.line, _Run((f"perform tsql.fail({said});",), rows=None))
 
+    # --- cursors ---
+
+    def _declare_cursor(self, statement: DeclareCursor) -> None:
+        """Its rows are those at the time it is opened; ASE reads variables then too, SQL Server earlier."""
+        variable = f"@@cursor {statement.name}"
+        self.declared[variable] = "refcursor"
+        for name in _FETCH_STATUS:
+            self.declared[name] = "integer := 0"
+        copies = {}
+        if not self.scope.sybase:
+            for name in variables_of(statement.query.tokens):
+                if not name.startswith("@@"):
+                    copies[name] = f"{variable} {name}"
+                    self.declared[copies[name]] = self._type_of(name, statement.line).sql
+                    self._add(f"{quoted(copies[name])} := {quoted(name)};")
+        self._cursors[statement.name] = _SqlCursor(variable, statement.query, copies)
+        self._none()
+
+    def _open(self, statement: OpenCursor, place: _Place) -> None:
+        cursor = self._cursor(statement)
+        self._copies = cursor.copies
+        query = translate_query(cursor.query, self.scope, self._variable)
+        self._copies = {}
+        if query.assigns or query.kind != "select":
+            raise refused(f"cursor {statement.name}", "a cursor reads a select", cursor.query.line)
+        names = ", ".join(f"c{place_}" for place_ in range(1, self._fetched(statement.name) + 1))
+        line = f'open {quoted(cursor.variable)} no scroll for select * from ({query.sql}) as "@@r" ({names});'
+        self._run(place, statement.line, _Run((line,)))
+
+    def _fetched(self, name: str) -> int:
+        """How many values are fetched from a cursor at a time."""
+        return max((len(one.into) for one in self._fetches if one.name == name), default=0)
+
+    def _fetch(self, statement: FetchCursor, place: _Place) -> None:
+        """A row's values go to the variables; after the last row they keep theirs."""
+        self.declared[_ROW] = "record"
+        row = quoted(_ROW)
+        lines = [
+            f"fetch next from {quoted(self._cursor(statement).variable)} into {row};",
+            "if found then",
+        ]
+        for place_, name in enumerate(statement.into):
+            target = self._type_of(name, statement.line)
+            lines.append(f"  {quoted(name)} := {row}.c{place_ + 1}::{target.sql};")
+        lines += [
+            f"  {quoted(_FETCH_STATUS[0])} := 0; {quoted(_FETCH_STATUS[1])} := 0;",
+            "else",
+            f"  {quoted(_FETCH_STATUS[0])} := -1; {quoted(_FETCH_STATUS[1])} := 2;",
+            "end if;",
+        ]
+        rows = f"case {quoted(_FETCH_STATUS[0])} when 0 then 1 else 0 end"
+        self._run(place, statement.line, _Run(tuple(lines), rows=rows))
+
+    def _cursor(self, statement: OpenCursor | FetchCursor | CloseCursor | DeallocateCursor) -> _SqlCursor:
+        cursor = self._cursors.get(statement.name)
+        if cursor is None:
+            raise TsqlError(
+                16916,
+                f"A cursor with the name '{statement.name}' does not exist.",
+                statement.line,
+                severity=16,
+            )
+        return cursor
+
     def _try(self, statement: TryCatch, place: _Place) -> None:
         number = next(self._numbers)
         calls = transactions.holds(statement.body, Execute) is not None
@@ -772,7 +878,7 @@ class Writer:
     def _variable(self, name: str) -> str:
         """A variable in SQL."""
         if not name.startswith("@@"):
-            return quoted(name)
+            return quoted(self._copies.get(name, name))
         if name.startswith("@@error_"):
             if self._caught is None:
                 raise refused(f"{name[2:]}()", "it is known in a CATCH block only", self._line)
@@ -781,6 +887,8 @@ class Writer:
             case "@@rowcount" if self._calls:
                 return "tsql.known(\"@@rowcount\", '@@rowcount')"
             case "@@rowcount" | "@@error":
+                return quoted(name)
+            case "@@fetch_status" | "@@sqlstatus" if name in self.declared:
                 return quoted(name)
             case "@@procid":
                 whole = f"{quoted(self.schema)}.{quoted(self.name)}"
@@ -831,6 +939,31 @@ def _variables(body: Body) -> Iterator[str]:
         for token in _tokens(statement):
             if token.kind is Kind.VARIABLE:
                 yield token.value
+
+
+def _check_names(body: Body, procedure: str) -> None:
+    """Refuses names that PL/pgSQL could take for a variable of its own where no column has them."""
+    for statement in transactions.every(body):
+        before: Token | None = None
+        for token in _tokens(statement):
+            name = token.value.lower()
+            qualified = before is not None and before.is_symbol(".")
+            if token.kind is Kind.NAME and name.startswith("@"):
+                raise refused(f"[{token.value}]", "no name begins with @ in a procedure", token.line)
+            if token.is_name and name == "found" and not qualified:
+                raise refused(token.value, "write it with its table, as t.found", token.line)
+            if (
+                token.is_symbol(".")
+                and before is not None
+                and before.is_name
+                and before.value.lower() == procedure
+            ):
+                raise refused(
+                    f"{before.value}.",
+                    "name the table otherwise than the procedure, with an alias",
+                    token.line,
+                )
+            before = token
 
 
 def _tokens(part: object) -> Iterator[Token]:

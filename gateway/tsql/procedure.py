@@ -92,7 +92,8 @@ def _definition(statement: CreateProcedure, writer: Writer, scope: Scope) -> str
     else:
         kind, returns, end = "function", "returns integer ", f"return {quoted(STATUS)};"
     if not returns:
-        arguments.append("out return_status integer")
+        # first: in a procedure no OUT argument may follow one with a default
+        arguments.insert(0, "out return_status integer")
     path = dict.fromkeys((writer.schema, *_SEARCH_PATH, "pg_temp"))
     body = _body(statement, writer, end)
     return (

@@ -21,13 +21,16 @@ from ringlog.gateway.tsql.statements import (
     Block,
     Body,
     Break,
+    CloseCursor,
     Commit,
     Continue,
     CreateIndex,
     CreateProcedure,
     CreateTable,
     CreateView,
+    DeallocateCursor,
     Declare,
+    DeclareCursor,
     DropIndex,
     DropProcedure,
     DropTable,
@@ -35,9 +38,11 @@ from ringlog.gateway.tsql.statements import (
     Execute,
     ExecuteText,
     Expression,
+    FetchCursor,
     Grant,
     If,
     InsertExecute,
+    OpenCursor,
     Print,
     Query,
     Raiserror,
@@ -199,6 +204,10 @@ class _Program:
             case InsertExecute():
                 raise refused(
                     "insert … execute", "run the procedure's query, or select into a table", statement.line
+                )
+            case CloseCursor() | DeallocateCursor() | DeclareCursor() | FetchCursor() | OpenCursor():
+                raise refused(
+                    f"cursor {statement.name}", "cursors are for procedures; a batch selects", statement.line
                 )
             case Use():
                 return {"do": "use", "database": statement.database}

@@ -218,6 +218,42 @@ class InsertExecute:
 
 
 @dataclass(frozen=True)
+class DeclareCursor:
+    """`declare name cursor for query`"""
+
+    line: int
+    name: str
+    query: Query
+
+
+@dataclass(frozen=True)
+class OpenCursor:
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
+class FetchCursor:
+    """`fetch [next from] name into @variable, …`"""
+
+    line: int
+    name: str
+    into: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CloseCursor:
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
+class DeallocateCursor:
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
 class ColumnDefinition:
     name: str
     type: Type
@@ -380,22 +416,27 @@ Statement: TypeAlias = (
     | BeginTransaction
     | Block
     | Break
+    | CloseCursor
     | Commit
     | Continue
     | CreateIndex
     | CreateProcedure
     | CreateTable
     | CreateView
+    | DeallocateCursor
     | Declare
+    | DeclareCursor
     | DropIndex
     | DropProcedure
     | DropTable
     | DropView
     | Execute
     | ExecuteText
+    | FetchCursor
     | Grant
     | If
     | InsertExecute
+    | OpenCursor
     | Print
     | Query
     | Raiserror
