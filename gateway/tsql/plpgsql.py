@@ -615,7 +615,7 @@ class Writer:
         told = raised(statement, self.scope, self._variable).sql
         lines = [f"{message} := row({told}, {statement.line}, {literal(self.name)})::tsql.error;"]
         if isinstance(place.handler, _Try):
-            lines.append(f"if {message}.severity > 10 then perform tsql.fail({said}); end if;")
+            lines.append(f"if {message}.severity > 10 then perform tsql.raise({said}); end if;")
         lines.append(f"perform tsql.tell({said});")
         handler = place.handler if isinstance(place.handler, _Try) else None
         self._run(replace(place, handler=handler), statement.line, _Run(tuple(lines)))
@@ -645,14 +645,14 @@ class Writer:
                 statement.line,
                 _Run(
                     (
-                        f'perform tsql.fail("@@r".number, 16, "@@r".state, "@@r".message, {statement.line}, '
+                        f'perform tsql.raise("@@r".number, 16, "@@r".state, "@@r".message, {statement.line}, '
                         f'{literal(self.name)}) from (select {told.sql}) as "@@r" (number, message, state);',
                     ),
                     rows=None,
                 ),
             )
             return
-        self._run(place_of_error, statement.line, _Run((f"perform tsql.fail({said});",), rows=None))
+        self._run(place_of_error, statement.line, _Run((f"perform tsql.raise({said});",), rows=None))
 
     # --- cursors ---
 

@@ -20,7 +20,7 @@ $$;
 
 -- Errors
 
-create or replace function tsql.fail(
+create or replace function tsql.raise(
   number integer, severity integer, state integer, message text, line integer default 0, procedure text default ''
 )
 returns void
@@ -33,7 +33,7 @@ begin
 end
 $$;
 
-comment on function tsql.fail(integer, integer, integer, text, integer, text) is
+comment on function tsql.raise(integer, integer, integer, text, integer, text) is
 $$Raises an error with a number of T-SQL's (SQLSTATE TS001). Its detail is number, severity, state, line and
 procedure.$$;
 
@@ -47,7 +47,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if severity > 19 or (severity > 10 and current_setting('tsql.try', true) = 'on') then
-    perform tsql.fail(number, severity, state, message, line, procedure);
+    perform tsql.raise(number, severity, state, message, line, procedure);
   end if;
   raise notice using errcode = '01R03', message = coalesce(message, ''),
     detail = format('%s %s %s %s %s', number, severity, state, line, procedure);
@@ -56,7 +56,7 @@ $$;
 
 comment on function tsql.tell(integer, integer, integer, text, integer, text) is
 $$Tells the client of an error or a message that ends nothing, as RAISERROR does: a notice of SQLSTATE 01R03 with
-the detail of tsql.fail. An error (severity above 10) is raised instead while a caller has a TRY block open, and
+the detail of tsql.raise. An error (severity above 10) is raised instead while a caller has a TRY block open, and
 so is one of severity 20 or more.$$;
 
 
@@ -194,7 +194,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if value is null then
-    perform tsql.fail(102, 15, 1, format('%s is not known after the call of a procedure that does not use it.', variable));
+    perform tsql.raise(102, 15, 1, format('%s is not known after the call of a procedure that does not use it.', variable));
   end if;
   return value;
 end
@@ -209,7 +209,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform tsql.fail(201, 16, 4, format(
+  perform tsql.raise(201, 16, 4, format(
     'Procedure or function ''%s'' expects parameter ''%s'', which was not supplied.', procedure, parameter));
   return type;
 end
@@ -281,7 +281,7 @@ language plpgsql
 as $$
 begin
   if tsql.transaction_count() > 1 then
-    perform tsql.fail(3931, 16, 1, 'ROLLBACK TRANSACTION in a procedure would undo the transaction of its caller: '
+    perform tsql.raise(3931, 16, 1, 'ROLLBACK TRANSACTION in a procedure would undo the transaction of its caller: '
       'only the caller can roll it back.', line, procedure);
   end if;
 end
@@ -298,7 +298,7 @@ as $$
 begin
   perform tsql.roll_back(line, procedure) where tsql.transaction_count() > 1;
   if tsql.transaction_count() = 1 then
-    perform tsql.fail(3931, 16, 1, 'ROLLBACK TRANSACTION in a procedure would undo the transaction of its caller: '
+    perform tsql.raise(3931, 16, 1, 'ROLLBACK TRANSACTION in a procedure would undo the transaction of its caller: '
       'only the caller can roll it back.', line, procedure);
   end if;
   perform tsql.tell(
@@ -316,7 +316,7 @@ language plpgsql
 as $$
 begin
   if tsql.transaction_count() > 0 then
-    perform tsql.fail(3931, 16, 1, 'COMMIT TRANSACTION in a procedure would commit the transaction of its caller: '
+    perform tsql.raise(3931, 16, 1, 'COMMIT TRANSACTION in a procedure would commit the transaction of its caller: '
       'only the caller can commit it.', line, procedure);
   end if;
   perform tsql.tell(
@@ -411,22 +411,22 @@ declare
   statements text[] := '{}';
 begin
   if to_regnamespace(quote_ident(schema)) is null then
-    perform tsql.fail(911, 16, 1, format('Database ''%s'' does not exist.', schema));
+    perform tsql.raise(911, 16, 1, format('Database ''%s'' does not exist.', schema));
   end if;
   old := array(
     select p.oid from pg_proc p
     where p.pronamespace = to_regnamespace(quote_ident(schema)) and lower(p.proname) = lower(name)
   );
   if action = 'create' and old <> '{}' then
-    perform tsql.fail(2714, 16, 3, format('There is already an object named ''%s'' in the database.', name));
+    perform tsql.raise(2714, 16, 3, format('There is already an object named ''%s'' in the database.', name));
   end if;
   if action = 'alter' and old = '{}' then
-    perform tsql.fail(208, 16, 6, format('Invalid object name ''%s''.', name));
+    perform tsql.raise(208, 16, 6, format('Invalid object name ''%s''.', name));
   end if;
   if cardinality(old) > 1 or exists (
     select from pg_proc p where p.oid = any (old) and p.prosrc not like '%-- compiled from T-SQL, %'
   ) then
-    perform tsql.fail(2714, 16, 3, format(
+    perform tsql.raise(2714, 16, 3, format(
       'There is already a function of PostgreSQL named ''%s'' in the database: drop it, or take another name.', name));
   end if;
   if old <> '{}' then
@@ -471,13 +471,13 @@ declare
 begin
   if found = '{}' then
     if not if_exists then
-      perform tsql.fail(3701, 11, 5, format(
+      perform tsql.raise(3701, 11, 5, format(
         'Cannot drop the procedure ''%s'', because it does not exist or you do not have permission.', name));
     end if;
     return;
   end if;
   if cardinality(found) > 1 then
-    perform tsql.fail(3701, 11, 5, format(
+    perform tsql.raise(3701, 11, 5, format(
       'Cannot drop the procedure ''%s'': there are several of this name.', name));
   end if;
   execute format('drop routine %s', found[1]::regprocedure);
@@ -540,9 +540,9 @@ declare
   answer tsql.call_result;
 begin
   if found_ = '{}' then
-    perform tsql.fail(2812, 16, 62, format('Could not find stored procedure ''%s''.', procedure));
+    perform tsql.raise(2812, 16, 62, format('Could not find stored procedure ''%s''.', procedure));
   elsif cardinality(found_) > 1 then
-    perform tsql.fail(2812, 16, 62, format('''%s'' is not one procedure but several.', procedure));
+    perform tsql.raise(2812, 16, 62, format('''%s'' is not one procedure but several.', procedure));
   end if;
   select p.* into called from pg_catalog.pg_proc p where p.oid = found_[1];
 
@@ -611,7 +611,7 @@ begin
           then format('row(%s)::%s', array_to_string(one."values", ', '), one.type::regtype)
           else one."values"[1] end);
     elsif one.inputs <= called.pronargs - called.pronargdefaults then
-      perform tsql.fail(201, 16, 4, format(
+      perform tsql.raise(201, 16, 4, format(
         'Procedure or function ''%s'' expects parameter ''@%s'', which was not supplied.',
         called.proname, ltrim(one.name, '@')));
     end if;
@@ -619,13 +619,13 @@ begin
   for place in 1 .. cardinality(names) loop
     if not place = any (taken) then
       if names[place] = '' then
-        perform tsql.fail(8144, 16, 2, format(
+        perform tsql.raise(8144, 16, 2, format(
           'Procedure or function %s has too many arguments specified.', called.proname));
       end if;
-      perform tsql.fail(8145, 16, 2, format(
+      perform tsql.raise(8145, 16, 2, format(
         '%s is not a parameter for procedure %s.', names[place], called.proname));
     elsif asked[place] and output_names[place] is null then
-      perform tsql.fail(8162, 16, 2, format(
+      perform tsql.raise(8162, 16, 2, format(
         'The formal parameter ''@%s'' was not declared as an OUTPUT parameter, but the actual parameter passed in '
         'requested output.', formal[place]));
     end if;
@@ -633,7 +633,7 @@ begin
   if cardinality(taken) > cardinality(names)
     or (select count(*) <> count(distinct n) from unnest(taken) as n)
     or (select count(*) <> count(distinct n) from unnest(output_names) as n where n is not null) then
-    perform tsql.fail(8143, 16, 1, format('A parameter of %s was supplied multiple times.', called.proname));
+    perform tsql.raise(8143, 16, 1, format('A parameter of %s was supplied multiple times.', called.proname));
   end if;
 
   call := format('%s(%s)', called.oid::regproc, array_to_string(written, ', '));
