@@ -1,9 +1,11 @@
 //! What `set` changes and `@@` variables tell: answered from the session, without PostgreSQL.
 
-use crate::convert::PgType;
+use crate::convert::SqlType;
 use crate::tds::dialect::Dialect;
+use crate::tds::login::Login;
 use crate::tds::tokens::loginack;
 use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -13,6 +15,12 @@ pub struct Settings {
     pub text_size: u32,
     /// `set fmtonly on`: statements tell their columns and do nothing.
     pub only_formats: bool,
+    /// `set nocount on`: no numbers of rows are told.
+    pub no_count: bool,
+    /// `set rowcount n`: rows of a result at most; 0 for all.
+    pub row_limit: i32,
+    /// `set xact_abort on`: every error ends the batch and undoes the transaction.
+    pub abort_on_error: bool,
 }
 
 impl Settings {
@@ -23,6 +31,9 @@ impl Settings {
             implicit_transactions: false,
             text_size: 2_147_483_647,
             only_formats: false,
+            no_count: false,
+            row_limit: 0,
+            abort_on_error: false,
         }
     }
 }
@@ -44,14 +55,11 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("flushmessage", &["on", "off"]),
     ("language", &["us_english", "english"]),
     ("lock_timeout", &["-1", "- 1"]),
-    ("nocount", &["on", "off"]),
     ("noexec", &["off"]),
     ("numeric_roundabort", &["off"]),
     ("parseonly", &["off"]),
-    ("rowcount", &["0"]),
     ("showplan_text", &["off"]),
     ("string_rtruncation", &["on"]),
-    ("xact_abort", &["on", "off"]),
 ];
 
 /// Applies `set` with these words.
@@ -64,6 +72,12 @@ pub fn apply(settings: &mut Settings, words: &[String]) -> Result<(), ServerMess
     match words.as_slice() {
         ["quoted_identifier", value @ ("on" | "off")] => settings.quoted_identifiers = *value == "on",
         ["fmtonly", value @ ("on" | "off")] => settings.only_formats = *value == "on",
+        ["nocount", value @ ("on" | "off")] => settings.no_count = *value == "on",
+        ["xact_abort", value @ ("on" | "off")] => settings.abort_on_error = *value == "on",
+        ["rowcount", number] => match number.parse() {
+            Ok(number @ 0..) => settings.row_limit = number,
+            _ => return refused(),
+        },
         ["implicit_transactions" | "chained", value @ ("on" | "off")] => {
             settings.implicit_transactions = *value == "on";
         }
@@ -100,14 +114,23 @@ pub struct State<'a> {
     pub transactions: i32,
     pub charset: &'a str,
     pub packet_size: usize,
+    pub nesting: u8,
+    pub login: &'a Login,
+    pub database: &'a str,
+    /// What the CATCH block that runs has caught.
+    pub caught: Option<&'a ServerMessage>,
 }
 
-/// The value of `@@name` and the type it is told as; None when there is no such variable.
-pub fn variable(state: &State<'_>, name: &str) -> Option<(PgType, String)> {
-    let integer = |value: i64| (PgType::Int4, value.to_string());
-    let text = |value: &str| (PgType::Varchar, value.to_owned());
+/// The value of `@@name` and its type; None when there is no such variable. Functions that tell of the session
+/// and of what a CATCH block has caught are variables too.
+pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static>)> {
+    let integer = |value: i64| (SqlType::INT4, Value::Int(value));
+    let text = |value: &str| (SqlType::TEXT, Value::Text(value.to_owned().into()));
+    let of_caught = |number: fn(&ServerMessage) -> i64| {
+        (SqlType::INT4, state.caught.map_or(Value::Null, |caught| Value::Int(number(caught))))
+    };
     Some(match name {
-        "@@spid" => (PgType::Int2, state.spid.to_string()),
+        "@@spid" => (SqlType::INT2, Value::Int(i64::from(state.spid))),
         "@@version" => text(&version(state.dialect)),
         "@@microsoftversion" => integer(i64::from(u32::from_be_bytes(loginack::VERSION_7))),
         "@@rowcount" => integer(state.row_count),
@@ -130,8 +153,28 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(PgType, String)> {
         "@@textsize" => integer(i64::from(state.settings.text_size.min(i32::MAX as u32))),
         "@@options" => integer(0),
         "@@lock_timeout" => integer(-1),
-        "@@nestlevel" => integer(0),
+        "@@nestlevel" => integer(i64::from(state.nesting.saturating_sub(1))),
         "@@fetch_status" => integer(0),
+        "@@procid" => integer(0),
+        "@@xact_state" => integer(i64::from(state.transactions > 0)),
+        // ASE: 0 in progress, 1 committed
+        "@@transtate" => integer(i64::from(state.transactions == 0)),
+        "@@db_name" => text(state.database),
+        "@@host_name" => text(&state.login.host),
+        "@@app_name" => text(&state.login.application),
+        "@@user_name" | "@@suser_name" => text(&state.login.user),
+        "@@error_number" => of_caught(|caught| i64::from(caught.number)),
+        "@@error_severity" => of_caught(|caught| i64::from(caught.severity)),
+        "@@error_state" => of_caught(|caught| i64::from(caught.state)),
+        "@@error_line" => of_caught(|caught| i64::from(caught.line)),
+        "@@error_message" => match state.caught {
+            Some(caught) => text(&caught.text),
+            None => (SqlType::TEXT, Value::Null),
+        },
+        "@@error_procedure" => match state.caught {
+            Some(caught) if !caught.procedure.is_empty() => text(&caught.procedure),
+            _ => (SqlType::TEXT, Value::Null),
+        },
         _ => return None,
     })
 }
@@ -161,16 +204,16 @@ mod tests {
     fn settings_that_change_and_those_that_hold() {
         assert!(!set("quoted_identifier off").unwrap().quoted_identifiers);
         assert!(set("implicit_transactions on").unwrap().implicit_transactions);
-        for text in
-            ["arithabort on", "nocount on", "transaction isolation level read committed", "rowcount 0"]
-        {
+        for text in ["arithabort on", "transaction isolation level read committed", "rowcount 0"] {
             assert!(set(text).is_ok(), "{text}");
         }
+        assert!(set("nocount on").unwrap().no_count && set("xact_abort on").unwrap().abort_on_error);
+        assert_eq!(set("rowcount 5").unwrap().row_limit, 5);
     }
 
     #[test]
     fn a_setting_that_would_change_results_is_refused() {
-        for text in ["rowcount 5", "dateformat dmy", "noexec on", "ansi_nulls off", "no_such on"] {
+        for text in ["rowcount -5", "dateformat dmy", "noexec on", "ansi_nulls off", "no_such on"] {
             let error = set(text).unwrap_err();
             assert!(error.text.contains(text), "{}", error.text);
         }
