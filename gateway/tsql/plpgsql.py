@@ -61,6 +61,7 @@ from ringlog.gateway.tsql.statements import (
 from ringlog.gateway.tsql.tables import definition
 from ringlog.gateway.tsql.tokens import Kind, Token, variables_of
 from ringlog.gateway.tsql.types import Type
+from ringlog.gateway.tsql.values import Value, converted
 
 STATUS = "@@status"
 """The variable that holds the return status."""
@@ -697,7 +698,9 @@ class Writer:
         ]
         for place_, name in enumerate(statement.into):
             target = self._type_of(name, statement.line)
-            lines.append(f"  {quoted(name)} := {row}.c{place_ + 1}::{target.sql};")
+            fetched = Value(f"{row}.c{place_ + 1}")
+            value = converted(fetched, target, statement.line, sybase=self.scope.sybase)
+            lines.append(f"  {quoted(name)} := ({value.sql})::{target.sql};")
         lines += [
             f"  {quoted(_FETCH_STATUS[0])} := 0; {quoted(_FETCH_STATUS[1])} := 0;",
             "else",
