@@ -237,8 +237,9 @@ class Writer:
         self._calls = transactions.holds(body, Execute) is not None
         self._fetches = [one for one in transactions.every(body) if isinstance(one, FetchCursor)]
         self._tracks_rows = "@@rowcount" in mentioned
-        # who calls may ask for @@error after a RAISERROR here
-        self._tracks_errors = "@@error" in mentioned or transactions.holds(body, Raiserror) is not None
+        # who calls may ask for @@error after a RAISERROR here, or in what is called from here
+        tells = transactions.holds(body, Execute, Raiserror) is not None
+        self._tracks_errors = "@@error" in mentioned or tells
         self.declared[STATUS] = "integer := 0"
         if self._tracks_rows:
             self.declared["@@rowcount"] = "integer := 0"
@@ -254,7 +255,8 @@ class Writer:
             self.declared[_TRY] = f"text := coalesce(current_setting('{_TRY_SETTING}', true), '')"
             self._add(self._set_try(quoted(_TRY)))
         if self._tracks_errors:
-            self._add("perform set_config('tsql.error', \"@@error\"::text, true);")
+            calls = "true" if self._calls else "false"
+            self._add(f'perform tsql.leave_error("@@error", {calls});')
         if self._tracks_rows:
             self._add("perform set_config('tsql.rowcount', coalesce(\"@@rowcount\"::text, ''), true);")
         if self._temporary:

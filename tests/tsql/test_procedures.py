@@ -22,6 +22,8 @@ class Called:
     """What a call has brought."""
 
     status: int | None = None
+    error: int = 0
+    """@@error after it"""
     outputs: dict[str, Any] = field(default_factory=dict)
     rows: list[list[Row]] = field(default_factory=list)
     """of each result set"""
@@ -98,6 +100,8 @@ class Site:
                 case "01R01":
                     called.events.append(("rows", len(cursors)))
                     cursors.append((message, notice.message_detail))
+                case "01R04":
+                    called.error = int(message)
                 case "01R02":
                     called.events.append(("count", int(message)))
                 case "01R03":

@@ -1,7 +1,7 @@
 //! A procedure call, in whichever form it came.
 
 use super::failure::{Ends, Failure, Stop};
-use super::results::{row_count_told, untellable, Ran, Rows, Source};
+use super::results::{left_error_told, row_count_told, untellable, Ran, Rows, Source};
 use super::statements::Flow;
 use super::system::System;
 use super::variables::Variables;
@@ -230,6 +230,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.client.done(Done::InProcedure, self.done_status(done::MORE), count);
                 continue;
             }
+            if left_error_told(notice).is_some() {
+                continue;
+            }
             self.client.message(&notice.to_message().in_procedure(&function.name));
         }
         Ok(outcome)
@@ -289,12 +292,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     fn completed(
-        &self,
+        &mut self,
         function: &Function,
         asked: &[(usize, usize)],
         outcome: Outcome,
         zone: &Zone,
     ) -> CallEnd {
+        self.left_error = outcome.notices.iter().rev().find_map(left_error_told).unwrap_or(0);
         match function.returns {
             Returns::Rows => CallEnd::Returned { status: 0, outputs: Vec::new(), rows: outcome.count },
             Returns::Nothing => CallEnd::returned(0),
@@ -325,7 +329,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                     Ok(encoded) => encoded,
                     Err(message) => return self.end_failed(&message, form),
                 };
-                self.error = 0;
+                self.error = std::mem::take(&mut self.left_error);
                 self.row_count = rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
                 if rows.is_some() {
                     let rows = rows.filter(|_| !self.settings.no_count);

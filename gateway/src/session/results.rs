@@ -54,6 +54,18 @@ pub(super) fn row_count_told(notice: &Notice) -> Option<u64> {
     }
 }
 
+/// A notice that tells the error that a procedure leaves behind: @@error after its call.
+const LEFT_ERROR: &str = "01R04";
+
+/// The number of the error that a notice says a procedure leaves.
+pub(super) fn left_error_told(notice: &Notice) -> Option<i32> {
+    if notice.sqlstate == LEFT_ERROR {
+        notice.message.parse().ok()
+    } else {
+        None
+    }
+}
+
 /// What a function has told since its first result set, whose rows come when it has returned.
 enum Held {
     Message(ServerMessage),
@@ -489,6 +501,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
 
     /// What PostgreSQL remarks goes to the client at once, but not before a result set it comes after.
     fn notice(&mut self, notice: &Notice) {
+        if left_error_told(notice).is_some() {
+            self.outcome.notices.push(notice.clone());
+            return;
+        }
         let held = match notice.sqlstate.as_str() {
             RESULT_SET if !self.is_synced => Held::ResultSet {
                 cursor: notice.message.clone(),

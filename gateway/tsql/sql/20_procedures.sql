@@ -186,6 +186,24 @@ comment on function tsql.tell_caught(text, text, text, integer, text) is
 $$Tells the client of a caught error, after which the procedure goes on. Returns its number.$$;
 
 
+create or replace function tsql.leave_error(number integer, calls boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('tsql.error', number::text, true);
+  if calls or number <> 0 then
+    raise notice using errcode = '01R04', message = number::text;
+  end if;
+end
+$$;
+
+comment on function tsql.leave_error(integer, boolean) is
+$$Tells who called, procedure or client, what @@error is after the call, by a setting and a notice of SQLSTATE
+01R04; the last notice counts. calls: the procedure has called others, whose errors are its own no longer.$$;
+
+
 create or replace function tsql.known(value integer, variable text)
 returns integer
 language plpgsql
