@@ -55,6 +55,7 @@ from ringlog.gateway.tsql.statements import (
     Throw,
     Truncate,
     TryCatch,
+    Variable,
     Waitfor,
     While,
 )
@@ -145,10 +146,11 @@ _Handler = _Try | _GoOn | None
 
 @dataclass(frozen=True)
 class _Segment:
-    """Statements that follow, and the CATCH block they stand in."""
+    """Statements that follow, the CATCH block they stand in, and the TRY block around them in the region."""
 
     statements: Body
     caught: int | None
+    guard: TryCatch | None
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,8 @@ class _Place:
     region: _Region | None = None
     rest: tuple[_Segment, ...] = ()
     """what follows up to the end of the region"""
+    guard: TryCatch | None = None
+    """the TRY block that began inside the region"""
     leaves: _Try | None = None
     loops: int = 0
 
@@ -218,6 +222,7 @@ class Writer:
         self.own_connection = False
         """it sends rows, calls procedures, waits or makes tables: nothing for a connection of several"""
         self._temporary: dict[str, None] = {}
+        self._variables: dict[str, Variable] = {}
         self._caught: int | None = None
         self._cursors: dict[str, _SqlCursor] = {}
         self._copies: dict[str, str] = {}
@@ -354,7 +359,7 @@ class Writer:
                 continue
             inside = place
             if place.region is not None:
-                rest = _Segment(statements[at + 1 :], place.caught)
+                rest = _Segment(statements[at + 1 :], place.caught, place.guard)
                 inside = replace(place, rest=(rest, *place.rest))
             self._statement(statement, inside)
             if place.region is not None and isinstance(statement, Commit | Rollback | Return | Throw):
@@ -425,13 +430,15 @@ class Writer:
 
     def _declare(self, statement: Declare, place: _Place) -> None:
         for variable in statement.variables:
-            if variable.name in self.types:
+            # a CATCH block may be written twice
+            if variable.name in self.types and self._variables.get(variable.name) is not variable:
                 raise TsqlError(
                     134,
                     f"The variable name '{variable.name}' has already been declared. "
                     "Variable names must be unique within a query batch or stored procedure.",
                     variable.line,
                 )
+            self._variables[variable.name] = variable
             self.declared[variable.name] = variable.type.sql
             self.types[variable.name] = variable.type
             if variable.value is not None:
@@ -568,8 +575,8 @@ class Writer:
     def _execute(self, statement: Execute, place: _Place) -> None:
         self.own_connection = True
         name = statement.procedure
-        if name.name.lower().startswith(("sp_", "xp_")):
-            raise refused(f"execute {name}", "system procedures are called from a batch", statement.line)
+        if name.name.lower() == "sp_executesql":
+            raise refused("sp_executesql", _WHY["ExecuteText"], statement.line)
         self.declared[_CALL] = "tsql.call_result"
         given = [argument for argument in statement.arguments if argument.value is not None]
         for argument in statement.arguments:
@@ -735,7 +742,10 @@ class Writer:
             self._add(self._set_try("'on'"))
         self._add(f"<<{quoted(handler.label)}>>")
         with self._block("begin", "end;"):
-            self._body(statement.body, replace(place, handler=handler))
+            guard = statement if place.region is not None else None
+            if place.guard is not None:
+                raise refused("begin transaction", "around two TRY blocks", statement.line)
+            self._body(statement.body, replace(place, handler=handler, guard=guard))
         if calls:
             self._add(self._set_try(self._marked_by(place.handler)))
         with self._block(f"if {caught}.number is not null then", "end if;"):
@@ -764,7 +774,7 @@ class Writer:
         self._add("perform tsql.begin_transaction();")
         self._none()
         handler = place.handler
-        inside = replace(place, region=region, rest=(), leaves=None)
+        inside = replace(place, region=region, rest=(), guard=None, leaves=None)
         if isinstance(handler, _Try):
             if isinstance(handler.outer, _Try):
                 raise refused("begin transaction", "inside two TRY blocks", begin.line)
@@ -797,7 +807,7 @@ class Writer:
         """What follows each COMMIT and ROLLBACK, now that the transaction has ended."""
         word = "if"
         for number, site in enumerate(region.sites, 1):
-            segments = [segment for segment in site.rest if segment.statements]
+            segments = _joined(site.rest)
             if not segments and site.leaves is None:
                 continue
             self._add(f"{word} {quoted(_ended(region.number))} = {number} then")
@@ -807,7 +817,10 @@ class Writer:
             if site.leaves is not None:
                 outside = replace(place, handler=site.leaves.outer)
             for segment in segments:
-                self._body(segment.statements, replace(outside, caught=segment.caught))
+                statements = segment.statements
+                if segment.guard is not None:
+                    statements = (replace(segment.guard, body=statements),)
+                self._body(statements, replace(outside, caught=segment.caught))
             if site.leaves is not None:
                 self._add(f"{quoted(_caught(site.leaves.number))} := null;")
                 self._add(f"exit {quoted(site.leaves.label)};")
@@ -832,6 +845,9 @@ class Writer:
             return
         self._add("perform tsql.commit_transaction();")
         self._none()
+        handler = place.handler
+        if isinstance(handler, _Try) and handler.calls and handler.number > place.region.number:
+            self._add(self._set_try(self._marked_by(handler.outer)))
         self._add(self._site(place.region, place))
         self._add(f"exit {quoted(_region(place.region.number))};")
 
@@ -932,6 +948,19 @@ def _region(number: int) -> str:
 
 def _ended(number: int) -> str:
     return f"@@ended {number}"
+
+
+def _joined(rest: tuple[_Segment, ...]) -> list[_Segment]:
+    """What follows, in as few pieces as TRY and CATCH blocks allow."""
+    joined: list[_Segment] = []
+    for segment in rest:
+        if not segment.statements:
+            continue
+        if joined and joined[-1].guard is segment.guard and joined[-1].caught == segment.caught:
+            joined[-1] = replace(joined[-1], statements=joined[-1].statements + segment.statements)
+        else:
+            joined.append(segment)
+    return joined
 
 
 def _array(values: Iterable[str], kind: str) -> str:

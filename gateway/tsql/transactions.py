@@ -50,19 +50,13 @@ def end_of_region(statements: Body, line: int) -> int:
     has ended it. Raises TsqlError where a path has not."""
     for at, statement in enumerate(statements):
         states = _after(statement)
-        if State.OPEN not in states and State.ENDED in states:
+        if State.OPEN not in states:
             return at
         if State.ENDED in states:
-            raise refused(
-                "begin transaction",
-                f"the statement in line {statement.line} ends it on some of its paths only",
-                line,
-            )
-        if states == _LEFT:
-            return at
+            raise _on_some_paths(statement)
     raise refused(
         "begin transaction",
-        "a COMMIT or ROLLBACK of it must stand in the same block, or in all branches of an IF",
+        "its COMMIT or ROLLBACK must stand in the same block, or in every branch of an IF there",
         line,
     )
 
@@ -120,30 +114,31 @@ def always(condition: Expression) -> bool | None:
     return {">=": True, "<": False}.get(operator)
 
 
-def _through(statements: Body) -> States:
-    """The states at the end of `statements` that begin inside the transaction."""
-    ended: States = frozenset()
+def _through(statements: Body, looped: bool = False) -> States:
+    """The states at the end of `statements` that begin inside the transaction. `looped`: a loop that began
+    inside it is around them."""
+    left: States = frozenset()
     for at, statement in enumerate(statements):
-        states = _after(statement)
+        states = _after(statement, looped)
         if State.ENDED in states and State.OPEN in states:
-            raise refused(
-                "begin transaction",
-                f"the statement in line {statement.line} ends it on some of its paths only",
-                statement.line,
-            )
-        ended |= states & _LEFT
+            raise _on_some_paths(statement)
+        left |= states & _LEFT
         if State.ENDED in states:
-            return ended | (_LEFT if _leaves(statements[at + 1 :]) else _ENDED)
+            return left | (_LEFT if _leaves(statements[at + 1 :], looped) else _ENDED)
         if states == _LEFT:
-            return ended
-    return ended | _OPEN
+            return left
+    return left | _OPEN
 
 
-def _after(statement: Statement) -> States:
+def _on_some_paths(statement: Statement) -> TsqlError:
+    return refused(
+        "begin transaction", "this statement ends the transaction on some of its paths only", statement.line
+    )
+
+
+def _after(statement: Statement, looped: bool = False) -> States:
     match statement:
-        case Commit():
-            return _ENDED
-        case Rollback():
+        case Commit() | Rollback():
             return _ENDED
         case Save():
             raise refused(
@@ -159,38 +154,36 @@ def _after(statement: Statement) -> States:
             )
         case Throw():
             return _LEFT
-        case Break() | Continue():
-            # of a loop inside the region: those around it are refused where they are compiled
-            return _OPEN
         case If():
             known = always(statement.condition)
             if known is not None:
-                return _through(statement.then if known else statement.otherwise)
-            return _through(statement.then) | _through(statement.otherwise)
+                return _through(statement.then if known else statement.otherwise, looped)
+            return _through(statement.then, looped) | _through(statement.otherwise, looped)
         case While():
-            inside = _through(statement.body)
+            inside = _through(statement.body, looped=True)
             if State.ENDED in inside:
                 raise refused(
                     "while", "the transaction ends inside the loop and begins outside", statement.line
                 )
             return inside | _OPEN
         case Block():
-            return _through(statement.body)
+            return _through(statement.body, looped)
         case TryCatch():
-            return _through(statement.body) | _through(statement.catch)
+            return _through(statement.body, looped) | _through(statement.catch, looped)
     return _OPEN
 
 
-def _leaves(statements: Body) -> bool:
-    """Whether every path through `statements` ends with the procedure."""
+def _leaves(statements: Body, looped: bool) -> bool:
+    """Whether every path through `statements` ends with the procedure, or with a pass of the loop around the
+    transaction."""
     for statement in statements:
         match statement:
             case Return() | Throw():
                 return True
             case Break() | Continue():
+                return not looped
+            case If() if _leaves(statement.then, looped) and _leaves(statement.otherwise, looped):
                 return True
-            case If() if _leaves(statement.then) and _leaves(statement.otherwise):
-                return True
-            case Block() if _leaves(statement.body):
+            case Block() if _leaves(statement.body, looped):
                 return True
     return False

@@ -65,18 +65,20 @@ def test_the_examples_are_taken(migrated: list[Answer]) -> None:
         assert answer.errors == []
 
 
-def test_a_procedure_that_writes_is_called_by_rpc_and_in_text(migrated: list[Answer], clients: Clients) -> None:
+def test_a_procedure_that_writes_is_called_by_rpc_and_in_text(
+    migrated: list[Answer], clients: Clients
+) -> None:
     del migrated
     with clients.ct(clients.server.writer, "5.0") as client:
-        first = client.call(
-            "put_beam_loss", [Param("datetime", "2026-01-01 00:00:00"), Param("real", "1.5")]
-        )
+        first = client.call("put_beam_loss", [Param("datetime", "2026-01-01 00:00:00"), Param("real", "1.5")])
         assert first.errors == []
         assert first.statuses == [1]
     with clients.pymssql(clients.server.writer) as connection, connection.cursor() as cursor:
         cursor.callproc("put_beam_loss", (datetime(2026, 1, 1, 0, 0, 1), 2.5))
         cursor.execute("exec put_beam_loss '2026-01-01 00:00:02', 8")
-    text = clients.tsql(clients.server.writer, "exec put_beam_loss @loss = 8.5, @time = '2026-01-01 00:00:03'")
+    text = clients.tsql(
+        clients.server.writer, "exec put_beam_loss @loss = 8.5, @time = '2026-01-01 00:00:03'"
+    )
     assert text.statuses == [4]
     with psycopg.connect(clients.server.dsn) as admin:
         ring = admin.execute("select seq_no, loss from site.beam_loss order by seq_no").fetchall()
@@ -114,7 +116,10 @@ def test_outputs_status_and_result_sets(migrated: list[Answer], clients: Clients
 def test_an_error_told_by_a_procedure(migrated: list[Answer], clients: Clients) -> None:
     del migrated
     told = clients.tsql(
-        DEVELOPER, "use site", "exec correct_loss '2026-01-01 00:00:02', 7", "exec correct_loss '2020-01-01', 7"
+        DEVELOPER,
+        "use site",
+        "exec correct_loss '2026-01-01 00:00:02', 7",
+        "exec correct_loss '2020-01-01', 7",
     )
     assert [message[:] for message in told.errors] == [(50000, 16, "0 rows have this time")]
     assert told.statuses == [0, -1]

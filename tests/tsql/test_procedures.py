@@ -727,6 +727,39 @@ TRANSACTIONS = {
             else
                 commit
         end""",
+    "after_commit": """begin tran
+        begin try
+            insert points values (1, 'a', 0)
+            if @n = 1
+            begin
+                commit
+                insert points values (1, 'again', 0)
+            end
+            else
+                rollback
+            print 'not after an error'
+        end try
+        begin catch
+            declare @message varchar(200)
+            select @message = error_message()
+            print error_number()
+            if @@trancount > 0 rollback
+        end catch
+        print 'end'""",
+    "continues": """declare @i int = 0
+        while @i < 4
+        begin
+            set @i = @i + 1
+            begin tran
+            insert points values (@i, 'a', 0)
+            if @i = @n
+            begin
+                rollback
+                continue
+            end
+            commit
+            print @i
+        end""",
     "rolled_back": "begin tran insert points values (1, 'a', 0) print @@trancount rollback print @@trancount",
 }
 
@@ -744,6 +777,9 @@ TRANSACTIONS = {
         ("around_try", 2, [1, 2], ["end"], [], 0),
         ("around_try", 1, [], ["2601", "undone"], [], -1),
         ("loop", 2, [1, 3], [], [], 0),
+        ("after_commit", 1, [1], ["2601", "end"], [], 0),
+        ("after_commit", 2, [], ["not after an error", "end"], [], 0),
+        ("continues", 3, [1, 2, 4], ["1", "2", "4"], [], 0),
         ("rolled_back", 1, [], ["1", "0"], [], 0),
     ],
 )
@@ -783,7 +819,8 @@ REFUSED = [
     ("print error_message()", 2, "error_message()"),
     ("print @@spid", 2, "@@spid"),
     ("create procedure inner_one as print 'x'", 2, "CREATE PROCEDURE"),
-    ("exec sp_help", 2, "sp_help"),
+    ("exec sp_executesql N'select 1'", 2, "sp_executesql"),
+    ("begin tran\nwhile @n < 3 begin\nrollback\nbreak end\ncommit", 3, "while"),
     ("waitfor time '12:00'", 2, "waitfor"),
     ("print @missing", 2, "@missing"),
     ("declare @n int", 2, "@n"),

@@ -389,7 +389,7 @@ as $$
       and p.prokind in ('f', 'p')
       and p.provariadic = 0
       and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
-      and n.nspname not in ('pg_catalog', 'information_schema', 'tsql')
+      and n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'sys', 'sybsystemprocs')
       and (schema = '' or lower(n.nspname) = lower(schema))
   )
   select named.oid from named where place = 1
