@@ -29,8 +29,8 @@ class Called:
     """of each result set"""
     columns: list[list[str]] = field(default_factory=list)
     events: list[tuple[Any, ...]] = field(default_factory=list)
-    """in order: ("rows", n), ("count", n), ("print", text), ("message" or "error", number, severity, state, line,
-    text)"""
+    """in order: ("rows", n), ("count", n), ("print", text), ("error" or "message", number, severity, state,
+    line, text)"""
 
     @property
     def errors(self) -> list[tuple[Any, ...]]:
@@ -803,7 +803,7 @@ def test_transactions(
 
 REFUSED = [
     ("declare @a int\nbegin tran\nprint 'x'", 3, "begin transaction"),
-    ("begin tran\nif @n = 1 commit", 2, "begin transaction"),
+    ("begin tran\nif @n = 1 commit", 3, "begin transaction"),
     ("begin tran\nreturn 1", 3, "RETURN inside a transaction"),
     ("begin tran\nwhile 1 = 1 commit", 3, "while"),
     ("begin tran\nbegin tran\ncommit\ncommit", 3, "begin transaction"),
