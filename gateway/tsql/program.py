@@ -128,8 +128,8 @@ class _Program:
         if variable.name in self.variables:
             raise TsqlError(
                 134,
-                f"The variable name '{variable.name}' has already been declared. Variable names must be unique "
-                "within a query batch or stored procedure.",
+                f"The variable name '{variable.name}' has already been declared. Variable names must be "
+                "unique within a query batch or stored procedure.",
                 variable.line,
             )
         self.variables[variable.name] = variable.type
