@@ -59,6 +59,7 @@ _SYSTEM = (
     "sp_columns",
     "sp_stored_procedures",
     "sp_keys",
+    "sp_privileges",
     "sp_statistics",
     "sp_databases",
     "sp_helpindex",

@@ -17,6 +17,7 @@ mod results;
 mod settings;
 mod statements;
 mod system;
+mod system_call;
 mod transaction;
 mod variables;
 
