@@ -9,6 +9,7 @@ pub use sql::Sql;
 
 use crate::convert::SqlType;
 use crate::tds::types::Value;
+use crate::text::bulk::InsertBulk;
 
 #[derive(Debug, Default)]
 pub struct Program {
@@ -74,6 +75,8 @@ pub enum Action {
     /// One row: number, text, state; None: the error that is being caught, again.
     Throw(Option<Sql>),
     Define(Define),
+    /// The rows follow in a message of their own.
+    InsertBulk(InsertBulk),
 }
 
 /// A value computed by PostgreSQL unless it is there already.

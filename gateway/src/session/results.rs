@@ -2,6 +2,7 @@
 
 use super::client::Client;
 use super::parameters::{self, Parameter, Typing};
+use super::settings::TextSize;
 use super::{Session, SessionError};
 use crate::catalogue::quoted;
 use crate::convert::{column_type, from_pg, PgType, SqlType, Zone};
@@ -99,6 +100,15 @@ pub enum Ran {
 struct Told {
     pg_type: PgType,
     type_info: TypeInfo,
+    /// Of any length, which `set textsize` limits.
+    is_long: bool,
+}
+
+impl Told {
+    fn value<'r>(&self, raw: &'r [u8], zone: &Zone, limit: TextSize) -> Result<Value<'r>, ConvertError> {
+        let value = from_pg(self.pg_type, raw, zone)?;
+        Ok(if self.is_long { limit.cut(value) } else { value })
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
@@ -147,15 +157,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
         };
         if in_transaction {
-            // T-SQL undoes the statement that failed and keeps the transaction
-            let after = match &ran {
-                Ran::Completed(..) => "release savepoint ringlog_statement",
-                _ => "rollback to savepoint ringlog_statement; release savepoint ringlog_statement",
-            };
-            if let Some(open) = self.backend.opened() {
-                if let Err(error) = open.connection.query_text(after).await {
-                    return Ok(self.failed(error));
-                }
+            if let Err(error) = self.settle_statement(matches!(ran, Ran::Completed(..))).await {
+                return Ok(self.failed(error));
             }
         }
         if in_try {
@@ -194,6 +197,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             open.connection.query_text("rollback to savepoint ringlog_statement").await?;
         }
         Ok(true)
+    }
+
+    /// Ends a statement of a transaction. T-SQL undoes the one that failed and keeps the transaction.
+    pub(super) async fn settle_statement(&mut self, completed: bool) -> Result<(), PgError> {
+        let after = if completed {
+            "release savepoint ringlog_statement"
+        } else {
+            "rollback to savepoint ringlog_statement; release savepoint ringlog_statement"
+        };
+        match self.backend.opened() {
+            Some(open) => open.connection.query_text(after).await.map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     fn failed(&mut self, error: PgError) -> Ran {
@@ -340,6 +356,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             held: Vec::new(),
             more,
             no_count: self.settings.no_count,
+            text_size: self.settings.text_size,
             end: None,
             cancelling: None,
         };
@@ -372,6 +389,7 @@ struct RowStream<'a, S> {
     /// The status of a DONE that is not the last.
     more: u16,
     no_count: bool,
+    text_size: TextSize,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Ran>,
     /// PostgreSQL is being asked to cancel.
@@ -605,7 +623,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
         for (index, (value, told)) in row_values(row).zip(told).enumerate() {
             let encoded = match value {
                 None => encode_value(&Value::Null, &told.type_info, &dialect, out),
-                Some(raw) => from_pg(told.pg_type, raw, self.zone)
+                Some(raw) => told
+                    .value(raw, self.zone, self.text_size)
                     .and_then(|value| encode_value(&value, &told.type_info, &dialect, out)),
             };
             if let Err(error) = encoded {
@@ -652,7 +671,8 @@ fn announce<S>(pg_columns: &[PgColumn], names: Option<&[String]>, client: &mut C
             None => column.name.clone(),
         };
         columns.push(Column { name, type_info });
-        told.push(Told { pg_type, type_info });
+        let is_long = matches!(pg_type, PgType::Text | PgType::Bytea);
+        told.push(Told { pg_type, type_info, is_long });
     }
     columns::put(&mut client.reply, &columns, &dialect);
     client.rows_open = true;

@@ -12,7 +12,7 @@ pub struct Settings {
     pub quoted_identifiers: bool,
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
-    pub text_size: u32,
+    pub text_size: TextSize,
     /// `set fmtonly on`: statements tell their columns and do nothing.
     pub only_formats: bool,
     /// `set nocount on`: no numbers of rows are told.
@@ -23,13 +23,52 @@ pub struct Settings {
     pub abort_on_error: bool,
 }
 
+/// How much of a text or binary of any length is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextSize {
+    bytes: i32,
+    /// What a character, or half of one outside the basic plane, counts: 2 in UTF-16. At 5.0 bytes of UTF-8 count.
+    bytes_of_unit: usize,
+}
+
+impl TextSize {
+    const UNLIMITED: i32 = i32::MAX;
+
+    pub fn cut(self, value: Value<'_>) -> Value<'_> {
+        let limit = usize::try_from(self.bytes).unwrap_or(usize::MAX);
+        match value {
+            _ if self.bytes == TextSize::UNLIMITED => value,
+            Value::Text(text) if text.len() * self.bytes_of_unit > limit => {
+                let mut size = 0;
+                let fits = |(_, character): &(usize, char)| {
+                    size += if self.bytes_of_unit == 2 {
+                        2 * character.len_utf16()
+                    } else {
+                        character.len_utf8()
+                    };
+                    size > limit
+                };
+                match text.char_indices().find(fits) {
+                    Some((end, _)) => Value::Text(text[..end].to_owned().into()),
+                    None => Value::Text(text),
+                }
+            }
+            Value::Binary(bytes) if bytes.len() > limit => Value::Binary(bytes[..limit].to_vec().into()),
+            value => value,
+        }
+    }
+}
+
 impl Settings {
     pub fn new(dialect: &Dialect) -> Settings {
         Settings {
             // "x" is a name for SQL Server's clients and a text for Sybase's, unless they say otherwise
             quoted_identifiers: dialect.is_tds7(),
             implicit_transactions: false,
-            text_size: 2_147_483_647,
+            text_size: TextSize {
+                bytes: TextSize::UNLIMITED,
+                bytes_of_unit: if dialect.is_tds7() { 2 } else { 1 },
+            },
             only_formats: false,
             no_count: false,
             row_limit: 0,
@@ -82,9 +121,10 @@ pub fn apply(settings: &mut Settings, words: &[String]) -> Result<(), ServerMess
             settings.implicit_transactions = *value == "on";
         }
         ["textsize", size] => match size.parse::<i64>() {
-            // 0 and -1 mean no limit; a limit is what the client can take and is not needed here
+            // 0 is the default, which here as with -1 is no limit
             Ok(size) => {
-                settings.text_size = u32::try_from(size).ok().filter(|size| *size > 0).unwrap_or(u32::MAX)
+                let size = i32::try_from(size).ok().filter(|size| *size > 0);
+                settings.text_size.bytes = size.unwrap_or(TextSize::UNLIMITED);
             }
             Err(_) => return refused(),
         },
@@ -150,7 +190,7 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static
         "@@client_csname" => text(state.charset),
         "@@maxpagesize" | "@@pagesize" => integer(8192),
         "@@packet_size" => integer(i64::try_from(state.packet_size).unwrap_or(0)),
-        "@@textsize" => integer(i64::from(state.settings.text_size.min(i32::MAX as u32))),
+        "@@textsize" => integer(i64::from(state.settings.text_size.bytes)),
         "@@options" => integer(0),
         "@@lock_timeout" => integer(-1),
         "@@nestlevel" => integer(i64::from(state.nesting.saturating_sub(1))),
@@ -209,6 +249,24 @@ mod tests {
         }
         assert!(set("nocount on").unwrap().no_count && set("xact_abort on").unwrap().abort_on_error);
         assert_eq!(set("rowcount 5").unwrap().row_limit, 5);
+    }
+
+    #[test]
+    fn texts_end_where_textsize_says() {
+        let cut =
+            |size: i32, bytes_of_unit, text: &'static str| match (TextSize { bytes: size, bytes_of_unit })
+                .cut(Value::Text(text.into()))
+            {
+                Value::Text(text) => text.into_owned(),
+                other => panic!("{other:?}"),
+            };
+        assert_eq!(cut(4, 2, "abc"), "ab");
+        assert_eq!(cut(6, 2, "abc"), "abc");
+        assert_eq!(cut(3, 1, "aéz"), "aé");
+        assert_eq!(cut(3, 2, "é€"), "é");
+        assert_eq!(cut(TextSize::UNLIMITED, 2, "abc"), "abc");
+        let binary = (TextSize { bytes: 2, bytes_of_unit: 2 }).cut(Value::Binary(vec![1, 2, 3].into()));
+        assert_eq!(binary, Value::Binary(vec![1, 2].into()));
     }
 
     #[test]

@@ -34,6 +34,17 @@ pub enum Flow {
     Cancelled,
 }
 
+impl Ends {
+    /// What follows an error that has been told.
+    pub fn flow(self) -> Flow {
+        match self {
+            Ends::Statement => Flow::Next,
+            Ends::Text => Flow::Failed,
+            Ends::Batch | Ends::Transaction => Flow::Aborted,
+        }
+    }
+}
+
 /// Where an error stands among TRY blocks.
 #[derive(Debug, Default)]
 pub struct Tries {
@@ -184,6 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.save(name).await?;
                 self.passed(Some(0));
             }
+            Action::InsertBulk(bulk) => self.open_bulk(bulk).await?,
             Action::Define(define) => {
                 self.define(define).await?;
                 self.passed(Some(0));
@@ -281,29 +293,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.tries.thrown = Some(message);
             return Ok(if ends == Ends::Text { Flow::ThrownOut } else { Flow::Thrown });
         }
-        self.tell(&message);
-        self.end(done::ERROR, None);
         if self.settings.abort_on_error && ends != Ends::Text {
             ends = Ends::Transaction;
         }
-        self.after(ends).await
+        self.tell(&message);
+        self.undo(ends).await;
+        self.end(done::ERROR, None);
+        Ok(ends.flow())
     }
 
-    /// What an error that has been told ends.
-    pub(super) async fn after(&mut self, ends: Ends) -> Result<Flow, SessionError> {
-        Ok(match ends {
-            Ends::Statement => Flow::Next,
-            Ends::Text => Flow::Failed,
-            Ends::Batch => Flow::Aborted,
-            Ends::Transaction => {
-                if self.transaction.is_open() {
-                    if let Err(message) = self.rollback("").await {
-                        self.client.message(&message);
-                    }
-                }
-                Flow::Aborted
+    /// Undoes the transaction when that is what an error ends.
+    pub(super) async fn undo(&mut self, ends: Ends) {
+        if ends == Ends::Transaction && self.transaction.is_open() {
+            if let Err(message) = self.rollback("").await {
+                self.client.message(&message);
             }
-        })
+        }
     }
 
     /// An error, and what T-SQL says after those that undo what a statement has done so far.

@@ -1,6 +1,7 @@
 //! A batch of text that asks no query, split into statements: procedure calls, what concerns the session, and
 //! variables. Such text never leaves Rust; any other goes to the compiler.
 
+use super::bulk::{self, InsertBulk};
 use super::declaration;
 use super::exec;
 use super::keywords;
@@ -15,18 +16,28 @@ use std::collections::HashSet;
 
 /// The program of a text; None when it is for the compiler, which also says what is wrong with it. `declared`:
 /// the variables that are there already.
-pub fn read<'a>(text: &str, reading: Syntax, declared: impl IntoIterator<Item = &'a str>) -> Option<Program> {
-    let tokens = tokens(text).ok()?;
+pub fn read<'a>(
+    text: &str,
+    reading: Syntax,
+    declared: impl IntoIterator<Item = &'a str>,
+) -> Result<Option<Program>, ServerMessage> {
+    let Ok(tokens) = tokens(text) else { return Ok(None) };
     let mut parser = Parser::new(text, &tokens, reading);
+    if let Some(bulk) = parser.insert_bulk()? {
+        let statements = vec![Statement { line: 1, action: Action::InsertBulk(bulk) }];
+        return Ok(Some(Program { statements, placeholders: 0 }));
+    }
     let mut statements = Vec::new();
     while parser.skip_semicolons() {
-        parser.statements(&mut statements).ok()?;
+        if parser.statements(&mut statements).is_err() {
+            return Ok(None);
+        }
     }
     let placeholders = parser.placeholders();
     let mut known: HashSet<String> = declared.into_iter().map(str::to_owned).collect();
     known.extend((1..=placeholders).map(placeholder));
-    statements.iter().all(|statement| is_declared(statement, &mut known)).then_some(())?;
-    Some(Program { statements, placeholders })
+    let all_declared = statements.iter().all(|statement| is_declared(statement, &mut known));
+    Ok(all_declared.then_some(Program { statements, placeholders }))
 }
 
 /// Variables are known from their declaration on, to the end of the batch.
@@ -63,6 +74,20 @@ fn foreign(what: &str) -> ServerMessage {
 }
 
 impl Parser<'_> {
+    /// `insert bulk` begins a batch and is all of it.
+    fn insert_bulk(&mut self) -> Result<Option<InsertBulk>, ServerMessage> {
+        let [insert, bulk, ..] = self.tokens else { return Ok(None) };
+        if !insert.is("insert") || !bulk.is("bulk") {
+            return Ok(None);
+        }
+        self.at = 2;
+        let read = bulk::parse(self)?;
+        if self.skip_semicolons() {
+            return Err(bulk::alone());
+        }
+        Ok(Some(read))
+    }
+
     /// Skips semicolons; whether anything is left.
     fn skip_semicolons(&mut self) -> bool {
         while self.symbol(';') {}
@@ -260,7 +285,7 @@ mod tests {
     const DYNAMIC: Syntax = Syntax { quoted_identifiers: false, placeholders: true };
 
     fn parse(text: &str, syntax: Syntax) -> Option<Program> {
-        read(text, syntax, ["@p1", "@p2"])
+        read(text, syntax, ["@p1", "@p2"]).unwrap()
     }
 
     fn shown(text: &str) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! T-SQL text that needs no translation: procedure calls and statements about the session.
 
 pub mod batch;
+pub mod bulk;
 pub mod declaration;
 pub mod exec;
 mod keywords;
