@@ -566,8 +566,13 @@ def _neighbour(call: Call) -> Value:
 def _session(call: Call) -> Value:
     variable, of = SESSION_FUNCTIONS[call.name]
     if call.arguments:
-        raise refused(f"{call.name}(…)", "without an argument it tells the session's own", call.line)
+        return _system(call)
     return Value(f"{call.translation.style(variable)}::{of.sql}", of)
+
+
+def _system(call: Call) -> Value:
+    """A function of the catalogue, in schema sys: its texts go without a type."""
+    return passed_on(call.translation, ("sys", call.name), call.arguments, call.line)
 
 
 def _identity(call: Call) -> Value:
@@ -585,10 +590,6 @@ def _rand(call: Call) -> Value:
     return Value("(select random())", types.FLOAT)
 
 
-def _scalar(function: str, kinds: str, result: Type, least: int | None = None) -> Handler:
-    return _of_texts(function, kinds, result, least)
-
-
 def _isnumeric(call: Call) -> Value:
     call.count(1)
     value = call.value(0)
@@ -599,6 +600,15 @@ def _isnumeric(call: Call) -> Value:
 
 _AGGREGATES = words("avg count count_big max min stdev stdevp sum var varp stddev stddev_pop")
 _RANKINGS = words("row_number rank dense_rank ntile lag lead")
+
+_SYSTEM = words(
+    """
+    col_length col_name columnproperty databasepropertyex db_id has_dbaccess index_col indexproperty is_member
+    is_srvrolemember object_definition object_id object_name object_schema_name objectproperty
+    objectpropertyex parsename schema_id schema_name serverproperty suser_id type_id type_name typeproperty
+    user_id
+    """
+)
 
 _HANDLERS: dict[str, Handler] = {
     # texts
@@ -702,17 +712,9 @@ _HANDLERS: dict[str, Handler] = {
     "lead": _neighbour,
     # the session and its objects
     **dict.fromkeys(SESSION_FUNCTIONS, _session),
-    "col_length": _of_texts("col_length", "tt", types.SMALLINT),
-    "col_name": _of_texts("col_name", "ii", types.SYSNAME),
     "identity": _identity,
     "newid": _newid,
-    "object_id": _of_texts("object_id", "tt", types.INT, least=1),
-    "object_name": _of_texts("object_name", "i", types.SYSNAME),
-    "schema_name": _of_texts("schema_name", "i", types.SYSNAME, least=0),
-    "type_name": _of_texts("type_name", "i", types.SYSNAME),
-    "user_id": _of_texts("user_id", "t", types.INT, least=0),
-    "suser_id": _of_texts("user_id", "t", types.INT, least=0),
-    "db_id": _of_texts("db_id", "t", types.INT, least=0),
+    **dict.fromkeys(_SYSTEM, _system),
 }
 
 _REFUSED = dict.fromkeys(
@@ -720,18 +722,18 @@ _REFUSED = dict.fromkeys(
         """
         app_lock_mode biginttohex binary_checksum bintostr certencoded checksum checksum_agg
         columns_updated compress connectionproperty context_info cume_dist current_request_id
-        cursor_status curunreservedpgs data_pgs databaseproperty databasepropertyex date_bucket
+        cursor_status curunreservedpgs data_pgs databaseproperty date_bucket
         datediff_big datetime2fromparts datetimefromparts datetrunc decompress difference
         error_procedure_name exp_len filegroup_name first_value format formatmessage
         fulltextserviceproperty getansinull greatest grouping grouping_id hashbytes hextobigint hextoint
-        host_id ident_current ident_incr ident_seed identity_incr identity_seed index_col indexproperty
-        inttohex is_member is_srvrolemember json_query json_value last_value lct_admin least
-        license_enabled nvl objectproperty objectpropertyex openjson openquery openrowset parse
-        parsename percent_rank percentile_cont percentile_disc proc_role reserved_pgs rowcnt
-        serverproperty session_context sessionproperty show_role smalldatetimefromparts sortkey soundex
+        host_id ident_current ident_incr ident_seed identity_incr identity_seed
+        inttohex json_query json_value last_value lct_admin least
+        license_enabled nvl openjson openquery openrowset parse
+        percent_rank percentile_cont percentile_disc proc_role reserved_pgs rowcnt
+        session_context sessionproperty show_role smalldatetimefromparts sortkey soundex
         sql_variant_property stats_date string_escape string_split strtobin switchoffset textptr
         textvalid timefromparts to_unichar todatetimeoffset translate trigger_nestlevel trim try_cast
-        try_convert try_parse tsequal typeproperty uhighsurr ulowsurr uscalar used_pgs valid_name
+        try_convert try_parse tsequal uhighsurr ulowsurr uscalar used_pgs valid_name
         valid_user xmlextract xmlparse
         """
     ),

@@ -271,7 +271,13 @@ class _Reader:
         end = self.closes.get(at + 1)
         if end is None:
             raise keyword_syntax("with", self.tokens[at].line)
+        # nobody locks the catalogue
+        of_system = any(
+            token.value.lower() in ("sys", "information_schema") for token in self.tokens[at - 5 : at]
+        )
         for token in self.tokens[at + 2 : end]:
+            if of_system and token.is_word("readpast"):
+                continue
             if not token.is_symbol(",") and not token.is_word(*_HARMLESS_HINTS):
                 raise refused(f"with ({token.shown})", "it changes what is locked or read", token.line)
         return end + 1

@@ -54,7 +54,6 @@ def select(translation: Translation, tokens: Tokens, outermost: bool = False) ->
         temporary = "temporary " if into.is_temporary else ""
         target = identifier(into.name, into.line) if into.is_temporary else table(into)
         sql = f"create {temporary}table {target} as {sql}"
-        translation.kind = "insert"
     skeleton.check_complete()
     return sql
 

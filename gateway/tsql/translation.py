@@ -68,6 +68,7 @@ class Translation:
         self.kind = "select"
         self.columns: tuple[str, ...] | None = None
         self.assigns: list[str] = []
+        self.into: str | None = None
         self.skeleton: Skeleton
         self.assigned: dict[str, Value] = {}
         """variables that a select without FROM has assigned so far, and their values"""
@@ -80,6 +81,10 @@ class Translation:
     def value_of(self, tokens: Tokens, target: Type | None = None) -> Value:
         """The value of an expression, converted to `target` as T-SQL assigns it."""
         line = tokens[0].line
+        if len(tokens) == 1 and tokens[0].kind is Kind.VARIABLE and tokens[0].value != "@":
+            of = self.scope.type_of(tokens[0].value, line)
+            if of is not None and target in (None, of):
+                return Value(self.style(tokens[0].value), of)
         value = self._within(tokens, lambda node: self.value(node))
         return self._as_target(value, target, line)
 
@@ -308,6 +313,9 @@ class Translation:
         sql = self.style(token.value)
         if of is types.MONEY:
             sql = f"{sql}::tsql.money"
+        elif of is not None and of.is_text:
+            # it is sent without a type
+            sql = f"{sql}::{of.sql}"
         return Value(sql, of)
 
     def _function(self, function: Function, arguments: list[exp.Expr]) -> Value:

@@ -68,7 +68,8 @@ def _insert(translation: Translation, cursor: Cursor, ctes: tuple[Token, ...]) -
     columns: tuple[str, ...] | None = None
     if cursor.next_is_symbol("(") and not cursor.next_is("select", "with", ahead=1):
         columns = cursor.names_in_parentheses()
-    head = f"insert into {table(target)}"
+    translation.into = table(target)
+    head = f"insert into {translation.into}"
     if columns is not None:
         head += f" ({', '.join(identifier(column, target.line) for column in columns)})"
     if cursor.words("default", "values"):

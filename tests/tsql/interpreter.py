@@ -154,6 +154,8 @@ class _Run:
             raise _failed(error) from None
 
     def row(self, step: Mapping[str, Any]) -> tuple[Any, ...]:
+        if "value" in step:
+            return (step["value"],)
         row = self.execute(step).fetchone()
         assert row is not None
         return tuple(row)

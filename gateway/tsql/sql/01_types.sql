@@ -1,9 +1,5 @@
 -- What T-SQL means where PostgreSQL means something else. Everything here is called by its full name.
 
-create schema if not exists tsql;
-comment on schema tsql is 'The meaning of T-SQL: functions, operators and types that translated queries name.';
-grant usage on schema tsql to public;
-
 create or replace function tsql.fail(number integer, message text) returns void
 language plpgsql immutable
 as $$
