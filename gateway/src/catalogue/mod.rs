@@ -78,7 +78,6 @@ impl Catalogue {
                 function.is_system(),
                 schema.is_some_and(|schema| function.schema.eq_ignore_ascii_case(schema)),
                 function.schema == database,
-                function.schema != SYSTEM,
                 function.name == name,
             )
         };
@@ -97,9 +96,6 @@ impl Catalogue {
         }
     }
 }
-
-/// The schema of T-SQL's own functions: where one has the name of a procedure, the procedure is meant.
-const SYSTEM: &str = "sys";
 
 fn function(
     row: &Row,
