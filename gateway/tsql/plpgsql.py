@@ -520,7 +520,7 @@ class Writer:
             self.own_connection = True
         if query.assigns:
             self._run(place, statement.line, self._select_into(query))
-        elif query.kind == "select":
+        elif query.kind == "select" and not query.sql.startswith("create "):
             self._rows(query, statement.line, place)
         else:
             lines = (f"{query.sql};", *self._told_count())
