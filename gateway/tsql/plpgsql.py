@@ -20,7 +20,7 @@ from ringlog.gateway.tsql import transactions, types
 from ringlog.gateway.tsql.errors import TsqlError, refused, undeclared
 from ringlog.gateway.tsql.expression import translate_condition, translate_expression
 from ringlog.gateway.tsql.messages import printed, raised, thrown
-from ringlog.gateway.tsql.names import literal, schema_of
+from ringlog.gateway.tsql.names import folded, literal, schema_of
 from ringlog.gateway.tsql.query import TranslatedQuery, translate_query
 from ringlog.gateway.tsql.scope import Scope
 from ringlog.gateway.tsql.session import FUNCTIONS
@@ -226,7 +226,8 @@ class Writer:
         self._caught: int | None = None
         self._cursors: dict[str, _SqlCursor] = {}
         self._copies: dict[str, str] = {}
-        self._fetches: list[FetchCursor] = []
+        self._columns: dict[str, int] = {}
+        """of the cursors opened"""
         self._line = 1
         self._indent = 1
         self._numbers = itertools.count(1)
@@ -240,7 +241,6 @@ class Writer:
         _check_names(body, self.name)
         mentioned = set(_variables(body))
         self._calls = transactions.holds(body, Execute) is not None
-        self._fetches = [one for one in transactions.every(body) if isinstance(one, FetchCursor)]
         self._tracks_rows = "@@rowcount" in mentioned
         # who calls may ask for @@error after a RAISERROR here, or in what is called from here
         tells = transactions.holds(body, Execute, Raiserror) is not None
@@ -438,6 +438,7 @@ class Writer:
                     "Variable names must be unique within a query batch or stored procedure.",
                     variable.line,
                 )
+            folded(variable.name, variable.line)
             self._variables[variable.name] = variable
             self.declared[variable.name] = variable.type.sql
             self.types[variable.name] = variable.type
@@ -668,15 +669,15 @@ class Writer:
 
     def _declare_cursor(self, statement: DeclareCursor) -> None:
         """Its rows are those at the time it is opened; ASE reads variables then too, SQL Server earlier."""
-        variable = f"@@cursor {statement.name}"
+        variable = f"@@cursor {next(self._numbers)}"
         self.declared[variable] = "refcursor"
         for name in _FETCH_STATUS:
             self.declared[name] = "integer := 0"
-        copies = {}
+        copies: dict[str, str] = {}
         if not self.scope.sybase:
             for name in variables_of(statement.query.tokens):
                 if not name.startswith("@@"):
-                    copies[name] = f"{variable} {name}"
+                    copies[name] = f"{variable} {len(copies) + 1}"
                     self.declared[copies[name]] = self._type_of(name, statement.line).sql
                     self._add(f"{quoted(copies[name])} := {quoted(name)};")
         self._cursors[statement.name] = _SqlCursor(variable, statement.query, copies)
@@ -689,18 +690,25 @@ class Writer:
         self._copies = {}
         if query.assigns or query.kind != "select":
             raise refused(f"cursor {statement.name}", "a cursor reads a select", cursor.query.line)
-        names = ", ".join(f"c{place_}" for place_ in range(1, self._fetched(statement.name) + 1))
+        if query.columns is None:
+            raise refused(f"cursor {statement.name}", "name its columns instead of *", cursor.query.line)
+        self._columns[statement.name] = len(query.columns)
+        names = ", ".join(f"c{place_}" for place_ in range(1, len(query.columns) + 1))
         line = f'open {quoted(cursor.variable)} no scroll for select * from ({query.sql}) as "@@r" ({names});'
         self._run(place, statement.line, _Run((line,)))
-
-    def _fetched(self, name: str) -> int:
-        """How many values are fetched from a cursor at a time."""
-        return max((len(one.into) for one in self._fetches if one.name == name), default=0)
 
     def _fetch(self, statement: FetchCursor, place: _Place) -> None:
         """A row's values go to the variables; after the last row they keep theirs."""
         self.declared[_ROW] = "record"
         row = quoted(_ROW)
+        if len(statement.into) != self._columns.get(statement.name, len(statement.into)):
+            raise TsqlError(
+                16924,
+                "Cursorfetch: The number of variables declared in the INTO list must match that of selected "
+                "columns.",
+                statement.line,
+                severity=16,
+            )
         lines = [
             f"fetch next from {quoted(self._cursor(statement).variable)} into {row};",
             "if found then",

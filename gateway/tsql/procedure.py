@@ -21,8 +21,8 @@ from ringlog.gateway.tsql.statements import CreateProcedure, DropProcedure, Expr
 from ringlog.gateway.tsql.tokens import Kind
 from ringlog.gateway.tsql.types import Type
 
-_SEARCH_PATH = ("online", "log", "ringlog", "public")
-"""After the procedure's own schema, as a database of ringlog has it."""
+_SEARCH_PATH = ("online", "log", "ringlog")
+"""After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to."""
 
 _MOST_ARGUMENTS = 99
 """PostgreSQL's functions take 100; one is the return status."""

@@ -211,7 +211,7 @@ def test_a_procedure_that_only_writes_is_a_function_that_may_share_transactions(
         """select p.prokind, p.prosecdef, p.provolatile, p.proretset, p.proconfig, o.rolcanlogin
         from pg_proc p join pg_roles o on o.oid = p.proowner where p.proname = 'put_point'"""
     )
-    assert kind == ("f", True, "v", False, ["search_path=site, online, log, ringlog, public, pg_temp"], False)
+    assert kind == ("f", True, "v", False, ["search_path=site, online, log, ringlog, pg_temp"], False)
     assert site.call("put_point", 1, 2.5).status == 0
     assert site.call("put_point", 1, 3.5).events == []
     assert site.rows("select id, value from site.points") == [(1, 3.5)]
@@ -830,6 +830,9 @@ REFUSED = [
     ("declare c cursor for select id from points\nfetch prior from c into @n", 3, "fetch prior"),
     ("open c", 2, "cursor with the name 'c'"),
     ("fetch next from @c into @n", 2, "@c"),
+    ("declare c cursor for select * from points\nopen c", 2, "instead of *"),
+    ("declare c cursor for select 1 as a, 2 as b\nopen c\nfetch c into @n", 4, "number of variables"),
+    (f"declare @a int,\n@{'a' * 70} int", 3, "too long"),
 ]
 
 
@@ -1024,3 +1027,17 @@ def test_a_fetched_value_is_converted_as_an_assigned_one(site: Site, points: Non
         select @n, @t"""
     )
     assert site.call("fetches").rows == [[(2, "lon")]]
+
+
+def test_arguments_are_converted_as_t_sql_does(site: Site) -> None:
+    site.define("create procedure takes_all @i int, @t varchar(30), @d datetime as select @i, @t, @d")
+    site.define(
+        """create procedure gives_all as
+        declare @f float, @d datetime, @t varchar(20)
+        select @f = -2.9, @d = '20240506 07:08:09', @t = ' 12 '
+        exec takes_all @f, @d, @d
+        exec takes_all @t, @f, '2024-05-06'"""
+    )
+    first, second = site.call("gives_all").rows
+    assert [(i, t, str(d)) for i, t, d in first] == [(-2, "May  6 2024  7:08AM", "2024-05-06 07:08:09")]
+    assert [(i, t, str(d)) for i, t, d in second] == [(12, "-2.9", "2024-05-06 00:00:00")]

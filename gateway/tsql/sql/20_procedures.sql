@@ -516,18 +516,32 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- `value` is an expression, the text that a variable of type `source` has given
+  -- `value` is an expression, the text that a value of type `source` has given
   select case
-    when target = 'boolean'::regtype
-      and (source in ('smallint', 'integer', 'bigint', 'real', 'double precision') or source like 'numeric%')
-      then format('(%s::numeric <> 0)', value)
-    when source = 'boolean' and target <> 'boolean'::regtype
-      then format('%s::boolean::integer::%s', value, target::regtype)
-    when target in ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
-      and (source in ('real', 'double precision') or source like 'numeric%')
-      then format('trunc(%s::numeric)::%s', value, target::regtype)
-    else format('%s::%s', value, target::regtype)
+    when converter is null then format('%s::%s::%s', value, source, target::regtype)
+    else format('(tsql.%s(%s::%s%s))::%s', converter, value, source,
+      case converter when 'to_varbinary' then ', null' else '' end, target::regtype)
   end
+  from (
+    select case (select case t.typtype when 'd' then t.typbasetype else t.oid end from pg_type t where t.oid = target)
+      when 'boolean'::regtype then 'to_bit'
+      when 'smallint'::regtype then 'to_smallint'
+      when 'integer'::regtype then 'to_int'
+      when 'bigint'::regtype then 'to_bigint'
+      when 'numeric'::regtype then 'to_numeric'
+      when 'real'::regtype then 'to_real'
+      when 'double precision'::regtype then 'to_float'
+      when 'timestamp'::regtype then 'to_datetime2'
+      when 'timestamptz'::regtype then 'to_datetime2'
+      when 'date'::regtype then 'to_date'
+      when 'time'::regtype then 'to_time'
+      when 'varchar'::regtype then 'text_of'
+      when 'text'::regtype then 'text_of'
+      when 'character'::regtype then 'text_of'
+      when 'uuid'::regtype then 'to_guid'
+      when 'bytea'::regtype then 'to_varbinary'
+    end as converter
+  ) as known
 $$;
 
 comment on function tsql.converted(text, text, oid) is
