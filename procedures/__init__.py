@@ -71,6 +71,7 @@ _SYSTEM = (
     "sp_lock",
     "sp_rename",
     "sp_sysmon",
+    "elsewhere",
     "rights",
 )
 # files in system/, each after those it needs

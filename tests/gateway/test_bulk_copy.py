@@ -22,7 +22,9 @@ MiB = 1 << 20
 INT4, NVARCHAR, FLOAT8, NUMERIC = "int", "nvarchar", "float", "numeric"
 COLUMNS = [("id", INT4), ("name", NVARCHAR), ("size", FLOAT8), ("price", NUMERIC)]
 Cell = int | float | str | Decimal | None
-INSERT = "insert bulk gateway_test..copied ([id] int, [name] nvarchar(20), [size] float, [price] numeric(20,4))"
+INSERT = (
+    "insert bulk gateway_test..copied ([id] int, [name] nvarchar(20), [size] float, [price] numeric(20,4))"
+)
 
 
 @pytest.fixture(autouse=True)

@@ -163,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     /// Waits for the client to cancel or to go away. Safe to drop while waiting.
     pub async fn attention(&mut self) -> Result<(), SessionError> {
-        if self.early.is_some() {
+        if self.early.as_ref().is_some_and(|early| early.kind != Kind::Attention) {
             return std::future::pending().await;
         }
         match self.request().await? {
@@ -176,7 +176,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// The client's cancel came too late for what ran: it is answered after that.
+    /// The client's cancel came too late for what runs: it is for what comes next, or answered by itself.
     pub fn answer_attention_later(&mut self) {
         self.early = Some(Message { kind: Kind::Attention, status: 0, body: BytesMut::new() });
     }
