@@ -294,6 +294,10 @@ impl Connection {
         });
     }
 
+    pub fn put_close_cursor(&mut self, name: &str) -> Result<()> {
+        Ok(frontend::close(b'P', name, &mut self.output)?)
+    }
+
     /// Puts the word that answers are wanted, though the transaction goes on.
     pub fn put_flush(&mut self) {
         frontend::flush(&mut self.output);

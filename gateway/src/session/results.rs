@@ -605,7 +605,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
                     told = self.told.take().unwrap_or_default();
                     self.client.flush_gathered().await?;
                 }
-                Message::CommandComplete(_) => return Ok(Ok(count)),
+                Message::CommandComplete(_) => {
+                    // it would stay open to the end of the client's transaction
+                    return Ok(self.connection.put_close_cursor(cursor).map(|()| count));
+                }
                 Message::ErrorResponse(body) => {
                     return Ok(Err(server_error(&body).unwrap_or_else(|error| error)))
                 }
