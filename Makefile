@@ -12,8 +12,8 @@ SHELL := /bin/bash
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml gateway/Cargo.toml gateway/Cargo.lock $(shell find gateway/src -name '*.rs')
-# TDS clients the tests drive; Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libpython3-dev tdsodbc
+# TDS clients the tests drive; a clock they can set; Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev tdsodbc
 # Folders that setup.cfg maps to packages below ringlog.
 FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
 
@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 	$(BIN)/ringlog demo
 
 # pytest comes last: its summary is the closing line.
-test: $(VENV)/.debian-packages lint rust-test
+test: $(VENV)/.debian-packages $(VENV)/.ctds lint rust-test
 	$(BIN)/pytest
 
 lint: $(VENV)/.installed $(VENV)/.rust-tools
@@ -76,6 +76,11 @@ $(VENV)/.rust-tools: | $(VENV)/bin/python
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 	  rustup component add rustfmt clippy || \
 	  { echo "cargo fmt and cargo clippy are missing: rustup component add rustfmt clippy" >&2; exit 1; }
+	@touch $@
+
+# The extra ctds: built from its source, for which only the tests' packages have what it takes.
+$(VENV)/.ctds: setup.cfg $(VENV)/.installed $(VENV)/.debian-packages
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^ *\(ctds>=.*\)/\1/p' setup.cfg)"
 	@touch $@
 
 $(VENV)/.debian-packages: | $(VENV)/bin/python

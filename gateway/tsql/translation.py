@@ -127,7 +127,7 @@ class Translation:
         if target is types.XML:
             return Value(f"({value.sql})::xml", target)
         sql = converted(value, target, line, sybase=self.scope.sybase).sql
-        return Value(f"({sql})::{target.sql}", target)
+        return Value(sql if sql.endswith(f"::{target.sql}") else f"({sql})::{target.sql}", target)
 
     # --- marks ---
 
@@ -143,8 +143,15 @@ class Translation:
 
     @staticmethod
     def _first_mark(node: exp.Expr) -> str | None:
-        for found in node.find_all(exp.Identifier, exp.Anonymous):
-            return str(found.this)
+        """The mark that a node begins with: along its first children, however many there are."""
+        at: Any = node
+        while isinstance(at, exp.Expr):
+            if isinstance(at, exp.Identifier | exp.Anonymous):
+                return str(at.this)
+            children = [value for value in at.args.values() if isinstance(value, exp.Expr | list) and value]
+            at = children[0] if children else None
+            if isinstance(at, list):
+                at = at[0]
         return None
 
     def wrong(self, node: exp.Expr) -> TsqlError:
@@ -265,7 +272,7 @@ class Translation:
     def _negated(self, node: exp.Expr) -> Value:
         value = self.value(node.this)
         if value.integer is not None:
-            return Value(f"(-{value.integer})", value.type, integer=-value.integer)
+            return Value(f"({-value.integer})", value.type, integer=-value.integer)
         if value.type is not None and value.type.is_text:
             raise TsqlError(
                 8117,
