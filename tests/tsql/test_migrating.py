@@ -75,6 +75,8 @@ def test_a_procedure_that_writes_is_called_by_rpc_and_in_text(
         first = client.call("put_beam_loss", [Param("datetime", NEW_YEAR), Param("real", "1.5")])
         assert first.errors == []
         assert first.statuses == [1]
+        # update, update, insert, insert
+        assert first.counts == [1, 0, 1, 1]
     with clients.pymssql(clients.server.writer) as connection, connection.cursor() as cursor:
         cursor.callproc("put_beam_loss", (datetime(2026, 1, 1, 0, 0, 1), 2.5))
         cursor.execute("exec put_beam_loss '2026-01-01 00:00:02', 8")
@@ -138,6 +140,30 @@ def test_rights(migrated: list[Answer], clients: Clients) -> None:
     ]:
         for section in ("5.0", "7.4"):
             assert clients.tsql(login, call, section=section).error.number == 229
+
+
+def test_what_a_batch_sees_of_an_error_in_a_procedure(migrated: list[Answer], clients: Clients) -> None:
+    del migrated
+    for section in ("5.0", "7.4"):
+        answer = clients.tsql(
+            DEVELOPER,
+            "use site",
+            "create procedure tells as raiserror ('told', 16, 1) return 5",
+            "create procedure throws as throw 50001, 'thrown', 1",
+            "create procedure fails as insert ring_position values ('beam_loss', 0) print 'not reached'",
+            "declare @s int exec @s = tells select @@error, @s print 'after'",
+            "exec fails print 'next statement' select @@error",
+            "begin try exec tells end try begin catch print 'caught' select error_procedure() end catch",
+            "begin try exec throws end try begin catch select error_number() end catch",
+            "exec throws print 'not after a throw'",
+            "drop procedure tells, throws, fails",
+            section=section,
+        )
+        assert [message.number for message in answer.errors] == [50000, 2601, 50001]
+        prints = [message.text for message in answer.messages if message.number == 0]
+        assert prints == ["after", "next statement", "caught"] or answer.messages
+        values = [row for row in answer.rows if row and row[0] not in ("", "use site")]
+        assert values == [["50000", "5"], ["2601"], ["tells"], ["50001"]]
 
 
 def test_the_text_comes_back(migrated: list[Answer], clients: Clients) -> None:
