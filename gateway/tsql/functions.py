@@ -290,7 +290,8 @@ def _pi(call: Call) -> Value:
 def _now(sql: str, of: Type) -> Handler:
     def handler(call: Call) -> Value:
         call.count(0)
-        return Value(sql, of)
+        # a default of a column is no place for a select
+        return Value(sql if call.translation.scope.definition else f"(select {sql})", of)
 
     return handler
 
@@ -572,7 +573,11 @@ def _session(call: Call) -> Value:
 
 def _system(call: Call) -> Value:
     """A function of the catalogue, in schema sys: its texts go without a type."""
-    return passed_on(call.translation, ("sys", call.name), call.arguments, call.line)
+    value = passed_on(call.translation, ("sys", call.name), call.arguments, call.line)
+    if any(argument.find(exp.Column) for argument in call.arguments):
+        return value
+    # as a subquery it is asked once and not for every row
+    return replace(value, sql=f"(select {value.sql})")
 
 
 def _identity(call: Call) -> Value:

@@ -243,6 +243,9 @@ class _Reader:
             return self._escape(at)
         if word == "into" and self.into is None:
             return self._into(at), ""
+        if word == "collate" and self._is_word(at + 1, "database_default"):
+            # which it has in any case
+            return at + 2, ""
         if word in _WHY_REFUSED:
             raise refused(word, _WHY_REFUSED[word], token.line)
         if word == "values":

@@ -426,7 +426,9 @@ class Writer:
                 self._define(statement, place)
             case _:
                 kind = type(statement).__name__
-                raise refused(_REFUSED[kind], _WHY.get(kind, "not inside a procedure"), statement.line)
+                raise refused(
+                    _REFUSED.get(kind, kind.lower()), _WHY.get(kind, "not inside a procedure"), statement.line
+                )
 
     def _declare(self, statement: Declare, place: _Place) -> None:
         for variable in statement.variables:

@@ -210,6 +210,14 @@ class Query:
 
 
 @dataclass(frozen=True)
+class ForgetTable:
+    """The table of a variable is dropped, if it is there: before the batch and behind it."""
+
+    line: int
+    table: ObjectName
+
+
+@dataclass(frozen=True)
 class InsertExecute:
     """`insert table [(columns)] execute …`"""
 
@@ -435,6 +443,7 @@ Statement: TypeAlias = (
     | Execute
     | ExecuteText
     | FetchCursor
+    | ForgetTable
     | Grant
     | If
     | InsertExecute

@@ -71,7 +71,9 @@ def test_names_of_the_catalogue() -> None:
     assert 'tsql_information_schema."tables"' in sql("select TABLE_NAME from INFORMATION_SCHEMA.TABLES")
     assert 'sys."schemas"."name"' in sql("select sys.schemas.name from [sys].[schemas]")
     assert 'sys."sysdatabases"' in sql("select name from master..sysdatabases")
-    assert error("select name from log..sysobjects")[0] == 102
+    assert "from sys.\"sysobjects\"('log')" in sql("select name from log..sysobjects")
+    assert "from sys.\"tables\"('log')" in sql("select name from [log].sys.tables")
+    assert error("select name from tempdb..sysobjects")[0] == 102
     assert '"sys"."object_id"(\'t\')' in sql("select object_id('t')")
 
 

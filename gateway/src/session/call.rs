@@ -226,6 +226,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn shares(&self, function: &Function) -> bool {
         function.joins_group
             && self.backend.may_share
+            // a connection of its own can be told that errors are for a CATCH
+            && !self.tries.are_open()
             && !self.transaction.is_open()
             && !self.settings.implicit_transactions
     }

@@ -8,21 +8,23 @@ return date_trunc('second', moment)
 comment on function tsql.rounded(timestamp) is
   'To the nearest 1/300 s, as datetime has it: milliseconds end in 0, 3 and 7.';
 
+-- The clock: queries write (select tsql.getdate()), which is asked once for each statement, also inside a
+-- procedure, and serves an index.
 create or replace function tsql.getdate() returns timestamp
-language sql stable parallel safe
-return tsql.rounded(statement_timestamp()::timestamp);
+language sql volatile parallel safe
+return tsql.rounded(clock_timestamp()::timestamp);
 
 create or replace function tsql.getutcdate() returns timestamp
-language sql stable parallel safe
-return tsql.rounded(statement_timestamp() at time zone 'UTC');
+language sql volatile parallel safe
+return tsql.rounded(clock_timestamp() at time zone 'UTC');
 
 create or replace function tsql.sysdatetime() returns timestamp
-language sql stable parallel safe
-return statement_timestamp()::timestamp;
+language sql volatile parallel safe
+return clock_timestamp()::timestamp;
 
 create or replace function tsql.sysutcdatetime() returns timestamp
-language sql stable parallel safe
-return statement_timestamp() at time zone 'UTC';
+language sql volatile parallel safe
+return clock_timestamp() at time zone 'UTC';
 
 create or replace function tsql.read_clock(text_ text) returns interval
 language plpgsql immutable strict parallel safe
