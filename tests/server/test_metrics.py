@@ -70,10 +70,12 @@ def test_a_call_never_reaches_python_and_a_batch_only_once(data: Path) -> None:
             before = compilations(port)
             for seq_no in range(1, 6):
                 cursor.execute(f"exec put_sr_rf {seq_no}, '2024-05-06 07:08:09'")
-                cursor.callproc("put_sr_rf", (seq_no,))
-                cursor.execute("declare @n int exec @n = put_sr_rf 1 select @n, @@error")
-                cursor.fetchall()
-                cursor.callproc("sp_executesql", ("exec put_sr_rf @n", "@n int", seq_no))
+                cursor.execute(
+                    f"declare @n int exec @n = put_sr_rf {seq_no}, '2024-05-06 07:08:10' select @n"
+                )
+                put = "exec put_sr_rf @n, '2024-05-06 07:08:11'"
+                cursor.callproc("sp_executesql", (put, "@n int", seq_no))
+                cursor.execute("set nocount on if @@trancount > 0 commit")
             assert compilations(port) == before, "calls and what concerns the session alone"
             for number in range(5):
                 cursor.execute("select count(*) from sr_rf")
