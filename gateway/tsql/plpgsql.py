@@ -216,7 +216,7 @@ class Writer:
         self.name = name
         self.schema = schema
         self.types: dict[str, Type | None] = {**parameters, **_OWN}
-        self.scope = Scope(self.types, sybase, schema)
+        self.scope = Scope(self.types, sybase, database=schema)
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}
         self.own_connection = False

@@ -36,7 +36,7 @@ def create(statement: CreateProcedure, scope: Scope) -> list[str]:
     types = {parameter.name: parameter.type for parameter in statement.parameters}
     writer = Writer(name, schema, types, scope.sybase)
     writer.write(statement.body)
-    definition = _definition(statement, writer, Scope({}, scope.sybase, schema))
+    definition = _definition(statement, writer, Scope({}, scope.sybase, database=schema))
     parts = ", ".join(literal(part) for part in (statement.kind, schema, name, definition, statement.source))
     return [f"select tsql.create_procedure({parts})"]
 
