@@ -106,7 +106,13 @@ class _Program:
         self.variables: dict[str, Type | None] = {
             name.lower(): of_oid(*declared) for name, declared in (settings.get("variables") or {}).items()
         }
-        self.scope = Scope(self.variables, bool(settings.get("sybase", False)), settings.get("database", ""))
+        self.tables: dict[str, tuple[str, ...]] = {}
+        self.scope = Scope(
+            self.variables,
+            sybase=bool(settings.get("sybase", False)),
+            database=settings.get("database", ""),
+            tables=self.tables,
+        )
         self.catches = 0
         self.length = 0
 
@@ -256,9 +262,17 @@ class _Program:
                 | Grant()
                 | Truncate()
             ):
+                if isinstance(statement, CreateTable):
+                    self.note(statement)
                 return self.ddl(definition(statement, self.scope))
             case Block() | Declare():
                 raise AssertionError(f"{statement} is several steps")
+
+    def note(self, made: CreateTable) -> None:
+        """What an insert that names no columns must know of a table."""
+        if any(column.identity is not None for column in made.columns):
+            others = [column.name for column in made.columns if column.identity is None]
+            self.tables[table(made.table)] = tuple(others)
 
     @staticmethod
     def ddl(sql: str) -> Step:
