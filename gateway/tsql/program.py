@@ -73,7 +73,7 @@ LONGEST = 16 * 2**20
 def compile_batch(text: str, settings: str) -> str:
     """The program of a batch as JSON: {"statements": …} or {"error": …}. `settings` is JSON too.
 
-    Everything is refused or compiled before anything runs. See docs/tsql.md for the steps.
+    Everything is refused or compiled before anything runs. gateway/src/program/json.rs reads the steps.
     """
     program: dict[str, Any]
     try:
