@@ -149,7 +149,7 @@ def is_same_text(found: str | None, wanted: str) -> bool:
 
 
 def a_moment(text: str) -> datetime | None:
-    """Dates and times as ct_client.c writes them: datetime in words, bigdatetime, date and time as numbers."""
+    """A datetime, which ct_client.c writes in words, or a bigdatetime, which it writes as a number."""
     if text.isdigit() and len(text) > 15:
         # microseconds since the year 0, which had 366 days and which Python does not know
         return datetime.min + (timedelta(microseconds=int(text)) - timedelta(days=366))
