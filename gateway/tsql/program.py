@@ -68,7 +68,7 @@ LONGEST = 16 * 2**20
 def compile_batch(text: str, settings: str) -> str:
     """The program of a batch as JSON: {"statements": …} or {"error": …}. `settings` is JSON too.
 
-    Everything is refused or compiled before anything runs. See docs/tsql.md for the steps.
+    Everything is refused or compiled before anything runs. gateway/src/program/json.rs reads the steps.
     """
     program: dict[str, Any]
     try:
@@ -77,6 +77,10 @@ def compile_batch(text: str, settings: str) -> str:
         program = {"error": _told(error)}
     except RecursionError:
         program = {"error": _told(nested_too_deeply(1))}
+    except Exception as error:
+        # refused rather than half understood
+        name = type(error).__name__
+        program = {"error": _told(TsqlError(50000, f"The batch is not understood: {name}: {error}", 1, 16))}
     return json.dumps(program, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -97,7 +101,13 @@ class _Program:
         self.variables: dict[str, Type | None] = {
             name.lower(): of_oid(*declared) for name, declared in (settings.get("variables") or {}).items()
         }
-        self.scope = Scope(self.variables, bool(settings.get("sybase", False)), settings.get("database", ""))
+        self.tables: dict[str, tuple[str, ...]] = {}
+        self.scope = Scope(
+            self.variables,
+            sybase=bool(settings.get("sybase", False)),
+            database=settings.get("database", ""),
+            tables=self.tables,
+        )
         self.catches = 0
         self.length = 0
 
@@ -243,9 +253,17 @@ class _Program:
                 | Grant()
                 | Truncate()
             ):
+                if isinstance(statement, CreateTable):
+                    self.note(statement)
                 return self.ddl(definition(statement, self.scope))
             case Block() | Declare():
                 raise AssertionError(f"{statement} is several steps")
+
+    def note(self, made: CreateTable) -> None:
+        """What an insert that names no columns must know of a table."""
+        if any(column.identity is not None for column in made.columns):
+            others = [column.name for column in made.columns if column.identity is None]
+            self.tables[table(made.table)] = tuple(others)
 
     @staticmethod
     def ddl(sql: str) -> Step:

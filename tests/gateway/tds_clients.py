@@ -50,6 +50,8 @@ class Answer:
     counts: list[int] = field(default_factory=list)
     description: list[tuple[str, int]] = field(default_factory=list)
     """names and ct-library types of what a dynamic statement takes or gives"""
+    events: list[tuple[str, object]] = field(default_factory=list)
+    """names of columns, rows, messages, counts and return statuses in the order they came"""
     failed: bool = False
     end: str = ""
 
@@ -135,6 +137,13 @@ class CtClient:
         answer = Answer()
         for line in self._process.stdout:
             ((kind, value),) = json.loads(line, strict=False).items()
+            match kind:
+                case "row_columns":
+                    answer.events.append(("columns", [name for name, *_ in value]))
+                case "message":
+                    answer.events.append((kind, Message(*value)))
+                case "row" | "count" | "status":
+                    answer.events.append((kind, value))
             match kind:
                 case "row":
                     answer.rows.append(value)

@@ -343,7 +343,7 @@ impl Open {
             out.extend_from_slice(role.as_bytes());
             Ok(IsNull::No)
         })?;
-        self.connection.put_execute(SET_ROLE, &[1], &value, &[]);
+        self.connection.put_execute(SET_ROLE, &[1], &value, &[], 0);
         self.role = Some(role.clone());
         Ok(())
     }
@@ -358,7 +358,7 @@ impl Open {
             fresh.push(statement.id);
         }
         if let Some(name) = self.prepared.get(&statement.id) {
-            self.connection.put_execute(name, &statement.parameter_formats, &call.values, &[1]);
+            self.connection.put_execute(name, &statement.parameter_formats, &call.values, &[1], 0);
         }
         Ok(())
     }
@@ -380,9 +380,12 @@ impl Open {
                 }
                 Message::NoticeResponse(body) => current.notices.push(server_notice(&body)?),
                 Message::ErrorResponse(body) => {
-                    let failure = server_error(&body)?;
+                    let mut failure = server_error(&body)?;
                     if failure.is_fatal() {
                         return Err(failure);
+                    }
+                    if let PgError::Server(notice) = &mut failure {
+                        notice.before = std::mem::take(&mut current.notices);
                     }
                     error = Some(failure);
                 }
