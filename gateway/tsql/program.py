@@ -77,6 +77,10 @@ def compile_batch(text: str, settings: str) -> str:
         program = {"error": _told(error)}
     except RecursionError:
         program = {"error": _told(nested_too_deeply(1))}
+    except Exception as error:
+        # refused rather than half understood
+        name = type(error).__name__
+        program = {"error": _told(TsqlError(50000, f"The batch is not understood: {name}: {error}", 1, 16))}
     return json.dumps(program, ensure_ascii=False, separators=(",", ":"))
 
 
