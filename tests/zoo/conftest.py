@@ -11,7 +11,7 @@ import pytest
 import matrix
 from servers import Login, RunningServer
 from tds_clients import Admin
-from zoo import CLIENTS, PREPARED, Client, Conversation, Zoo
+from zoo import CLIENTS, PREPARED, Client, Conversation, Programs, Zoo
 
 HERE = Path(__file__).parent
 RECORD = pytest.StashKey[list[matrix.Entry]]()
@@ -44,14 +44,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     clients = getattr(metafunc.module, "CLIENTS", ())
     if "client" not in metafunc.fixturenames:
         return
-    feature = metafunc.function.__name__.removeprefix("test_")
-    has = [client for client in clients if feature not in client.lacks | client.not_yet]
-    metafunc.parametrize("client", has, ids=[client.id for client in has])
+    feature = _feature(metafunc.function)
+    params = []
     for client in clients:
-        for served, reasons in (("-", client.lacks), ("no", client.not_yet)):
-            if feature in reasons:
-                entry = replace(_entry(metafunc.function, client, served), why=reasons[feature])
-                metafunc.config.stash[RECORD].append(entry)
+        if feature in client.lacks:
+            entry = replace(_entry(metafunc.function, client, "-"), why=client.lacks[feature])
+            metafunc.config.stash[RECORD].append(entry)
+            continue
+        why = client.not_yet.get(feature)
+        marks = [] if why is None else [pytest.mark.xfail(strict=True, reason=why)]
+        params.append(pytest.param(client, id=client.id, marks=marks))
+    metafunc.parametrize("client", params)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -59,10 +62,15 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if "client" in item.fixturenames and (report.when == "call" or report.failed):
+    if "client" in item.fixturenames and (report.when == "call" or not report.passed):
         client = item.callspec.params["client"]
         found = dict(item.user_properties)
-        served = "failed" if report.failed else "no" if found else "yes"
+        if report.skipped:
+            served, found = "not yet", {"why": report.wasxfail}
+        else:
+            served = "failed" if report.failed else "no" if "told" in found else "yes"
+            if served == "yes" and (why := client.remarks.get(_feature(item.function))):
+                found = {"why": why}
         entry = replace(_entry(item.function, client, served), version=client.version(), **found)
         item.config.stash[RECORD].append(entry)
     return report
@@ -73,12 +81,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         matrix.save(session.config.stash[RECORD])
 
 
+def _feature(test: Callable[..., object]) -> str:
+    return test.__name__.removeprefix("test_")
+
+
 def _entry(test: Callable[..., object], client: Client, served: str) -> matrix.Entry:
     module = sys.modules[test.__module__]
     return matrix.Entry(
         section=str(module.__doc__).split("\n")[0].rstrip("."),
         place=list(vars(module)).index(test.__name__),
-        feature=test.__name__.removeprefix("test_").replace("_", " "),
+        feature=_feature(test).replace("_", " "),
         client=client.name,
         protocol=client.protocol,
         served=served,
@@ -96,13 +108,24 @@ def not_served(record_property: Callable[[str, object], None]) -> Callable[[str,
     return note
 
 
+@pytest.fixture
+def remark(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Notes what there is to know of a feature that is served."""
+    return lambda why: record_property("why", why)
+
+
 # --- the clients ---
 
 
 @pytest.fixture(scope="session")
-def zoo(server: RunningServer, temporary_directory: Path) -> Zoo:
+def programs(temporary_directory: Path) -> Programs:
     assert PREPARED.is_dir(), f"{PREPARED} is missing: make test"
-    return Zoo(server, temporary_directory / "zoo")
+    return Programs(temporary_directory / "zoo-programs")
+
+
+@pytest.fixture(scope="session")
+def zoo(server: RunningServer, programs: Programs, temporary_directory: Path) -> Zoo:
+    return Zoo(server, programs, temporary_directory / "zoo")
 
 
 @pytest.fixture(scope="session")
@@ -116,6 +139,14 @@ def admin(server: RunningServer) -> Iterator[Admin]:
     """The administrator's own connection to PostgreSQL."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def functions(admin: Admin) -> Iterator[None]:
+    """The functions of functions.sql, in schema client_zoo."""
+    admin.execute((HERE / "functions.sql").read_bytes())
+    yield
+    admin.execute("drop schema client_zoo cascade; notify ringlog_catalogue")
 
 
 @pytest.fixture(scope="session")

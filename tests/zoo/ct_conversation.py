@@ -60,13 +60,17 @@ def _bitwise(param: Param) -> Param:
     if param.type in ("bit", "bigint") and param.value is None:
         # at 5.0 FreeTDS fails an assertion of its own on their NULLs
         return param._replace(type="int")
-    if param.type == "datetime" and param.value is not None:
+    if param.type == "numeric":
+        return param._replace(type="numeric:18:4")
+    if param.type == "text":
+        return param._replace(type="longchar:8000")
+    if param.type in ("date", "datetime") and param.value is not None:
         since = datetime.fromisoformat(param.value) - EPOCH
         ticks = round(
             timedelta(seconds=since.seconds, microseconds=since.microseconds) / timedelta(seconds=1) * 300
         )
-        return param._replace(value=f"{since.days} {ticks}")
-    return param
+        return param._replace(type="datetime", value=f"{since.days} {ticks}")
+    return param._replace(type="datetime") if param.type == "date" else param
 
 
 def _plain(told: tds_clients.Answer) -> Answer:
@@ -95,6 +99,12 @@ def _value(type: int, text: str | None) -> Any:
         case 12:  # datetime
             days, ticks = map(int, text.split())
             return _time(EPOCH + timedelta(days=days, milliseconds=round(ticks * 10 / 3)))
+        case 27:  # date
+            return str((EPOCH + timedelta(days=int(text))).date())
+        case 28:  # time
+            return (EPOCH + timedelta(seconds=int(text) / 300)).time().isoformat("microseconds")
+        case 36:  # bigtime
+            return (EPOCH + timedelta(microseconds=int(text))).time().isoformat("microseconds")
         case 35:  # bigdatetime
             return _time(datetime(1, 1, 1) + timedelta(microseconds=int(text)) - FROM_YEAR_0_TO_1)
     return text

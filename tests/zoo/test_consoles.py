@@ -23,6 +23,7 @@ class Console:
     name: str
     protocol: str
     lacks: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
     not_yet: dict[str, str] = field(default_factory=dict)
     version: Callable[[], str] = freetds
 

@@ -3,6 +3,7 @@
 Against a server that demands TLS. What looks at the certificate is given the server's own.
 """
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from servers import Login, ringlog, serving
 from tds_clients import Param
 from zoo import CLIENTS as IN_THE_CLEAR
-from zoo import TDSODBC, Client, Conversation, Zoo, ct_library, db_library, go, jdbc, node, python
+from zoo import TDSODBC, Client, Conversation, Programs, Zoo, ct_library, db_library, go, jdbc, node, python
 
 KNOWN = {client.id: client for client in IN_THE_CLEAR}
 JTDS = "jdbc:jtds:sqlserver://{host}:{port};ssl=require"
@@ -48,15 +49,23 @@ CLIENTS = [
         "mssql-jdbc, encrypt=strict",
         jdbc(MSSQL + "encrypt=strict;serverCertificate={certificate}"),
     ),
-    tls("go-mssqldb 7.4", "go-mssqldb, encrypt=true", go("encrypt=true&certificate={certificate}")),
-    tls("go-mssqldb 7.4", "go-mssqldb, encrypt=strict", go("encrypt=strict&certificate={certificate}")),
+    tls(
+        "go-mssqldb 7.4",
+        "go-mssqldb, encrypt=true",
+        go("encrypt=true&certificate={certificate}"),
+    ),
+    tls(
+        "go-mssqldb 7.4",
+        "go-mssqldb, encrypt=strict",
+        go("encrypt=strict&certificate={certificate}"),
+    ),
     tls("tedious 7.4", "tedious, encrypt: true", encrypting_node("true")),
     tls("tedious 7.4", "tedious, encrypt: 'strict'", encrypting_node("strict")),
 ]
 
 
 @pytest.fixture(scope="module")
-def encrypted(temporary_directory: Path) -> Iterator[Zoo]:
+def encrypted(programs: Programs, temporary_directory: Path) -> Iterator[Zoo]:
     """The clients of a server that demands TLS."""
     directory = temporary_directory / "zoo-certificate"
     made = ringlog("cert", directory, "--host", "localhost", "--host", "127.0.0.1")
@@ -74,7 +83,9 @@ def encrypted(temporary_directory: Path) -> Iterator[Zoo]:
         for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
             words = ("user", "add", login.user, right, "--password-stdin", "--data", server.data)
             assert ringlog(*words, stdin=login.password).returncode == 0
-        yield Zoo(server, temporary_directory / "zoo-encrypted", certificate)
+        # go-mssqldb wants this ending
+        named = shutil.copy(certificate, directory / "ringlog.pem")
+        yield Zoo(server, programs, temporary_directory / "zoo-encrypted", Path(named))
 
 
 def test_put_and_get(client: Client, encrypted: Zoo) -> None:

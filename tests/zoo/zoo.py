@@ -24,7 +24,7 @@ from tds_clients import Admin, CtClient, Param
 PROGRAMS = Path(__file__).parent / "programs"
 CT_CLIENT = Path(__file__).parents[1] / "gateway" / "programs" / "ct_client.c"
 PREPARED = Path(__file__).parents[2] / "build" / "zoo"
-"""what the Makefile has fetched: jars/, node/"""
+"""what the Makefile has fetched: jars/, node/, go/"""
 PYTHON = PROGRAMS / "python"
 TDSODBC = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}/odbc/libtdsodbc.so"
 
@@ -57,22 +57,12 @@ class Conversation(Protocol):
     def close(self) -> None: ...
 
 
-class Zoo:
-    """The clients of one server, built."""
+class Programs:
+    """The clients that are built, each when it is first asked for."""
 
-    def __init__(self, server: RunningServer, directory: Path, certificate: Path | None = None) -> None:
-        """`certificate` is the server's, for clients that are to encrypt."""
-        self.server = server
-        self.directory = directory
-        self.certificate = certificate
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         directory.mkdir()
-        self.freetds_conf = directory / "freetds.conf"
-        address = f"host = {server.host}\nport = {server.port}\n"
-        text = "[global]\nclient charset = UTF-8\ntext size = 4000000\n"
-        text += "encryption = require\n" if certificate else ""
-        text += "".join(f"[{name}]\n{address}tds version = {name}\n" for name in ("5.0", "7.4"))
-        self.freetds_conf.write_text(text)
-        self._logs = count(1)
 
     @cached_property
     def ct_client(self) -> Path:
@@ -83,7 +73,7 @@ class Zoo:
         return self._compiled(PROGRAMS / "c/db_client.c", "sybdb")
 
     def _compiled(self, source: Path, library: str) -> Path:
-        program = self.directory / source.stem
+        program = self._directory / source.stem
         command = ["cc", "-std=gnu11", "-O1", "-Wall", "-Werror", "-o", program, source, f"-l{library}"]
         subprocess.run(command, check=True)
         return program
@@ -92,16 +82,40 @@ class Zoo:
     def java(self) -> str:
         """The class path of JdbcClient, compiled."""
         path = f"{PREPARED / 'jars'}/*"
-        command = ["javac", "-Xlint:all", "-Werror", "-d", self.directory, "-cp", path]
+        command = ["javac", "-Xlint:all", "-Werror", "-d", self._directory, "-cp", path]
         subprocess.run([*command, PROGRAMS / "java/JdbcClient.java"], check=True)
-        return f"{self.directory}:{path}"
+        return f"{self._directory}:{path}"
 
     @cached_property
     def go(self) -> Path:
         """The program of programs/go, built."""
-        program = self.directory / "go_client"
-        subprocess.run([tool("go"), "build", "-o", program, "."], cwd=PROGRAMS / "go", check=True)
+        program = self._directory / "go_client"
+        caches = {"GOPATH": str(PREPARED / "go"), "GOCACHE": str(PREPARED / "go-build")}
+        environment = os.environ | caches | {"GOFLAGS": "-modcacherw"}
+        command = [tool("go"), "build", "-o", program, "."]
+        subprocess.run(command, cwd=PROGRAMS / "go", env=environment, check=True)
         return program
+
+
+class Zoo:
+    """The clients of one server."""
+
+    def __init__(
+        self, server: RunningServer, programs: Programs, directory: Path, certificate: Path | None = None
+    ) -> None:
+        """`certificate` is the server's, for clients that are to encrypt."""
+        self.server = server
+        self.programs = programs
+        self.directory = directory
+        self.certificate = certificate
+        directory.mkdir()
+        self.freetds_conf = directory / "freetds.conf"
+        address = f"host = {server.host}\nport = {server.port}\n"
+        text = "[global]\nclient charset = UTF-8\ntext size = 4000000\n"
+        text += "encryption = require\n" if certificate else ""
+        text += "".join(f"[{name}]\n{address}tds version = {name}\n" for name in ("5.0", "7.4"))
+        self.freetds_conf.write_text(text)
+        self._logs = count(1)
 
     def run(self, password: str, *command: str | Path, **environment: str) -> Session:
         log = self.directory / f"client-{next(self._logs)}.stderr"
@@ -129,10 +143,18 @@ class Client:
     """the same for a procedure that violates a constraint"""
     lacks: dict[str, str] = field(default_factory=dict)
     """features that the client does not have, by the names of tests, and what there is instead"""
+    remarks: dict[str, str] = field(default_factory=dict)
+    """what there is to know of features that are served, by the names of tests"""
     not_yet: dict[str, str] = field(default_factory=dict)
-    """features that the gateway does not serve to it yet, and what happens"""
+    """features that fail today, by the names of tests, and why"""
     outputs_by_name: bool = False
     """it tells outputs only of parameters that it gives by name"""
+    empty: str | None = ""
+    """what an empty text arrives as, when it is a parameter"""
+    empty_binary: str | None = ""
+    """how it shows an empty binary"""
+    longest_text: int | None = None
+    """where it cuts a text parameter"""
     minutes: bool = False
     """it shows times to the minute"""
 
@@ -177,8 +199,8 @@ def jar(artifact: str) -> str:
     return found[1]
 
 
-def go_mssqldb() -> str:
-    found = re.search(r"go-mssqldb v(\S+)", (PROGRAMS / "go/go.mod").read_text())
+def go_module(name: str) -> str:
+    found = re.search(rf"{name} v(\S+)", (PROGRAMS / "go/go.mod").read_text())
     assert found
     return found[1]
 
@@ -192,14 +214,14 @@ def tedious() -> str:
 
 def ct_library(section: str) -> Callable[[Zoo, Login], Conversation]:
     def start(zoo: Zoo, login: Login) -> Conversation:
-        return CtSession(CtClient(zoo.ct_client, zoo.freetds_conf, section, login))
+        return CtSession(CtClient(zoo.programs.ct_client, zoo.freetds_conf, section, login))
 
     return start
 
 
 def db_library(section: str) -> Callable[[Zoo, Login], Conversation]:
     def start(zoo: Zoo, login: Login) -> Conversation:
-        return zoo.run(login.password, zoo.db_client, section, login.user)
+        return zoo.run(login.password, zoo.programs.db_client, section, login.user)
 
     return start
 
@@ -219,7 +241,8 @@ def python(program: str, *more: str) -> Callable[[Zoo, Login], Conversation]:
 
 def jdbc(url: str) -> Callable[[Zoo, Login], Conversation]:
     def start(zoo: Zoo, login: Login) -> Conversation:
-        words = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", zoo.java, "JdbcClient"]
+        words = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        words += ["-cp", zoo.programs.java, "JdbcClient"]
         place = url.format(host=zoo.server.host, port=zoo.server.port, certificate=zoo.certificate)
         return zoo.run(login.password, *words, place, login.user)
 
@@ -231,7 +254,7 @@ def go(options: str) -> Callable[[Zoo, Login], Conversation]:
         address = (zoo.server.host, str(zoo.server.port), login.user)
         # the driver sends its times with their zone: the facility's
         words = options.format(certificate=zoo.certificate)
-        return zoo.run(login.password, zoo.go, *address, words, TZ="Asia/Tokyo")
+        return zoo.run(login.password, zoo.programs.go, *address, words, TZ="Asia/Tokyo")
 
     return start
 
@@ -250,7 +273,6 @@ def node(zoo: Zoo, login: Login, *encryption: str) -> Conversation:
 NO_POOL = "it has no pool"
 NO_STATUS = "it keeps the return status to itself"
 NO_CANCEL = "it cannot cancel from another thread"
-NO_ACKNOWLEDGEMENT = "it waits for a message of its own that acknowledges the cancel"
 
 CLIENTS = (
     *(
@@ -262,6 +284,7 @@ CLIENTS = (
             refused="server message",
             failed="server message",
             lacks={"pool": NO_POOL, "timeout": "ct_client.c has none"} | lacks,
+            empty=" " if protocol == "5.0" else "",
         )
         for protocol, lacks in (
             ("5.0", {}),
@@ -277,6 +300,7 @@ CLIENTS = (
             refused="message handler",
             failed="message handler",
             lacks={"pool": NO_POOL, "parameters": "its text has no parameters"},
+            empty=None,
         )
         for protocol in ("5.0", "7.4")
     ),
@@ -288,13 +312,14 @@ CLIENTS = (
         refused="DBI::err",
         failed="DBI::err",
         minutes=True,
+        empty=" ",
+        longest_text=255,
         lacks={
             "pool": NO_POOL,
             "cancel": NO_CANCEL,
             "timeout": "it tells that the time has run out, and waits on",
         },
         not_yet={
-            "transaction": "its AutoCommit=0 (OPTIONCMD 25) is not understood, each call is committed",
             "long_text": "rows with more than 32,768 bytes do not reach the program",
         },
     ),
@@ -305,6 +330,7 @@ CLIENTS = (
         python("pymssql_client.py", "7.4", "request"),
         refused="pymssql.exceptions.OperationalError",
         failed="pymssql.exceptions.DatabaseError",
+        empty=None,
         lacks={"pool": NO_POOL, "cancel": NO_CANCEL},
     ),
     Client(
@@ -314,6 +340,8 @@ CLIENTS = (
         python("ctds_client.py", "7.4"),
         refused="_tds.OperationalError",
         failed="_tds.IntegrityError",
+        empty=None,
+        empty_binary=None,
         lacks={
             "status": NO_STATUS,
             "cancel": NO_CANCEL,
@@ -342,6 +370,8 @@ CLIENTS = (
                 "output_parameters": "it has none",
                 "pool": "unixODBC's pool is a matter of its configuration",
             },
+            empty=" " if protocol == "5.0" else "",
+            longest_text=255 if protocol == "5.0" else None,
         )
         for protocol in ("5.0", "7.4")
     ),
@@ -354,6 +384,11 @@ CLIENTS = (
         failed="java.sql.SQLException",
         lacks={"pool": "its pooled connections are handed on as they are"},
         not_yet={"parameters": "statements that it cannot prepare: their parameters have no names"},
+        remarks={
+            "nulls": "setNull(…, BIT) sends 0, since ASE has no NULL bits; setNull(…, INTEGER) sends NULL"
+        },
+        empty=" ",
+        empty_binary=None,
     ),
     Client(
         "jTDS, sqlserver",
@@ -373,14 +408,12 @@ CLIENTS = (
         failed="com.microsoft.sqlserver.jdbc.SQLServerException",
         not_yet={
             "put_by_name": "it asks sp_sproc_columns, which is not there",
-            "cancel": NO_ACKNOWLEDGEMENT,
-            "timeout": NO_ACKNOWLEDGEMENT,
         },
     ),
     Client(
         "go-mssqldb",
         "7.4",
-        go_mssqldb,
+        lambda: go_module("go-mssqldb"),
         go("encrypt=disable"),
         refused="mssql.Error",
         failed="mssql.Error",
@@ -393,6 +426,5 @@ CLIENTS = (
         node,
         refused="ConnectionError ELOGIN",
         failed="RequestError EREQUEST",
-        not_yet=dict.fromkeys(("half_read", "cancel", "timeout"), NO_ACKNOWLEDGEMENT),
     ),
 )

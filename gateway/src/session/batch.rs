@@ -62,6 +62,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if statements.is_empty() {
             self.end(0, None, more);
         }
+        // SET FMTONLY OFF behind others has no end of its own, at which FreeTDS's bulk copy would forget the
+        // columns it has just asked for (freebcp.c, file_native; dblib.c, _dbresults)
+        let (statements, ends_formats) = match statements {
+            [before @ .., Statement::Set(words)] if !before.is_empty() && *words == ["fmtonly", "off"] => {
+                (before, true)
+            }
+            _ => (statements, false),
+        };
         let mut ended = Ended::Well;
         let mut rest = statements.iter().peekable();
         while let Some(statement) = rest.next() {
@@ -73,8 +81,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Ended::Cancelled => false,
             };
             if !goes_on {
-                break;
+                return Ok(ended);
             }
+        }
+        if ends_formats {
+            self.settings.only_formats = false;
         }
         Ok(ended)
     }
@@ -86,7 +97,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             attention = self.client.attention() => attention?,
             () = std::future::ready(()) => return Ok(false),
         }
-        self.client.done(Done::Statement, done::ATTENTION, None);
+        self.client.acknowledge_cancel();
         Ok(true)
     }
 
@@ -136,7 +147,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.end(0, None, more);
             }
             Statement::Set(words) => match settings::apply(&mut self.settings, words) {
-                Ok(()) => self.end(0, None, more),
+                Ok(()) => {
+                    self.announce_text_size();
+                    self.end(0, None, more);
+                }
                 Err(message) => return Ok(self.fail(&message, more)),
             },
             Statement::Print(scalar) => {
@@ -171,6 +185,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Statement::IfInTransaction(_) => {}
         }
         Ok(Ended::Well)
+    }
+
+    /// A text size that the client has set is announced to it from now on.
+    pub(super) fn announce_text_size(&mut self) {
+        self.client.dialect.text_size = self.settings.text_size.unwrap_or(self.login.dialect.text_size);
     }
 
     pub(super) fn end(&mut self, status: u16, count: Option<u64>, more: bool) {
@@ -231,7 +250,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Ran::Refused(error) | Ran::Failed(error) => self.fail(&error.to_message(), more),
             Ran::Untellable(message) => self.fail(&message, more),
             Ran::Cancelled => {
-                self.client.done(Done::Statement, done::ATTENTION, None);
+                self.client.acknowledge_cancel();
                 Ended::Cancelled
             }
         })

@@ -329,7 +329,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.end_failed(&error.to_message(), form, more)
             }
             CallEnd::Cancelled => {
-                self.client.done(Done::Statement, done::ATTENTION, None);
+                self.client.acknowledge_cancel();
                 Ended::Cancelled
             }
             CallEnd::CancelledInside => Ended::Cancelled,

@@ -10,7 +10,8 @@ pub struct Settings {
     pub quoted_identifiers: bool,
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
-    pub text_size: u32,
+    /// `set textsize`: what the client can take, which limits nothing here.
+    pub text_size: Option<u32>,
     /// `set fmtonly on`: statements tell their columns and do nothing.
     pub only_formats: bool,
 }
@@ -21,9 +22,16 @@ impl Settings {
             // "x" is a name for SQL Server's clients and a text for Sybase's, unless they say otherwise
             quoted_identifiers: dialect.is_tds7(),
             implicit_transactions: false,
-            text_size: 2_147_483_647,
+            text_size: None,
             only_formats: false,
         }
+    }
+}
+
+impl Settings {
+    /// @@textsize
+    pub fn text_size(&self) -> u32 {
+        self.text_size.unwrap_or(i32::MAX as u32)
     }
 }
 
@@ -68,10 +76,8 @@ pub fn apply(settings: &mut Settings, words: &[String]) -> Result<(), ServerMess
             settings.implicit_transactions = *value == "on";
         }
         ["textsize", size] => match size.parse::<i64>() {
-            // 0 and -1 mean no limit; a limit is what the client can take and is not needed here
-            Ok(size) => {
-                settings.text_size = u32::try_from(size).ok().filter(|size| *size > 0).unwrap_or(u32::MAX)
-            }
+            // 0 and -1 mean no limit
+            Ok(size) => settings.text_size = u32::try_from(size).ok().filter(|size| *size > 0),
             Err(_) => return refused(),
         },
         // PostgreSQL gives read committed; reading uncommitted rows is more than anyone may ask
@@ -127,7 +133,7 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(PgType, String)> {
         "@@client_csname" => text(state.charset),
         "@@maxpagesize" | "@@pagesize" => integer(8192),
         "@@packet_size" => integer(i64::try_from(state.packet_size).unwrap_or(0)),
-        "@@textsize" => integer(i64::from(state.settings.text_size.min(i32::MAX as u32))),
+        "@@textsize" => integer(i64::from(state.settings.text_size().min(i32::MAX as u32))),
         "@@options" => integer(0),
         "@@lock_timeout" => integer(-1),
         "@@nestlevel" => integer(0),

@@ -34,12 +34,23 @@ pub struct Dialect {
     pub charset: &'static Encoding,
     /// TDS 5.0 only: the client's capabilities allow bigdatetime / bigtime results.
     pub big_datetime: bool,
+    /// TDS 5.0 only: bytes that a TEXT or IMAGE column is announced with, by which clients size buffers.
+    pub text_size: u32,
 }
+
+/// ASE's @@textsize before the client sets it.
+const DEFAULT_TEXT_SIZE: u32 = 32_768;
 
 impl Dialect {
     /// A little-endian client of `version`, single-byte data in windows-1252.
     pub fn new(version: Version) -> Dialect {
-        Dialect { version, endian: Endian::Little, charset: encoding_rs::WINDOWS_1252, big_datetime: true }
+        Dialect {
+            version,
+            endian: Endian::Little,
+            charset: encoding_rs::WINDOWS_1252,
+            big_datetime: true,
+            text_size: DEFAULT_TEXT_SIZE,
+        }
     }
 
     pub fn is_tds7(&self) -> bool {

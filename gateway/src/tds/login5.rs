@@ -77,10 +77,10 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     let encoding = encoding(&charset)?;
     let capabilities = capabilities(&mut reader, endian)?;
     let dialect = Dialect {
-        version: Version::Tds50,
         endian,
         charset: encoding,
         big_datetime: has_type(&capabilities, BIG_DATETIME),
+        ..Dialect::new(Version::Tds50)
     };
     let password = if short_password.len() == NAME {
         long_password(remote).unwrap_or(short_password)

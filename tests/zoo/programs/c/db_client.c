@@ -96,8 +96,14 @@ static void put_value(int type, const BYTE *value, DBINT length)
     case SYBVARCHAR:
     case SYBTEXT: put_text((const char *) value, (size_t) length); return;
     case SYBDATETIME:
+    case SYBDATETIME4:
+    case SYBDATE:
+    case SYBTIME:
+    case SYBMSDATE:
+    case SYBMSTIME:
     case SYBMSDATETIME2:
     case SYBMSDATETIMEOFFSET:
+    case SYBBIGTIME:
     case SYBBIGDATETIME: {
         DBDATEREC2 time;
         demand(dbanydatecrack(process, &time, type, value), "a time it cannot take apart");
@@ -106,10 +112,11 @@ static void put_value(int type, const BYTE *value, DBINT length)
         return;
     }
     default: {
-        DBINT written = dbconvert(process, type, value, length, SYBCHAR, (BYTE *) digits, sizeof digits);
-        if (written < 0)
+        /* a length of -1 does not pad */
+        if ((size_t) length * 2 >= sizeof digits
+            || dbconvert(process, type, value, length, SYBCHAR, (BYTE *) digits, -1) < 0)
             die("a value that has no text");
-        put_text(digits, (size_t) written);
+        put_text(digits, strlen(digits));
         return;
     }
     }
@@ -179,14 +186,15 @@ static char *field(char **rest)
 
 static const struct type { const char *name; int type; } types[] = {
     { "bit", SYBBIT }, { "smallint", SYBINT2 }, { "int", SYBINT4 }, { "bigint", SYBINT8 }, { "real", SYBREAL },
-    { "float", SYBFLT8 }, { "char", SYBVARCHAR }, { "datetime", SYBDATETIME },
+    { "float", SYBFLT8 }, { "char", SYBVARCHAR }, { "datetime", SYBDATETIME }, { "date", SYBDATETIME },
+    { "numeric", SYBNUMERIC }, { "binary", SYBVARBINARY }, { "text", SYBTEXT },
 };
 
 static void add_param(char *rest)
 {
     /* dbrpcparam keeps the pointers until dbrpcsend */
     static char names[MOST_PARAMS][64];
-    static BYTE values[MOST_PARAMS][256];
+    static BYTE values[MOST_PARAMS][8000];
     static int next;
     int place = next++ % MOST_PARAMS;
     char *type_name = field(&rest), *name = field(&rest), *direction = field(&rest), *text = field(&rest);
@@ -202,10 +210,12 @@ static void add_param(char *rest)
     snprintf(names[place], sizeof names[place], "%s", name);
     if (text != NULL) {
         length = (int) strlen(text);
-        if (dbconvert(process, SYBCHAR, (BYTE *) text, length, type, values[place], sizeof values[place]) < 0)
+        DBTYPEINFO digits = { .precision = 18, .scale = 4 };
+        /* a length of -1 does not pad */
+        int written = dbconvert_ps(process, SYBCHAR, (BYTE *) text, length, type, values[place], -1, &digits);
+        if (written < 0 || (size_t) length >= sizeof values[place])
             die("a value of another type");
-        if (type != SYBVARCHAR)
-            length = -1;
+        length = type == SYBVARCHAR || type == SYBTEXT ? length : type == SYBVARBINARY || type == SYBNUMERIC ? written : -1;
     }
     if (type == SYBVARCHAR && status == DBRPCRETURN)
         most = 255;

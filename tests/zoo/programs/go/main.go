@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
+	"github.com/microsoft/go-mssqldb/msdsn"
 )
 
 const timeLayout = "2006-01-02 15:04:05.000000"
@@ -54,10 +56,32 @@ func plain(value any) any {
 		return v.Format(timeLayout)
 	case *any:
 		return plain(*v)
-	case []byte:
-		return string(v)
 	}
 	return value
+}
+
+// Numerics come as the bytes of their digits, uniqueidentifiers as SQL Server orders their bytes.
+func plainBytes(value []byte, kind string) any {
+	switch kind {
+	case "DECIMAL", "MONEY", "SMALLMONEY":
+		return string(value)
+	case "UNIQUEIDENTIFIER":
+		var id mssql.UniqueIdentifier
+		if err := id.Scan(value); err != nil {
+			log.Fatal(err)
+		}
+		return id.String()
+	}
+	return hex.EncodeToString(value)
+}
+
+// What the server says without an error goes to the driver's log.
+type messageLog struct{}
+
+func (messageLog) Log(_ context.Context, category msdsn.Log, message string) {
+	if category == msdsn.LogMessages {
+		tell("message", []any{nil, 0, message})
+	}
 }
 
 // Go's value for a parameter; for an output, the place that takes it.
@@ -81,6 +105,10 @@ func (p param) given() (any, error) {
 		return strconv.ParseInt(*p.value, 10, 64)
 	case "real", "float":
 		return strconv.ParseFloat(*p.value, 64)
+	case "binary":
+		return hex.DecodeString(*p.value)
+	case "date":
+		return time.ParseInLocation(time.DateOnly, *p.value, time.Local)
 	case "datetime":
 		// a time.Time always has a zone, and the driver sends it along
 		return time.ParseInLocation("2006-01-02 15:04:05.999999", *p.value, time.Local)
@@ -110,7 +138,7 @@ func (c *client) run(ctx context.Context, text string, args ...any) error {
 			tell("row_columns", columns)
 		}
 		for rows.Next() {
-			if err := tellRow(rows, len(columns)); err != nil {
+			if err := tellRow(rows); err != nil {
 				return err
 			}
 		}
@@ -120,8 +148,12 @@ func (c *client) run(ctx context.Context, text string, args ...any) error {
 	}
 }
 
-func tellRow(rows *sql.Rows, count int) error {
-	values, places := make([]any, count), make([]any, count)
+func tellRow(rows *sql.Rows) error {
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
+	values, places := make([]any, len(types)), make([]any, len(types))
 	for i := range values {
 		places[i] = &values[i]
 	}
@@ -129,7 +161,11 @@ func tellRow(rows *sql.Rows, count int) error {
 		return err
 	}
 	for i := range values {
-		values[i] = plain(values[i])
+		if raw, is := values[i].([]byte); is {
+			values[i] = plainBytes(raw, types[i].DatabaseTypeName())
+		} else {
+			values[i] = plain(values[i])
+		}
 	}
 	tell("row", values)
 	return nil
@@ -196,12 +232,8 @@ func (c *client) abandon(text string) error {
 		return err
 	}
 	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return err
-	}
 	rows.Next()
-	return tellRow(rows, len(columns))
+	return tellRow(rows)
 }
 
 // The driver gives up a connection whose time ran out: this takes another.
@@ -301,8 +333,9 @@ func main() {
 		Scheme:   "sqlserver",
 		User:     url.UserPassword(os.Args[3], c.in.Text()),
 		Host:     os.Args[1] + ":" + os.Args[2],
-		RawQuery: os.Args[4],
+		RawQuery: os.Args[4] + fmt.Sprintf("&log=%d", msdsn.LogMessages),
 	}
+	mssql.SetContextLogger(messageLog{})
 	var err error
 	if c.pool, err = sql.Open("sqlserver", address.String()); err != nil {
 		log.Fatal(err)

@@ -1,21 +1,29 @@
+import static java.util.Map.entry;
+
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
+import java.sql.Blob;
 import java.sql.CallableStatement;
 import java.sql.Clob;
 import java.sql.Connection;
+import java.sql.Date;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.SQLWarning;
 import java.sql.Statement;
+import java.sql.Time;
 import java.sql.Timestamp;
 import java.sql.Types;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
@@ -29,9 +37,12 @@ import javax.sql.PooledConnection;
 public final class JdbcClient {
     private record Param(String type, String name, boolean out, String value) {}
 
-    private static final Map<String, Integer> SQL_TYPES = Map.of(
-            "bit", Types.BIT, "smallint", Types.SMALLINT, "int", Types.INTEGER, "bigint", Types.BIGINT,
-            "real", Types.REAL, "float", Types.DOUBLE, "char", Types.VARCHAR, "datetime", Types.TIMESTAMP);
+    private static final Map<String, Integer> SQL_TYPES = Map.ofEntries(
+            entry("bit", Types.BIT), entry("smallint", Types.SMALLINT), entry("int", Types.INTEGER),
+            entry("bigint", Types.BIGINT), entry("real", Types.REAL), entry("float", Types.DOUBLE),
+            entry("char", Types.VARCHAR), entry("datetime", Types.TIMESTAMP), entry("date", Types.DATE),
+            entry("numeric", Types.NUMERIC), entry("binary", Types.VARBINARY),
+            entry("text", Types.LONGVARCHAR));
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss.SSSSSS");
     private static final PrintStream OUT =
             new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
@@ -146,21 +157,25 @@ public final class JdbcClient {
         connection = pooled.getConnection();
     }
 
-    /** jTDS cannot send its own booleans at TDS 5.0: a bit goes as an int. */
+    /** ASE has no NULL bits, and jTDS would send 0. */
     private int type(Param param) {
-        return sybase && param.type.equals("bit") ? Types.INTEGER : SQL_TYPES.get(param.type);
+        boolean isNullBit = param.value == null && param.type.equals("bit");
+        return sybase && isNullBit ? Types.INTEGER : SQL_TYPES.get(param.type);
     }
 
-    private Object value(Param param) {
+    private static Object value(Param param) {
         if (param.value == null)
             return null;
         return switch (param.type) {
-            case "bit" -> sybase ? Integer.valueOf(param.value) : (Object) param.value.equals("1");
+            case "bit" -> param.value.equals("1");
             case "smallint", "int" -> Integer.valueOf(param.value);
             case "bigint" -> Long.valueOf(param.value);
             case "real" -> Float.valueOf(param.value);
             case "float" -> Double.valueOf(param.value);
             case "datetime" -> Timestamp.valueOf(param.value);
+            case "date" -> Date.valueOf(param.value);
+            case "numeric" -> new BigDecimal(param.value);
+            case "binary" -> HexFormat.of().parseHex(param.value);
             default -> param.value;
         };
     }
@@ -169,6 +184,13 @@ public final class JdbcClient {
 
     private static void tell(String kind, String json) {
         OUT.println("{\"" + kind + "\": " + json + "}");
+    }
+
+    /** A warning does not tell its severity. */
+    private static void tellMessages(Statement statement) throws SQLException {
+        for (SQLWarning warning = statement.getWarnings(); warning != null; warning = warning.getNextWarning())
+            tell("message", "[" + warning.getErrorCode() + ", 0, " + text(warning.getMessage()) + "]");
+        statement.clearWarnings();
     }
 
     private static void tellResults(Statement statement, boolean rowsCome) throws SQLException {
@@ -182,8 +204,10 @@ public final class JdbcClient {
                 while (rows.next())
                     tellRow(rows);
             }
+            tellMessages(statement);
             rowsCome = statement.getMoreResults();
         }
+        tellMessages(statement);
     }
 
     private static void tellRow(ResultSet rows) throws SQLException {
@@ -204,6 +228,12 @@ public final class JdbcClient {
             return text(TIME.format(time.toLocalDateTime()));
         if (value instanceof microsoft.sql.DateTimeOffset time)
             return text(TIME.format(time.getOffsetDateTime()));
+        if (value instanceof Time time)
+            return text(TIME.format(new Timestamp(time.getTime()).toLocalDateTime()));
+        if (value instanceof byte[] bytes)
+            return text(HexFormat.of().formatHex(bytes));
+        if (value instanceof Blob bytes)
+            return text(HexFormat.of().formatHex(bytes.getBytes(1, (int) bytes.length())));
         if (value instanceof Clob text)
             return text(text.getSubString(1, (int) text.length()));
         return text(value.toString());

@@ -8,8 +8,10 @@ const { Connection, Request, TYPES } = require('tedious');
 
 const SQL_TYPES = {
   bit: TYPES.Bit, smallint: TYPES.SmallInt, int: TYPES.Int, bigint: TYPES.BigInt, real: TYPES.Real,
-  float: TYPES.Float, char: TYPES.NVarChar, datetime: TYPES.DateTime2,
+  float: TYPES.Float, char: TYPES.NVarChar, datetime: TYPES.DateTime2, date: TYPES.Date, numeric: TYPES.Numeric,
+  binary: TYPES.VarBinary, text: TYPES.NVarChar,
 };
+const DIGITS = { precision: 18, scale: 4 };
 const [host, port, user, encrypt, certificate] = process.argv.slice(2);
 const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
@@ -28,6 +30,9 @@ function tellRow(columns) {
   const values = columns.map(({ value, metadata }) => {
     if (value instanceof Date) {
       return JSON.stringify(shown(value));
+    }
+    if (Buffer.isBuffer(value)) {
+      return JSON.stringify(value.toString('hex'));
     }
     return metadata.type.name === 'IntN' && typeof value === 'string' ? value : JSON.stringify(value);
   });
@@ -52,7 +57,15 @@ function connected() {
     // a failed login's own error has no number
     let number;
     connection.on('errorMessage', (message) => (number = message.number));
-    connection.connect((error) => (error ? reject(Object.assign(error, { number })) : resolve(connection)));
+    connection.connect((error) => {
+      if (error) {
+        reject(Object.assign(error, { number }));
+      } else {
+        connection.on('infoMessage', ({ number, class: severity, message }) =>
+          tell('message', [number, severity, message]));
+        resolve(connection);
+      }
+    });
   });
 }
 
@@ -78,7 +91,7 @@ function add(request, params) {
       // without it the scale of a time that is not known yet is 0
       request.addOutputParameter(label, SQL_TYPES[type], null, type === 'datetime' ? { scale: 7 } : {});
     } else {
-      request.addParameter(label, SQL_TYPES[type], value(type, text));
+      request.addParameter(label, SQL_TYPES[type], value(type, text), type === 'numeric' ? DIGITS : {});
     }
   });
 }
@@ -91,7 +104,9 @@ function value(type, text) {
     case 'bit': return text === '1';
     case 'bigint': return BigInt(text);
     case 'datetime': return new Date(text.replace(' ', 'T') + 'Z');
-    case 'char': return text;
+    case 'date': return new Date(text);
+    case 'binary': return Buffer.from(text, 'hex');
+    case 'char': case 'text': return text;
     default: return Number(text);
   }
 }

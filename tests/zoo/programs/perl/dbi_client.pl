@@ -13,7 +13,8 @@ $| = 1;
 
 my %SQL_TYPES = (
     bit => SQL_BIT, smallint => SQL_INTEGER, int => SQL_INTEGER, bigint => SQL_NUMERIC, real => SQL_REAL,
-    float => SQL_FLOAT, char => SQL_VARCHAR, datetime => SQL_TIMESTAMP,
+    float => SQL_FLOAT, char => SQL_VARCHAR, datetime => SQL_TIMESTAMP, date => SQL_TIMESTAMP,
+    numeric => SQL_NUMERIC, binary => SQL_BINARY, text => SQL_LONGVARCHAR,
 );
 my $JSON = JSON::PP->new->canonical->allow_nonref;
 my ($server, $user) = @ARGV;
@@ -37,6 +38,12 @@ sub connection {
     my $connected = DBI->connect("dbi:Sybase:server=$server;charset=utf8$more", $user, $password,
         {RaiseError => 1, PrintError => 0, AutoCommit => 1, syb_enable_utf8 => 1, LongReadLen => 4_000_000});
     $connected->{syb_date_fmt} = 'ISO';
+    # what is no error goes to this handler alone
+    $connected->{syb_err_handler} = sub {
+        my ($number, $severity, $state, $line, $from, $procedure, $text) = @_;
+        tell_line(message => [$number + 0, $severity + 0, $text]) if $severity <= 10;
+        return $severity > 10;
+    };
     return $connected;
 }
 

@@ -19,6 +19,10 @@ TYPES: dict[str, type[Any]] = {
     "float": float,
     "char": str,
     "datetime": datetime,
+    "date": date,
+    "numeric": Decimal,
+    "binary": bytes,
+    "text": str,
 }
 
 
@@ -96,8 +100,10 @@ def _params() -> list[Param]:
 def _value(type: type[Any], text: str | None = None) -> Any:
     if text is None:
         return None
-    if type is datetime:
-        return datetime.fromisoformat(text)
+    if type is bytes:
+        return bytes.fromhex(text)
+    if type in (date, datetime):
+        return type.fromisoformat(text)
     return bool(int(text)) if type is bool else type(text)
 
 

@@ -34,6 +34,11 @@ class Client:
             outputs = [value for param, value in zip(params, found, strict=True) if param.out]
             tell_rows(cursor)
             tell("output", outputs)
+        self._tell_messages()
+
+    def _tell_messages(self) -> None:
+        for message in self.connection.messages:
+            tell("message", [message["number"], message["severity"], message["description"]])
 
     def _value(self, param: Param) -> Any:
         return ctds.Parameter(SQL_TYPES[param.type](None), output=True) if param.out else param.value

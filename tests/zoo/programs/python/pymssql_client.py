@@ -1,5 +1,6 @@
 """pymssql: DB-API, and its lower layer _mssql where DB-API has no words for a parameter's name."""
 
+from datetime import date, datetime, time
 from typing import Any
 
 import pymssql
@@ -29,13 +30,14 @@ class Client:
             "encryption": encryption,
         }
         self.connection = pymssql.connect(**self.address, autocommit=True)
+        self.connection._conn.set_msghandler(on_message)
 
     def rpc(self, name: str, params: list[Param]) -> None:
         if any(param.name for param in params):
             self._rpc_by_name(name, params)
             return
         with self.connection.cursor() as cursor:
-            given = [pymssql.output(TYPES[p.type], p.value) if p.out else p.value for p in params]
+            given = [pymssql.output(TYPES[p.type], p.value) if p.out else _given(p.value) for p in params]
             found = cursor.callproc(name, given)
             tell_rows(cursor)
             tell("status", cursor.returnvalue)
@@ -80,6 +82,16 @@ class Client:
     def timeout(self, seconds: float, text: str) -> None:
         with pymssql.connect(**self.address, timeout=int(seconds)) as connection:
             connection.cursor().execute(text)
+
+
+def _given(value: Any) -> Any:
+    """It takes no dates without a time."""
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return datetime.combine(value, time()) if is_day else value
+
+
+def on_message(state: int, severity: int, server: bytes, procedure: bytes, line: int, text: bytes) -> None:
+    tell("message", [None, severity, text.decode()])
 
 
 def number(error: Any) -> int | None:

@@ -34,6 +34,8 @@ class Client:
         # not `with`: its end would commit
         cursor = self.connection.cursor()
         cursor.execute(text, [param.value for param in params])
+        for _, message in cursor.messages or ():
+            tell("message", [None, 0, message])
         tell_rows(cursor)
         cursor.close()
 

@@ -15,11 +15,13 @@ class Client:
             "password": password,
             "autocommit": True,
             "cafile": cafile[0] if cafile else None,
+            # for the host's name it needs an older pyOpenSSL; the certificate is looked at
+            "validate_host": False,
         }
         self.connection = pytds.connect(**self.address, pooling=True)
 
     def rpc(self, name: str, params: list[Param]) -> None:
-        values: Any = [pytds.output(p.value, TYPES[p.type]) if p.out else p.value for p in params]
+        values: Any = [pytds.output(p.value, TYPES[p.type]) if p.out else _given(p.value) for p in params]
         if any(param.name for param in params):
             values = {param.name: value for param, value in zip(params, values, strict=True)}
         with self.connection.cursor() as cursor:
@@ -27,6 +29,8 @@ class Client:
             tell_rows(cursor)
             tell("status", cursor.get_proc_return_status())
             tell("output", [value for param, value in zip(params, found, strict=True) if param.out])
+            for _, message in cursor.messages or ():
+                tell("message", [message.number, message.severity, message.text])
 
     def language(self, text: str) -> None:
         with self.connection.cursor() as cursor:
@@ -62,6 +66,10 @@ class Client:
     def timeout(self, seconds: float, text: str) -> None:
         with pytds.connect(**self.address, timeout=seconds) as connection, connection.cursor() as cursor:
             cursor.execute(text)
+
+
+def _given(value: Any) -> Any:
+    return pytds.Binary(value) if isinstance(value, bytes) else value
 
 
 def number(error: Any) -> int | None:
