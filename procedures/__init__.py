@@ -37,6 +37,42 @@ OVER_ALL_TABLES = (
 )
 """Names, of files as of procedures."""
 
+SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema")
+"""What T-SQL calls the system: its catalogue views, functions and procedures; those that TDS 5.0 has in
+another form; its INFORMATION_SCHEMA. The first two are named as in SQL Server and in ASE."""
+
+_SYSTEM = (
+    "clear",
+    "types",
+    "databases",
+    "principals",
+    "objects",
+    "columns",
+    "indexes",
+    "constraints",
+    "modules",
+    "names",
+    "properties",
+    "information_schema",
+    "calling",
+    "sp_tables",
+    "sp_columns",
+    "sp_stored_procedures",
+    "sp_keys",
+    "sp_statistics",
+    "sp_databases",
+    "sp_helpindex",
+    "sp_helptext",
+    "sp_help",
+    "sp_spaceused",
+    "sp_who",
+    "sp_lock",
+    "sp_rename",
+    "sp_sysmon",
+    "rights",
+)
+# files in system/, each after those it needs
+
 _LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
 _CLAIM_LOCK = 0x636C6169  # "clai", that of the claims
 
@@ -98,6 +134,11 @@ def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
         yield Procedure(name, _read(name).replace("{claim_lock}", str(_CLAIM_LOCK)))
+
+
+def system_script() -> Procedure:
+    """What makes the system schemas all anew: run as their owner, in one transaction."""
+    return Procedure("sys", "\n".join(_read(f"system/{file}") for file in _SYSTEM))
 
 
 @cache

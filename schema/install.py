@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.procedures import Procedure, shared_procedures, table_procedures
+from ringlog.procedures import Procedure, shared_procedures, system_script, table_procedures
 from ringlog.schema import ledger, obstacles, registry, roles, tables
 from ringlog.schema.change import announce, change, run
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.obstacles import InstallRefused, Obstacle
-from ringlog.schema.partitions import make_first_partitions
+from ringlog.schema.partitions import keep_statistics_small, make_first_partitions
 from ringlog.schema.tables import Columns
 
 __all__ = ["InstallRefused", "InstallReport", "install"]
@@ -84,6 +84,7 @@ class _Installation:
         self.changed += [f"table {name}" for name in registry.record_tables(self.connection, self.facility)]
         self.changed += [f"signal {name}" for name in registry.record_signals(self.connection, self.facility)]
         self._renew_procedures([*shared_procedures(), *self._table_procedures(rings)])
+        self._renew_system()
         if self.created or self.changed:
             announce(self.connection)
         return InstallReport(tuple(self.created), tuple(self.changed))
@@ -110,6 +111,8 @@ class _Installation:
                     self.connection,
                     sql.SQL("alter table {} {}").format(sql.Identifier(schema, table.name), actions),
                 )
+                if schema == "log":
+                    keep_statistics_small(self.connection, table.name)
                 added |= dict.fromkeys(missing)
         self.created += [f"column {table.name}.{column}" for column in added]
         if rows := self._fill_ring(table):
@@ -138,6 +141,14 @@ class _Installation:
             run(self.connection, procedure.source)
             (self.changed if procedure.name in there else self.created).append(f"procedure {procedure.name}")
         registry.record_procedures(self.connection, renewed)
+
+    def _renew_system(self) -> None:
+        """Makes the system procedures and views, all of them anew when any of them would be another now."""
+        script = system_script()
+        if registry.made_system(self.connection) != script.digest:
+            run(self.connection, script.source)
+            registry.record_system(self.connection, script)
+            self.changed.append("the system procedures and views")
 
 
 def _refuse_if(found: Iterator[Obstacle]) -> None:

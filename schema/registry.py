@@ -3,9 +3,11 @@
 from collections.abc import Collection, Iterator
 
 import sqlalchemy as sa
+from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import Procedure
+from ringlog.schema.change import run
 from ringlog.schema.facility import Facility
 
 metadata = sa.MetaData(schema="ringlog")
@@ -151,3 +153,17 @@ def record_procedures(connection: sa.Connection, made: Collection[Procedure]) ->
     )
     if made:
         connection.execute(statement, [{"name": each.name, "source": each.digest} for each in made])
+
+
+_SYSTEM_COMMENT = "T-SQL's system procedures, functions and catalogue views, made of "
+
+
+def made_system(connection: sa.Connection) -> str | None:
+    """The digest of the text that schema sys was made of; None when it is not made yet."""
+    comment = connection.scalar(sa.text("select obj_description('sys'::regnamespace, 'pg_namespace')"))
+    return str(comment).removeprefix(_SYSTEM_COMMENT) if comment else None
+
+
+def record_system(connection: sa.Connection, made: Procedure) -> None:
+    comment = sql.Literal(_SYSTEM_COMMENT + made.digest)
+    run(connection, sql.SQL("comment on schema sys is {}").format(comment))

@@ -7,6 +7,7 @@ procedures belong; only the put procedures, which run as their owner, change a r
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.procedures import SYSTEM_SCHEMAS
 from ringlog.schema.change import run
 
 OWNER = "ringlog_owner"
@@ -15,6 +16,7 @@ READER = "daq_reader"
 GATEWAY = "ringlog_gateway"
 
 SCHEMAS = ("online", "log", "ringlog")
+"""the facility's; the rights in them are given one by one"""
 
 _ATTRIBUTES = {
     OWNER: sql.SQL("nologin"),
@@ -48,17 +50,15 @@ def foreign_schemas(connection: sa.Connection) -> list[tuple[str, str]]:
         "select nspname, nspowner::regrole::text from pg_namespace"
         " where nspname = any(:schemas) and nspowner <> to_regrole(:owner) order by nspname"
     )
-    return [
-        (schema, owner)
-        for schema, owner in connection.execute(statement, {"schemas": [*SCHEMAS], "owner": OWNER})
-    ]
+    values = {"schemas": [*SCHEMAS, *SYSTEM_SCHEMAS], "owner": OWNER}
+    return [(schema, owner) for schema, owner in connection.execute(statement, values)]
 
 
 def create_missing_schemas(connection: sa.Connection) -> list[str]:
     """Creates the schemas that the database does not have, and returns their names."""
     _join_owner(connection)
     known = sa.inspect(connection).get_schema_names()
-    missing = [schema for schema in SCHEMAS if schema not in known]
+    missing = [schema for schema in (*SCHEMAS, *SYSTEM_SCHEMAS) if schema not in known]
     for schema in missing:
         run(
             connection,
@@ -69,6 +69,7 @@ def create_missing_schemas(connection: sa.Connection) -> list[str]:
     if missing:
         schemas = sql.SQL(", ").join(sql.Identifier(schema) for schema in SCHEMAS)
         run(connection, sql.SQL("grant usage on schema {} to {}").format(schemas, _names(WRITER, READER)))
+        run(connection, sql.SQL("grant usage on schema {} to public").format(_names(*SYSTEM_SCHEMAS)))
     return missing
 
 

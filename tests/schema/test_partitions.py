@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import change
-from ringlog.schema.facility import Facility, Retention
+from ringlog.schema.facility import Column, Facility, Retention
 from ringlog.schema.install import install
 from ringlog.schema.partitions import EARLIEST, MaintenanceReport, Week, maintain
 
@@ -124,6 +124,24 @@ def test_partitions_belong_to_the_owner_and_have_the_key(
         " join pg_constraint on conrelid = pg_class.oid and contype = 'p' where relname = %s",
         week(5),
     ) == [("ringlog_owner", 'PRIMARY KEY ("time", seq_no)')]
+
+
+def test_only_the_keys_of_a_log_have_statistics(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    maintain(engine, NOW + WEEK)
+    for number in range(6):
+        put(magnets, NOW + number * WEEK)
+    facility = magnets_facility()
+    table = facility.tables[0]
+    columns = (*table.columns, Column("late", "magnets/late", "real"))
+    install(engine, replace(facility, tables=(replace(table, columns=columns),)))
+    magnets.execute("analyze")
+    kept = rows(
+        magnets,
+        "select distinct relname, attname from pg_statistic join pg_class on pg_class.oid = starelid"
+        " join pg_attribute on attrelid = starelid and attnum = staattnum"
+        " where relname like 'magnets\\_2%' order by 1, 2",
+    )
+    assert kept == [(week(number), key) for number in range(6) for key in ("seq_no", "time")]
 
 
 def test_the_gateway_hears_of_it(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:

@@ -12,9 +12,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 /// Reply bytes gathered before they are sent while more are to come.
 const FLUSH: usize = 32 * 1024;
 
+/// The most that is read at once because the request before was long.
+const LONGEST_READ: usize = 16 * 1024;
+
 pub struct Client<S> {
     stream: Transport<S>,
     input: BytesMut,
+    /// Bytes read of the request that is coming in.
+    arrived: usize,
+    /// Bytes to read at once: a writer's request is as long as its last one, and one system call gets it.
+    expected: usize,
     assembler: Assembler,
     /// A request that came while another ran; nothing more is read before it is taken.
     early: Option<Message>,
@@ -31,6 +38,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Client {
             stream: Transport::Plain(stream),
             input: BytesMut::new(),
+            arrived: 0,
+            expected: 0,
             assembler: Assembler::new(limit),
             early: None,
             packetizer: Packetizer::new(spid),
@@ -92,13 +101,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
         loop {
             if let Some(message) = self.assembler.next(&mut self.input)? {
+                // one byte more, for a read that fills its buffer is followed by another
+                self.expected = (self.arrived + 1).min(LONGEST_READ);
+                self.arrived = self.input.len();
                 if self.input.is_empty() {
                     // an idle session holds no buffer
                     self.input = BytesMut::new();
                 }
                 return Ok(Some(message));
             }
-            self.input.reserve(self.packetizer.packet_size);
+            self.input.reserve(self.packetizer.packet_size.max(self.expected));
             let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
             let read = self.stream.read_buf(&mut self.input);
             let count = if has_begun {
@@ -106,6 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             } else {
                 read.await?
             };
+            self.arrived += count;
             if count == 0 {
                 return if self.input.is_empty() && !self.assembler.is_inside_message() {
                     Ok(None)
@@ -186,8 +199,68 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::duplex;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+    use tokio::io::{duplex, ReadBuf};
     use tokio::time::{sleep, Instant};
+
+    /// A stream that has all its bytes there, and counts how often it is read.
+    struct Counting {
+        bytes: BytesMut,
+        reads: usize,
+    }
+
+    impl AsyncRead for Counting {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            let count = buffer.remaining().min(self.bytes.len());
+            buffer.put_slice(&self.bytes.split_to(count));
+            self.reads += 1;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncWrite for Counting {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<std::io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_as_long_as_the_last_one_is_read_at_once() {
+        let mut request = BytesMut::new();
+        for last in [0, 0, 0, 1] {
+            request.extend_from_slice(&[15, last, 2, 0, 0, 0, 0, 0]);
+            request.extend_from_slice(&[7; 504]);
+        }
+        let mut client = Client::new(Counting { bytes: BytesMut::new(), reads: 0 }, 1, 10_000);
+        client.set_packet_size(512);
+        let mut counts = Vec::new();
+        for _ in 0..3 {
+            let Transport::Plain(stream) = &mut client.stream else { panic!("not plain") };
+            stream.bytes.extend_from_slice(&request);
+            let before = stream.reads;
+            assert_eq!(client.request().await.unwrap().unwrap().body.len(), 4 * 504);
+            let Transport::Plain(stream) = &client.stream else { panic!("not plain") };
+            counts.push(stream.reads - before);
+        }
+        assert_eq!(counts, [4, 1, 1]);
+    }
 
     const HEADER_OF_2000: [u8; 8] = [3, 1, 0x07, 0xD0, 0, 0, 1, 0];
 

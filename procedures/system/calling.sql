@@ -1,0 +1,148 @@
+-- What the system procedures share: patterns of names, the database they look at, their result sets.
+
+create function sys.pattern(pattern text)
+returns text
+language plpgsql
+immutable
+strict
+as $$
+declare
+  regex text := '';
+  letter text;
+  at integer := 1;
+  closing integer;
+begin
+  while at <= length(pattern) loop
+    letter := substr(pattern, at, 1);
+    case
+      when letter = '%' then
+        regex := regex || '.*';
+      when letter = '_' then
+        regex := regex || '.';
+      when letter = '\' and at < length(pattern) then
+        at := at + 1;
+        regex := regex || sys.literal(substr(pattern, at, 1));
+      when letter = '[' then
+        closing := strpos(substr(pattern, at + 2), ']');
+        if closing = 0 then
+          return null;
+        end if;
+        regex := regex || '['
+          || replace(replace(substr(pattern, at + 1, closing), '\', '\\'), '[', '\[') || ']';
+        at := at + closing + 1;
+      else
+        regex := regex || sys.literal(letter);
+    end case;
+    at := at + 1;
+  end loop;
+  return '^' || regex || '$';
+end
+$$;
+
+comment on function sys.pattern(text) is
+$$The regular expression of a pattern of LIKE: % _ [abc] [^a-c], and \ before a letter that means itself, as ODBC
+drivers write it. Null for a class without its end, which nothing is like.$$;
+
+create function sys.literal(letter text)
+returns text
+language sql
+immutable
+as $$
+  select case when letter ~ '^\w$' or letter = ' ' then letter else '\' || letter end
+$$;
+
+create function sys.matches(name text, pattern text, as_pattern boolean default true)
+returns boolean
+language sql
+immutable
+as $$
+  select case
+    when pattern is null or pattern = '%' then true
+    when as_pattern then name ~* sys.pattern(pattern)
+    else lower(name) = lower(pattern)
+  end
+$$;
+
+comment on function sys.matches(text, text, boolean) is
+'Whether a name is like a pattern, or is the same; null asks for nothing. Capital and small letters are one.';
+
+create function sys.remark(description text)
+returns sys.remarks
+language sql
+immutable
+as $$
+  -- its first sentence or paragraph, on one line
+  select left(replace(split_part(split_part(description, E'\n\n', 1), '. ', 1), E'\n', ' '), 254)::sys.remarks
+$$;
+
+create function sys.is_dbo(owner text)
+returns boolean
+language sql
+immutable
+as $$
+  select sys.matches('dbo', owner)
+$$;
+
+create function sys.enter(database text)
+returns text
+language plpgsql
+as $$
+declare
+  before constant text := current_setting('search_path');
+begin
+  if database is null or database = '' or database = current_schema() then
+    return before;
+  end if;
+  if not exists (select from sys.every_database as databases where databases.name = database) then
+    raise exception 'Could not locate entry in sysdatabases for database ''%''. No entry found with that name.', database
+      using errcode = 'invalid_schema_name';
+  end if;
+  perform set_config('search_path', format('%I, %s', database, before), true);
+  return before;
+end
+$$;
+
+comment on function sys.enter(text) is
+$$Makes a database the current one for what follows in the function that calls this; sys.leave goes back to what it
+returned. Null stays.$$;
+
+create function sys.leave(before text)
+returns void
+language plpgsql
+as $$
+begin
+  perform set_config('search_path', before, true);
+end
+$$;
+
+create function sys.tell(rows refcursor)
+returns void
+language plpgsql
+as $$
+begin
+  raise notice using errcode = '01R01', message = rows::text;
+end
+$$;
+
+comment on function sys.tell(refcursor) is
+'Announces a result set: the gateway fetches the cursor once the procedure has returned, in the order of these notices.';
+
+create function sys.demand_object(name text)
+returns integer
+language plpgsql
+stable
+as $$
+declare
+  id constant integer := sys.object_id(name);
+begin
+  if id is not null and sys.database_of(name) <> current_schema()
+    and not exists (select from sys.every_procedure as procedures where procedures.oid = id::oid) then
+    raise exception 'Object ''%'' must be in the current database.', name using errcode = 'undefined_table';
+  end if;
+  if id is null then
+    raise exception 'The object ''%'' does not exist in database ''%'' or is invalid for this operation.',
+      name, current_schema() using errcode = 'undefined_table';
+  end if;
+  return id;
+end
+$$;

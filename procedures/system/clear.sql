@@ -1,0 +1,29 @@
+-- Drops what an earlier version made. Views, functions, types, each kind in one statement: they may depend on
+-- one another, and what somebody else has built on them makes PostgreSQL refuse, with its name.
+do $$
+declare
+  system constant regnamespace[] := array['sys', 'sybsystemprocs', 'tsql_information_schema']::regnamespace[];
+  views text;
+  functions text;
+  types text;
+begin
+  select string_agg(format('%I.%I', relnamespace::regnamespace, relname), ', ') into views
+  from pg_class
+  where relnamespace = any (system) and relkind = 'v';
+  if views is not null then
+    execute 'drop view ' || views;
+  end if;
+  select string_agg(oid::regprocedure::text, ', ') into functions
+  from pg_proc
+  where pronamespace = any (system);
+  if functions is not null then
+    execute 'drop function ' || functions;
+  end if;
+  select string_agg(oid::regtype::text, ', ') into types
+  from pg_type
+  where typnamespace = any (system) and typtype = 'd';
+  if types is not null then
+    execute 'drop domain ' || types;
+  end if;
+end
+$$;

@@ -1,0 +1,241 @@
+-- Columns of tables and views: those the caller may select, insert or update.
+create view sys.every_column as
+select
+  columns.attrelid as relation,
+  relations.name as table_name,
+  relations.type as table_type,
+  columns.attname as name,
+  columns.attnum as number,
+  -- without gaps where columns were dropped
+  row_number() over (partition by columns.attrelid order by columns.attnum)::integer as place,
+  columns.atttypid as type,
+  columns.atttypmod as typmod,
+  not columns.attnotnull as is_nullable,
+  columns.attidentity <> '' as is_identity,
+  columns.attgenerated <> '' as is_computed,
+  defaults.oid as default_oid,
+  defaults.definition as default_definition
+from sys.every_relation as relations
+join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid
+left join sys.every_default as defaults
+  on defaults.relation = columns.attrelid and defaults.column = columns.attnum
+where columns.attnum > 0
+  and not columns.attisdropped
+  and pg_catalog.has_column_privilege(relations.oid, columns.attnum, 'select, insert, update, references');
+
+create view sys.columns as
+select
+  columns.relation::integer as object_id,
+  columns.name::sys.sysname as name,
+  columns.number::integer as column_id,
+  types.system_type_id::smallint as system_type_id,
+  types.user_type_id,
+  types.bytes::smallint as max_length,
+  types.digits::smallint as precision,
+  types.scale::smallint as scale,
+  case when types.characters is not null then 'Latin1_General_100_BIN2_UTF8' end::sys.sysname as collation_name,
+  columns.is_nullable,
+  true as is_ansi_padded,
+  false as is_rowguidcol,
+  columns.is_identity,
+  columns.is_computed,
+  false as is_filestream,
+  false as is_replicated,
+  false as is_non_sql_subscribed,
+  false as is_merge_published,
+  false as is_dts_replicated,
+  false as is_xml_document,
+  0 as xml_collection_id,
+  case when columns.is_computed then 0 else coalesce(columns.default_oid::integer, 0) end as default_object_id,
+  0 as rule_object_id,
+  false as is_sparse,
+  false as is_column_set,
+  0::smallint as generated_always_type,
+  'NOT_APPLICABLE'::sys.sysname as generated_always_type_desc,
+  false as is_hidden,
+  false as is_masked
+from sys.every_column as columns
+cross join lateral sys.described_type(columns.type, columns.typmod) as types;
+
+comment on view sys.columns is 'SQL Server: Catalog Views, sys.columns';
+
+create view sys.all_columns as
+select * from sys.columns;
+
+create view sys.computed_columns as
+select
+  columns.*,
+  defaults.definition,
+  true as uses_database_collation,
+  true as is_persisted
+from sys.columns as columns
+join sys.every_default as defaults
+  on defaults.relation::integer = columns.object_id and defaults.column = columns.column_id
+where columns.is_computed;
+
+comment on view sys.computed_columns is 'SQL Server: Catalog Views, sys.computed_columns';
+
+create view sys.identity_columns as
+select
+  columns.*,
+  sequences.seqstart as seed_value,
+  sequences.seqincrement as increment_value,
+  null::bigint as last_value,
+  false as is_not_for_replication
+from sys.columns as columns
+join pg_catalog.pg_depend as depending
+  on depending.refclassid = 'pg_catalog.pg_class'::regclass
+  and depending.refobjid::integer = columns.object_id
+  and depending.refobjsubid = columns.column_id
+  and depending.classid = 'pg_catalog.pg_class'::regclass
+  and depending.deptype = 'i'
+join pg_catalog.pg_sequence as sequences on sequences.seqrelid = depending.objid
+where columns.is_identity;
+
+comment on view sys.identity_columns is 'SQL Server: Catalog Views, sys.identity_columns';
+
+create view sys.default_constraints as
+select
+  objects.*,
+  defaults.column::integer as parent_column_id,
+  defaults.definition,
+  true as is_system_named
+from sys.every_default as defaults
+join sys.objects as objects on objects.object_id = defaults.oid::integer and objects.type = 'D'
+where defaults.generated = '';
+
+comment on view sys.default_constraints is 'SQL Server: Catalog Views, sys.default_constraints';
+
+create view sys.extended_properties as
+select
+  1::smallint as class,
+  'OBJECT_OR_COLUMN'::sys.sysname as class_desc,
+  relations.oid::integer as major_id,
+  descriptions.objsubid as minor_id,
+  'MS_Description'::sys.sysname as name,
+  descriptions.description as value
+from sys.every_relation as relations
+join pg_catalog.pg_description as descriptions
+  on descriptions.classoid = 'pg_catalog.pg_class'::regclass and descriptions.objoid = relations.oid;
+
+comment on view sys.extended_properties is
+'SQL Server: Catalog Views, sys.extended_properties: what COMMENT ON says of tables and columns';
+
+-- Parameters of procedures, as callers see them: a row argument unfolded into its fields.
+create view sys.every_parameter as
+select
+  procedures.oid as procedure,
+  procedures.name as procedure_name,
+  row_number() over (partition by procedures.oid order by arguments.place, coalesce(fields.attnum, 0))::integer
+    as place,
+  coalesce(fields.attname::text, procedures.names[arguments.place], '') as name,
+  coalesce(fields.atttypid, arguments.type) as type,
+  coalesce(fields.atttypmod, -1) as typmod,
+  coalesce(procedures.modes[arguments.place], 'i') in ('o', 'b') as is_output,
+  coalesce(procedures.modes[arguments.place], 'i') <> 'o'
+    and count(*) filter (where coalesce(procedures.modes[arguments.place], 'i') <> 'o' and coalesce(fields.attnum, 1) = 1)
+      over (partition by procedures.oid order by arguments.place) > procedures.required
+    or fields.attnum is not null as is_optional
+from sys.every_procedure as procedures
+cross join lateral unnest(procedures.types) with ordinality as arguments (type, place)
+join pg_catalog.pg_type as types on types.oid = arguments.type
+left join pg_catalog.pg_attribute as fields
+  on types.typtype = 'c' and fields.attrelid = types.typrelid
+  and fields.attnum > 0 and not fields.attisdropped
+  and coalesce(procedures.modes[arguments.place], 'i') = 'i'
+where coalesce(procedures.modes[arguments.place], 'i') in ('i', 'o', 'b');
+
+create view sys.parameters as
+select
+  parameters.procedure::integer as object_id,
+  ('@' || parameters.name)::sys.sysname as name,
+  parameters.place as parameter_id,
+  types.system_type_id::smallint as system_type_id,
+  types.user_type_id,
+  types.bytes::smallint as max_length,
+  types.digits::smallint as precision,
+  types.scale::smallint as scale,
+  parameters.is_output,
+  false as is_cursor_ref,
+  parameters.is_optional as has_default_value,
+  false as is_xml_document,
+  null::text as default_value,
+  0 as xml_collection_id,
+  false as is_readonly,
+  true as is_nullable
+from sys.every_parameter as parameters
+cross join lateral sys.described_type(parameters.type, parameters.typmod) as types;
+
+comment on view sys.parameters is 'SQL Server: Catalog Views, sys.parameters';
+
+create view sys.all_parameters as
+select * from sys.parameters;
+
+create view sys.syscolumns as
+select
+  columns.name::sys.sysname as name,
+  columns.relation::integer as id,
+  types.system_type_id::smallint as xtype,
+  0::smallint as typestat,
+  types.user_type_id::smallint as xusertype,
+  types.bytes::smallint as length,
+  types.digits::smallint as xprec,
+  types.scale::smallint as xscale,
+  columns.number::smallint as colid,
+  0::smallint as xoffset,
+  0::smallint as bitpos,
+  0::smallint as reserved,
+  0::smallint as colstat,
+  coalesce(columns.default_oid::integer, 0) as cdefault,
+  0 as domain,
+  0::smallint as number,
+  columns.number::smallint as colorder,
+  null::bytea as autoval,
+  0::smallint as offset,
+  null::integer as collationid,
+  null::integer as language,
+  case when columns.is_nullable then 8 else 0 end + case when columns.is_identity then 128 else 0 end::smallint
+    as status,
+  types.storage::smallint as type,
+  types.usertype::smallint as usertype,
+  null::sys.line as printfmt,
+  case when types.characters is not null then types.characters
+    when types.digits > 0 then types.digits end::smallint as prec,
+  case when types.radix = 10 then types.scale end as scale,
+  columns.is_computed::integer as iscomputed,
+  0 as isoutparam,
+  columns.is_nullable::integer as isnullable,
+  null::sys.sysname as collation
+from sys.every_column as columns
+cross join lateral sys.described_type(columns.type, columns.typmod) as types
+union all
+select
+  ('@' || parameters.name)::sys.sysname,
+  parameters.procedure::integer,
+  types.system_type_id::smallint,
+  0::smallint,
+  types.user_type_id::smallint,
+  types.bytes::smallint,
+  types.digits::smallint,
+  types.scale::smallint,
+  parameters.place::smallint,
+  0::smallint, 0::smallint, 0::smallint, 0::smallint, 0, 0,
+  0::smallint,
+  parameters.place::smallint,
+  null::bytea, 0::smallint, null::integer, null::integer,
+  case when parameters.is_output then 64 else 0 end,
+  types.storage::smallint,
+  types.usertype::smallint,
+  null::sys.line,
+  case when types.characters is not null then types.characters
+    when types.digits > 0 then types.digits end::smallint,
+  case when types.radix = 10 then types.scale end,
+  0,
+  parameters.is_output::integer,
+  1,
+  null::sys.sysname
+from sys.every_parameter as parameters
+cross join lateral sys.described_type(parameters.type, parameters.typmod) as types;
+
+comment on view sys.syscolumns is
+'SQL Server: System Compatibility Views, sys.syscolumns, with the parameters of procedures; status as in syscolumns of ASE';

@@ -1,0 +1,107 @@
+-- Keys and checks of tables.
+create view sys.key_constraints as
+select
+  objects.*,
+  indexes.number as unique_index_id,
+  false as is_system_named,
+  true as is_enforced
+from sys.every_constraint as constraints
+join sys.objects as objects on objects.object_id = constraints.oid::integer and objects.type = constraints.type
+join sys.every_index as indexes on indexes.oid = constraints.index
+where constraints.type in ('PK', 'UQ');
+
+comment on view sys.key_constraints is 'SQL Server: Catalog Views, sys.key_constraints';
+
+create view sys.check_constraints as
+select
+  objects.*,
+  false as is_disabled,
+  false as is_not_for_replication,
+  not constraints.is_validated as is_not_trusted,
+  0 as parent_column_id,
+  pg_catalog.pg_get_expr(checks.conbin, checks.conrelid) as definition,
+  true as uses_database_collation,
+  false as is_system_named
+from sys.every_constraint as constraints
+join pg_catalog.pg_constraint as checks on checks.oid = constraints.oid
+join sys.objects as objects on objects.object_id = constraints.oid::integer and objects.type = 'C'
+where constraints.type = 'C';
+
+comment on view sys.check_constraints is 'SQL Server: Catalog Views, sys.check_constraints';
+
+create view sys.foreign_keys as
+select
+  objects.*,
+  constraints.referenced::integer as referenced_object_id,
+  indexes.number as key_index_id,
+  false as is_disabled,
+  false as is_not_for_replication,
+  not constraints.is_validated as is_not_trusted,
+  deleting.action::smallint as delete_referential_action,
+  deleting.description::sys.sysname as delete_referential_action_desc,
+  updating.action::smallint as update_referential_action,
+  updating.description::sys.sysname as update_referential_action_desc,
+  false as is_system_named
+from sys.every_constraint as constraints
+join sys.objects as objects on objects.object_id = constraints.oid::integer and objects.type = 'F'
+join (values
+  ('a', 0, 'NO_ACTION'), ('r', 0, 'NO_ACTION'), ('c', 1, 'CASCADE'), ('n', 2, 'SET_NULL'), ('d', 3, 'SET_DEFAULT')
+) as deleting (code, action, description) on deleting.code = constraints.delete_action
+join (values
+  ('a', 0, 'NO_ACTION'), ('r', 0, 'NO_ACTION'), ('c', 1, 'CASCADE'), ('n', 2, 'SET_NULL'), ('d', 3, 'SET_DEFAULT')
+) as updating (code, action, description) on updating.code = constraints.update_action
+left join sys.every_index as indexes on indexes.oid = constraints.index
+where constraints.type = 'F';
+
+comment on view sys.foreign_keys is 'SQL Server: Catalog Views, sys.foreign_keys';
+
+create view sys.foreign_key_columns as
+select
+  constraints.oid::integer as constraint_object_id,
+  places.place::integer as constraint_column_id,
+  constraints.relation::integer as parent_object_id,
+  places.from_column::integer as parent_column_id,
+  constraints.referenced::integer as referenced_object_id,
+  places.to_column::integer as referenced_column_id
+from sys.every_constraint as constraints
+cross join lateral unnest(constraints.columns, constraints.referenced_columns) with ordinality
+  as places (from_column, to_column, place)
+where constraints.type = 'F';
+
+comment on view sys.foreign_key_columns is 'SQL Server: Catalog Views, sys.foreign_key_columns';
+
+create view sys.sysforeignkeys as
+select
+  constraint_object_id as constid,
+  parent_object_id as fkeyid,
+  referenced_object_id as rkeyid,
+  parent_column_id::smallint as fkey,
+  referenced_column_id::smallint as rkey,
+  constraint_column_id::smallint as keyno
+from sys.foreign_key_columns;
+
+comment on view sys.sysforeignkeys is 'SQL Server: System Compatibility Views, sys.sysforeignkeys';
+
+create view sys.sysreferences as
+select
+  object_id as constid,
+  parent_object_id as fkeyid,
+  referenced_object_id as rkeyid,
+  key_index_id::smallint as rkeyindid
+from sys.foreign_keys;
+
+comment on view sys.sysreferences is 'SQL Server: System Compatibility Views, sys.sysreferences';
+
+create view sys.sysconstraints as
+select
+  object_id as constid,
+  parent_object_id as id,
+  0::smallint as colid,
+  0::smallint as spare1,
+  case type when 'PK' then 1 when 'UQ' then 2 when 'F' then 3 when 'C' then 4 else 5 end as status,
+  0 as actions,
+  0 as error
+from sys.objects
+where type in ('PK', 'UQ', 'F', 'C', 'D');
+
+comment on view sys.sysconstraints is 'SQL Server: System Compatibility Views, sys.sysconstraints';

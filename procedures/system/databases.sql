@@ -1,0 +1,78 @@
+-- Databases: the schemas a caller may use. They have numbers by age, from 1 on, whoever asks.
+create view sys.every_database as
+select
+  numbered.oid,
+  numbered.nspname as name,
+  numbered.number::integer as number,
+  numbered.nspowner as owner
+from (
+  select
+    oid,
+    nspname,
+    nspowner,
+    row_number() over (order by oid) as number
+  from pg_catalog.pg_namespace
+  where nspname not in ('pg_catalog', 'pg_toast', 'information_schema', 'sys', 'sybsystemprocs',
+      'tsql', 'tsql_information_schema')
+    and nspname not like 'pg\_temp\_%' and nspname not like 'pg\_toast\_temp\_%'
+) as numbered
+where pg_catalog.has_schema_privilege(numbered.oid, 'usage');
+
+create view sys.databases as
+select
+  name::sys.sysname as name,
+  number as database_id,
+  null::integer as source_database_id,
+  null::bytea as owner_sid,
+  null::timestamp as create_date,
+  120::smallint as compatibility_level,
+  'Latin1_General_100_BIN2_UTF8'::sys.sysname as collation_name,
+  0::smallint as user_access,
+  'MULTI_USER'::sys.sysname as user_access_desc,
+  false as is_read_only,
+  false as is_auto_close_on,
+  false as is_auto_shrink_on,
+  0::smallint as state,
+  'ONLINE'::sys.sysname as state_desc,
+  false as is_in_standby,
+  false as is_cleanly_shutdown,
+  false as is_supplemental_logging_enabled,
+  0::smallint as snapshot_isolation_state,
+  'OFF'::sys.sysname as snapshot_isolation_state_desc,
+  true as is_read_committed_snapshot_on,
+  1::smallint as recovery_model,
+  'FULL'::sys.sysname as recovery_model_desc
+from sys.every_database;
+
+comment on view sys.databases is 'SQL Server: Catalog Views, sys.databases';
+
+create view sys.sysdatabases as
+select
+  name::sys.sysname as name,
+  number::smallint as dbid,
+  null::bytea as sid,
+  0::smallint as mode,
+  0 as status,
+  0 as status2,
+  null::timestamp as crdate,
+  null::timestamp as reserved,
+  0 as category,
+  120::smallint as cmptlevel,
+  null::sys.line as filename,
+  0::smallint as version,
+  1::smallint as suid
+from sys.every_database;
+
+comment on view sys.sysdatabases is
+'SQL Server: System Compatibility Views, sys.sysdatabases; suid as in sysdatabases of ASE';
+
+create view sys.schemas as
+select *
+from (values
+  ('dbo'::sys.sysname, 1, 1),
+  ('INFORMATION_SCHEMA', 3, 3),
+  ('sys', 4, 4)
+) as listed (name, schema_id, principal_id);
+
+comment on view sys.schemas is
+'SQL Server: Catalog Views, sys.schemas. What a database has belongs to dbo: a schema of PostgreSQL is a database.';

@@ -1,0 +1,158 @@
+-- Indexes of tables. Index 0 is the table itself, a heap; the others begin at 2, as none is clustered.
+create view sys.every_index as
+select
+  relations.oid as relation,
+  relations.name as table_name,
+  indexes.indexrelid as oid,
+  classes.relname as name,
+  (1 + row_number() over (
+    partition by indexes.indrelid order by indexes.indisprimary desc, indexes.indexrelid
+  ))::integer as number,
+  indexes.indisunique as is_unique,
+  indexes.indisprimary as is_primary_key,
+  indexes.indkey as columns,
+  indexes.indoption as options,
+  indexes.indnkeyatts as key_columns,
+  '(' || pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid) || ')' as filter
+from sys.every_relation as relations
+join pg_catalog.pg_index as indexes on indexes.indrelid = relations.oid
+join pg_catalog.pg_class as classes on classes.oid = indexes.indexrelid;
+
+create view sys.every_index_column as
+select
+  indexes.relation,
+  indexes.table_name,
+  indexes.oid,
+  indexes.number,
+  places.place::integer as place,
+  places.column,
+  columns.attname as name,
+  places.place <= indexes.key_columns as is_key,
+  indexes.options[places.place - 1] & 1 = 1 as is_descending
+from sys.every_index as indexes
+cross join lateral unnest(indexes.columns::smallint[]) with ordinality as places ("column", place)
+-- an expression is no column
+join pg_catalog.pg_attribute as columns
+  on columns.attrelid = indexes.relation and columns.attnum = places.column and columns.attnum > 0;
+
+create view sys.indexes as
+select
+  listed.relation::integer as object_id,
+  listed.name::sys.sysname as name,
+  listed.number as index_id,
+  case listed.number when 0 then 0 else 2 end::smallint as type,
+  case listed.number when 0 then 'HEAP' else 'NONCLUSTERED' end::sys.sysname as type_desc,
+  listed.is_unique,
+  1 as data_space_id,
+  false as ignore_dup_key,
+  listed.is_primary_key,
+  exists (
+    select from sys.every_constraint as constraints
+    where constraints.index = listed.oid and constraints.type = 'UQ'
+  ) as is_unique_constraint,
+  0::smallint as fill_factor,
+  false as is_padded,
+  false as is_disabled,
+  false as is_hypothetical,
+  true as allow_row_locks,
+  true as allow_page_locks,
+  listed.filter is not null as has_filter,
+  listed.filter as filter_definition
+from (
+  select relation, oid, name, number, is_unique, is_primary_key, filter
+  from sys.every_index
+  union all
+  select oid, null, null, 0, false, false, null
+  from sys.every_relation
+  where type = 'U'
+) as listed;
+
+comment on view sys.indexes is 'SQL Server: Catalog Views, sys.indexes';
+
+create view sys.index_columns as
+select
+  relation::integer as object_id,
+  number as index_id,
+  place as index_column_id,
+  "column"::integer as column_id,
+  case when is_key then place else 0 end::smallint as key_ordinal,
+  0::smallint as partition_ordinal,
+  is_descending as is_descending_key,
+  not is_key as is_included_column
+from sys.every_index_column;
+
+comment on view sys.index_columns is 'SQL Server: Catalog Views, sys.index_columns';
+
+create function sys.parts_of(relation oid)
+returns table (relid oid)
+language sql
+stable
+as $$
+  select relation
+  union
+  select parts.relid from pg_catalog.pg_partition_tree(relation) as parts
+$$;
+
+comment on function sys.parts_of(oid) is 'A table and the weeks it consists of.';
+
+create view sys.partitions as
+select
+  relation::bigint as partition_id,
+  relation::integer as object_id,
+  0 as index_id,
+  1 as partition_number,
+  relation::bigint as hobt_id,
+  rows
+from (
+  select
+    relations.oid as relation,
+    (
+      -- the rows PostgreSQL's statistics know of, those of partitions added up
+      select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(parts.relid)), 0)::bigint
+      from sys.parts_of(relations.oid) as parts
+    ) as rows
+  from sys.every_relation as relations
+  where relations.type = 'U'
+) as counted;
+
+comment on view sys.partitions is
+'SQL Server: Catalog Views, sys.partitions, one for a table; rows are what PostgreSQL''s statistics know of';
+
+create view sys.sysindexes as
+select
+  indexes.object_id as id,
+  0 as status,
+  null::bytea as first,
+  indexes.index_id::smallint as indid,
+  null::bytea as root,
+  0::smallint as minlen,
+  (
+    select count(*) from sys.index_columns as columns
+    where columns.object_id = indexes.object_id and columns.index_id = indexes.index_id
+  )::smallint as keycnt,
+  0::smallint as groupid,
+  (pg_catalog.pg_relation_size(coalesce(known.oid, indexes.object_id::oid)) / 8192)::integer as dpages,
+  (pg_catalog.pg_relation_size(coalesce(known.oid, indexes.object_id::oid)) / 8192)::integer as reserved,
+  (pg_catalog.pg_relation_size(coalesce(known.oid, indexes.object_id::oid)) / 8192)::integer as used,
+  coalesce(partitions.rows, 0) as rowcnt,
+  0 as rowmodctr,
+  0::smallint as "origfillfactor",
+  coalesce(indexes.name, relations.name::sys.sysname) as name,
+  coalesce(partitions.rows, 0)::integer as rows
+from sys.indexes as indexes
+join sys.every_relation as relations on relations.oid::integer = indexes.object_id
+left join sys.every_index as known on known.relation = relations.oid and known.number = indexes.index_id
+left join sys.partitions as partitions on partitions.object_id = indexes.object_id;
+
+comment on view sys.sysindexes is
+'SQL Server: System Compatibility Views, sys.sysindexes. Pages are of 8,192 bytes; those of a log are in its partitions.';
+
+create view sys.sysindexkeys as
+select
+  object_id as id,
+  index_id::smallint as indid,
+  column_id::smallint as colid,
+  key_ordinal as keyno
+from sys.index_columns;
+
+comment on view sys.sysindexkeys is 'SQL Server: System Compatibility Views, sys.sysindexkeys';

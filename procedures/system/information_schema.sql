@@ -1,0 +1,199 @@
+-- INFORMATION_SCHEMA as T-SQL has it (SQL Server: System Information Schema Views). Its types are those of T-SQL and
+-- its schema is dbo in each database, which PostgreSQL's own information_schema does not say.
+
+create view tsql_information_schema.schemata as
+select
+  current_schema()::sys.sysname as catalog_name,
+  schemas.name as schema_name,
+  'dbo'::sys.sysname as schema_owner,
+  null::sys.sysname as default_character_set_catalog,
+  null::sys.sysname as default_character_set_schema,
+  'UTF8'::sys.sysname as default_character_set_name
+from sys.schemas as schemas;
+
+create view tsql_information_schema.tables as
+select
+  current_schema()::sys.sysname as table_catalog,
+  'dbo'::sys.sysname as table_schema,
+  relations.name::sys.sysname as table_name,
+  case relations.type when 'V' then 'VIEW' else 'BASE TABLE' end::character varying(10) as table_type
+from sys.every_relation as relations;
+
+create view tsql_information_schema.columns as
+select
+  current_schema()::sys.sysname as table_catalog,
+  'dbo'::sys.sysname as table_schema,
+  columns.table_name::sys.sysname as table_name,
+  columns.name::sys.sysname as column_name,
+  columns.place as ordinal_position,
+  case when not columns.is_computed then columns.default_definition end::character varying(4000) as column_default,
+  case when columns.is_nullable then 'YES' else 'NO' end::character varying(3) as is_nullable,
+  types.name as data_type,
+  case when types.name = 'varbinary' then -1 else types.characters end as character_maximum_length,
+  case when types.name = 'varbinary' or types.characters is not null then types.bytes end as character_octet_length,
+  case when types.radix is not null then types.digits end::smallint as numeric_precision,
+  types.radix::smallint as numeric_precision_radix,
+  case when types.radix = 10 then types.scale end as numeric_scale,
+  case when types.sub is not null then types.scale end::smallint as datetime_precision,
+  null::sys.sysname as character_set_catalog,
+  null::sys.sysname as character_set_schema,
+  case when types.characters is not null then 'UNICODE' end::sys.sysname as character_set_name,
+  null::sys.sysname as collation_catalog,
+  null::sys.sysname as collation_schema,
+  case when types.characters is not null then 'Latin1_General_100_BIN2_UTF8' end::sys.sysname as collation_name,
+  null::sys.sysname as domain_catalog,
+  null::sys.sysname as domain_schema,
+  null::sys.sysname as domain_name
+from sys.every_column as columns
+cross join lateral sys.described_type(columns.type, columns.typmod) as types;
+
+create view tsql_information_schema.views as
+select
+  current_schema()::sys.sysname as table_catalog,
+  'dbo'::sys.sysname as table_schema,
+  relations.name::sys.sysname as table_name,
+  sys.object_definition(relations.oid::integer) as view_definition,
+  'NONE'::character varying(7) as check_option,
+  'NO'::character varying(2) as is_updatable
+from sys.every_relation as relations
+where relations.type = 'V';
+
+create view tsql_information_schema.table_constraints as
+select
+  current_schema()::sys.sysname as constraint_catalog,
+  'dbo'::sys.sysname as constraint_schema,
+  constraints.name::sys.sysname as constraint_name,
+  current_schema()::sys.sysname as table_catalog,
+  'dbo'::sys.sysname as table_schema,
+  relations.name::sys.sysname as table_name,
+  case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
+    else 'CHECK' end::character varying(11) as constraint_type,
+  'NO'::character varying(2) as is_deferrable,
+  'NO'::character varying(2) as initially_deferred
+from sys.every_constraint as constraints
+join sys.every_relation as relations on relations.oid = constraints.relation;
+
+create view tsql_information_schema.key_column_usage as
+select
+  current_schema()::sys.sysname as constraint_catalog,
+  'dbo'::sys.sysname as constraint_schema,
+  constraints.name::sys.sysname as constraint_name,
+  current_schema()::sys.sysname as table_catalog,
+  'dbo'::sys.sysname as table_schema,
+  relations.name::sys.sysname as table_name,
+  columns.attname::sys.sysname as column_name,
+  places.place::integer as ordinal_position
+from sys.every_constraint as constraints
+join sys.every_relation as relations on relations.oid = constraints.relation
+cross join lateral unnest(constraints.columns) with ordinality as places (number, place)
+join pg_catalog.pg_attribute as columns
+  on columns.attrelid = constraints.relation and columns.attnum = places.number
+where constraints.type in ('PK', 'UQ', 'F');
+
+create view tsql_information_schema.constraint_column_usage as
+select
+  current_schema()::sys.sysname as table_catalog,
+  'dbo'::sys.sysname as table_schema,
+  relations.name::sys.sysname as table_name,
+  columns.attname::sys.sysname as column_name,
+  current_schema()::sys.sysname as constraint_catalog,
+  'dbo'::sys.sysname as constraint_schema,
+  constraints.name::sys.sysname as constraint_name
+from sys.every_constraint as constraints
+join sys.every_relation as relations on relations.oid = constraints.relation
+cross join lateral unnest(constraints.columns) as places (number)
+join pg_catalog.pg_attribute as columns
+  on columns.attrelid = constraints.relation and columns.attnum = places.number;
+
+create view tsql_information_schema.constraint_table_usage as
+select distinct
+  table_catalog,
+  table_schema,
+  table_name,
+  constraint_catalog,
+  constraint_schema,
+  constraint_name
+from tsql_information_schema.constraint_column_usage;
+
+create view tsql_information_schema.referential_constraints as
+select
+  current_schema()::sys.sysname as constraint_catalog,
+  'dbo'::sys.sysname as constraint_schema,
+  constraints.name::sys.sysname as constraint_name,
+  current_schema()::sys.sysname as unique_constraint_catalog,
+  'dbo'::sys.sysname as unique_constraint_schema,
+  coalesce(keys.conname, indexes.relname)::sys.sysname as unique_constraint_name,
+  'SIMPLE'::character varying(7) as match_option,
+  replace(foreign_keys.update_referential_action_desc, '_', ' ')::character varying(11) as update_rule,
+  replace(foreign_keys.delete_referential_action_desc, '_', ' ')::character varying(11) as delete_rule
+from sys.every_constraint as constraints
+join sys.foreign_keys as foreign_keys on foreign_keys.object_id = constraints.oid::integer
+join pg_catalog.pg_class as indexes on indexes.oid = constraints.index
+left join pg_catalog.pg_constraint as keys on keys.conindid = constraints.index and keys.contype in ('p', 'u')
+where constraints.type = 'F';
+
+create view tsql_information_schema.check_constraints as
+select
+  current_schema()::sys.sysname as constraint_catalog,
+  'dbo'::sys.sysname as constraint_schema,
+  checks.name as constraint_name,
+  checks.definition as check_clause
+from sys.check_constraints as checks;
+
+create view tsql_information_schema.routines as
+select
+  current_schema()::sys.sysname as specific_catalog,
+  'dbo'::sys.sysname as specific_schema,
+  procedures.name::sys.sysname as specific_name,
+  current_schema()::sys.sysname as routine_catalog,
+  'dbo'::sys.sysname as routine_schema,
+  procedures.name::sys.sysname as routine_name,
+  'PROCEDURE'::character varying(20) as routine_type,
+  null::sys.sysname as data_type,
+  'SQL'::character varying(30) as routine_body,
+  pg_catalog.left(sys.object_definition(procedures.oid::integer), 4000)::character varying(4000) as routine_definition,
+  'MODIFIES'::character varying(30) as sql_data_access,
+  null::timestamp as created,
+  null::timestamp as last_altered
+from sys.every_procedure as procedures;
+
+create view tsql_information_schema.parameters as
+select
+  current_schema()::sys.sysname as specific_catalog,
+  'dbo'::sys.sysname as specific_schema,
+  parameters.procedure_name::sys.sysname as specific_name,
+  parameters.place as ordinal_position,
+  case when parameters.is_output then 'INOUT' else 'IN' end::character varying(10) as parameter_mode,
+  'NO'::character varying(10) as is_result,
+  'NO'::character varying(10) as as_locator,
+  ('@' || parameters.name)::sys.sysname as parameter_name,
+  types.name as data_type,
+  types.characters as character_maximum_length,
+  case when types.characters is not null then types.bytes end as character_octet_length,
+  case when types.radix is not null then types.digits end::smallint as numeric_precision,
+  types.radix::smallint as numeric_precision_radix,
+  case when types.radix = 10 then types.scale end as numeric_scale,
+  case when types.sub is not null then types.scale end::smallint as datetime_precision
+from sys.every_parameter as parameters
+cross join lateral sys.described_type(parameters.type, parameters.typmod) as types;
+
+create view tsql_information_schema.table_privileges as
+select
+  'dbo'::sys.sysname as grantor,
+  current_user::sys.sysname as grantee,
+  current_schema()::sys.sysname as table_catalog,
+  'dbo'::sys.sysname as table_schema,
+  relations.name::sys.sysname as table_name,
+  rights.name::character varying(10) as privilege_type,
+  'NO'::character varying(3) as is_grantable
+from sys.every_relation as relations
+cross join (values ('SELECT'), ('INSERT'), ('UPDATE'), ('DELETE'), ('REFERENCES')) as rights (name)
+where pg_catalog.has_table_privilege(relations.oid, rights.name);
+
+create view tsql_information_schema.sequences as
+select
+  null::sys.sysname as sequence_catalog,
+  null::sys.sysname as sequence_schema,
+  null::sys.sysname as sequence_name,
+  null::sys.sysname as data_type
+where false;

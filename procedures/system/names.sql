@@ -1,0 +1,338 @@
+-- Names and numbers of things: SQL Server's metadata functions. What there is not, or what the caller has no right
+-- to, is null.
+
+create function sys.parsename(name text, part integer)
+returns text
+language plpgsql
+immutable
+strict
+as $$
+declare
+  parts text[] := '{}';
+  found text := '';
+  quote text;
+  letter text;
+  at integer := 1;
+begin
+  while at <= length(name) loop
+    letter := substr(name, at, 1);
+    if quote is null and letter in ('[', '"') and found = '' then
+      quote := case letter when '[' then ']' else '"' end;
+    elsif letter = quote and substr(name, at + 1, 1) = quote then
+      found := found || letter;
+      at := at + 1;
+    elsif letter = quote then
+      quote := null;
+    elsif quote is null and letter = '.' then
+      parts := array_append(parts, found);
+      found := '';
+    else
+      found := found || letter;
+    end if;
+    at := at + 1;
+  end loop;
+  parts := array_append(parts, found);
+  if quote is not null or cardinality(parts) > 4 or part not between 1 and 4 then
+    return null;
+  end if;
+  return nullif(parts[cardinality(parts) + 1 - part], '');
+end
+$$;
+
+comment on function sys.parsename(text, integer) is
+'SQL Server: PARSENAME, a part of a name: 1 the object, 2 the schema, 3 the database, 4 the server';
+
+create function sys.quotename(name text, quote text default '[')
+returns text
+language sql
+immutable
+strict
+as $$
+  select case
+    when length(name) > 128 then null
+    when quote in ('[', ']') then '[' || replace(name, ']', ']]') || ']'
+    when quote = '"' then '"' || replace(name, '"', '""') || '"'
+    when quote = '''' then '''' || replace(name, '''', '''''') || ''''
+    when quote in ('(', ')') then '(' || replace(name, ')', '))') || ')'
+    when quote in ('<', '>') then '<' || replace(name, '>', '>>') || '>'
+    when quote in ('{', '}') then '{' || replace(name, '}', '}}') || '}'
+  end
+$$;
+
+create function sys.database_of(name text)
+returns text
+language sql
+stable
+as $$
+  -- log..t and log.dbo.t name a database; t and dbo.t are of the current one, and log.t is PostgreSQL's log..t
+  select coalesce(sys.parsename(name, 3), nullif(sys.parsename(name, 2), 'dbo'), current_schema())
+$$;
+
+create function sys.object_id(name text, type text default null)
+returns integer
+language plpgsql
+stable
+as $$
+#variable_conflict use_variable
+declare
+  object constant text := sys.parsename(name, 1);
+  database constant text := sys.database_of(name);
+  before text;
+  id integer;
+begin
+  if object like '#%' then
+    return (
+      select oid::integer from pg_catalog.pg_class
+      where relnamespace = pg_catalog.pg_my_temp_schema() and relname = object and upper(coalesce(type, 'U')) = 'U'
+    );
+  end if;
+  if not exists (select from sys.every_database as databases where databases.name = database) then
+    return null;
+  end if;
+  before := sys.enter(database);
+  select objects.object_id into id
+  from sys.objects as objects
+  where objects.name in (object, lower(object))
+    and (
+      type is null
+      or upper(type) = objects.type
+      -- functions and procedures are one here
+      or upper(type) in ('FN', 'IF', 'TF', 'PC', 'X') and objects.type = 'P'
+    )
+  order by objects.name <> object, objects.type not in ('U', 'V', 'P'), objects.object_id
+  limit 1;
+  perform sys.leave(before);
+  return id;
+end
+$$;
+
+comment on function sys.object_id(text, text) is
+$$SQL Server: OBJECT_ID, of an object of the current database or of the one named, in the letters given or in small
+ones. Of #t it is the id of the session's own temporary table.$$;
+
+create function sys.object_name(id integer, database integer default null)
+returns sys.sysname
+language sql
+stable
+as $$
+  select objects.name from sys.objects as objects where objects.object_id = id limit 1
+$$;
+
+create function sys.object_schema_name(id integer, database integer default null)
+returns sys.sysname
+language sql
+stable
+as $$
+  select 'dbo'::sys.sysname from sys.objects as objects where objects.object_id = id limit 1
+$$;
+
+create function sys.col_name(id integer, number integer)
+returns sys.sysname
+language sql
+stable
+as $$
+  select columns.name::sys.sysname
+  from sys.every_column as columns
+  where columns.relation = id::oid and columns.number = col_name.number
+$$;
+
+create function sys.col_length(object text, name text)
+returns smallint
+language sql
+stable
+as $$
+  select columns.max_length
+  from sys.columns as columns
+  where columns.object_id = sys.object_id(object) and columns.name = col_length.name
+$$;
+
+create function sys.index_col(object text, index integer, key integer)
+returns sys.sysname
+language sql
+stable
+as $$
+  select columns.name::sys.sysname
+  from sys.every_index_column as columns
+  where columns.relation::integer = sys.object_id(object) and columns.number = index and columns.place = key
+$$;
+
+create function sys.type_name(id integer)
+returns sys.sysname
+language sql
+stable
+as $$
+  select types.name from sys.system_types as types where types.user_type_id = id
+$$;
+
+create function sys.type_id(name text)
+returns integer
+language sql
+stable
+as $$
+  select types.user_type_id from sys.system_types as types where types.name = lower(sys.parsename(type_id.name, 1))
+$$;
+
+create function sys.schema_name(id integer default 1)
+returns sys.sysname
+language sql
+stable
+as $$
+  select schemas.name from sys.schemas as schemas where schemas.schema_id = id
+$$;
+
+create function sys.schema_id(name text default 'dbo')
+returns integer
+language sql
+stable
+as $$
+  select schemas.schema_id from sys.schemas as schemas where lower(schemas.name) = lower(schema_id.name)
+$$;
+
+create function sys.db_name()
+returns sys.sysname
+language sql
+stable
+as $$
+  select current_schema()::sys.sysname
+$$;
+
+create function sys.db_name(id integer)
+returns sys.sysname
+language sql
+stable
+as $$
+  select databases.name::sys.sysname from sys.every_database as databases where databases.number = id
+$$;
+
+create function sys.db_id()
+returns integer
+language sql
+stable
+as $$
+  select databases.number from sys.every_database as databases where databases.name = current_schema()
+$$;
+
+create function sys.db_id(name text)
+returns integer
+language sql
+stable
+as $$
+  select databases.number from sys.every_database as databases where databases.name = db_id.name
+$$;
+
+create function sys.has_dbaccess(name text)
+returns integer
+language sql
+stable
+as $$
+  select case when exists (select from sys.every_database as databases where databases.name = has_dbaccess.name)
+    then 1 when exists (select from pg_catalog.pg_namespace where nspname = has_dbaccess.name) then 0 end
+$$;
+
+create function sys.user_name()
+returns sys.sysname
+language sql
+stable
+as $$
+  select current_user::sys.sysname
+$$;
+
+create function sys.user_name(id integer)
+returns sys.sysname
+language sql
+stable
+as $$
+  select users.name from sys.database_principals as users where users.principal_id = id
+$$;
+
+create function sys.user_id()
+returns integer
+language sql
+stable
+as $$
+  select oid::integer from pg_catalog.pg_roles where rolname = current_user
+$$;
+
+create function sys.user_id(name text)
+returns integer
+language sql
+stable
+as $$
+  select users.principal_id from sys.database_principals as users where users.name = user_id.name
+$$;
+
+create function sys.suser_name()
+returns sys.sysname
+language sql
+stable
+as $$
+  select session_user::sys.sysname
+$$;
+
+create function sys.suser_name(id integer)
+returns sys.sysname
+language sql
+stable
+as $$
+  select logins.name from sys.server_principals as logins where logins.principal_id = id
+$$;
+
+create function sys.suser_id()
+returns integer
+language sql
+stable
+as $$
+  select oid::integer from pg_catalog.pg_roles where rolname = session_user
+$$;
+
+create function sys.suser_id(name text)
+returns integer
+language sql
+stable
+as $$
+  select logins.principal_id from sys.server_principals as logins where logins.name = suser_id.name
+$$;
+
+create function sys.suser_sname(sid bytea default null)
+returns sys.sysname
+language sql
+stable
+as $$
+  select case when sid is null then session_user::sys.sysname end
+$$;
+
+create function sys.original_login()
+returns sys.sysname
+language sql
+stable
+as $$
+  select session_user::sys.sysname
+$$;
+
+create function sys.is_member(role text)
+returns integer
+language sql
+stable
+as $$
+  select case
+    when lower(role) = 'public' then 1
+    when lower(role) = 'db_owner' then 0
+    when exists (select from pg_catalog.pg_roles where rolname = role)
+      then pg_catalog.pg_has_role(role, 'member')::integer
+  end
+$$;
+
+create function sys.is_srvrolemember(role text, login text default null)
+returns integer
+language sql
+stable
+as $$
+  select case
+    when lower(role) = 'public' then 1
+    when lower(role) = 'sysadmin' then (
+      select rolsuper::integer from pg_catalog.pg_roles where rolname = coalesce(login, current_user)
+    )
+    when lower(role) in ('serveradmin', 'securityadmin', 'processadmin', 'setupadmin', 'bulkadmin', 'diskadmin',
+      'dbcreator') then 0
+  end
+$$;

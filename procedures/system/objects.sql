@@ -1,0 +1,235 @@
+-- Objects of the current database: its tables and views, those that the caller has any right to, their
+-- constraints, and the procedures that the caller may execute, which are found whatever the database. An id is
+-- PostgreSQL's oid. What PostgreSQL does not keep, as when an object was made, is null.
+create view sys.every_relation as
+select
+  oid,
+  relname as name,
+  case when relkind in ('v', 'm') then 'V' else 'U' end as type,
+  relkind as kind,
+  reltuples as tuples
+from pg_catalog.pg_class
+where relnamespace = (
+    select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema()
+  )
+  and relkind in ('r', 'p', 'v', 'm', 'f')
+  and not relispartition
+  and (
+    pg_catalog.has_table_privilege(oid, 'select, insert, update, delete, truncate, references, trigger')
+    or pg_catalog.has_any_column_privilege(oid, 'select, insert, update, references')
+  );
+
+create view sys.every_procedure as
+select
+  procedures.oid,
+  procedures.proname as name,
+  schemas.nspname as schema,
+  procedures.prokind as kind,
+  procedures.proretset as returns_set,
+  procedures.prorettype as return_type,
+  procedures.pronargs - procedures.pronargdefaults as required,
+  coalesce(procedures.proallargtypes, procedures.proargtypes::oid[]) as types,
+  procedures.proargmodes as modes,
+  procedures.proargnames as names
+from pg_catalog.pg_proc as procedures
+join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
+where procedures.prokind in ('f', 'p')
+  and procedures.provariadic = 0
+  and procedures.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
+  and schemas.nspname not in ('pg_catalog', 'information_schema', 'sys', 'sybsystemprocs', 'tsql')
+  and pg_catalog.has_function_privilege(procedures.oid, 'execute')
+  and pg_catalog.has_schema_privilege(schemas.oid, 'usage')
+  -- what an extension brings is PostgreSQL's own
+  and not exists (
+    select from pg_catalog.pg_depend as depending
+    where depending.classid = 'pg_catalog.pg_proc'::regclass
+      and depending.objid = procedures.oid and depending.deptype = 'e'
+  );
+
+create view sys.every_constraint as
+select
+  constraints.oid,
+  constraints.conname as name,
+  case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
+  constraints.conrelid as relation,
+  constraints.conindid as index,
+  constraints.confrelid as referenced,
+  constraints.conkey as columns,
+  constraints.confkey as referenced_columns,
+  constraints.confupdtype as update_action,
+  constraints.confdeltype as delete_action,
+  constraints.convalidated as is_validated
+from pg_catalog.pg_constraint as constraints
+join sys.every_relation as relations on relations.oid = constraints.conrelid
+where constraints.contype in ('p', 'u', 'f', 'c');
+
+create view sys.every_default as
+select
+  defaults.oid,
+  ('DF_' || relations.name || '_' || columns.attname) as name,
+  relations.oid as relation,
+  columns.attnum as column,
+  columns.attname as column_name,
+  columns.attgenerated as generated,
+  '(' || pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) || ')' as definition
+from pg_catalog.pg_attrdef as defaults
+join sys.every_relation as relations on relations.oid = defaults.adrelid
+join pg_catalog.pg_attribute as columns
+  on columns.attrelid = defaults.adrelid and columns.attnum = defaults.adnum;
+
+create view sys.objects as
+select
+  listed.name::sys.sysname as name,
+  listed.oid::integer as object_id,
+  null::integer as principal_id,
+  1 as schema_id,
+  listed.parent::integer as parent_object_id,
+  listed.type::character(2) as type,
+  kinds.description::sys.sysname as type_desc,
+  null::timestamp as create_date,
+  null::timestamp as modify_date,
+  false as is_ms_shipped,
+  false as is_published,
+  false as is_schema_published
+from (
+  select oid, name, 0::oid as parent, type from sys.every_relation
+  union all
+  select oid, name, 0, 'P' from sys.every_procedure
+  union all
+  select oid, name, relation, type from sys.every_constraint
+  union all
+  select oid, name, relation, 'D' from sys.every_default where generated = ''
+) as listed
+join (values
+  ('U', 'USER_TABLE'),
+  ('V', 'VIEW'),
+  ('P', 'SQL_STORED_PROCEDURE'),
+  ('PK', 'PRIMARY_KEY_CONSTRAINT'),
+  ('UQ', 'UNIQUE_CONSTRAINT'),
+  ('F', 'FOREIGN_KEY_CONSTRAINT'),
+  ('C', 'CHECK_CONSTRAINT'),
+  ('D', 'DEFAULT_CONSTRAINT')
+) as kinds (type, description) on kinds.type = listed.type;
+
+comment on view sys.objects is 'SQL Server: Catalog Views, sys.objects';
+
+create view sys.all_objects as
+select * from sys.objects;
+
+comment on view sys.all_objects is
+'SQL Server: Catalog Views, sys.all_objects. The system''s own views and procedures are left out.';
+
+create view sys.tables as
+select
+  objects.*,
+  case relations.kind when 'p' then 2 end as lob_data_space_id,
+  (
+    select max(attnum)::integer from pg_catalog.pg_attribute where attrelid = relations.oid
+  ) as max_column_id_used,
+  true as uses_ansi_nulls,
+  false as is_memory_optimized,
+  false as is_external,
+  0::smallint as temporal_type,
+  'NON_TEMPORAL_TABLE'::sys.sysname as temporal_type_desc
+from sys.objects as objects
+join sys.every_relation as relations on relations.oid::integer = objects.object_id
+where relations.type = 'U';
+
+comment on view sys.tables is 'SQL Server: Catalog Views, sys.tables';
+
+create view sys.views as
+select
+  objects.*,
+  false as is_replicated,
+  false as has_opaque_metadata,
+  false as with_check_option,
+  false as is_date_correlation_view
+from sys.objects as objects
+where objects.type = 'V';
+
+comment on view sys.views is 'SQL Server: Catalog Views, sys.views';
+
+create view sys.all_views as
+select * from sys.views;
+
+create view sys.procedures as
+select
+  objects.*,
+  false as is_auto_executed,
+  false as is_execution_replicated
+from sys.objects as objects
+where objects.type = 'P';
+
+comment on view sys.procedures is 'SQL Server: Catalog Views, sys.procedures';
+
+-- Kinds of objects that there are none of, for those who ask.
+create view sys.synonyms as
+select objects.*, null::text as base_object_name from sys.objects as objects where false;
+
+create view sys.triggers as
+select
+  name,
+  object_id,
+  0::smallint as parent_class,
+  'OBJECT_OR_COLUMN'::sys.sysname as parent_class_desc,
+  parent_object_id as parent_id,
+  type,
+  type_desc,
+  create_date,
+  modify_date,
+  is_ms_shipped,
+  false as is_disabled,
+  false as is_not_for_replication,
+  false as is_instead_of_trigger
+from sys.objects
+where false;
+
+create view sys.sequences as
+select objects.*, null::bigint as start_value, null::bigint as increment from sys.objects as objects where false;
+
+create view sys.system_views as
+select
+  relname::sys.sysname as name,
+  oid::integer as object_id,
+  4 as schema_id,
+  'V'::character(2) as type,
+  'VIEW'::sys.sysname as type_desc
+from pg_catalog.pg_class
+where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'sys')
+  and relkind = 'v';
+
+comment on view sys.system_views is 'SQL Server: Catalog Views, sys.system_views';
+
+create view sys.sysobjects as
+select
+  objects.name,
+  objects.object_id as id,
+  case objects.type when 'D' then 'D' else objects.type end::character(2) as xtype,
+  1::smallint as uid,
+  0::smallint as info,
+  0 as status,
+  0 as base_schema_ver,
+  0 as replinfo,
+  objects.parent_object_id as parent_obj,
+  objects.create_date as crdate,
+  0::smallint as ftcatid,
+  0 as schema_ver,
+  0 as stats_schema_ver,
+  case objects.type when 'PK' then 'K' when 'UQ' then 'K' when 'F' then 'RI' else objects.type end::character(2)
+    as type,
+  0::smallint as userstat,
+  0::smallint as sysstat,
+  0::smallint as indexdel,
+  objects.modify_date as refdate,
+  0 as version,
+  0 as deltrig,
+  0 as instrig,
+  0 as updtrig,
+  0 as seltrig,
+  0 as category,
+  0::smallint as cache,
+  'dbo'::sys.sysname as loginame
+from sys.objects as objects;
+
+comment on view sys.sysobjects is
+'SQL Server: System Compatibility Views, sys.sysobjects; type (U, V, P, K, RI, D) and loginame as in sysobjects of ASE';

@@ -1,0 +1,176 @@
+create function sys.sp_statistics(
+  table_name text,
+  table_owner text default null,
+  table_qualifier text default null,
+  index_name text default '%',
+  is_unique text default 'N',
+  accuracy text default 'Q'
+)
+returns table (
+  "TABLE_QUALIFIER" sys.sysname,
+  "TABLE_OWNER" sys.sysname,
+  "TABLE_NAME" sys.sysname,
+  "NON_UNIQUE" smallint,
+  "INDEX_QUALIFIER" sys.sysname,
+  "INDEX_NAME" sys.sysname,
+  "TYPE" smallint,
+  "SEQ_IN_INDEX" smallint,
+  "COLUMN_NAME" sys.sysname,
+  "COLLATION" character varying(1),
+  "CARDINALITY" bigint,
+  "PAGES" integer,
+  "FILTER_CONDITION" sys.remarks
+)
+language plpgsql
+stable
+as $$
+#variable_conflict use_variable
+declare
+  before constant text := sys.enter(table_qualifier);
+begin
+  return query
+  select
+    current_schema()::sys.sysname,
+    'dbo'::sys.sysname,
+    relations.name::sys.sysname,
+    (not indexes.is_unique)::integer::smallint,
+    relations.name::sys.sysname,
+    indexes.name::sys.sysname,
+    -- ODBC: 0 statistics of the table, 3 an index that is neither clustered nor hashed
+    case when indexes.oid is null then 0 else 3 end::smallint,
+    columns.place::smallint,
+    columns.name::sys.sysname,
+    case when columns.is_descending then 'D' when columns.is_descending is not null then 'A' end::character varying(1),
+    nullif(classes.reltuples, -1)::bigint,
+    (pg_catalog.pg_relation_size(classes.oid) / 8192)::integer,
+    pg_catalog.left(indexes.filter, 254)::sys.remarks
+  from sys.every_relation as relations
+  left join lateral (
+    select listed.oid, listed.name, listed.number, listed.is_unique, listed.filter
+    from sys.every_index as listed
+    where listed.relation = relations.oid
+      and sys.matches(listed.name, index_name)
+      and (listed.is_unique or upper(is_unique) <> 'Y')
+    union all
+    select null, null, 0, null, null
+  ) as indexes on true
+  left join sys.every_index_column as columns
+    on columns.relation = relations.oid and columns.number = indexes.number and columns.is_key
+  join pg_catalog.pg_class as classes on classes.oid = coalesce(indexes.oid, relations.oid)
+  where relations.type = 'U' and sys.matches(relations.name, table_name, false) and sys.is_dbo(nullif(table_owner, ''))
+  order by 4 nulls first, 7, 6, 8;
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.sp_statistics(text, text, text, text, text, text) is
+$$SQL Server and ASE: sp_statistics. The indexes of a table and its columns, with rows and pages (8,192 bytes) as
+PostgreSQL knows them.$$;
+
+create function sys.sp_statistics_100(
+  table_name text,
+  table_owner text default null,
+  table_qualifier text default null,
+  index_name text default '%',
+  is_unique text default 'N',
+  accuracy text default 'Q'
+)
+returns table (
+  "TABLE_QUALIFIER" sys.sysname,
+  "TABLE_OWNER" sys.sysname,
+  "TABLE_NAME" sys.sysname,
+  "NON_UNIQUE" smallint,
+  "INDEX_QUALIFIER" sys.sysname,
+  "INDEX_NAME" sys.sysname,
+  "TYPE" smallint,
+  "SEQ_IN_INDEX" smallint,
+  "COLUMN_NAME" sys.sysname,
+  "COLLATION" character varying(1),
+  "CARDINALITY" bigint,
+  "PAGES" integer,
+  "FILTER_CONDITION" sys.remarks
+)
+language sql
+stable
+as $$
+  select * from sys.sp_statistics(table_name, table_owner, table_qualifier, index_name, is_unique, accuracy)
+$$;
+
+create function sys.sp_special_columns(
+  table_name text,
+  table_owner text default null,
+  table_qualifier text default null,
+  col_type text default 'R',
+  scope text default 'T',
+  nullable text default 'U',
+  odbcver integer default 2
+)
+returns table (
+  "SCOPE" smallint,
+  "COLUMN_NAME" sys.sysname,
+  "DATA_TYPE" smallint,
+  "TYPE_NAME" sys.sysname,
+  "PRECISION" integer,
+  "LENGTH" integer,
+  "SCALE" smallint,
+  "PSEUDO_COLUMN" smallint
+)
+language plpgsql
+stable
+as $$
+#variable_conflict use_variable
+declare
+  before constant text := sys.enter(table_qualifier);
+begin
+  -- no column changes by itself with every update of its row
+  if upper(col_type) = 'R' then
+    return query
+    select
+      -- for the session, and no pseudo column
+      2::smallint,
+      columns.name::sys.sysname,
+      sys.odbc_type(types.odbc, odbcver)::smallint,
+      types.name,
+      types.odbc_precision,
+      types.odbc_length,
+      types.odbc_scale::smallint,
+      1::smallint
+    from sys.every_relation as relations
+    join sys.every_constraint as keys on keys.relation = relations.oid and keys.type = 'PK'
+    cross join lateral unnest(keys.columns) with ordinality as places (number, place)
+    join sys.every_column as columns on columns.relation = relations.oid and columns.number = places.number
+    cross join lateral sys.described_type(columns.type, columns.typmod) as types
+    where sys.matches(relations.name, table_name, false) and sys.is_dbo(nullif(table_owner, ''))
+    order by places.place;
+  end if;
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.sp_special_columns(text, text, text, text, text, text, integer) is
+'SQL Server and ASE: sp_special_columns. The columns that identify a row: the primary key.';
+
+create function sys.sp_special_columns_100(
+  table_name text,
+  table_owner text default null,
+  table_qualifier text default null,
+  col_type text default 'R',
+  scope text default 'T',
+  nullable text default 'U',
+  odbcver integer default 2
+)
+returns table (
+  "SCOPE" smallint,
+  "COLUMN_NAME" sys.sysname,
+  "DATA_TYPE" smallint,
+  "TYPE_NAME" sys.sysname,
+  "PRECISION" integer,
+  "LENGTH" integer,
+  "SCALE" smallint,
+  "PSEUDO_COLUMN" smallint
+)
+language sql
+stable
+as $$
+  select * from sys.sp_special_columns(table_name, table_owner, table_qualifier, col_type, scope, nullable, odbcver)
+$$;

@@ -1,0 +1,62 @@
+create function sys.sp_tables(
+  table_name text default null,
+  table_owner text default null,
+  table_qualifier text default null,
+  table_type text default null,
+  fusepattern boolean default true
+)
+returns table (
+  "TABLE_QUALIFIER" sys.sysname,
+  "TABLE_OWNER" sys.sysname,
+  "TABLE_NAME" sys.sysname,
+  "TABLE_TYPE" character varying(32),
+  "REMARKS" sys.remarks
+)
+language plpgsql
+stable
+as $$
+#variable_conflict use_variable
+declare
+  before text;
+begin
+  -- ODBC's SQLTables: nothing but one % asks for the databases, the owners, the types there are
+  if table_qualifier = '%' and table_name = '' and table_owner = '' then
+    return query
+    select databases.name::sys.sysname, null::sys.sysname, null::sys.sysname, null::character varying(32), null::sys.remarks
+    from sys.every_database as databases order by 1;
+    return;
+  elsif table_owner = '%' and table_name = '' and coalesce(table_qualifier, '') = '' then
+    return query
+    select null::sys.sysname, 'dbo'::sys.sysname, null::sys.sysname, null::character varying(32), null::sys.remarks;
+    return;
+  elsif table_type in ('%', '''%''') and table_name = '' and table_owner = '' then
+    return query
+    select null::sys.sysname, null::sys.sysname, null::sys.sysname, listed.type::character varying(32), null::sys.remarks
+    from (values ('SYSTEM TABLE'), ('TABLE'), ('VIEW')) as listed (type);
+    return;
+  end if;
+  before := sys.enter(nullif(table_qualifier, '%'));
+  return query
+  select
+    current_schema()::sys.sysname,
+    'dbo'::sys.sysname,
+    relations.name::sys.sysname,
+    case relations.type when 'V' then 'VIEW' else 'TABLE' end::character varying(32),
+    sys.remark(pg_catalog.obj_description(relations.oid, 'pg_class'))
+  from sys.every_relation as relations
+  where sys.matches(relations.name, nullif(table_name, ''), fusepattern)
+    and sys.matches('dbo', nullif(table_owner, ''), fusepattern)
+    and (
+      coalesce(table_type, '%') in ('%', '''%''', '')
+      or case relations.type when 'V' then 'VIEW' else 'TABLE' end = any (
+        select upper(trim(both ' ''"' from wanted)) from unnest(string_to_array(table_type, ',')) as wanted
+      )
+    )
+  order by 4, 1, 2, 3;
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.sp_tables(text, text, text, text, boolean) is
+$$SQL Server and ASE: sp_tables. The tables and views of the current database, or of @table_qualifier, whose name is
+like @table_name; @table_type is a list as "'TABLE', 'VIEW'".$$;

@@ -1,0 +1,112 @@
+create view sys.every_session as
+select
+  sessions.pid as spid,
+  sessions.usename as login,
+  -- the gateway tells PostgreSQL the client's program and machine as "program (machine)"
+  coalesce(substring(sessions.application_name from ' \((.*)\)$'), host(sessions.client_addr), '') as machine,
+  regexp_replace(coalesce(sessions.application_name, ''), ' \(.*\)$', '') as program,
+  sessions.state,
+  sessions.wait_event_type,
+  sessions.query,
+  sessions.backend_start,
+  sessions.query_start,
+  sessions.xact_start,
+  (select coalesce(min(blocking), 0) from unnest(pg_catalog.pg_blocking_pids(sessions.pid)) as blocking) as blocked_by
+from pg_catalog.pg_stat_activity as sessions
+where sessions.datname = pg_catalog.current_database() and sessions.backend_type = 'client backend';
+
+create function sys.sp_who("LOGINAME" text default null)
+returns table (
+  spid integer,
+  ecid smallint,
+  status character varying(30),
+  loginame sys.sysname,
+  hostname sys.sysname,
+  blk sys.sysname,
+  dbname sys.sysname,
+  cmd sys.sysname,
+  request_id integer
+)
+language plpgsql
+stable
+as $$
+begin
+  if "LOGINAME" is not null and lower("LOGINAME") <> 'active' and "LOGINAME" !~ '^\d+$'
+    and not exists (select from pg_catalog.pg_roles where rolname = "LOGINAME") then
+    raise exception '''%'' is not a valid login or you do not have permission.', "LOGINAME"
+      using errcode = 'undefined_object';
+  end if;
+  return query
+  select
+    sessions.spid,
+    0::smallint,
+    case
+      when sessions.blocked_by <> 0 then 'suspended'
+      when sessions.state = 'active' then 'runnable'
+      else 'sleeping'
+    end::character varying(30),
+    sessions.login::sys.sysname,
+    sessions.machine::sys.sysname,
+    sessions.blocked_by::text::sys.sysname,
+    pg_catalog.current_schema()::sys.sysname,
+    case
+      when sessions.state is null then ''
+      when sessions.state = 'active' then coalesce(upper(substring(sessions.query from '^\s*(\w+)')), '')
+      else 'AWAITING COMMAND'
+    end::sys.sysname,
+    0
+  from sys.every_session as sessions
+  where "LOGINAME" is null
+    or lower("LOGINAME") = 'active' and sessions.state is distinct from 'idle'
+    or "LOGINAME" ~ '^\d+$' and sessions.spid = "LOGINAME"::bigint
+    or sessions.login = "LOGINAME"
+  order by 1;
+end
+$$;
+
+comment on function sys.sp_who(text) is
+$$SQL Server: sp_who. The connections to PostgreSQL, numbered as there; a client that rests has none. What others run is
+told to those whom PostgreSQL tells it.$$;
+
+create view sys.sysprocesses as
+select
+  sessions.spid,
+  sessions.blocked_by as blocked,
+  case when sessions.state = 'active' then 'runnable' else 'sleeping' end::character(30) as status,
+  (select databases.number from sys.every_database as databases where databases.name = pg_catalog.current_schema()) as dbid,
+  roles.oid::integer as uid,
+  roles.oid::integer as suid,
+  sessions.backend_start::timestamp as login_time,
+  sessions.query_start::timestamp as last_batch,
+  (sessions.xact_start is not null)::integer as open_tran,
+  sessions.login::sys.sysname as loginame,
+  sessions.machine::sys.sysname as hostname,
+  sessions.program::sys.sysname as program_name,
+  upper(substring(sessions.query from '^\s*(\w+)'))::sys.sysname as cmd
+from sys.every_session as sessions
+left join pg_catalog.pg_roles as roles on roles.rolname = sessions.login;
+
+comment on view sys.sysprocesses is 'SQL Server and ASE: sysprocesses, the connections to PostgreSQL';
+
+create view sys.dm_exec_sessions as
+select
+  sessions.spid as session_id,
+  sessions.backend_start::timestamp as login_time,
+  sessions.machine::sys.sysname as host_name,
+  sessions.program::sys.sysname as program_name,
+  sessions.login::sys.sysname as login_name,
+  case when sessions.state = 'active' then 'running' else 'sleeping' end::character varying(30) as status,
+  2::smallint as transaction_isolation_level,
+  (sessions.xact_start is not null)::integer as open_transaction_count,
+  true as is_user_process
+from sys.every_session as sessions;
+
+comment on view sys.dm_exec_sessions is
+'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. Every transaction is read committed (2).';
+
+create view sys.dm_exec_connections as
+select
+  sessions.spid as session_id,
+  sessions.backend_start::timestamp as connect_time,
+  'TCP'::character varying(40) as net_transport
+from sys.every_session as sessions;

@@ -1,0 +1,307 @@
+-- What T-SQL calls PostgreSQL's types: the types that the gateway announces (gateway/src/convert/announcing.rs).
+
+-- a name, as SQL Server declares it: a column of this type is announced as nvarchar(128)
+create domain sys.sysname as character varying(128);
+-- a remark of ODBC's catalogue functions
+create domain sys.remarks as character varying(254);
+-- a line of a report
+create domain sys.line as character varying(255);
+
+create function sys.base_of(domain oid, out type oid, out typmod integer)
+language plpgsql
+stable
+as $$
+declare
+  found record;
+begin
+  type := domain;
+  typmod := -1;
+  loop
+    select typtype, typbasetype, typtypmod into found from pg_catalog.pg_type where oid = type;
+    exit when found.typtype is distinct from 'd';
+    typmod := greatest(typmod, found.typtypmod);
+    type := found.typbasetype;
+  end loop;
+end
+$$;
+
+comment on function sys.base_of(oid) is 'What a domain stands for in the end; any other type stands for itself.';
+
+-- SQL Server's system types. Numbers, lengths, precisions: sys.types of SQL Server's documentation; usertype and
+-- storage type: systypes of ASE's (Reference Manual: Tables), where SQL Server has none of its own or 0.
+-- odbc, odbc_precision, odbc_length, odbc_scale, radix, sub: ODBC's Appendix D (data types, column size, transfer
+-- octet length, decimal digits); ss_type and ss_nullable: SS_DATA_TYPE of sp_columns.
+create view sys.system_types as
+select
+  name::sys.sysname as name,
+  system_type_id,
+  user_type_id,
+  usertype,
+  storage,
+  bytes,
+  precision,
+  scale,
+  odbc,
+  odbc_precision,
+  odbc_length,
+  odbc_scale,
+  radix,
+  sub,
+  ss_type,
+  ss_nullable
+from (values
+  ('image', 34, 34, 20, 34, 16, 0, 0, -4, 2147483647, 2147483647, null, null, null, 37, 37),
+  ('text', 35, 35, 19, 35, 16, 0, 0, -1, 2147483647, 2147483647, null, null, null, 39, 39),
+  ('uniqueidentifier', 36, 36, 0, 37, 16, 0, 0, -11, 36, 16, null, null, null, 37, 37),
+  ('date', 40, 40, 37, 49, 3, 10, 0, 91, 10, 6, 0, null, 1, 0, 0),
+  ('time', 41, 41, 51, 190, 5, 15, 6, 92, 15, 12, 6, null, 2, 0, 0),
+  ('datetime2', 42, 42, 50, 189, 8, 26, 6, 93, 26, 16, 6, null, 3, 0, 0),
+  ('datetimeoffset', 43, 43, 52, 0, 10, 33, 6, -155, 33, 20, 6, null, null, 0, 0),
+  ('tinyint', 48, 48, 5, 48, 1, 3, 0, -6, 3, 1, 0, 10, null, 48, 38),
+  ('smallint', 52, 52, 6, 52, 2, 5, 0, 5, 5, 2, 0, 10, null, 52, 38),
+  ('int', 56, 56, 7, 56, 4, 10, 0, 4, 10, 4, 0, 10, null, 56, 38),
+  ('smalldatetime', 58, 58, 22, 58, 4, 16, 0, 93, 16, 16, 0, null, 3, 58, 111),
+  ('real', 59, 59, 23, 59, 4, 24, 0, 7, 24, 4, null, 2, null, 59, 109),
+  ('money', 60, 60, 11, 60, 8, 19, 4, 3, 19, 21, 4, 10, null, 60, 110),
+  ('datetime', 61, 61, 12, 61, 8, 23, 3, 93, 23, 16, 3, null, 3, 61, 111),
+  ('float', 62, 62, 8, 62, 8, 53, 0, 6, 53, 8, null, 2, null, 62, 109),
+  ('ntext', 99, 99, 36, 174, 16, 0, 0, -10, 1073741823, 2147483646, null, null, null, 39, 39),
+  ('bit', 104, 104, 16, 50, 1, 1, 0, -7, 1, 1, null, null, null, 50, 50),
+  ('decimal', 106, 106, 26, 55, 17, 38, 38, 3, 38, 40, 38, 10, null, 63, 108),
+  ('numeric', 108, 108, 10, 63, 17, 38, 38, 2, 38, 40, 38, 10, null, 63, 108),
+  ('smallmoney', 122, 122, 21, 122, 4, 10, 4, 3, 10, 12, 4, 10, null, 122, 110),
+  ('bigint', 127, 127, 43, 191, 8, 19, 0, -5, 19, 8, 0, 10, null, 63, 108),
+  ('varbinary', 165, 165, 4, 37, 8000, 0, 0, -3, 8000, 8000, null, null, null, 37, 37),
+  ('varchar', 167, 167, 2, 39, 8000, 0, 0, 12, 8000, 8000, null, null, null, 39, 39),
+  ('binary', 173, 173, 3, 45, 8000, 0, 0, -2, 8000, 8000, null, null, null, 45, 37),
+  ('char', 175, 175, 1, 47, 8000, 0, 0, 1, 8000, 8000, null, null, null, 47, 39),
+  ('timestamp', 189, 189, 80, 45, 8, 0, 0, -2, 8, 8, null, null, null, 45, 37),
+  ('nvarchar', 231, 231, 25, 155, 8000, 0, 0, -9, 4000, 8000, null, null, null, 39, 39),
+  ('sysname', 231, 256, 18, 155, 256, 0, 0, -9, 128, 256, null, null, null, 39, 39),
+  ('nchar', 239, 239, 24, 135, 8000, 0, 0, -8, 4000, 8000, null, null, null, 47, 39)
+) as listed (
+  name, system_type_id, user_type_id, usertype, storage, bytes, precision, scale,
+  odbc, odbc_precision, odbc_length, odbc_scale, radix, sub, ss_type, ss_nullable
+);
+
+-- The T-SQL type of each PostgreSQL type, for 7.x clients and for those of TDS 5.0 (ASE's sp_datatype_info).
+create view sys.announced_types as
+select
+  type::oid as type,
+  name,
+  ase_name::sys.sysname as ase_name,
+  ase_odbc,
+  ase_precision,
+  ase_length,
+  ase_scale,
+  ase_radix,
+  ase_usertype,
+  -- n of nvarchar(n), where the type itself says it; -1: no limit
+  characters
+from (values
+  ('pg_catalog.bool'::regtype, 'bit', 'tinyint', -6, 3, 1, 0, 10, 5, null::integer),
+  ('pg_catalog.int2', 'smallint', 'smallint', 5, 5, 2, 0, 10, 6, null),
+  ('pg_catalog.int4', 'int', 'int', 4, 10, 4, 0, 10, 7, null),
+  ('pg_catalog.int8', 'bigint', 'bigint', -5, 19, 8, 0, 10, 43, null),
+  ('pg_catalog.oid', 'bigint', 'bigint', -5, 19, 8, 0, 10, 43, null),
+  ('pg_catalog.float4', 'real', 'real', 7, 7, 4, null, 10, 23, null),
+  ('pg_catalog.float8', 'float', 'float', 6, 15, 8, null, 10, 8, null),
+  ('pg_catalog.numeric', 'numeric', 'numeric', 2, 38, 33, 18, 10, 10, null),
+  ('pg_catalog.varchar', 'nvarchar', 'varchar', 12, null, null, null, null, 2, -1),
+  ('pg_catalog.bpchar', 'nchar', 'char', 1, null, null, null, null, 1, -1),
+  ('pg_catalog.name', 'nvarchar', 'varchar', 12, 63, 63, null, null, 2, 63),
+  ('pg_catalog."char"', 'nvarchar', 'varchar', 12, 1, 1, null, null, 2, 1),
+  ('pg_catalog.text', 'nvarchar', 'text', -1, 2147483647, 2147483647, null, null, 19, -1),
+  ('pg_catalog.bytea', 'varbinary', 'image', -4, 2147483647, 2147483647, null, null, 20, -1),
+  ('pg_catalog.date', 'date', 'date', 91, 10, 4, 0, null, 37, null),
+  ('pg_catalog.time', 'time', 'bigtime', 92, 15, 8, 6, null, 51, null),
+  ('pg_catalog.timestamp', 'datetime2', 'bigdatetime', 93, 26, 8, 6, null, 50, null),
+  ('pg_catalog.timestamptz', 'datetime2', 'bigdatetime', 93, 26, 8, 6, null, 50, null),
+  ('pg_catalog.uuid', 'uniqueidentifier', 'char', 1, 36, 36, null, null, 1, null)
+) as listed (
+  type, name, ase_name, ase_odbc, ase_precision, ase_length, ase_scale, ase_radix, ase_usertype, characters
+);
+
+create function sys.described_type(type oid, typmod integer)
+returns table (
+  name sys.sysname,
+  system_type_id integer,
+  user_type_id integer,
+  usertype integer,
+  storage integer,
+  -- n of nvarchar(n); -1: no limit; null: no characters
+  characters integer,
+  -- max_length of sys.columns: bytes, -1: no limit
+  bytes integer,
+  digits integer,
+  scale integer,
+  odbc integer,
+  odbc_precision integer,
+  odbc_length integer,
+  odbc_scale integer,
+  radix integer,
+  sub integer,
+  ss_type integer,
+  ss_nullable integer,
+  ase_name sys.sysname,
+  ase_odbc integer,
+  ase_precision integer,
+  ase_length integer,
+  ase_scale integer,
+  ase_radix integer,
+  ase_usertype integer
+)
+language sql
+stable
+as $$
+  select
+    types.name,
+    types.system_type_id,
+    types.user_type_id,
+    types.usertype,
+    types.storage,
+    measured.characters,
+    case
+      when types.name = 'numeric' then
+        case when measured.precision <= 9 then 5 when measured.precision <= 19 then 9
+          when measured.precision <= 28 then 13 else 17 end
+      when measured.characters = -1 then -1
+      when measured.characters is not null then 2 * measured.characters
+      else types.bytes
+    end,
+    coalesce(measured.precision, types.precision),
+    coalesce(measured.scale, types.scale),
+    types.odbc,
+    case
+      when types.name = 'numeric' then measured.precision
+      when types.name = 'varbinary' then 2147483647
+      when measured.characters = -1 then 1073741823
+      else coalesce(measured.characters, types.odbc_precision)
+    end,
+    case
+      when types.name = 'numeric' then measured.precision + 2
+      when types.name = 'varbinary' then 2147483647
+      when measured.characters = -1 then 2147483646
+      else coalesce(2 * measured.characters, types.odbc_length)
+    end,
+    case types.name when 'numeric' then measured.scale else types.odbc_scale end,
+    types.radix,
+    types.sub,
+    types.ss_type,
+    types.ss_nullable,
+    case when announced.ase_usertype in (1, 2) and measured.characters = -1 then 'text'
+      else announced.ase_name end,
+    case when announced.ase_usertype in (1, 2) and measured.characters = -1 then -1
+      else announced.ase_odbc end,
+    case
+      when types.name = 'numeric' then measured.precision
+      when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
+      else coalesce(nullif(measured.characters, -1), announced.ase_precision)
+    end,
+    case
+      when types.name = 'numeric' then measured.precision + 2
+      when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
+      else coalesce(nullif(measured.characters, -1), announced.ase_length)
+    end,
+    case types.name when 'numeric' then measured.scale else announced.ase_scale end,
+    announced.ase_radix,
+    case when announced.ase_usertype in (1, 2) and measured.characters = -1 then 19
+      else announced.ase_usertype end
+  from pg_catalog.pg_type as declared
+  left join lateral (
+    select base.type, base.typmod from sys.base_of(declared.oid) as base where declared.typtype = 'd'
+  ) as behind on true
+  cross join lateral (
+    select
+      coalesce(behind.type, declared.oid) as type,
+      coalesce(behind.typmod, described_type.typmod) as typmod
+  ) as base
+  join sys.announced_types as announced
+    -- what has no type of its own goes as text
+    on announced.type = case when base.type in (select known.type from sys.announced_types as known)
+      then base.type else 'pg_catalog.text'::regtype end
+  join sys.system_types as types on types.name = announced.name
+  cross join lateral (
+    -- numeric's typmod is (precision << 16 | scale) + 4 with an 11-bit signed scale (numeric.c)
+    select
+      ((base.typmod - 4) >> 16) & 65535 as precision,
+      ((((base.typmod - 4) & 2047) # 1024) - 1024) as scale,
+      base.typmod >= 4 as is_limited
+  ) as packed
+  cross join lateral (
+    select greatest(packed.precision - least(packed.scale, 0), packed.scale) as digits
+  ) as needed
+  cross join lateral (
+    select
+      case
+        when announced.name <> 'numeric' then null
+        when not packed.is_limited then 38
+        else least(needed.digits, 38)
+      end as precision,
+      case
+        when announced.name <> 'numeric' then null
+        when not packed.is_limited or packed.scale > 38 then 18
+        else greatest(packed.scale, 0)
+      end as scale,
+      case
+        when base.type in ('pg_catalog.varchar'::regtype, 'pg_catalog.bpchar'::regtype)
+          and packed.is_limited and base.typmod - 4 <= 4000 then base.typmod - 4
+        else announced.characters
+      end as characters
+  ) as measured
+  where declared.oid = described_type.type
+$$;
+
+comment on function sys.described_type(oid, integer) is
+$$What a PostgreSQL type with its modifier is in T-SQL, as the gateway announces it to clients of 7.3 and later
+(name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
+
+create view sys.types as
+select
+  name,
+  system_type_id::smallint as system_type_id,
+  user_type_id,
+  4 as schema_id,
+  null::integer as principal_id,
+  bytes::smallint as max_length,
+  precision::smallint as precision,
+  scale::smallint as scale,
+  case when system_type_id in (35, 99, 167, 175, 231, 239) then 'Latin1_General_100_BIN2_UTF8' end::sys.sysname
+    as collation_name,
+  name not in ('timestamp', 'sysname') as is_nullable,
+  false as is_user_defined,
+  false as is_assembly_type,
+  0 as default_object_id,
+  0 as rule_object_id,
+  false as is_table_type
+from sys.system_types;
+
+comment on view sys.types is 'SQL Server: Catalog Views, sys.types';
+
+create view sys.systypes as
+select
+  name,
+  system_type_id::smallint as xtype,
+  0::smallint as status,
+  user_type_id::smallint as xusertype,
+  bytes::smallint as length,
+  precision::smallint as xprec,
+  scale::smallint as xscale,
+  0 as tdefault,
+  0 as domain,
+  4::smallint as uid,
+  0::smallint as reserved,
+  null::integer as collationid,
+  usertype::smallint as usertype,
+  (name in ('char', 'varchar', 'nchar', 'nvarchar', 'sysname', 'binary', 'varbinary')) as variable,
+  (name not in ('timestamp', 'sysname')) as allownulls,
+  storage::smallint as type,
+  null::sys.line as printfmt,
+  case when system_type_id in (231, 239) then bytes / 2 when precision > 0 then precision else bytes end::smallint
+    as prec,
+  case when radix = 10 then scale end::smallint as scale,
+  null::sys.sysname as collation
+from sys.system_types;
+
+comment on view sys.systypes is
+'SQL Server: System Compatibility Views, sys.systypes; usertype and type as in systypes of ASE, each type its own';
