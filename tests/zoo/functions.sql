@@ -47,7 +47,7 @@ $$;
 create table client_zoo.samples (id integer primary key, name varchar(40), size real, since timestamp(3));
 grant select, insert, delete on client_zoo.samples to daq_writer;
 
-create function client_zoo.tell(words varchar(40)) returns integer
+create function client_zoo.say_back(words varchar(40)) returns integer
 language plpgsql
 as $$ begin
   raise notice 'you say %', words;

@@ -319,8 +319,8 @@ CLIENTS = (
             "cancel": NO_CANCEL,
             "timeout": "it tells that the time has run out, and waits on",
         },
-        not_yet={
-            "long_text": "rows with more than 32,768 bytes do not reach the program",
+        remarks={
+            "long_text": "up to its LongReadLen, which it sends as SET TEXTSIZE; else up to 32,768 bytes"
         },
     ),
     Client(
@@ -383,10 +383,7 @@ CLIENTS = (
         refused="java.sql.SQLException",
         failed="java.sql.SQLException",
         lacks={"pool": "its pooled connections are handed on as they are"},
-        not_yet={"parameters": "statements that it cannot prepare: their parameters have no names"},
-        remarks={
-            "nulls": "setNull(…, BIT) sends 0, since ASE has no NULL bits; setNull(…, INTEGER) sends NULL"
-        },
+        remarks={"nulls": "setNull(…, BIT) sends 0, as ASE has no NULL bits; setNull(…, INTEGER) sends NULL"},
         empty=" ",
         empty_binary=None,
     ),
@@ -406,9 +403,6 @@ CLIENTS = (
         jdbc("jdbc:sqlserver://{host}:{port};encrypt=false"),
         refused="com.microsoft.sqlserver.jdbc.SQLServerException",
         failed="com.microsoft.sqlserver.jdbc.SQLServerException",
-        not_yet={
-            "put_by_name": "it asks sp_sproc_columns, which is not there",
-        },
     ),
     Client(
         "go-mssqldb",

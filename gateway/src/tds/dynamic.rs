@@ -82,6 +82,7 @@ mod tests {
         endian: Endian::Little,
         charset: encoding_rs::UTF_8,
         big_datetime: true,
+        text_size: 32_768,
     };
 
     /// From FreeTDS 1.3.17, DBD::Sybase: prepare("select ?").
