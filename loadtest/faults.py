@@ -87,7 +87,9 @@ class Proxy:
             with self._lock:
                 self._open.discard(end)
             with suppress(OSError):
-                end.close()
+                # wakes the thread that waits for the other direction: closing alone would leave it open
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
 
 
 @dataclass

@@ -37,9 +37,10 @@ OVER_ALL_TABLES = (
 )
 """Names, of files as of procedures."""
 
-SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema")
+SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema", "tsql")
 """What T-SQL calls the system: its catalogue views, functions and procedures; those that TDS 5.0 has in
-another form; its INFORMATION_SCHEMA. The first two are named as in SQL Server and in ASE."""
+another form; its INFORMATION_SCHEMA; what queries in T-SQL become. The first two are named as in SQL Server
+and in ASE."""
 
 _SYSTEM = (
     "clear",
@@ -59,6 +60,7 @@ _SYSTEM = (
     "sp_columns",
     "sp_stored_procedures",
     "sp_keys",
+    "sp_privileges",
     "sp_statistics",
     "sp_databases",
     "sp_helpindex",

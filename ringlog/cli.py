@@ -21,6 +21,7 @@ from ringlog.certificate import TlsUse, cert, chosen_tls
 from ringlog.database import Embedded, chosen_database, demand_facility, engine
 from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
+from ringlog.gateway.tsql.install import install as install_tsql
 from ringlog.loader.command import load
 from ringlog.loadtest.bench.command import bench
 from ringlog.loadtest.paper.command import app as loadtest_app
@@ -194,7 +195,7 @@ def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None) -> None:
     database = chosen_database(data, dsn)
     loaded = load_facility(facility)
     with database.opened(make=True) as conninfo:
-        print(install(engine(conninfo), loaded))
+        print(install(engine(conninfo), loaded, [install_tsql]))
 
 
 @app.command()

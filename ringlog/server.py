@@ -15,6 +15,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.database import Embedded, External, demand_facility, engine
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
+from ringlog.gateway.tsql.install import install as install_tsql
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, renew_gateway_password
 from ringlog.metrics import served
@@ -124,7 +125,7 @@ class Server:
 
     def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:
         if self._facility is not None:
-            return install(administrator, self._facility)
+            return install(administrator, self._facility, [install_tsql])
         demand_facility(self.conninfo)
         return None
 

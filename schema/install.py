@@ -1,8 +1,9 @@
 """Brings a database to what a facility file says: in one transaction, or not at all."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -41,20 +42,26 @@ class InstallReport:
         return "\n".join(lines) or "nothing to do"
 
 
-def install(engine: sa.Engine, facility: Facility) -> InstallReport:
+Part: TypeAlias = Callable[[sa.Connection], list[str]]
+"""Makes what another package has in the database, as ringlog_owner, and tells what it has changed."""
+
+
+def install(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
     """Creates what the database lacks of a facility and renews procedures that are not the same any more.
 
     `engine` is that of a superuser, or of a role with CREATEROLE that owns the database. It all happens in
-    one transaction, beside running writers. Raises InstallRefused, with the SQL to run by hand, for what
-    would lose data: columns and tables that the file has no longer, columns of another type, smaller rings.
+    one transaction, beside running writers; `parts` come last. Raises InstallRefused, with the SQL to run by
+    hand, for what would lose data: columns and tables that the file has no longer, columns of another type,
+    smaller rings.
     """
-    return change(engine, lambda connection: _Installation(connection, facility).run())
+    return change(engine, lambda connection: _Installation(connection, facility, parts).run())
 
 
 class _Installation:
-    def __init__(self, connection: sa.Connection, facility: Facility) -> None:
+    def __init__(self, connection: sa.Connection, facility: Facility, parts: Collection[Part]) -> None:
         self.connection = connection
         self.facility = facility
+        self.parts = parts
         self.created: list[str] = []
         self.changed: list[str] = []
 
@@ -85,6 +92,8 @@ class _Installation:
         self.changed += [f"signal {name}" for name in registry.record_signals(self.connection, self.facility)]
         self._renew_procedures([*shared_procedures(), *self._table_procedures(rings)])
         self._renew_system()
+        for part in self.parts:
+            self.changed += part(self.connection)
         if self.created or self.changed:
             announce(self.connection)
         return InstallReport(tuple(self.created), tuple(self.changed))

@@ -33,9 +33,11 @@ def run(
     )
 
 
-def ringlog(*arguments: str | Path, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+def ringlog(
+    *arguments: str | Path, stdin: str = "", timeout: float = 60, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """Runs the command `ringlog` to its end."""
-    return run(RINGLOG, *arguments, stdin=stdin, timeout=60, **environment)
+    return run(RINGLOG, *arguments, stdin=stdin, timeout=timeout, **environment)
 
 
 def free_port() -> int:

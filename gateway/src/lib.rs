@@ -16,3 +16,4 @@ pub mod session;
 pub mod tds;
 pub mod text;
 pub mod tls;
+mod traffic;

@@ -32,6 +32,9 @@ pub struct Metrics {
     /// Clients that are connected, logged in or not.
     pub clients: Gauge,
     pub refused_logins: Counter,
+    /// Bytes from clients and to them, encryption and packet headers included.
+    pub received: Counter,
+    pub sent: Counter,
     /// Calls in each transaction of group commit that was committed.
     pub groups: Histogram,
     /// Transactions of group commit that failed and whose calls ran again one by one.
@@ -54,6 +57,8 @@ impl Default for Metrics {
             failures: Family::default(),
             clients: Gauge::default(),
             refused_logins: Counter::default(),
+            received: Counter::default(),
+            sent: Counter::default(),
             groups: group_sizes(),
             split_groups: Counter::default(),
             registry: Registry::default(),
@@ -63,6 +68,8 @@ impl Default for Metrics {
         registry.register("failed_calls", "Procedure calls answered by an error", metrics.failures.clone());
         registry.register("clients", "Connected clients", metrics.clients.clone());
         registry.register("refused_logins", "Logins PostgreSQL refused", metrics.refused_logins.clone());
+        registry.register_with_unit("received", "From clients", Unit::Bytes, metrics.received.clone());
+        registry.register_with_unit("sent", "To clients", Unit::Bytes, metrics.sent.clone());
         let groups = "Calls that were committed by one transaction";
         registry.register("group_commit_calls", groups, metrics.groups.clone());
         let split = "Transactions of several calls that failed and were run again call by call";

@@ -3,6 +3,7 @@
 use crate::admission::Entry;
 use crate::gateway::Gateway;
 use crate::session::{self, SessionError};
+use crate::traffic::Counted;
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -63,6 +64,7 @@ async fn serve(stream: TcpStream, entry: Entry, gateway: Arc<Gateway>) -> Result
         // a client takes 0 for no number
         spid = NEXT_SPID.fetch_add(1, Ordering::Relaxed);
     }
+    let stream = Counted::new(stream, gateway.metrics.clone());
     session::serve(stream, spid, entry, gateway).await
 }
 

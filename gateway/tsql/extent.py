@@ -105,7 +105,9 @@ class _QueryExtent:
             elif word == "with":
                 if at == self.start:
                     select_may_follow = True
-                elif not (at + 1 < len(tokens) and tokens[at + 1].is_symbol("(")):
+                elif at + 1 == len(tokens) or not (
+                    tokens[at + 1].is_symbol("(") or tokens[at + 1].is_word("ties")
+                ):
                     return at
             elif word in ("select", "insert", "update", "delete", "values"):
                 if self.kind and word == "values":

@@ -1,6 +1,7 @@
 """Names of T-SQL as PostgreSQL's: without case, in quotes, a database as a schema."""
 
 from ringlog.gateway.tsql.errors import TsqlError, refused
+from ringlog.gateway.tsql.keywords import words
 from ringlog.gateway.tsql.statements import ObjectName
 
 LONGEST = 63
@@ -23,8 +24,39 @@ def identifier(name: str, line: int) -> str:
     return '"' + folded(name, line).replace('"', '""') + '"'
 
 
+SYSTEM_VIEWS = words(
+    """
+    syscolumns syscomments sysconstraints sysdatabases sysdepends sysforeignkeys sysindexes sysindexkeys
+    sysobjects sysprocesses sysprotects sysreferences systypes sysusers
+    """
+)
+"""Views of the system that are named without `sys.` before them."""
+
+_SERVER_WIDE = words("databases sysdatabases")
+"""Views that are the same in every database."""
+
+
+def _of_system(name: ObjectName) -> str | None:
+    """The schema of a view of the system; None for a name of any other kind."""
+    own, owner, database = name.name.lower(), name.owner.lower(), name.database.lower()
+    if owner == "information_schema":
+        schema = "tsql_information_schema"
+    elif owner == "sys" or (owner in ("", "dbo") and own in SYSTEM_VIEWS):
+        schema = "sys"
+    else:
+        return None
+    if database and not (database in ("master", "tempdb") and own in _SERVER_WIDE):
+        raise refused(
+            str(name), f"use {name.database} first: the catalogue is that of the current database", name.line
+        )
+    return schema
+
+
 def table(name: ObjectName) -> str:
     """A table or view: `a..b` and `a.dbo.b` are b in the schema a, `#t` is a temporary table."""
+    system = _of_system(name)
+    if system is not None:
+        return f"{system}.{identifier(name.name, name.line)}"
     if name.is_temporary:
         if name.name.startswith("##"):
             raise refused(name.name, "temporary tables are the session's own (#name)", name.line)

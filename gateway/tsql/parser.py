@@ -314,19 +314,20 @@ class _Parser(Cursor):
         self.expect_symbol(")")
         if len(more) < 2:
             raise self.wrong()
-        sets_error = False
+        sets_error = nowait = False
         if self.word("with"):
             while True:
                 option = self.advance()
                 if not option.is_word("log", "nowait", "seterror"):
                     raise syntax(option.shown, option.line)
                 sets_error = sets_error or option.is_word("seterror")
+                nowait = nowait or option.is_word("nowait")
                 if option.is_word("log"):
                     raise refused("raiserror … with log", "the server's log is not written to", line)
                 if not self.symbol(","):
                     break
         severity, state, *arguments = more
-        return Raiserror(line, None, message, severity, state, tuple(arguments), sets_error)
+        return Raiserror(line, None, message, severity, state, tuple(arguments), sets_error, nowait)
 
     def throw(self) -> Statement:
         line = self.advance().line

@@ -6,7 +6,7 @@ from ringlog.gateway.tsql.statements import CreateProcedure, DropProcedure
 
 
 def create(statement: CreateProcedure, scope: Scope) -> list[str]:
-    """The statements that make a procedure. Raises TsqlError with the line and the construct that it refuses."""
+    """The statements that make a procedure. Raises TsqlError for what is refused."""
     raise refused(f"{statement.kind} procedure", "procedures are written in PL/pgSQL", statement.line)
 
 

@@ -55,6 +55,7 @@ from ringlog.gateway.tsql.statements import (
     While,
 )
 from ringlog.gateway.tsql.tables import definition
+from ringlog.gateway.tsql.tokens import Kind, read_tokens
 from ringlog.gateway.tsql.types import INT, TEXT, Type
 
 Step = dict[str, Any]
@@ -68,8 +69,9 @@ def compile_batch(text: str, settings: str) -> str:
 
     Everything is refused or compiled before anything runs. See docs/tsql.md for the steps.
     """
+    program: dict[str, Any]
     try:
-        program: dict[str, Any] = {"statements": _Program(json.loads(settings)).compile(text)}
+        program = _Program(json.loads(settings)).compile(text)
     except TsqlError as error:
         program = {"error": _told(error)}
     except RecursionError:
@@ -98,12 +100,14 @@ class _Program:
         self.catches = 0
         self.length = 0
 
-    def compile(self, text: str) -> list[Step]:
-        body = parse_batch(text, self.quoted_identifiers, self.placeholders)
+    def compile(self, text: str) -> dict[str, Any]:
+        placeholders = 0
         if self.placeholders:
-            for number in range(1, text.count("?") + 1):
-                self.variables.setdefault(f"?{number}", None)
-        return self.body(body)
+            tokens = read_tokens(text, self.quoted_identifiers, placeholders=True)
+            placeholders = sum(token.value.startswith("?") for token in tokens if token.kind is Kind.VARIABLE)
+            self.variables |= {f"?{number}": None for number in range(1, placeholders + 1)}
+        body = parse_batch(text, self.quoted_identifiers, self.placeholders)
+        return {"statements": self.body(body), "placeholders": placeholders}
 
     def body(self, body: Body) -> list[Step]:
         return [step for statement in body for step in self.statement(statement)]
@@ -123,8 +127,8 @@ class _Program:
         if variable.name in self.variables:
             raise TsqlError(
                 134,
-                f"The variable name '{variable.name}' has already been declared. Variable names must be unique "
-                "within a query batch or stored procedure.",
+                f"The variable name '{variable.name}' has already been declared. Variable names must be "
+                "unique within a query batch or stored procedure.",
                 variable.line,
             )
         self.variables[variable.name] = variable.type
@@ -149,6 +153,7 @@ class _Program:
                     "columns": query.columns,
                     "kind": query.kind,
                     "assigns": query.assigns,
+                    "into": query.into,
                 }
             case Assign():
                 target = self._declared(statement.name, statement.line)
@@ -180,6 +185,7 @@ class _Program:
                     "do": "raise",
                     **_selected(raised(statement, self.scope)),
                     "sets_error": statement.sets_error,
+                    "nowait": statement.nowait,
                 }
             case Throw():
                 return self.throw(statement)
@@ -290,6 +296,8 @@ class _Program:
         return step
 
     def value(self, expression: Expression, target: Type | None) -> Step:
+        if (literal := _literal(expression, target, self.scope.sybase)) is not None:
+            return literal
         return _selected(translate_expression(expression, self.scope, target=target))
 
     def condition(self, expression: Expression) -> Step:
@@ -304,6 +312,26 @@ class _Program:
 def _selected(value: Translated) -> Step:
     return {"sql": f"select {value.sql}", "variables": value.variables}
 
+
+def _literal(expression: Expression, target: Type | None, sybase: bool) -> Step | None:
+    """A value that is written out and needs no converting: then PostgreSQL is not asked for it."""
+    if len(expression.tokens) != 1:
+        return None
+    (token,) = expression.tokens
+    if token.is_word("null"):
+        return {"value": None, "type": "text"}
+    if token.kind is Kind.TEXT and (target is None or (target.is_text and target.name != "char")):
+        text = " " if sybase and not token.value else token.value
+        fits = target is None or target.length is None or len(text) <= target.length
+        return {"value": text, "type": "text"} if fits else None
+    if token.kind is Kind.INTEGER and (target is None or target.name in _HIGHEST):
+        highest = _HIGHEST["int" if target is None else target.name]
+        if len(token.value) <= 20 and int(token.value) <= highest:
+            return {"value": int(token.value), "type": "int"}
+    return None
+
+
+_HIGHEST = {"tinyint": 255, "smallint": 2**15 - 1, "int": 2**31 - 1, "bigint": 2**31 - 1}
 
 _OF_OID = {
     16: types.BIT,

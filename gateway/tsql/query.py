@@ -9,7 +9,7 @@ from ringlog.gateway.tsql.translation import Translation
 
 @dataclass(frozen=True)
 class TranslatedQuery:
-    """`kind`: "select", "insert" (a select into a table too), "update" or "delete".
+    """`kind`: "select", "insert", "update" or "delete". `into`: the table that an insert fills, in SQL.
 
     `columns`: the names to be shown, "" for a nameless one; None where PostgreSQL's names are to be shown
     ("?column?" is nameless). `assigns`: for `select @a = …` the variables, by name, that take the last row's
@@ -21,6 +21,7 @@ class TranslatedQuery:
     kind: str
     columns: tuple[str, ...] | None
     assigns: tuple[str, ...]
+    into: str | None = None
 
 
 def translate_query(query: Query, scope: Scope, style: ParameterStyle | None = None) -> TranslatedQuery:
@@ -29,4 +30,6 @@ def translate_query(query: Query, scope: Scope, style: ParameterStyle | None = N
     translation = Translation(scope, style)
     sql = translation.query_of(query)
     variables = style.variables if isinstance(style, Numbered) else ()
-    return TranslatedQuery(sql, variables, translation.kind, translation.columns, tuple(translation.assigns))
+    return TranslatedQuery(
+        sql, variables, translation.kind, translation.columns, tuple(translation.assigns), translation.into
+    )

@@ -61,4 +61,4 @@ NILADIC = {
 }
 """Functions that stand without parentheses."""
 
-FILLED = {name: type_ for name, type_ in FUNCTIONS.values()}
+FILLED = dict(FUNCTIONS.values())

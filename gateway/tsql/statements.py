@@ -144,6 +144,8 @@ class Raiserror:
     arguments: tuple[Expression, ...]
     sets_error: bool = False
     """WITH SETERROR: @@error is set whatever the severity"""
+    nowait: bool = False
+    """WITH NOWAIT: the client is told at once"""
 
 
 @dataclass(frozen=True)

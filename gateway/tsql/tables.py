@@ -80,7 +80,7 @@ def _create_table(statement: CreateTable, scope: Scope) -> str:
 
 
 def column_type(type_: Type) -> str:
-    """The type a column of this T-SQL type has: domains tell those apart that PostgreSQL holds in one type."""
+    """The type a column of this T-SQL type has: domains tell apart what PostgreSQL holds in one."""
     return _DOMAINS.get(type_.name, type_.sql)
 
 
@@ -119,8 +119,8 @@ def _identity(column: ColumnDefinition, identity: tuple[int, int]) -> str:
     if digits is None or digits[1] or column.type.name in ("bit", "money", "smallmoney"):
         raise TsqlError(
             2749,
-            f"Identity column '{column.name}' must be of data type int, bigint, smallint, tinyint, or decimal or "
-            "numeric with a scale of 0.",
+            f"Identity column '{column.name}' must be of data type int, bigint, smallint, tinyint, or "
+            "decimal or numeric with a scale of 0.",
             column.line,
             severity=16,
         )

@@ -105,8 +105,8 @@ def read_tokens(text: str, quoted_identifiers: bool = True, placeholders: bool =
     at = 0
     while at < len(text):
         found = _TOKEN.match(text, at)
-        assert found is not None and found.lastgroup is not None
-        group, whole, end = found.lastgroup, found.group(), found.end()
+        assert found is not None
+        group, whole, end = str(found.lastgroup), found.group(), found.end()
         start, at = at, end
         if group == "blank":
             continue

@@ -12,20 +12,20 @@ from ringlog.loadtest.bench.errors import BenchError
 SOURCES = Path(__file__).parent.parent / "native"
 
 
-def build(folder: Path) -> Path:
-    """Builds pgload, tdsload and tdsread into a folder and returns it. Raises BenchError naming the package
-    that is missing."""
+def build(folder: Path, sources: Path = SOURCES) -> Path:
+    """Builds pgload, tdsload and tdsread, or what the Makefile of other sources makes, into a folder and
+    returns it. Raises BenchError naming the package that is missing."""
     for program, package in (("make", "make"), ("cc", "gcc libc6-dev")):
         if shutil.which(program) is None:
             raise BenchError(f"{program} is missing, which builds the C clients: apt install {package}")
     made = subprocess.run(
-        ["make", "--silent", "--directory", str(SOURCES), f"BUILD={folder}", f"LIBPQ={_libpq()}"],
+        ["make", "--silent", "--directory", str(sources), f"BUILD={folder}", f"LIBPQ={_libpq()}"],
         capture_output=True,
         text=True,
         env=os.environ | {"LC_ALL": "C"},
     )
     if made.returncode != 0:
-        raise BenchError(_complaint(made.stderr))
+        raise BenchError(_complaint(sources, made.stderr))
     return folder
 
 
@@ -37,11 +37,11 @@ def _libpq() -> Path:
     return next(Path(spec.origin).parent.glob("pginstall*"))
 
 
-def _complaint(said: str) -> str:
+def _complaint(sources: Path, said: str) -> str:
     if re.search(r"ctpublic\.h|cannot find -lct", said):
         return (
             "FreeTDS's ct-library is missing, which the TDS clients are built with: apt install freetds-dev"
         )
     if re.search(r"(stdio|pthread)\.h.*No such file", said):
         return "the headers of the C library are missing: apt install libc6-dev"
-    return f"the C clients in {SOURCES} cannot be built: {said.strip()}"
+    return f"the C clients in {sources} cannot be built: {said.strip()}"

@@ -1,10 +1,11 @@
-/* A TDS client by FreeTDS's ct-library, behind a tap: its requests can be recorded and sent again. */
+/* A TDS client by ct-library, behind a tap: its requests can be recorded and sent again. Whatever goes wrong ends
+ * the program. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
+#include "procedure.h"
+#include "request.h"
 #include "tap.h"
-
-#include <ctpublic.h>
 
 struct client {
   struct tap *tap;
@@ -13,10 +14,11 @@ struct client {
 
 /* Logs in with TDS version 5.0 or 7.4. */
 struct client client_login(const char *host, int port, const char *user, const char *password, const char *version);
-/* A parameter of the call being built. */
-void client_parameter(CS_COMMAND *command, const char *name, CS_INT type, void *value);
-/* Sends the call and reads its whole answer; the number of rows in it. Ends the program when it is refused. */
-long client_call(CS_COMMAND *command, const char *procedure);
+/* A parameter, of a type of fixed size, of the call being built. */
+void client_parameter(CS_COMMAND *command, const char *name, CS_INT type, const void *value);
+/* Makes the call, reads its whole answer, and returns the request as it was sent; `rows` (or NULL) is how many the
+ * answer had. */
+struct request client_record(struct client *client, CS_COMMAND *command, long *rows);
 /* Leaves ct-library; the socket stays logged in. */
 int client_leave(struct client *client);
 

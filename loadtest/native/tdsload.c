@@ -42,12 +42,10 @@ static void datetime(int64_t microseconds, int32_t out[2]) {
 }
 
 static struct request record(struct client *client, const struct options *options, const struct call *call) {
-  CS_COMMAND *command;
-  if (ct_cmd_alloc(client->connection, &command) != CS_SUCCEED) errx(1, "ct_cmd_alloc failed");
-  char procedure[80], name[80];
-  snprintf(procedure, sizeof procedure, "put_%s%d", options->prefix, call->table);
-  if (ct_command(command, CS_RPC_CMD, procedure, CS_NULLTERM, CS_NO_RECOMPILE) != CS_SUCCEED)
-    errx(1, "ct_command failed");
+  char name[80];
+  snprintf(name, sizeof name, "put_%s%d", options->prefix, call->table);
+  CS_COMMAND *command = call_new(client->connection, name);
+  if (!command) errx(1, "ct_command failed");
   CS_INT seq_no = call->seq_no;
   int32_t time[2];
   datetime(call->time, time);
@@ -58,12 +56,7 @@ static struct request record(struct client *client, const struct options *option
     snprintf(name, sizeof name, "@%s%d", options->column, column + 1);
     client_parameter(command, name, CS_REAL_TYPE, &value);
   }
-  tap_begin(client->tap);
-  client_call(command, procedure);
-  struct request request = {0};
-  request.bytes = tap_recording(client->tap, &request.length);
-  ct_cmd_drop(command);
-  return request;
+  return client_record(client, command, NULL);
 }
 
 static void patch(struct put *put, const struct call *call) {

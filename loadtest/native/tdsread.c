@@ -104,13 +104,13 @@ static const unsigned char *row_end(const unsigned char *at, const unsigned char
   return at <= end ? at : NULL;
 }
 
-struct answer {
+struct result {
   long rows, bytes;
   int ended; /* the last token was a DONE without error and without more to come */
 };
 
 /* Takes all whole tokens from the stream. */
-static void take_tokens(struct answer *answer) {
+static void take_tokens(struct result *answer) {
   for (;;) {
     const unsigned char *at = stream + from, *end = stream + until, *next = NULL;
     if (at == end) break;
@@ -141,9 +141,9 @@ static void take_tokens(struct answer *answer) {
 }
 
 /* Reads an answer to the packet marked last. */
-static struct answer read_answer(int fd) {
+static struct result read_answer(int fd) {
   static unsigned char raw[1 << 18];
-  struct answer answer = {0};
+  struct result answer = {0};
   size_t have = 0, packet = 0;
   from = until = 0;
   for (;;) {
@@ -171,17 +171,12 @@ static struct answer read_answer(int fd) {
 }
 
 static struct request record(struct client *client, const char *procedure, CS_INT rows) {
-  CS_COMMAND *command;
-  if (ct_cmd_alloc(client->connection, &command) != CS_SUCCEED ||
-      ct_command(command, CS_RPC_CMD, (CS_CHAR *)procedure, CS_NULLTERM, CS_NO_RECOMPILE) != CS_SUCCEED)
-    errx(1, "ct_command failed");
+  long found;
+  CS_COMMAND *command = call_new(client->connection, procedure);
+  if (!command) errx(1, "ct_command failed");
   client_parameter(command, "@max_rows", CS_INT_TYPE, &rows);
-  tap_begin(client->tap);
-  long found = client_call(command, procedure);
+  struct request request = client_record(client, command, &found);
   if (found != rows) errx(1, "%s gave %ld rows instead of %d", procedure, found, (int)rows);
-  struct request request = {0};
-  request.bytes = tap_recording(client->tap, &request.length);
-  ct_cmd_drop(command);
   return request;
 }
 
@@ -221,7 +216,7 @@ int main(int argc, char **argv) {
   while (fgets(line, sizeof line, stdin)) {
     double began = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
     request_send(fd, &request);
-    struct answer answer = read_answer(fd);
+    struct result answer = read_answer(fd);
     printf("{\"rows\": %ld, \"bytes\": %ld, \"seconds\": %.6f, \"client\": %.6f}\n", answer.rows, answer.bytes,
            seconds(CLOCK_MONOTONIC) - began, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
   }

@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+import psycopg
 import typer
+from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
 import ringlog.schema
@@ -22,8 +24,9 @@ from ringlog.loadtest.paper.duration import seconds_of
 from ringlog.loadtest.paper.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.paper.progress import Steps
 from ringlog.loadtest.paper.report import summary, write_report
-from ringlog.loadtest.paper.results import EXPERIMENTS, NATIVE, PYTHON, Result, read_results
+from ringlog.loadtest.paper.results import CTLIB, EXPERIMENTS, KINDS, NATIVE, PYTHON, Result, read_results
 from ringlog.loadtest.paper.site import Site, given_site
+from ringlog.schema.facility import KEY_COLUMNS, TABLE_COLUMNS
 
 # What counts calls is imported late: numpy starts threads, which other commands, that fork, must not have.
 if TYPE_CHECKING:
@@ -76,7 +79,10 @@ Data = Annotated[
 Clients = Annotated[
     str | None,
     typer.Option(
-        metavar="KIND", show_default="both", help=f"{PYTHON}: users of locust; {NATIVE}: writers in C."
+        metavar="A,B,...",
+        show_default="all that the experiment has",
+        help=f"{PYTHON}: users of locust; {CTLIB}: the ct-library writer in C, a process a table; {NATIVE}: "
+        "its requests sent again, which costs the clients next to nothing.",
     ),
 ]
 Processes = Annotated[
@@ -97,7 +103,7 @@ Output = Annotated[
 ]
 
 _CORES = max(1, min(os.cpu_count() or 1, 8))
-_OUTPUT = Path("loadtest-report")
+_OUTPUT = Path(".loadtest")
 
 
 @app.command()
@@ -157,10 +163,10 @@ def columns(
     output: Output = _OUTPUT,
 ) -> None:
     """Rows a second against columns of a table, at the highest rate (figure 4)."""
-    numbers = _numbers("--columns", widths)
     with _laboratory(time, facility, url, None, dsn, data, clients, processes, expect_workers, output) as run:
         from ringlog.loadtest.paper import experiments
 
+        numbers = _widths(widths)
         run(lambda lab: experiments.columns(lab, numbers))
 
 
@@ -181,12 +187,12 @@ def users(
     output: Output = _OUTPUT,
 ) -> None:
     """Ever more users: at the normal rate in Python, at the highest as native writers."""
-    numbers = _numbers("--users", counts)
     with _laboratory(
         time, facility, url, reader or "", dsn, data, clients, processes, expect_workers, output
     ) as run:
         from ringlog.loadtest.paper import experiments
 
+        numbers = _numbers("--users", counts)
         run(lambda lab: experiments.users(lab, numbers))
 
 
@@ -251,7 +257,6 @@ def _laboratory(
     console = Console(highlight=False)
     with _errors_told(), _folder() as folder:
         given = _given(url, reader, dsn)
-        output.mkdir(parents=True, exist_ok=True)
         lab = Laboratory(
             command=_command(url, given),
             facility_file=facility,
@@ -266,6 +271,7 @@ def _laboratory(
         )
 
         def run(experiment: Experiment) -> None:
+            output.mkdir(parents=True, exist_ok=True)
             result = experiment(lab)
             written = write_report(read_results(output, EXPERIMENTS), output)
             console.print()
@@ -286,6 +292,15 @@ def _given(url: str | None, reader: str | None, dsn: str | None) -> Site | None:
         return None
     if reader == "":
         raise LoadTestUsageError("--url needs --reader: the login that readers use there")
+    try:
+        told = conninfo_to_dict(dsn or "")
+    except psycopg.ProgrammingError as error:
+        raise LoadTestUsageError(f"--dsn: {str(error).strip()}") from None
+    if "password" in told:
+        raise LoadTestUsageError(
+            "--dsn holds a password, which everyone on this machine can read in the list of processes: put "
+            "the whole string into the environment variable RINGLOG_DSN, or the password into ~/.pgpass"
+        )
     dsn = dsn or os.environ.get("RINGLOG_DSN")
     if dsn is None:
         raise LoadTestUsageError(
@@ -294,21 +309,31 @@ def _given(url: str | None, reader: str | None, dsn: str | None) -> Site | None:
     return given_site(url, reader, dsn)
 
 
-def _clients(kind: str | None, given: Site | None) -> Sequence[str]:
-    if kind not in (None, "both", PYTHON, NATIVE):
-        raise LoadTestUsageError(f"--clients '{kind}' is none of {PYTHON}, {NATIVE}, both")
-    if given is not None:
-        if kind in (NATIVE, "both"):
-            raise LoadTestUsageError("--clients: native writers need tables of their own: leave out --url")
-        return (PYTHON,)
-    return (PYTHON, NATIVE) if kind in (None, "both") else (kind,)
+def _clients(text: str | None, given: Site | None) -> Sequence[str]:
+    if text is None:
+        return (PYTHON,) if given else KINDS
+    kinds = [word.strip() for word in text.split(",")]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise LoadTestUsageError(f"--clients '{kind}' is none of {', '.join(KINDS)}")
+        if given is not None and kind != PYTHON:
+            raise LoadTestUsageError("--clients: writers in C need tables of their own: leave out --url")
+    return kinds
 
 
 def _numbers(option: str, text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdecimal() and int(word) > 0 for word in words):
-        raise typer.BadParameter(f"{option} '{text}' is no list of whole numbers as 10,100")
+        raise LoadTestUsageError(f"{option} '{text}' is no list of whole numbers as 10,100")
     return sorted({int(word) for word in words})
+
+
+def _widths(text: str) -> list[int]:
+    widths = _numbers("--columns", text)
+    most = TABLE_COLUMNS - len(KEY_COLUMNS)
+    if widths[-1] > most:
+        raise LoadTestUsageError(f"--columns: a table has at most {most} data columns, not {widths[-1]}")
+    return widths
 
 
 def _command(url: str | None, given: Site | None) -> str:

@@ -1,16 +1,20 @@
-"""The experiments of papers/004, each with Python users and, where it is about speed, with native writers."""
+"""The experiments of papers/004, each with Python users and, where it is about speed, with writers in C."""
 
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 
 from ringlog.loadtest.bench.facility import Tables, write_facility
 from ringlog.loadtest.load import Pace
 from ringlog.loadtest.paper import native
+from ringlog.loadtest.paper.ctlib_run import ctlib_run
+from ringlog.loadtest.paper.errors import LoadTestUsageError
 from ringlog.loadtest.paper.laboratory import Laboratory, Scene
 from ringlog.loadtest.paper.native_run import native_run
 from ringlog.loadtest.paper.python_run import python_run
-from ringlog.loadtest.paper.results import KILOBYTE, NATIVE, PYTHON, VALUE_BYTES, Result, Run
+from ringlog.loadtest.paper.results import CTLIB, KILOBYTE, NATIVE, PYTHON, VALUE_BYTES, Result, Run
+from ringlog.loadtest.paper.site import Site
 from ringlog.schema.facility import Facility, load_facility
 
 _WRITERS = 60
@@ -36,13 +40,13 @@ def highest(lab: Laboratory) -> Result:
         with lab.site(lab.facility_file) as site:
             scene = Scene(lab, site, facility, lab.facility_file)
             runs.append(python_run(scene, "max", len(facility.tables), Pace.MAX))
-    if NATIVE in lab.clients and not lab.interrupted:
+    if {CTLIB, NATIVE} & {*lab.clients} and not lab.interrupted:
         tables = native.twins(facility)
         file = lab.folder / "twins.toml"
         write_facility(file, tables)
         programs = lab.programs()
         with lab.site(file) as site:
-            runs += native_run(lab, site, programs, "max-native", dict.fromkeys(tables, 1), {})
+            runs += _in_c(lab, site, programs, "max", tables)
     return lab.result("max", describe(facility), runs)
 
 
@@ -59,22 +63,34 @@ def columns(lab: Laboratory, widths: Sequence[int]) -> Result:
         write_facility(file, chain.from_iterable(groups.values()))
     facility = load_facility(file)
     counts = sorted(Counter(len(table.columns) for table in facility.tables).items())
-    programs = lab.programs() if NATIVE in lab.clients else None
+    programs = lab.programs() if {CTLIB, NATIVE} & {*lab.clients} else None
     with lab.site(file) as site:
         for width, number in counts:
             label = f"columns-{width}"
             if PYTHON in lab.clients and not lab.interrupted:
                 runs.append(python_run(Scene(lab, site, facility, file), label, number, Pace.MAX, width))
-            if programs is not None and site.server is not None and not lab.interrupted:
-                written = {tables: native.logged(site.server, tables) for tables in groups[width]}
-                writing = dict.fromkeys(groups[width], 1)
-                runs += native_run(lab, site, programs, f"{label}-native", writing, written)
+            if programs is not None:
+                runs += _in_c(lab, site, programs, label, groups[width])
     told = ", ".join(f"{number} of {width}" for width, number in counts)
     return lab.result("columns", f"Tables by their data columns: {told}", runs)
 
 
+def _in_c(lab: Laboratory, site: Site, programs: Path, label: str, groups: Sequence[Tables]) -> list[Run]:
+    """Writers in C at the highest rate, one for each table."""
+    runs: list[Run] = []
+    if CTLIB in lab.clients and not lab.interrupted:
+        runs.append(ctlib_run(lab, site, programs / "writer", f"{label}-ctlib", groups))
+    if NATIVE in lab.clients and not lab.interrupted:
+        assert site.server is not None
+        written = {tables: native.logged(site.server, tables) for tables in groups}
+        runs += native_run(lab, site, programs, f"{label}-native", dict.fromkeys(groups, 1), written)
+    return runs
+
+
 def users(lab: Laboratory, numbers: Sequence[int]) -> Result:
     """Ever more users: at the normal rate in Python, at the highest with native writers."""
+    if not {PYTHON, NATIVE} & {*lab.clients}:
+        raise LoadTestUsageError(f"--clients: this experiment has {PYTHON} and {NATIVE}")
     facility = load_facility(lab.facility_file)
     runs: list[Run] = []
     if PYTHON in lab.clients:

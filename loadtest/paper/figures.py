@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringlog.loadtest.paper import published
-from ringlog.loadtest.paper.results import NATIVE, PYTHON, Run, Sample
+from ringlog.loadtest.paper.results import CTLIB, NATIVE, PYTHON, Run, Sample
+from ringlog.loadtest.paper.words import KIND_NAMES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CLIENTS = {PYTHON: ("#4477aa", "o", "Python users"), NATIVE: ("#ee6677", "s", "native writers")}
+_CLIENTS = {
+    kind: (*style, KIND_NAMES[kind])
+    for kind, style in {
+        PYTHON: ("#4477aa", "o"),
+        CTLIB: ("#228833", "^"),
+        NATIVE: ("#ee6677", "s"),
+    }.items()
+}
 _PARTS = {
     "postgres": ("#4477aa", "PostgreSQL"),
     "gateway": ("#ee6677", "gateway"),
@@ -61,13 +69,14 @@ def normal_operation(run: Run, file: Path) -> None:
     load.set_ylim(bottom=0)
     middles, shares = _shares(run)
     shown = {part: values for part, values in shares.items() if values}
-    cpu.stackplot(
-        [moment / length for moment in middles],
-        *([100 * value for value in values] for values in shown.values()),
-        colors=[_PARTS[part][0] for part in shown],
-        labels=[_PARTS[part][1] for part in shown],
-        linewidth=0,
-    )
+    if middles:
+        cpu.stackplot(
+            [moment / length for moment in middles],
+            *([100 * value for value in values] for values in shown.values()),
+            colors=[_PARTS[part][0] for part in shown],
+            labels=[_PARTS[part][1] for part in shown],
+            linewidth=0,
+        )
     cpu.axhline(100 * published.CPU_SHARE, color="black", linewidth=1, linestyle="--")
     cpu.annotate(
         "the paper: its server stayed below 30 %",
@@ -77,7 +86,7 @@ def normal_operation(run: Run, file: Path) -> None:
         fontsize=8,
     )
     cpu.set_ylim(0, 100)
-    cpu.set_xlim(0, max(moments))
+    cpu.set_xlim(0, max(moments[-1], 1 / length))
     cpu.set_ylabel(f"% of {run.cores} cores")
     cpu.set_xlabel(unit)
     handles, labels = cpu.get_legend_handles_labels()

@@ -1,6 +1,7 @@
 """What an experiment needs: a server under load, the clients, places for files, the passing of time."""
 
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+import ringlog.clients
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.paper.machine import load_average, settings, this_machine, versions
 from ringlog.loadtest.paper.progress import Steps, Tell
@@ -17,6 +19,7 @@ from ringlog.loadtest.paper.site import Site, own_site
 from ringlog.loadtest.paper.swarm import Workers
 from ringlog.schema.facility import Facility
 
+CTLIB = Path(ringlog.clients.__file__).parent / "ctlib"
 _TICK = 0.25
 
 
@@ -67,28 +70,31 @@ class Laboratory:
             shutil.rmtree(data, ignore_errors=True)
 
     def _look(self, site: Site) -> None:
-        self._versions, self._settings = versions(site.conninfo), settings(site.conninfo)
+        self._versions |= versions(site.conninfo)
+        self._settings = settings(site.conninfo)
 
     def programs(self) -> Path:
-        """The native clients, built."""
+        """The clients in C, built."""
         folder = self.folder / "programs"
         if not folder.exists():
             folder.mkdir()
-            self.steps.say("Building the native clients")
+            self.steps.say("Building the clients in C")
             build(folder)
+            build(folder, CTLIB)
+            told = subprocess.run([folder / "writer", "-V"], capture_output=True, text=True, check=True)
+            self._versions["ct-library of the clients in C"] = told.stdout.strip()
         return folder
 
     def watch(
         self, sampler: Sampler, tell: Tell, look: Callable[[], str], over: Callable[[], bool] = lambda: False
     ) -> None:
         """Takes samples while the load lasts. `look` is asked what to show."""
-        interval = sampler.interval(self.seconds)
-        due = interval
+        due = sampler.interval
         try:
             while (done := sampler.seconds) < self.seconds and not over():
                 if done >= due:
                     sampler.add()
-                    due += interval
+                    due += sampler.interval
                     tell(done, look())
                 time.sleep(min(_TICK, max(0.0, self.seconds - done)))
         except KeyboardInterrupt:

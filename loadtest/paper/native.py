@@ -172,20 +172,21 @@ select
 """
 
 
-def check(server: Server, acknowledged: Mapping[Tables, int]) -> Check:
-    """Whether the logs have every acknowledged row, the rings the latest of each seq_no, and the values are
-    those that were sent (a sample of them)."""
+def check(server: Server, before: Mapping[Tables, int], acknowledged: Mapping[Tables, int]) -> Check:
+    """Whether the logs have every acknowledged row besides those of `before`, the rings the latest of each
+    seq_no, and the values are those that were sent (a sample of them)."""
     in_logs = stale = 0
     for tables in acknowledged:
         for name in tables.names:
-            logged, filled, latest = _found(server.administrator, name)
-            in_logs += logged
+            rows, filled, latest = found(server.administrator, name)
+            in_logs += rows
             stale += filled - latest
+        in_logs -= before.get(tables, 0)
     expected = sum(acknowledged.values())
     altered = 0
     if in_logs == expected:
         try:
-            verify(server, acknowledged)
+            verify(server, {tables: rows + before.get(tables, 0) for tables, rows in acknowledged.items()})
         except BenchError:
             altered = 1
     return Check(
@@ -203,7 +204,8 @@ def logged(server: Server, tables: Tables) -> int:
     return sum(log_rows(server, name) for name in tables.names)
 
 
-def _found(connection: psycopg.Connection, table: str) -> Sequence[int]:
+def found(connection: psycopg.Connection, table: str) -> Sequence[int]:
+    """Rows of a table's log; filled rows of its ring; those of them that are the latest of their seq_no."""
     query = sql.SQL(_FOUND).format(log=sql.Identifier("log", table), ring=sql.Identifier("online", table))
     row = connection.execute(query).fetchone()
     assert row is not None

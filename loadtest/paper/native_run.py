@@ -43,14 +43,15 @@ def native_run(
         if lab.interrupted:
             return []
         groups = writers.groups()
-    for group in groups:
-        written[group.tables] = written.get(group.tables, 0) + group.acknowledged
     lab.steps.say("Looking for every acknowledged row")
-    check = native.check(site.server, {tables: written[tables] for tables in connections})
+    acknowledged = {group.tables: group.acknowledged for group in groups}
+    check = native.check(site.server, written, acknowledged)
+    for tables, rows in acknowledged.items():
+        written[tables] = written.get(tables, 0) + rows
     samples_file = f"{label}.samples.csv"
     sampling.write_csv(sampler.samples, lab.output / samples_file)
     wide = [group for group in groups if group.tables.columns == WIDE]
-    tables = [
+    figures = [
         TableFigures(
             group.tables.prefix,
             group.tables.columns,
@@ -79,7 +80,7 @@ def native_run(
         wide=_together(wide),
         reads=None,
         logins=None,
-        tables=tables,
+        tables=figures,
         samples=sampler.samples,
         closing=None,
         check=check,

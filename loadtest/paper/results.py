@@ -20,8 +20,9 @@ EXPERIMENTS = ("normal", "max", "columns", "users")
 WIDE = 200
 """Data columns of the tables that the paper names the insertion time of."""
 
-PYTHON, NATIVE = "python", "native"
-"""Kinds of clients: users of locust, writers in C."""
+PYTHON, CTLIB, NATIVE = "python", "ctlib", "native"
+"""Kinds of clients: users of locust; ct-library writers in C, a process each; such requests sent again."""
+KINDS = (PYTHON, CTLIB, NATIVE)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Run:
     """One load: so many users of one kind for so many seconds."""
 
     clients: str
-    """PYTHON or NATIVE"""
+    """one of KINDS"""
     description: str
     users: int
     logged_in: int

@@ -1,10 +1,12 @@
 """Looks at a server under load again and again: CPU of its parts, load average, I/O of PostgreSQL."""
 
 import csv
+import os
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 import psutil
@@ -14,9 +16,9 @@ from ringlog.loadtest.paper.machine import load_average
 from ringlog.loadtest.paper.results import Sample
 from ringlog.loadtest.paper.site import Site
 
-# Not more samples than these, however long the load.
+# Seconds between samples at first, and how many are kept: from then on every other one.
+_INTERVAL = 1.0
 _MOST = 3600
-_SHORTEST = 1.0
 
 # Since PostgreSQL 18 pg_stat_io knows the write-ahead log. WAL files made ahead (context init) are left out:
 # a server that has run for a while uses its files again.
@@ -42,6 +44,8 @@ class Sampler:
         self._begun = 0.0
         self._first: Sample | None = None
         self.samples: list[Sample] = []
+        self.interval = _INTERVAL
+        """the time between two samples, in seconds"""
 
     def begin(self) -> None:
         """The load begins now: everything counts from here."""
@@ -54,12 +58,12 @@ class Sampler:
         """How long the load has lasted."""
         return time.monotonic() - self._begun
 
-    def interval(self, seconds: float) -> float:
-        """The time between two samples in a load of so many seconds."""
-        return max(_SHORTEST, seconds / _MOST)
-
     def add(self) -> None:
+        """Takes a sample and keeps it."""
         self.samples.append(self.take())
+        if len(self.samples) > _MOST:
+            del self.samples[1::2]
+            self.interval *= 2
 
     def checkpoint(self) -> bool:
         """Makes PostgreSQL write everything to its place now; False when that is not ours to ask."""
@@ -72,15 +76,16 @@ class Sampler:
     def take(self) -> Sample:
         """Figures of this moment."""
         machine = psutil.cpu_times()
-        mark = self._site.server.mark() if self._site.server else None
+        spent = processor_seconds()
+        server = self._site.server
         wal_bytes, wal_operations, table_bytes, table_operations = self._io()
         now = Sample(
             seconds=self.seconds,
             load_average=load_average(),
             machine=machine.user + machine.nice + machine.system + machine.irq + machine.softirq,
-            postgres=mark.postgres if mark else None,
-            gateway=mark.gateway if mark else None,
-            clients=sum(_seconds(client) for client in self._clients),
+            postgres=spent.family(server.postmaster.pid) if server else None,
+            gateway=spent.alone(server.gateway.pid) if server else None,
+            clients=sum(spent.family(client.pid) for client in self._clients),
             wal_bytes=wal_bytes,
             wal_operations=wal_operations,
             table_bytes=table_bytes,
@@ -105,26 +110,52 @@ class Sampler:
 def _since(first: Sample, now: Sample) -> Sample:
     """`now` with its counts from `first` on."""
     counted = {
-        field.name: getattr(now, field.name) - getattr(first, field.name)
-        for field in fields(Sample)
-        if field.name not in ("seconds", "load_average") and getattr(now, field.name) is not None
+        each.name: getattr(now, each.name) - getattr(first, each.name)
+        for each in fields(Sample)
+        if each.name not in ("seconds", "load_average") and getattr(now, each.name) is not None
     }
     return replace(now, **counted)
 
 
-def _seconds(process: psutil.Process) -> float:
-    """CPU seconds of a process and its children."""
-    spent = 0.0
-    with suppress(psutil.NoSuchProcess):
-        for one in [process, *process.children()]:
-            with suppress(psutil.NoSuchProcess):
-                spent += sum(one.cpu_times()[:2])
+@dataclass
+class Spent:
+    """CPU of all processes of this machine, from one look at /proc: psutil would look at each several times,
+    which costs much where thousands of users have a PostgreSQL process each."""
+
+    own: dict[int, float] = field(default_factory=dict)
+    """seconds, by process"""
+    of_ended_children: dict[int, float] = field(default_factory=dict)
+    children: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def alone(self, process: int) -> float:
+        """Seconds of one process; 0 when it has ended."""
+        return self.own.get(process, 0.0)
+
+    def family(self, process: int) -> float:
+        """Seconds of a process and its children, also of those that have ended."""
+        children = sum(self.alone(child) for child in self.children.get(process, ()))
+        return self.alone(process) + self.of_ended_children.get(process, 0.0) + children
+
+
+def processor_seconds() -> Spent:
+    """Looks at /proc: see proc_pid_stat(5)."""
+    tick = os.sysconf("SC_CLK_TCK")
+    spent = Spent()
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                # behind the program's name, which may have blanks and parentheses: state, parent, ...
+                fields = file.read().rpartition(b")")[2].split()
+                user, system, users, systems = (int(field) / tick for field in fields[11:15])
+                spent.own[int(name)] = user + system
+                spent.of_ended_children[int(name)] = users + systems
+                spent.children[int(fields[1])].append(int(name))
     return spent
 
 
 def write_csv(samples: Sequence[Sample], file: Path) -> None:
     """The samples, one a line."""
     with file.open("w", newline="") as text:
-        writer = csv.DictWriter(text, [field.name for field in fields(Sample)], lineterminator="\n")
+        writer = csv.DictWriter(text, [each.name for each in fields(Sample)], lineterminator="\n")
         writer.writeheader()
         writer.writerows(asdict(sample) for sample in samples)

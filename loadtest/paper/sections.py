@@ -6,7 +6,7 @@ from pathlib import Path
 from ringlog.loadtest.paper import figures, published
 from ringlog.loadtest.paper.document import Block, Items, Paragraph, Picture, Table
 from ringlog.loadtest.paper.duration import in_words
-from ringlog.loadtest.paper.results import NATIVE, PYTHON, Calls, Result, Run
+from ringlog.loadtest.paper.results import KINDS, NATIVE, PYTHON, Calls, Result, Run
 from ringlog.loadtest.paper.words import (
     MISSING,
     duration,
@@ -88,13 +88,16 @@ def highest(result: Result, folder: Path) -> Iterator[Block]:
         [
             *(f"{one.name}: {one.machine}." for one in published.TABLE_1),
             f"(**) Not in the paper: its KB/s over {published.MEAN_WIDTH:.1f} data columns of 4 bytes.",
-            "Python users write the facility as it is; native writers as many tables of the same widths, "
-            "all columns real.",
+            "Python users write the facility as it is; writers in C as many tables of the same widths, all "
+            "columns real.",
         ]
     )
     yield Table(
         "Where the CPU went",
-        ["", "PostgreSQL", "gateway", "clients", "other processes", "server, a row", "clients, a row"],
+        [
+            *("", "PostgreSQL", "gateway", "clients", "other processes"),
+            *("server, a row", "clients, a row", "calls outstanding"),
+        ],
         [
             [
                 kind(run),
@@ -102,6 +105,7 @@ def highest(result: Result, folder: Path) -> Iterator[Block]:
                 percent(others(run)),
                 processor_time(run, run.server_share),
                 processor_time(run, run.share("clients")),
+                _outstanding(run),
             ]
             for run in result.runs
         ],
@@ -117,6 +121,13 @@ def highest(result: Result, folder: Path) -> Iterator[Block]:
         "Figure 4 from the same load: a table's rows a second against its data columns, one writer a table. "
         "The paper's point is the inverse of its average insertion time.",
     )
+
+
+def _outstanding(run: Run) -> str:
+    """How many calls waited for their answers at the same time, on average (Little's law)."""
+    if run.writes.mean is None:
+        return MISSING
+    return f"{run.writes.answered * run.writes.mean / run.seconds:.1f} of {run.users}"
 
 
 def _table_1(runs: Sequence[Run]) -> Table:
@@ -185,10 +196,11 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
         "1's total rate, at the mean number of columns of its tables.",
     )
     widths = sorted({run.columns for run in result.runs})
+    kinds = [one for one in KINDS if any(run.clients == one for run in result.runs)]
     rows = []
     for width in widths:
         row = [f"{width:.0f}"]
-        for clients in (PYTHON, NATIVE):
+        for clients in kinds:
             run = _only(result.runs, clients, width)
             row += (
                 [
@@ -201,7 +213,7 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
                 else [MISSING] * len(_COLUMN_FIGURES)
             )
         rows.append(row)
-    headings = [f"{clients}: {what}" for clients in (PYTHON, NATIVE) for what in _COLUMN_FIGURES]
+    headings = [f"{clients}: {what}" for clients in kinds for what in _COLUMN_FIGURES]
     yield Table("Speed and number of columns", ["columns", *headings], rows)
     if widths:
         middle = widths[len(widths) // 2]

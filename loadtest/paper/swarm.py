@@ -22,6 +22,8 @@ from ringlog.loadtest.paper.errors import LoadTestError
 from ringlog.loadtest.paper.recorded import Recorded, of_kind, well
 
 _LOCUSTFILE = Path(ringlog.loadtest.__file__).parent / "locustfile.py"
+# Locust looks for modules in the working directory first, which may have another folder `ringlog`.
+_LOCUST = "import ringlog.loadtest; from locust.main import main; main()"
 # Seconds for locust to come up, for one user to log in, for all to end, and for what else there is
 # to do: locust ends by itself when its load test is killed.
 _UP, _LOGIN, _DOWN, _AT_MOST = 60.0, 0.2, 120.0, 600.0
@@ -31,7 +33,7 @@ _SPAWNED_A_SECOND = 100
 
 def locust_command(arguments: Sequence[str]) -> list[str]:
     """The command line of locust with our users."""
-    return [sys.executable, "-m", "locust", "-f", str(_LOCUSTFILE), *arguments]
+    return [sys.executable, "-P", "-c", _LOCUST, "-f", str(_LOCUSTFILE), *arguments]
 
 
 def locust_environment(load: Load, password: str | None) -> dict[str, str]:
@@ -105,7 +107,15 @@ class Workers:
     foreign: int = 0
 
     def __str__(self) -> str:
-        return f"{self.foreign} foreign workers" if self.foreign else f"{self.own} processes of locust"
+        number = self.foreign or self.own
+        kind = (
+            "foreign worker"
+            if self.foreign
+            else "process of locust"
+            if number == 1
+            else "processes of locust"
+        )
+        return f"{number} {kind}" + "s" * (self.foreign > 1)
 
     def arguments(self) -> list[str]:
         if self.foreign:

@@ -1,9 +1,11 @@
 """Figures as people read them; a dash for what is not known."""
 
 from ringlog.loader.board import milliseconds
-from ringlog.loadtest.paper.results import PYTHON, Run
+from ringlog.loadtest.paper.results import CTLIB, NATIVE, PYTHON, Run
 
 MISSING = "-"
+
+KIND_NAMES = {PYTHON: "Python users", CTLIB: "ct-library writers", NATIVE: "native writers"}
 
 
 def percent(share: float | None) -> str:
@@ -37,7 +39,7 @@ def processor_time(run: Run, share: float | None) -> str:
 
 def kind(run: Run) -> str:
     """Whose load it was."""
-    return "Python users" if run.clients == PYTHON else "native writers"
+    return KIND_NAMES[run.clients]
 
 
 def others(run: Run) -> float | None:

@@ -111,15 +111,14 @@ select
   1::smallint as class,
   'OBJECT_OR_COLUMN'::sys.sysname as class_desc,
   relations.oid::integer as major_id,
-  descriptions.objsubid as minor_id,
+  descriptions.number as minor_id,
   'MS_Description'::sys.sysname as name,
   descriptions.description as value
 from sys.every_relation as relations
-join pg_catalog.pg_description as descriptions
-  on descriptions.classoid = 'pg_catalog.pg_class'::regclass and descriptions.objoid = relations.oid;
+join sys.every_description as descriptions on descriptions.relation = relations.oid;
 
 comment on view sys.extended_properties is
-'SQL Server: Catalog Views, sys.extended_properties: what COMMENT ON says of tables and columns';
+'SQL Server: Catalog Views, sys.extended_properties: what the facility file or COMMENT ON says of tables and columns';
 
 -- Parameters of procedures, as callers see them: a row argument unfolded into its fields.
 create view sys.every_parameter as

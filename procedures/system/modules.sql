@@ -9,8 +9,8 @@ declare
 begin
   if exists (select from sys.every_procedure as procedures where procedures.oid = id::oid) then
     -- a procedure written in T-SQL keeps the text it was made of
-    if pg_catalog.to_regprocedure('ringlog.tsql_source(oid)') is not null then
-      execute 'select ringlog.tsql_source($1)' into source using id::oid;
+    if pg_catalog.to_regprocedure('tsql.source(oid)') is not null then
+      execute 'select tsql.source($1)' into source using id::oid;
     end if;
     return coalesce(source, pg_catalog.pg_get_functiondef(id::oid));
   end if;

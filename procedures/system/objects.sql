@@ -19,6 +19,31 @@ where relnamespace = (
     or pg_catalog.has_any_column_privilege(oid, 'select, insert, update, references')
   );
 
+-- What is said of tables and their columns (number 0: of the table itself): by COMMENT ON, or by the facility file.
+create view sys.every_description as
+select
+  objoid as relation,
+  objsubid as number,
+  description
+from pg_catalog.pg_description
+where classoid = 'pg_catalog.pg_class'::regclass
+union all
+select relations.oid, 0, logged.description
+from ringlog.logged_table as logged
+join pg_catalog.pg_class as relations on relations.relname = logged.table_name
+where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace) and logged.description <> ''
+union all
+select
+  columns.attrelid,
+  columns.attnum,
+  concat_ws(', ', signals.signal, nullif(signals.unit, ''), nullif(signals.description, ''))
+from ringlog.signal as signals
+join pg_catalog.pg_class as relations on relations.relname = signals.table_name
+join pg_catalog.pg_attribute as columns
+  on columns.attrelid = relations.oid and columns.attname = signals.column_name
+where signals.valid_to is null
+  and relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace);
+
 create view sys.every_procedure as
 select
   procedures.oid,

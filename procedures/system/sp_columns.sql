@@ -46,7 +46,7 @@ begin
     types.odbc_scale::smallint,
     types.radix::smallint,
     columns.is_nullable::integer::smallint,
-    sys.remark(pg_catalog.col_description(columns.relation, columns.number)),
+    sys.remark(descriptions.description),
     pg_catalog.left(columns.default_definition, 254)::sys.remarks,
     case when types.sub is null then types.odbc else 9 end::smallint,
     types.sub::smallint,
@@ -56,6 +56,8 @@ begin
     case when columns.is_nullable then types.ss_nullable else types.ss_type end::smallint
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod) as types
+  left join sys.every_description as descriptions
+    on descriptions.relation = columns.relation and descriptions.number = columns.number
   where sys.matches(columns.table_name, table_name)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))
@@ -212,7 +214,7 @@ begin
     types.ase_scale::smallint,
     types.ase_radix::smallint,
     columns.is_nullable::integer::smallint,
-    sys.remark(pg_catalog.col_description(columns.relation, columns.number)),
+    sys.remark(descriptions.description),
     types.storage::smallint,
     columns.number::smallint,
     pg_catalog.left(columns.default_definition, 254)::sys.remarks,
@@ -223,6 +225,8 @@ begin
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod) as types
+  left join sys.every_description as descriptions
+    on descriptions.relation = columns.relation and descriptions.number = columns.number
   where sys.matches(columns.table_name, table_name)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))

@@ -25,11 +25,11 @@ comment on function sys.sp_databases() is
 'SQL Server and ASE: sp_databases. A database is a schema of PostgreSQL; its size is that of its tables and indexes, in KB.';
 
 create function sys.sp_server_info("ATTRIBUTE_ID" integer default null)
-returns table (attribute_id integer, attribute_name character varying(60), attribute_value sys.line)
+returns table (attribute_id integer, attribute_name sys.sysname, attribute_value sys.line)
 language sql
 stable
 as $$
-  select listed.id, listed.name::character varying(60), listed.value::sys.line
+  select listed.id, listed.name::sys.sysname, listed.value::sys.line
   from (values
     (1, 'DBMS_NAME', 'ringlog'),
     (2, 'DBMS_VER', 'ringlog on PostgreSQL ' || current_setting('server_version')),

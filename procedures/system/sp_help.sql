@@ -28,7 +28,7 @@ begin
       types.bytes::smallint as "Length",
       nullif(types.precision, 0) as "Prec",
       case when types.precision > 0 then types.scale end as "Scale",
-      'yes'::character varying(35) as "Nullable"
+      'yes'::sys.sysname as "Nullable"
     from sys.system_types as types
     where types.user_type_id = sys.type_id(objname);
     perform sys.tell(rows);
@@ -53,11 +53,11 @@ begin
     select
       columns.name::sys.sysname as "Column_name",
       case when ase then types.ase_name else types.name end as "Type",
-      case when columns.is_computed then 'yes' else 'no' end::character varying(35) as "Computed",
+      case when columns.is_computed then 'yes' else 'no' end::sys.sysname as "Computed",
       case when ase then types.ase_length else types.bytes end as "Length",
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
-      case when columns.is_nullable then 'yes' else 'no' end::character varying(35) as "Nullable"
+      case when columns.is_nullable then 'yes' else 'no' end::sys.sysname as "Nullable"
     from sys.every_column as columns
     cross join lateral sys.described_type(columns.type, columns.typmod) as types
     where columns.relation = id::oid
@@ -75,7 +75,7 @@ begin
         case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
           else 'CHECK' end::sys.sysname as constraint_type,
         constraints.name::sys.sysname as constraint_name,
-        pg_catalog.pg_get_constraintdef(constraints.oid)::character varying(2078) as constraint_keys
+        pg_catalog.pg_get_constraintdef(constraints.oid)::sys.list as constraint_keys
       from sys.every_constraint as constraints
       where constraints.relation = id::oid
       order by 1, 2;
@@ -91,7 +91,7 @@ begin
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
       parameters.place as "Param_order",
-      case when parameters.is_output then 'yes' else 'no' end::character varying(35) as "Output"
+      case when parameters.is_output then 'yes' else 'no' end::sys.sysname as "Output"
     from sys.every_parameter as parameters
     cross join lateral sys.described_type(parameters.type, parameters.typmod) as types
     where parameters.procedure = id::oid

@@ -1,5 +1,5 @@
 create function sys.sp_helpindex(objname text)
-returns table (index_name sys.sysname, index_description character varying(210), index_keys character varying(2078))
+returns table (index_name sys.sysname, index_description sys.line, index_keys sys.list)
 language plpgsql
 stable
 as $$
@@ -13,13 +13,13 @@ begin
     ('nonclustered'
       || case when indexes.is_unique then ', unique' else '' end
       || case when indexes.is_primary_key then ', primary key' else '' end
-      || ' located on default')::character varying(210),
+      || ' located on default')::sys.line,
     (
       select string_agg(columns.name || case when columns.is_descending then '(-)' else '' end, ', '
         order by columns.place)
       from sys.every_index_column as columns
       where columns.oid = indexes.oid and columns.is_key
-    )::character varying(2078)
+    )::sys.list
   from sys.every_index as indexes
   where indexes.relation = id::oid
   order by 1;

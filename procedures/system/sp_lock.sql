@@ -4,16 +4,16 @@ returns table (
   dbid smallint,
   "ObjId" integer,
   "IndId" smallint,
-  "Type" character varying(4),
-  "Resource" character varying(32),
-  "Mode" character varying(8),
-  "Status" character varying(5)
+  "Type" sys.sysname,
+  "Resource" sys.sysname,
+  "Mode" sys.sysname,
+  "Status" sys.sysname
 )
 language sql
 stable
 as $$
   select
-    locks.pid,
+    sys.spid_of(locks.pid),
     coalesce(sys.db_id()::smallint, 0::smallint),
     coalesce(locks.relation::integer, 0),
     0::smallint,
@@ -27,19 +27,19 @@ as $$
       when 'tuple' then locks.page || ':' || locks.tuple
       when 'advisory' then locks.classid || ':' || locks.objid
       else coalesce(locks.transactionid::text, locks.virtualxid, '')
-    end::character varying(32),
+    end::sys.sysname,
     -- the mode of SQL Server that meets the same others
     case locks.mode
       when 'AccessShareLock' then 'Sch-S' when 'RowShareLock' then 'IS' when 'RowExclusiveLock' then 'IX'
       when 'ShareUpdateExclusiveLock' then 'U' when 'ShareLock' then 'S' when 'ShareRowExclusiveLock' then 'SIX'
       when 'ExclusiveLock' then 'X' when 'AccessExclusiveLock' then 'Sch-M' else locks.mode
-    end::character varying(8),
+    end::sys.sysname,
     case when locks.granted then 'GRANT' else 'WAIT' end
   from pg_catalog.pg_locks as locks
   where (locks.database is null or locks.database = (
       select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()
     ))
-    and (spid1 is null or locks.pid in (spid1, spid2))
+    and (spid1 is null or sys.spid_of(locks.pid) in (spid1, spid2))
     -- those of this call itself say nothing
     and locks.pid <> pg_catalog.pg_backend_pid()
   order by 1, 5, 6

@@ -10,8 +10,8 @@ begin
     open rows for
     select
       current_schema()::sys.sysname as database_name,
-      (round(sys.size_of(databases.oid) / 1048576.0, 2) || ' MB')::character varying(18) as database_size,
-      '0.00 MB'::character varying(18) as "unallocated space"
+      (round(sys.size_of(databases.oid) / 1048576.0, 2) || ' MB')::sys.sysname as database_size,
+      '0.00 MB'::sys.sysname as "unallocated space"
     from sys.every_database as databases
     where databases.name = current_schema();
     perform sys.tell(rows);

@@ -16,7 +16,7 @@ returns table (
   "TYPE" smallint,
   "SEQ_IN_INDEX" smallint,
   "COLUMN_NAME" sys.sysname,
-  "COLLATION" character varying(1),
+  "COLLATION" sys.sysname,
   "CARDINALITY" bigint,
   "PAGES" integer,
   "FILTER_CONDITION" sys.remarks
@@ -40,7 +40,7 @@ begin
     case when indexes.oid is null then 0 else 3 end::smallint,
     columns.place::smallint,
     columns.name::sys.sysname,
-    case when columns.is_descending then 'D' when columns.is_descending is not null then 'A' end::character varying(1),
+    case when columns.is_descending then 'D' when columns.is_descending is not null then 'A' end::sys.sysname,
     nullif(classes.reltuples, -1)::bigint,
     (pg_catalog.pg_relation_size(classes.oid) / 8192)::integer,
     pg_catalog.left(indexes.filter, 254)::sys.remarks
@@ -85,7 +85,7 @@ returns table (
   "TYPE" smallint,
   "SEQ_IN_INDEX" smallint,
   "COLUMN_NAME" sys.sysname,
-  "COLLATION" character varying(1),
+  "COLLATION" sys.sysname,
   "CARDINALITY" bigint,
   "PAGES" integer,
   "FILTER_CONDITION" sys.remarks

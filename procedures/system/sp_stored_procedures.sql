@@ -7,7 +7,7 @@ create function sys.sp_stored_procedures(
 returns table (
   "PROCEDURE_QUALIFIER" sys.sysname,
   "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" character varying(134),
+  "PROCEDURE_NAME" sys.line,
   "NUM_INPUT_PARAMS" integer,
   "NUM_OUTPUT_PARAMS" integer,
   "NUM_RESULT_SETS" integer,
@@ -25,7 +25,7 @@ begin
   select
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
-    (procedures.name || ';1')::character varying(134),
+    (procedures.name || ';1')::sys.line,
     -1,
     -1,
     -1,
@@ -54,7 +54,7 @@ create function sys.sp_sproc_columns(
 returns table (
   "PROCEDURE_QUALIFIER" sys.sysname,
   "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" character varying(134),
+  "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname,
   "COLUMN_TYPE" smallint,
   "DATA_TYPE" smallint,
@@ -84,7 +84,7 @@ begin
   select
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
-    (procedures.name || ';1')::character varying(134),
+    (procedures.name || ';1')::sys.line,
     parameters.name::sys.sysname,
     parameters.kind::smallint,
     sys.odbc_type(types.odbc, odbcver)::smallint,
@@ -135,7 +135,7 @@ create function sys.sp_sproc_columns_100(
 returns table (
   "PROCEDURE_QUALIFIER" sys.sysname,
   "PROCEDURE_OWNER" sys.sysname,
-  "PROCEDURE_NAME" character varying(134),
+  "PROCEDURE_NAME" sys.line,
   "COLUMN_NAME" sys.sysname,
   "COLUMN_TYPE" smallint,
   "DATA_TYPE" smallint,

@@ -9,7 +9,7 @@ returns table (
   "TABLE_QUALIFIER" sys.sysname,
   "TABLE_OWNER" sys.sysname,
   "TABLE_NAME" sys.sysname,
-  "TABLE_TYPE" character varying(32),
+  "TABLE_TYPE" sys.sysname,
   "REMARKS" sys.remarks
 )
 language plpgsql
@@ -22,16 +22,16 @@ begin
   -- ODBC's SQLTables: nothing but one % asks for the databases, the owners, the types there are
   if table_qualifier = '%' and table_name = '' and table_owner = '' then
     return query
-    select databases.name::sys.sysname, null::sys.sysname, null::sys.sysname, null::character varying(32), null::sys.remarks
+    select databases.name::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.remarks
     from sys.every_database as databases order by 1;
     return;
   elsif table_owner = '%' and table_name = '' and coalesce(table_qualifier, '') = '' then
     return query
-    select null::sys.sysname, 'dbo'::sys.sysname, null::sys.sysname, null::character varying(32), null::sys.remarks;
+    select null::sys.sysname, 'dbo'::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.remarks;
     return;
   elsif table_type in ('%', '''%''') and table_name = '' and table_owner = '' then
     return query
-    select null::sys.sysname, null::sys.sysname, null::sys.sysname, listed.type::character varying(32), null::sys.remarks
+    select null::sys.sysname, null::sys.sysname, null::sys.sysname, listed.type::sys.sysname, null::sys.remarks
     from (values ('SYSTEM TABLE'), ('TABLE'), ('VIEW')) as listed (type);
     return;
   end if;
@@ -41,9 +41,11 @@ begin
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
     relations.name::sys.sysname,
-    case relations.type when 'V' then 'VIEW' else 'TABLE' end::character varying(32),
-    sys.remark(pg_catalog.obj_description(relations.oid, 'pg_class'))
+    case relations.type when 'V' then 'VIEW' else 'TABLE' end::sys.sysname,
+    sys.remark(descriptions.description)
   from sys.every_relation as relations
+  left join sys.every_description as descriptions
+    on descriptions.relation = relations.oid and descriptions.number = 0
   where sys.matches(relations.name, nullif(table_name, ''), fusepattern)
     and sys.matches('dbo', nullif(table_owner, ''), fusepattern)
     and (

@@ -1,25 +1,46 @@
+create function sys.spid_of(pid integer)
+returns integer
+language sql
+stable
+as $$
+  -- the gateway tells PostgreSQL its number of a client, the client's program and machine: "17 program (machine)"
+  select coalesce(substring(sessions.application_name from '^(\d+) .* \(.*\)$')::integer, sessions.pid)
+  from pg_catalog.pg_stat_activity as sessions
+  where sessions.pid = spid_of.pid
+$$;
+
+comment on function sys.spid_of(integer) is
+$$@@spid of the client that a connection to PostgreSQL serves. The number of the connection itself where that is of no
+TDS client, or of somebody else's whose number PostgreSQL does not tell.$$;
+
 create view sys.every_session as
 select
-  sessions.pid as spid,
+  numbered.spid,
   sessions.usename as login,
-  -- the gateway tells PostgreSQL the client's program and machine as "program (machine)"
-  coalesce(substring(sessions.application_name from ' \((.*)\)$'), host(sessions.client_addr), '') as machine,
-  regexp_replace(coalesce(sessions.application_name, ''), ' \(.*\)$', '') as program,
+  coalesce(numbered.names[2], host(sessions.client_addr), '') as machine,
+  coalesce(numbered.names[1], sessions.application_name, '') as program,
   sessions.state,
-  sessions.wait_event_type,
   sessions.query,
   sessions.backend_start,
   sessions.query_start,
   sessions.xact_start,
-  (select coalesce(min(blocking), 0) from unnest(pg_catalog.pg_blocking_pids(sessions.pid)) as blocking) as blocked_by
+  (
+    select coalesce(min(sys.spid_of(blocking)), 0)
+    from unnest(pg_catalog.pg_blocking_pids(sessions.pid)) as blocking
+  ) as blocked_by
 from pg_catalog.pg_stat_activity as sessions
+cross join lateral (
+  select
+    sys.spid_of(sessions.pid) as spid,
+    regexp_match(sessions.application_name, '^\d+ (.*) \((.*)\)$') as names
+) as numbered
 where sessions.datname = pg_catalog.current_database() and sessions.backend_type = 'client backend';
 
 create function sys.sp_who("LOGINAME" text default null)
 returns table (
   spid integer,
   ecid smallint,
-  status character varying(30),
+  status sys.sysname,
   loginame sys.sysname,
   hostname sys.sysname,
   blk sys.sysname,
@@ -44,7 +65,7 @@ begin
       when sessions.blocked_by <> 0 then 'suspended'
       when sessions.state = 'active' then 'runnable'
       else 'sleeping'
-    end::character varying(30),
+    end::sys.sysname,
     sessions.login::sys.sysname,
     sessions.machine::sys.sysname,
     sessions.blocked_by::text::sys.sysname,
@@ -65,8 +86,8 @@ end
 $$;
 
 comment on function sys.sp_who(text) is
-$$SQL Server: sp_who. The connections to PostgreSQL, numbered as there; a client that rests has none. What others run is
-told to those whom PostgreSQL tells it.$$;
+$$SQL Server: sp_who. The clients and others that have a connection to PostgreSQL; a client that rests has none. What others
+run, and from where, is told to those whom PostgreSQL tells it. For spid see sys.spid_of.$$;
 
 create view sys.sysprocesses as
 select
@@ -95,7 +116,7 @@ select
   sessions.machine::sys.sysname as host_name,
   sessions.program::sys.sysname as program_name,
   sessions.login::sys.sysname as login_name,
-  case when sessions.state = 'active' then 'running' else 'sleeping' end::character varying(30) as status,
+  case when sessions.state = 'active' then 'running' else 'sleeping' end::sys.sysname as status,
   2::smallint as transaction_isolation_level,
   (sessions.xact_start is not null)::integer as open_transaction_count,
   true as is_user_process
@@ -108,5 +129,5 @@ create view sys.dm_exec_connections as
 select
   sessions.spid as session_id,
   sessions.backend_start::timestamp as connect_time,
-  'TCP'::character varying(40) as net_transport
+  'TCP'::sys.sysname as net_transport
 from sys.every_session as sessions;

@@ -1,11 +1,14 @@
 -- What T-SQL calls PostgreSQL's types: the types that the gateway announces (gateway/src/convert/announcing.rs).
 
--- a name, as SQL Server declares it: a column of this type is announced as nvarchar(128)
+-- A name, as SQL Server declares it: announced as nvarchar(128). A result column of a function keeps its length only
+-- through a domain.
 create domain sys.sysname as character varying(128);
 -- a remark of ODBC's catalogue functions
 create domain sys.remarks as character varying(254);
 -- a line of a report
 create domain sys.line as character varying(255);
+-- a list of columns
+create domain sys.list as character varying(2078);
 
 create function sys.base_of(domain oid, out type oid, out typmod integer)
 language plpgsql

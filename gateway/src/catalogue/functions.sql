@@ -20,6 +20,8 @@ select p.oid,
   join pg_catalog.pg_roles owner on owner.oid = p.proowner
  where p.prokind in ('f', 'p')
    and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
-   and n.nspname not in ('pg_catalog', 'information_schema')
+   and n.nspname not in ('pg_catalog', 'information_schema', 'tsql')
+   -- of the system's schemas the procedures only
+   and (n.nspname not in ('sys', 'sybsystemprocs') or p.proname like 'sp\_%')
    and p.provariadic = 0
  order by p.oid

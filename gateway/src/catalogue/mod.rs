@@ -13,7 +13,12 @@ pub use signature::{quoted, Argument, Direction, Field, Function, Returns};
 use crate::convert::PgType;
 use crate::metrics::Metrics;
 use crate::postgres::{Connection, PgError};
+use crate::tds::dialect::Dialect;
 use std::collections::HashMap;
+
+/// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
+const SYSTEM: &str = "sys";
+const OF_SYBASE: &str = "sybsystemprocs";
 
 /// A snapshot of all functions.
 #[derive(Debug, Default)]
@@ -52,19 +57,25 @@ impl Catalogue {
         Ok(Catalogue { functions })
     }
 
-    /// The function a client means by `name`, which may be qualified by schema, `schema.dbo.` or
-    /// `schema..`. An exact spelling wins over one that differs in case, a named schema and then
-    /// `database` over the other schemas, and among overloads the one whose parameters take the call.
+    /// The function a client of `dialect` means by `name`, which may be qualified by schema, `schema.dbo.` or
+    /// `schema..`. A system procedure wins over every other, an exact spelling over one that differs in case, a
+    /// named schema and then `database` over the other schemas, and among overloads the one whose parameters
+    /// take the call.
     pub fn find(
         &self,
         schema: Option<&str>,
         name: &str,
         database: &str,
+        dialect: &Dialect,
         fits: impl Fn(&Function) -> bool,
     ) -> Result<std::sync::Arc<Function>, Unresolved> {
         let all = self.functions.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
+        let all: Vec<_> =
+            all.iter().filter(|function| !dialect.is_tds7() || function.schema != OF_SYBASE).collect();
         let rank = |function: &Function| {
             (
+                function.schema == OF_SYBASE,
+                function.is_system(),
                 schema.is_some_and(|schema| function.schema.eq_ignore_ascii_case(schema)),
                 function.schema == database,
                 function.name == name,
@@ -73,7 +84,7 @@ impl Catalogue {
         let Some(best) = all.iter().map(|function| rank(function)).max() else {
             return Err(Unresolved::Missing);
         };
-        let candidates: Vec<_> = all.iter().filter(|function| rank(function) == best).collect();
+        let candidates: Vec<_> = all.into_iter().filter(|function| rank(function) == best).collect();
         if let [only] = candidates.as_slice() {
             return Ok((*only).clone());
         }

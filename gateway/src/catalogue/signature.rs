@@ -91,6 +91,11 @@ impl Function {
         format!("{}.{}", self.schema, self.name)
     }
 
+    /// Whether it is the system's own.
+    pub fn is_system(&self) -> bool {
+        self.schema == super::SYSTEM || self.schema == super::OF_SYBASE
+    }
+
     /// The places of parameters called `name`, without regard to case.
     pub fn places(&self, name: &str) -> &[usize] {
         self.by_name.get(&name.to_lowercase()).map_or(&[], Vec::as_slice)

@@ -247,3 +247,21 @@ fn outputs_and_defaults_shape_the_statement() {
     let bound = bind(&last, &read(&body, &dialect), &dialect, &Zone::UTC).unwrap();
     assert_eq!((bound.given, bound.outputs), (vec![false, false, false], vec![(0, 2)]));
 }
+
+#[test]
+fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
+    let function = |schema: &str| {
+        let parts = Parts::default();
+        let metrics = Metrics::default().of_procedure("sp_help".into());
+        Arc::new(parts.function(1, schema, "sp_help", false, true, INT4, false, true, metrics))
+    };
+    let all = ["ringlog", "sys", "sybsystemprocs"].map(function).to_vec();
+    let catalogue = Catalogue { functions: [("sp_help".to_owned(), all)].into() };
+    let found = |schema, version| {
+        let dialect = Dialect::new(version);
+        catalogue.find(schema, "SP_HELP", "ringlog", &dialect, |_| true).unwrap().schema.clone()
+    };
+    assert_eq!(found(None, Version::Tds74), "sys");
+    assert_eq!(found(Some("ringlog"), Version::Tds71), "sys");
+    assert_eq!(found(None, Version::Tds50), "sybsystemprocs");
+}

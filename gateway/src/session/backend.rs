@@ -47,13 +47,18 @@ pub struct Open {
 
 impl Backend {
     /// Tries user and password on PostgreSQL itself and moves to the database the login names.
-    pub async fn log_in(gateway: &Arc<Gateway>, login: &Login) -> Result<(Backend, Welcome), PgError> {
+    pub async fn log_in(
+        gateway: &Arc<Gateway>,
+        login: &Login,
+        spid: u16,
+    ) -> Result<(Backend, Welcome), PgError> {
         let application = if login.application.is_empty() { "TDS client" } else { &login.application };
         let mut backend = Backend {
             gateway: gateway.clone(),
             user: login.user.clone(),
             password: login.password.clone(),
-            application: format!("{application} ({})", login.host).replace('\0', ""),
+            // sp_who reads this; the number comes first, as PostgreSQL cuts a long name
+            application: format!("{spid} {application} ({})", login.host).replace('\0', ""),
             open: None,
             may_share: false,
             pinned: false,

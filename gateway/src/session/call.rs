@@ -86,7 +86,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Ok(function) => function,
             Err(message) => return Ok(CallEnd::Failed(message)),
         };
-        let end = self.call_function(function.clone(), params).await?;
+        let end = if function.is_system() {
+            self.call_system(schema, &function, params).await?
+        } else {
+            self.call_function(function.clone(), params).await?
+        };
         count(&function, start, &end);
         Ok(end)
     }
@@ -109,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         params: &[Param<'_>],
     ) -> Result<Arc<Function>, ServerMessage> {
         let fits = |function: &Function| catalogue::fits(function, params, &self.client.dialect);
-        let find = || self.catalogue().find(schema, name, &self.database, fits);
+        let find = || self.catalogue().find(schema, name, &self.database, &self.client.dialect, fits);
         let mut found = find();
         if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue(Because::Unknown).await
         {
@@ -127,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         })
     }
 
-    async fn call_function(
+    pub(super) async fn call_function(
         &mut self,
         function: Arc<Function>,
         params: &[Param<'_>],
@@ -262,9 +266,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let dialect = self.client.dialect;
         let catalogue = self.catalogue();
         let (schema, bare) = split_name(name);
-        let Ok(function) = catalogue
-            .find(schema, bare, &self.database, |function| catalogue::fits(function, params, &dialect))
-        else {
+        let Ok(function) = catalogue.find(schema, bare, &self.database, &dialect, |function| {
+            catalogue::fits(function, params, &dialect)
+        }) else {
             return;
         };
         if !self.shares(&function) {

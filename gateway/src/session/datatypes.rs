@@ -151,15 +151,16 @@ const ONLY_LIKE: i64 = 1;
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// @data_type = 0 for all, @ODBCVer = 2.
     pub(super) fn datatype_info(&mut self, params: &[Param<'_>]) -> Result<CallEnd, SessionError> {
-        let given = |index: usize| {
-            let param = params.get(index)?;
+        let given = |name: &str, place: usize| {
+            let named = params.iter().find(|param| param.is(name));
+            let param = named.or_else(|| params.get(place).filter(|param| !param.is_named()))?;
             match param.value(&self.client.dialect) {
                 Ok(Value::Int(value)) => Some(value),
                 Ok(Value::Text(text)) => text.trim().parse().ok(),
                 _ => None,
             }
         };
-        let (wanted, odbc_2) = (given(0).unwrap_or(0), given(1).unwrap_or(2) < 3);
+        let (wanted, odbc_2) = (given("data_type", 0).unwrap_or(0), given("ODBCVer", 1).unwrap_or(2) < 3);
         let columns = [
             ("TYPE_NAME", PgType::Name),
             ("DATA_TYPE", PgType::Int2),

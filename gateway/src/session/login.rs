@@ -54,7 +54,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
         return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
     };
     tokio::time::sleep(wait).await;
-    match Backend::log_in(&gateway, &login).await {
+    match Backend::log_in(&gateway, &login, spid).await {
         Ok((backend, welcome)) => {
             limits.succeeded(&login.user);
             let mut session = Session {

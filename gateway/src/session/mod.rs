@@ -13,6 +13,7 @@ mod prepared;
 mod results;
 mod settings;
 mod system;
+mod system_call;
 mod transaction;
 mod variables;
 

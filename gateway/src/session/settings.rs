@@ -145,7 +145,7 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(PgType, String)> {
 /// Begins as clients expect of the server they think they talk to, and says what it is.
 fn version(dialect: &Dialect) -> String {
     let as_if = if dialect.is_tds7() {
-        "Microsoft SQL Server 2014 - 12.0"
+        "Microsoft SQL Server 2014 - 12.0.2000.8"
     } else {
         "Adaptive Server Enterprise/15.7"
     };

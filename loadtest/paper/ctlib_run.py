@@ -1,0 +1,256 @@
+"""A load by the ct-library writer of ringlog.clients, a process for each table, as in papers/004.
+
+It writes `real` columns only, so it has tables of its own, of the same widths as the facility's.
+"""
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import psutil
+from psycopg import sql
+
+from ringlog.loader.schedule import SECOND, now
+from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.bench.server import WRITER, Server
+from ringlog.loadtest.paper import native, sampling
+from ringlog.loadtest.paper.errors import LoadTestError
+from ringlog.loadtest.paper.laboratory import Laboratory, utc
+from ringlog.loadtest.paper.machine import this_machine
+from ringlog.loadtest.paper.results import (
+    CTLIB,
+    KILOBYTE,
+    VALUE_BYTES,
+    WIDE,
+    Calls,
+    Check,
+    Run,
+    TableFigures,
+)
+from ringlog.loadtest.paper.sampling import Sampler
+from ringlog.loadtest.paper.site import Site
+
+# Seconds between two lines of counts; until all write; for their last answers.
+_LINES = 0.2
+_BEGUN, _ENDED = 60.0, 60.0
+
+
+@dataclass
+class Writer:
+    """A running writer and what it has told so far."""
+
+    tables: Tables
+    process: subprocess.Popen[str]
+    times: list[float] = field(default_factory=list)
+    """seconds since 1970, of each line of counts"""
+    stored: list[int] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
+    """seconds of all calls together"""
+    longest: list[float] = field(default_factory=list)
+    """of the calls since the line before, in seconds"""
+    said: str = ""
+    writing: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        for line in self.process.stdout:
+            counts = json.loads(line)
+            self.times.append(counts["time"])
+            self.stored.append(counts["stored"])
+            self.waited.append(counts["waited"])
+            self.longest.append(counts["longest"])
+            self.writing.set()
+        self.said = self.process.stderr.read().strip()
+        self.writing.set()
+
+    def end(self) -> None:
+        """Lets it end after the row it is at, and takes its last line. Raises LoadTestError as `check`."""
+        self.process.terminate()
+        self.process.wait(_ENDED)
+        self._listener.join()
+        self.check()
+
+    def check(self) -> None:
+        """Raises LoadTestError when it has ended by itself or a call went wrong."""
+        if self.said or self.process.poll() not in (None, 0):
+            raise LoadTestError(f"ct-library writers: {self.said or 'one has ended by itself'}")
+
+    def between(self, begin: float, end: float) -> TableFigures:
+        """What it did between two moments."""
+        rows, waited = (
+            float(np.interp(end, self.times, figures) - np.interp(begin, self.times, figures))
+            for figures in (self.stored, self.waited)
+        )
+        if not rows:
+            raise LoadTestError(f"a ct-library writer stored no row in {end - begin:.1f} s")
+        longest = max(one for time, one in zip(self.times, self.longest, strict=True) if begin < time)
+        return TableFigures(
+            self.tables.prefix, self.tables.columns, rows / (end - begin), waited / rows, longest
+        )
+
+
+@contextmanager
+def _writers(program: Path, server: Server, groups: Sequence[Tables]) -> Iterator[list[Writer]]:
+    writers = []
+    try:
+        for tables in groups:
+            command = [program, "-c", "0", "-i", str(_LINES), f"{server.host}:{server.port}", WRITER]
+            process = subprocess.Popen(
+                [*map(str, command), tables.names[0], str(tables.rows), *tables.column_names],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            writers.append(Writer(tables, process))
+            assert process.stdin is not None
+            process.stdin.write(f"{server.password}\n")
+            process.stdin.close()
+        yield writers
+    finally:
+        for writer in writers:
+            if writer.process.poll() is None:
+                writer.process.kill()
+            writer.process.wait()
+
+
+def ctlib_run(lab: Laboratory, site: Site, program: Path, label: str, groups: Sequence[Tables]) -> Run:
+    """A load by a writer for each table (each group has one), at the highest rate."""
+    assert site.server is not None
+    before = {tables: native.logged(site.server, tables) for tables in groups}
+    since = datetime.now(UTC)
+    with ExitStack() as stack:
+        lab.steps.say(f"{len(groups)} ct-library writers log in")
+        writers = stack.enter_context(_writers(program, site.server, groups))
+        for writer in writers:
+            if not writer.writing.wait(_BEGUN):
+                raise LoadTestError(f"a ct-library writer stored nothing in {_BEGUN:g} s")
+            writer.check()
+        sampler = Sampler(site, [psutil.Process(writer.process.pid) for writer in writers])
+        stack.callback(sampler.close)
+        began = now() / SECOND
+        sampler.begin()
+        with lab.steps.step(f"{len(groups)} ct-library writers", lab.seconds) as tell:
+            lab.watch(sampler, tell, lambda: f"{sum(writer.stored[-1] for writer in writers):,} rows")
+        end = now() / SECOND
+        for writer in writers:
+            writer.end()
+    lab.steps.say("Looking for every acknowledged row")
+    stored = {writer.tables: writer.stored[-1] for writer in writers}
+    check = _check(site.server, before, stored, since)
+    samples_file = f"{label}.samples.csv"
+    sampling.write_csv(sampler.samples, lab.output / samples_file)
+    tables = [writer.between(began, end) for writer in writers]
+    return Run(
+        clients=CTLIB,
+        description=f"{len(groups)} ct-library writers (C), TDS 5.0, {len(groups)} processes",
+        users=len(groups),
+        logged_in=len(groups),
+        columns=sum(one.columns for one in tables) / len(tables),
+        began=utc(datetime.fromtimestamp(began, UTC)),
+        seconds=end - began,
+        load_before=lab.load_before,
+        cores=this_machine(None).cores,
+        rows=sum(one.rows for one in tables),
+        kilobytes=sum(one.rows * one.columns for one in tables) * VALUE_BYTES / KILOBYTE,
+        asked=None,
+        writes=_together(tables, end - began),
+        wide=_together([one for one in tables if one.columns == WIDE], end - began),
+        reads=None,
+        logins=None,
+        tables=tables,
+        samples=sampler.samples,
+        closing=None,
+        check=check,
+        by_second=_by_second(writers, began, end),
+        files=[samples_file],
+    )
+
+
+def _together(tables: Sequence[TableFigures], seconds: float) -> Calls:
+    if not tables:
+        return Calls(0, 0, None, None, None, None)
+    rows = sum(one.rows for one in tables)
+    return Calls(
+        answered=round(rows * seconds),
+        failed=0,
+        mean=sum(one.mean * one.rows for one in tables) / rows,
+        p50=None,
+        p99=None,
+        longest=max(one.longest for one in tables),
+    )
+
+
+def _by_second(writers: Sequence[Writer], began: float, end: float) -> list[tuple[int, float]]:
+    found = []
+    for second in range(int(end - began)):
+        begin = began + second
+        rows = sum(
+            float(
+                np.interp(begin + 1, writer.times, writer.stored)
+                - np.interp(begin, writer.times, writer.stored)
+            )
+            for writer in writers
+        )
+        longest = max(
+            (
+                one
+                for writer in writers
+                for time, one in zip(writer.times, writer.longest, strict=True)
+                if begin < time <= begin + 1
+            ),
+            default=0.0,
+        )
+        found.append((round(rows), longest))
+    return found
+
+
+def _check(server: Server, before: dict[Tables, int], stored: dict[Tables, int], since: datetime) -> Check:
+    """Whether the logs have every acknowledged row besides those of before, the rings the latest of each
+    seq_no, and all rows since then the values that the writer sends (`read_out` in writer.c)."""
+    in_logs = stale = altered = 0
+    for tables in stored:
+        (name,) = tables.names
+        rows, filled, latest = native.found(server.administrator, name)
+        in_logs += rows - before[tables]
+        stale += filled - latest
+        altered += _altered(server, tables, since)
+    expected = sum(stored.values())
+    return Check(
+        acknowledged=expected,
+        in_rings=expected - stale,
+        in_logs=in_logs,
+        left_out=0,
+        altered=altered,
+        lost=max(0, expected - in_logs, stale),
+    )
+
+
+def _altered(server: Server, tables: Tables, since: datetime) -> int:
+    """Rows of the log, since then, with other values than were sent."""
+    columns = tables.column_names
+    query = sql.SQL(
+        "select count(*) from {log} where time >= {since} and ({stored}) is distinct from ({sent})"
+    ).format(
+        since=sql.Literal(since),
+        log=sql.Identifier("log", tables.names[0]),
+        stored=sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sent=sql.SQL(", ").join(
+            sql.SQL("({column} + seq_no / 4096.0)::real").format(column=sql.Literal(column))
+            for column in range(len(columns))
+        ),
+    )
+    row = server.administrator.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])

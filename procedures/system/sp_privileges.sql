@@ -1,0 +1,128 @@
+create view sys.every_privilege as
+select
+  relations.oid as relation,
+  relations.name as table_name,
+  granted.number,
+  granted.name as column_name,
+  case granted.grantor when relations.owner then 'dbo' else granted.grantor::regrole::text end as grantor,
+  case granted.grantee when 0 then 'public' when relations.owner then 'dbo' else granted.grantee::regrole::text end
+    as grantee,
+  granted.privilege,
+  granted.is_grantable
+from (
+  select listed.oid, listed.name, classes.relowner as owner, classes.relacl as acl
+  from sys.every_relation as listed
+  join pg_catalog.pg_class as classes on classes.oid = listed.oid
+) as relations
+cross join lateral (
+  select
+    columns.number,
+    columns.name,
+    rights.grantor,
+    rights.grantee,
+    rights.privilege_type as privilege,
+    rights.is_grantable
+  from sys.every_column as columns
+  join pg_catalog.pg_attribute as attributes
+    on attributes.attrelid = columns.relation and attributes.attnum = columns.number
+  cross join lateral (
+    select * from pg_catalog.aclexplode(coalesce(relations.acl, pg_catalog.acldefault('r', relations.owner)))
+    union
+    select * from pg_catalog.aclexplode(attributes.attacl)
+  ) as rights
+  where columns.relation = relations.oid
+    and rights.privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES')
+  union all
+  select 0, null, rights.grantor, rights.grantee, rights.privilege_type, rights.is_grantable
+  from pg_catalog.aclexplode(coalesce(relations.acl, pg_catalog.acldefault('r', relations.owner))) as rights
+  where rights.privilege_type in ('SELECT', 'INSERT', 'UPDATE', 'DELETE', 'REFERENCES')
+) as granted;
+
+create function sys.sp_table_privileges(
+  table_name text,
+  table_owner text default null,
+  table_qualifier text default null,
+  fusepattern boolean default true
+)
+returns table (
+  "TABLE_QUALIFIER" sys.sysname,
+  "TABLE_OWNER" sys.sysname,
+  "TABLE_NAME" sys.sysname,
+  "GRANTOR" sys.sysname,
+  "GRANTEE" sys.sysname,
+  "PRIVILEGE" sys.sysname,
+  "IS_GRANTABLE" sys.sysname
+)
+language plpgsql
+stable
+as $$
+#variable_conflict use_variable
+declare
+  before constant text := sys.enter(nullif(table_qualifier, '%'));
+begin
+  return query
+  select
+    current_schema()::sys.sysname,
+    'dbo'::sys.sysname,
+    privileges.table_name::sys.sysname,
+    privileges.grantor::sys.sysname,
+    privileges.grantee::sys.sysname,
+    privileges.privilege::sys.sysname,
+    case when privileges.is_grantable then 'YES' else 'NO' end::sys.sysname
+  from sys.every_privilege as privileges
+  where privileges.number = 0
+    and sys.matches(privileges.table_name, nullif(table_name, ''), fusepattern)
+    and sys.is_dbo(nullif(table_owner, ''))
+  order by 1, 2, 3, 6, 5;
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.sp_table_privileges(text, text, text, boolean) is
+'SQL Server and ASE: sp_table_privileges, who may do what with a table.';
+
+create function sys.sp_column_privileges(
+  table_name text,
+  table_owner text default null,
+  table_qualifier text default null,
+  column_name text default null
+)
+returns table (
+  "TABLE_QUALIFIER" sys.sysname,
+  "TABLE_OWNER" sys.sysname,
+  "TABLE_NAME" sys.sysname,
+  "COLUMN_NAME" sys.sysname,
+  "GRANTOR" sys.sysname,
+  "GRANTEE" sys.sysname,
+  "PRIVILEGE" sys.sysname,
+  "IS_GRANTABLE" sys.sysname
+)
+language plpgsql
+stable
+as $$
+#variable_conflict use_variable
+declare
+  before constant text := sys.enter(table_qualifier);
+begin
+  return query
+  select
+    current_schema()::sys.sysname,
+    'dbo'::sys.sysname,
+    privileges.table_name::sys.sysname,
+    privileges.column_name::sys.sysname,
+    privileges.grantor::sys.sysname,
+    privileges.grantee::sys.sysname,
+    privileges.privilege::sys.sysname,
+    case when privileges.is_grantable then 'YES' else 'NO' end::sys.sysname
+  from sys.every_privilege as privileges
+  where privileges.number > 0
+    and sys.matches(privileges.table_name, table_name, false)
+    and sys.matches(privileges.column_name, nullif(column_name, ''))
+    and sys.is_dbo(nullif(table_owner, ''))
+  order by 1, 2, 3, 4, 7, 6;
+  perform sys.leave(before);
+end
+$$;
+
+comment on function sys.sp_column_privileges(text, text, text, text) is
+'SQL Server and ASE: sp_column_privileges, who may do what with a column.';

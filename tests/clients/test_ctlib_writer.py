@@ -1,0 +1,266 @@
+"""The writer in C, clients/ctlib: every row it produced is in the log once, whatever befalls its server."""
+
+import json
+import random
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from ringlog.loadtest.faults import Proxy
+from servers import Login, RunningServer, free_port, ringlog, run, serving
+
+CTLIB = Path(__file__).parent.parent.parent / "clients" / "ctlib"
+FACILITY = Path(__file__).with_name("ctlib.toml")
+COLUMNS = tuple(f"current_{number}" for number in range(1, 201))
+VERSIONS = {"at_50": "5.0", "at_74": "7.4"}
+"""The tables, and the version of TDS that each is written with."""
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The writer, built by its own Makefile."""
+    folder = tmp_path_factory.mktemp("ctlib")
+    made = run("make", "--directory", CTLIB, f"BUILD={folder}")
+    assert made.returncode == 0, made.stderr
+    return folder / "writer"
+
+
+@dataclass
+class Place:
+    """A server that can die and come back at the same address."""
+
+    data: Path
+    port: int
+    server: RunningServer
+    stack: ExitStack
+
+    def start(self) -> None:
+        listen = ("--listen", f"127.0.0.1:{self.port}")
+        self.server = self.stack.enter_context(serving(self.data, *listen, facility=None))
+
+    def kill(self) -> None:
+        """kill -9 of `ringlog serve`, which has the gateway in it."""
+        self.server.process.kill()
+        self.server.process.wait()
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        """seq_no, time and values of every row of the log, in the order of their times."""
+        query = sql.SQL("select * from {} order by time").format(sql.Identifier("log", table))
+        with psycopg.connect(self.server.dsn) as admin:
+            # the text of a real is rounded
+            return admin.execute(query, binary=True).fetchall()
+
+    def empty(self) -> None:
+        with psycopg.connect(self.server.dsn) as admin:
+            for table in (*VERSIONS, "small"):
+                ring, log = (sql.Identifier(schema, table) for schema in ("online", "log"))
+                admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
+
+
+@pytest.fixture(scope="module")
+def started(temporary_directory: Path) -> Iterator[Place]:
+    data, port = temporary_directory / "ctlib", free_port()
+    with ExitStack() as stack:
+        server = stack.enter_context(
+            serving(data, "--listen", f"127.0.0.1:{port}", facility=FACILITY),
+        )
+        for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
+            words = ("user", "add", login.user, right, "--password-stdin", "--data", data)
+            assert ringlog(*words, stdin=login.password).returncode == 0
+        yield Place(data, port, server, stack)
+
+
+@pytest.fixture
+def place(started: Place) -> Place:
+    """The server, with empty tables."""
+    started.empty()
+    return started
+
+
+@dataclass
+class Writer:
+    """A running writer."""
+
+    process: subprocess.Popen[str]
+    table: str
+    errors: Path
+
+    def counts(self) -> dict[str, Any]:
+        """Its next line of counts."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.errors.read_text()
+        counts: dict[str, Any] = json.loads(line)
+        return counts
+
+    def wait_for(self, stored: int) -> None:
+        """Waits until it has stored so many rows."""
+        until = monotonic() + 60
+        while (counts := self.counts())["stored"] < stored:
+            assert monotonic() < until, (counts, self.errors.read_text())
+
+    def end(self) -> dict[str, Any]:
+        """Stops it, unless it has ended; its last counts."""
+        self.process.send_signal(signal.SIGTERM)
+        said, _ = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, (said, self.errors.read_text())
+        counts: dict[str, Any] = json.loads(said.splitlines()[-1])
+        return counts
+
+
+@contextmanager
+def writers(program: Path, port: int, login: Login, folder: Path, *options: str) -> Iterator[list[Writer]]:
+    """A writer for each version of TDS, each into its own table."""
+    password = folder / "password"
+    password.touch(0o600)
+    password.write_text(f"{login.password}\n")
+    running = []
+    with ExitStack() as stack:
+        for table, version in VERSIONS.items():
+            errors = folder / f"{table}.stderr"
+            command = (program, "-v", version, "-P", password, "-i", "0.1", *options, f"127.0.0.1:{port}")
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [str(word) for word in (*command, login.user, table, 4000, *COLUMNS)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=stack.enter_context(errors.open("w")),
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)
+            running.append(Writer(process, table, errors))
+        yield running
+
+
+def check(place: Place, table: str, counts: dict[str, Any]) -> None:
+    """Each row that was produced is in the log once, with its values; nothing else is."""
+    rows = place.rows(table)
+    assert counts["produced"] == counts["stored"] == len(rows)
+    assert counts["refused"] == counts["waiting"] == 0
+    # the ring has room for all of them, so each has a seq_no of its own
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
+    for seq_no, _, *values in rows:
+        assert values == [column + seq_no / 4096 for column in range(len(COLUMNS))]
+
+
+def test_kill_9_of_the_gateway(program: Path, place: Place, tmp_path: Path) -> None:
+    with writers(program, place.port, place.server.writer, tmp_path, "-c", "0.01") as running:
+        for one in running:
+            one.wait_for(30)
+        place.kill()
+        sleep(0.5)
+        place.start()
+        for one in running:
+            one.wait_for(100)
+            counts = one.end()
+            assert counts["logins"] == 2
+            assert counts["repeated"] >= 1
+            # what the process could not read out while it waited
+            assert counts["missed"] > 10
+            check(place, one.table, counts)
+
+
+def test_cut_connections(program: Path, place: Place, tmp_path: Path) -> None:
+    proxy = Proxy(place.port)
+    words = ("-c", "0", "-n", "1500")
+    cuts = 0
+    with writers(program, proxy.port, place.server.writer, tmp_path, *words) as running:
+        while any(one.process.poll() is None for one in running):
+            sleep(random.uniform(0.02, 0.3))
+            proxy.cut()
+            cuts += 1
+            assert cuts < 1000
+        for one in running:
+            counts = one.end()
+            assert counts["produced"] == 1500
+            assert counts["logins"] > 3
+            assert counts["repeated"] >= counts["logins"] - 2
+            check(place, one.table, counts)
+
+
+def test_a_server_that_does_not_answer(program: Path, place: Place, tmp_path: Path) -> None:
+    with writers(program, place.port, place.server.writer, tmp_path, "-c", "0.05", "-t", "1") as running:
+        for one in running:
+            one.wait_for(5)
+        place.server.process.send_signal(signal.SIGSTOP)
+        sleep(2.5)
+        place.server.process.send_signal(signal.SIGCONT)
+        for one in running:
+            one.wait_for(20)
+            counts = one.end()
+            assert counts["logins"] == 2
+            check(place, one.table, counts)
+
+
+def put(
+    program: Path, place: Place, *arguments: str, count: int = 1, login: Login | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a writer of so many rows to its end; the arguments are those after the user."""
+    one = login or place.server.writer
+    options = ("-c", "0", "-n", str(count))
+    words = (*options, f"127.0.0.1:{place.port}", one.user, *arguments)
+    return run(program, *words, stdin=f"{one.password}\n")
+
+
+def test_it_goes_on_where_the_ring_ends(program: Path, place: Place) -> None:
+    for _ in range(2):
+        done = put(program, place, "small", "5", "current", count=3)
+        assert done.returncode == 0, done.stderr
+    assert [row[0] for row in place.rows("small")] == [1, 2, 3, 4, 5, 1]
+
+
+def test_a_row_that_is_refused_is_counted(program: Path, place: Place) -> None:
+    # the ring has five rows
+    done = put(program, place, "small", "10", "current", count=7)
+    assert done.returncode == 1
+    counts = json.loads(done.stdout.splitlines()[-1])
+    assert (counts["produced"], counts["stored"], counts["refused"]) == (7, 5, 2)
+    assert done.stderr.count("error 547") == 2
+    assert len(place.rows("small")) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("small", "5", "voltage"), "error 8145"),
+        (("none", "5", "current"), "error 2812"),
+    ],
+)
+def test_what_will_never_be_right_is_given_up(
+    program: Path, place: Place, arguments: tuple[str, ...], error: str
+) -> None:
+    done = put(program, place, *arguments)
+    assert done.returncode == 1
+    assert error in done.stderr
+    assert not place.rows("small")
+
+
+def test_logins_that_may_not(program: Path, place: Place) -> None:
+    reader = put(program, place, "small", "5", "current", login=place.server.reader)
+    assert reader.returncode == 1
+    assert "error 229" in reader.stderr
+    wrong = put(program, place, "small", "5", "current", login=Login(place.server.writer.user, "no-such"))
+    assert wrong.returncode == 1
+    assert "Login failed" in wrong.stderr
+    assert "no-such" not in wrong.stderr + wrong.stdout
+    assert not place.rows("small")
+
+
+def test_a_password_file_is_the_owners_alone(program: Path, place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text("secret\n")
+    file.chmod(0o644)
+    address = f"127.0.0.1:{place.port}"
+    done = run(program, "-P", file, address, place.server.writer.user, "small", "5", "current")
+    assert done.returncode == 2
+    assert "may be read by others" in done.stderr

@@ -1,0 +1,50 @@
+"""A server that runs already, as `ringlog loadtest --url` finds it, with quick tables of every type."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from servers import RINGLOG, RunningServer, ringlog, run, serving
+
+QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
+
+
+@pytest.fixture(scope="session")
+def site(temporary_directory: Path) -> Iterator[RunningServer]:
+    """`ringlog serve` with the loader's facility and the logins `writer` and `reader`."""
+    with serving(temporary_directory / "site", facility=QUICK) as running:
+        for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
+            words = ("user", "add", login.user, right, "--password-stdin", "--data", running.data)
+            added = ringlog(*words, stdin=login.password)
+            assert added.returncode == 0, added.stderr
+        yield running
+
+
+@pytest.fixture
+def home(site: RunningServer, tmp_path: Path) -> Path:
+    """A home folder whose .ringlogpass has the passwords of both logins."""
+    file = tmp_path / ".ringlogpass"
+    file.touch(0o600)
+    file.write_text("".join(f"*:*:*:{one.user}:{one.password}\n" for one in (site.writer, site.reader)))
+    return tmp_path
+
+
+@pytest.fixture
+def there(site: RunningServer) -> tuple[str, ...]:
+    """The options that name the server; a load with readers needs --reader too."""
+    return (
+        *("--facility", str(QUICK), "--dsn", site.dsn),
+        *("--url", f"tds://{site.writer.user}@{site.host}:{site.port}"),
+    )
+
+
+@pytest.fixture
+def loadtest(home: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs `ringlog loadtest` to its end."""
+
+    def start(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return run(RINGLOG, "loadtest", *arguments, timeout=120, HOME=str(home), **environment)
+
+    return start

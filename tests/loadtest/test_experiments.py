@@ -1,0 +1,119 @@
+"""The short runs of the main experiments, on servers of their own, and their report: CI keeps it."""
+
+import csv
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from ringlog.loadtest.paper.results import KINDS, PYTHON, Result, read_results
+from servers import ringlog
+
+REPORTS = Path(__file__).parent.parent.parent / "build" / "reports" / "loadtest"
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    """What `normal` and `max` found, by name."""
+    for experiment, time in (("normal", "4s"), ("max", "2s")):
+        words = ("loadtest", experiment, "--time", time, "--output", REPORTS)
+        done = ringlog(*words, timeout=240)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Nothing was lost: " in done.stdout
+    print(f"report: {REPORTS / 'report.html'}")
+    return {result.experiment: result for result in read_results(REPORTS, ("normal", "max"))}
+
+
+def test_normal_operation_writes_what_the_paper_wrote(results: dict[str, Result]) -> None:
+    (run,) = results["normal"].runs
+    assert run.logged_in == run.users == 120
+    # 6.4 KB/s; in a few seconds the tables that are written every 30 s are there by chance
+    assert 3.0 < run.kilobytes < 10.0
+    assert run.reads is not None
+    assert run.reads.answered > 20
+    assert run.writes.failed == run.reads.failed == 0
+    assert run.server_share is not None
+    assert 0.0 < run.server_share < 1.0
+    first, last = run.samples[0], run.samples[-1]
+    assert last.seconds - first.seconds == pytest.approx(run.seconds, abs=0.5)
+    assert run.closing is not None
+    assert run.closing.wal_bytes
+    assert run.closing.table_bytes
+
+
+def test_the_highest_rate_is_measured_with_each_kind_of_clients(results: dict[str, Result]) -> None:
+    runs = results["max"].runs
+    assert tuple(run.clients for run in runs) == KINDS
+    for run in runs:
+        assert run.users == run.logged_in == 60
+        assert len(run.tables) == 60
+        assert run.rows > 60
+        assert run.wide.answered
+        assert run.wide.mean is not None
+        assert run.writes.longest is not None
+        assert run.writes.longest >= run.wide.mean
+        assert sum(rows for rows, _ in run.by_second) == pytest.approx(run.rows * run.seconds, rel=0.05)
+    # as many columns: the twins are as wide as the facility
+    assert [run.columns for run in runs] == pytest.approx([150.53] * len(runs), abs=0.01)
+
+
+def test_every_acknowledged_row_is_found(results: dict[str, Result]) -> None:
+    for result in results.values():
+        for run in result.runs:
+            check = run.check
+            assert check.acknowledged == check.in_rings == check.in_logs + check.left_out
+            assert check.acknowledged >= run.rows * run.seconds * 0.99
+            assert check.lost == check.altered == 0
+
+
+def test_the_raw_calls_are_those_that_were_checked(results: dict[str, Result]) -> None:
+    for result in results.values():
+        for run in result.runs:
+            if run.clients == PYTHON:
+                with gzip.open(REPORTS / run.files[0], "rt") as text:
+                    calls = list(csv.DictReader(text))
+                written = [one for one in calls if one["kind"] == "write" and one["answered"] == "1"]
+                assert len(written) == run.check.acknowledged
+                assert sum(one["kind"] == "login" for one in calls) == run.users
+                assert all(int(one["latency_us"]) > 0 for one in written)
+            with (REPORTS / run.files[-1]).open() as text:
+                assert len(list(csv.DictReader(text))) == len(run.samples)
+
+
+def test_the_report_has_the_tables_and_figures_of_the_paper(results: dict[str, Result]) -> None:
+    page = (REPORTS / "report.html").read_text()
+    text = (REPORTS / "report.md").read_text()
+    checks = [run.check for result in results.values() for run in result.runs]
+    acknowledged = sum(check.acknowledged for check in checks)
+    verdict = (
+        f"Nothing was lost: {acknowledged:,} rows acknowledged, {acknowledged:,} found where they must be"
+    )
+    for form in (page, text):
+        assert verdict in form
+        assert form.index(verdict) < form.index("In short")
+        for row in (
+            "Average insertion time (s) to 200 column table",
+            "Max delay time (s)",
+            "Total rate (KB/s)",
+        ):
+            assert row in form
+        for figure in ("Figure 3", "Figure 4", "sp_sysmon"):
+            assert figure in form
+        assert "ringlog loadtest max --time 2s --output" in form
+        for result in results.values():
+            assert all(version in form for version in result.versions.values())
+            assert result.machine.processor in form
+    # by itself: pictures inside, nothing from elsewhere
+    assert page.count("data:image/png;base64,") == text.count("](") == 4
+    assert set(re.findall(r"(?:src|href)=(.{6})", page)) == {'"data:'}
+    # the paper's figures stand beside ours
+    assert "| Average insertion time (s) to 200 column table | 0.2 | 0.2 | 1.21 |" in text
+
+
+def test_the_report_is_made_again_from_the_results(results: dict[str, Result], tmp_path: Path) -> None:
+    for file in REPORTS.glob("*.json"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    done = ringlog("loadtest", "report", "--output", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.md").read_text() == (REPORTS / "report.md").read_text()

@@ -1,0 +1,223 @@
+"""Loads of a server that runs already, named by its URL."""
+
+import os
+import re
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import psycopg
+import pytest
+
+from ringlog.loadtest.paper.results import read_results
+from servers import RINGLOG, RunningServer, free_port
+
+LoadTest = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_normal_operation_of_a_server_elsewhere(
+    loadtest: LoadTest, there: tuple[str, ...], site: RunningServer, tmp_path: Path
+) -> None:
+    done = loadtest("normal", "--time", "3s", *there, "--reader", "reader", "--output", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = read_results(tmp_path / "out", ("normal",))
+    (run,) = result.runs
+    assert run.users == run.logged_in == 6
+    # rows every 0.1, 0.2 and 1 s
+    assert run.rows == pytest.approx(16, rel=0.3)
+    assert run.asked == pytest.approx(16)
+    assert run.check.acknowledged == run.check.in_logs > 30
+    # processes of a server that is not ours are not looked for
+    assert run.server_share is None
+    assert run.share("clients")
+    whole = (
+        done.stdout + done.stderr + "".join(file.read_text() for file in (tmp_path / "out").glob("*.json"))
+    )
+    assert site.writer.password not in whole
+    assert site.reader.password not in whole
+
+
+def test_columns_of_its_own_tables(
+    loadtest: LoadTest, there: tuple[str, ...], site: RunningServer, tmp_path: Path
+) -> None:
+    # a login that only reads is enough to look for rows
+    words = [*there]
+    del words[words.index("--dsn") : words.index("--dsn") + 2]
+    dsn = site.dsn_of(site.reader)
+    done = loadtest("columns", "--time", "1s", *words, "--output", tmp_path, RINGLOG_DSN=dsn)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = read_results(tmp_path, ("columns",))
+    assert [run.columns for run in result.runs] == [1, 7, 60]
+    assert all(run.users == 1 and run.rows > 10 for run in result.runs)
+    text = (tmp_path / "report.md").read_text()
+    assert "Figure 4" in text
+    assert re.search(r"^\| 60 \| [\d,]+ \| [\d,]+ \| [\d.]+ ms \|", text, re.MULTILINE)
+
+
+def test_ever_more_users(loadtest: LoadTest, there: tuple[str, ...], tmp_path: Path) -> None:
+    words = ("users", "--users", "6,24", "--time", "3s", "--reader", "reader")
+    done = loadtest(*words, *there, "--output", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = read_results(tmp_path, ("users",))
+    few, many = result.runs
+    assert (few.logged_in, many.logged_in) == (6, 24)
+    assert many.rows == pytest.approx(4 * few.rows, rel=0.4)
+    assert "At the normal rate it " in (tmp_path / "report.md").read_text()
+
+
+def test_a_lost_row_is_found_and_told(
+    loadtest: LoadTest, there: tuple[str, ...], site: RunningServer, tmp_path: Path
+) -> None:
+    with losing(site):
+        done = loadtest("max", "--time", "1s", *there, "--output", tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert "ROWS WERE LOST" in done.stdout
+    (result,) = read_results(tmp_path, ("max",))
+    check = result.runs[0].check
+    assert 0 < check.lost == check.acknowledged - check.in_logs < check.acknowledged
+    assert "ROWS WERE LOST" in (tmp_path / "report.html").read_text()
+
+
+def test_an_altered_value_is_found_and_told(
+    loadtest: LoadTest, there: tuple[str, ...], site: RunningServer, tmp_path: Path
+) -> None:
+    with altering(site):
+        done = loadtest("max", "--time", "1s", *there, "--output", tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert "ROWS WERE ALTERED" in done.stdout
+    (result,) = read_results(tmp_path, ("max",))
+    check = result.runs[0].check
+    assert check.altered
+    assert not check.lost
+
+
+@contextmanager
+def losing(site: RunningServer) -> Iterator[None]:
+    """The server forgets every log row of table `beam` whose seq_no is 3."""
+    with trouble(site, "delete from log.beam where"):
+        yield
+
+
+@contextmanager
+def altering(site: RunningServer) -> Iterator[None]:
+    """The server changes a value of every log row of table `beam` whose seq_no is 3."""
+    with trouble(site, "update log.beam set current = current + 0.001 where"):
+        yield
+
+
+@contextmanager
+def trouble(site: RunningServer, statement: str) -> Iterator[None]:
+    """The statement befalls each such row as soon as it is there."""
+    statements = (
+        "create function public.trouble() returns trigger language plpgsql security definer as "
+        f"$$ begin {statement} seq_no = new.seq_no and time = new.time; return null; end $$",
+        "create trigger trouble after insert on log.beam for each row when (new.seq_no = 3)"
+        " execute function public.trouble()",
+    )
+    with psycopg.connect(site.dsn, autocommit=True) as connection:
+        for one in statements:
+            connection.execute(one.encode())
+        try:
+            yield
+        finally:
+            connection.execute("drop function public.trouble() cascade")
+
+
+def test_ctrl_c_ends_a_load_early_with_its_report(there: tuple[str, ...], home: Path, tmp_path: Path) -> None:
+    words = ("normal", "--time", "14d", *there, "--reader", "reader", "--output", str(tmp_path))
+    with started(home, *words) as process:
+        assert process.stdout is not None
+        # they have logged in before
+        assert any("6 Python users ..." in line for line in process.stdout)
+        sleep(2)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert "Nothing was lost: " in said
+    (result,) = read_results(tmp_path, ("normal",))
+    assert 0 < result.runs[0].seconds < 60
+    assert result.runs[0].check.acknowledged
+
+
+def test_an_experiment_with_workers_from_elsewhere(
+    there: tuple[str, ...], home: Path, tmp_path: Path
+) -> None:
+    options = (*there, "--reader", "reader")
+    words = ("normal", "--time", "2s", "--expect-workers", "1", "--output", str(tmp_path))
+    with started(home, *words, *options) as master, locust(home, *options, "--worker") as worker:
+        said, _ = master.communicate(timeout=90)
+        worker.communicate(timeout=60)
+    assert master.returncode == 0, said
+    (result,) = read_results(tmp_path, ("normal",))
+    assert result.runs[0].logged_in == 6
+    assert "1 foreign worker" in result.runs[0].description
+
+
+def test_locust_distributed(there: tuple[str, ...], home: Path) -> None:
+    port = str(free_port())
+    options = (*there, "--reader", "reader")
+    master = ("--headless", "--master", "--master-bind-port", port, "--expect-workers", "2")
+    worker = ("--worker", "--master-port", port)
+    with (
+        locust(home, *options, *master, "--run-time", "5s") as first,
+        locust(home, *options, *worker) as second,
+        locust(home, *options, *worker) as third,
+    ):
+        said, _ = first.communicate(timeout=60)
+        for process in (second, third):
+            process.communicate(timeout=60)
+    assert first.returncode == 0, said
+    found = re.search(
+        r"^(\d+) rows acknowledged, (\d+) found in rings, (\d+) in logs, .* 0 lost$", said, re.MULTILINE
+    )
+    assert found, said
+    assert int(found[1]) > 30
+    assert found[1] == found[2] == found[3]
+    # three writers and three readers, no matter where
+    assert re.search(r"^write +put_beam +\d\d", said, re.MULTILINE), said
+    assert len(set(re.findall(r"^(?:write|read) +(\w+)", said, re.MULTILINE))) >= 6
+
+
+def test_locust_with_its_web_page(there: tuple[str, ...], home: Path) -> None:
+    port = free_port()
+    page = f"http://127.0.0.1:{port}"
+    words = (*there, "--reader", "reader", "--web-host", "127.0.0.1", "--web-port", str(port))
+    with locust(home, *words, "--autostart", "--run-time", "4s", "--autoquit", "1") as process:
+        until = monotonic() + 30
+        shown = ""
+        while "put_beam" not in shown and monotonic() < until:
+            sleep(0.2)
+            try:
+                shown = urllib.request.urlopen(f"{page}/stats/requests", timeout=2).read().decode()
+            except OSError:
+                continue
+        assert "put_beam" in shown
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert ", 0 lost" in said
+
+
+def locust(home: Path, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A `ringlog loadtest locust` process."""
+    return started(home, "locust", *arguments)
+
+
+@contextmanager
+def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A `ringlog loadtest` process."""
+    with subprocess.Popen(
+        [str(RINGLOG), "loadtest", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"HOME": str(home)},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
