@@ -213,17 +213,17 @@ def test_implicit_transactions(clients: Clients, admin: Admin, version: str) -> 
 @pytest.mark.parametrize("order", [LITTLE, BIG])
 def test_chained_by_option_token(server: RunningServer, admin: Admin, order: Order) -> None:
     """As ct_options and DBD::Sybase's AutoCommit set it."""
-    put = raw_tds.dbrpc("enter", [raw_tds.Param(raw_tds.VARCHAR, "a")], order)
+    puts = [raw_tds.dbrpc("enter", [raw_tds.Param(raw_tds.VARCHAR, entry)], order) for entry in "ab"]
     with RawClient(server.host, server.port, order=order) as client:
         assert client.log_in5(server.writer).login == 5
         assert client.ask(option(1, CHAINED, b"\1", order)).errors == []
-        assert client.ask(put).statuses == [0]
+        assert client.ask(puts[0]).statuses == [0]
         assert entries(admin) == []
         assert client.language("commit").errors == []
         assert entries(admin) == ["a"]
         # the default is off
-        assert client.ask(option(2, CHAINED, b"", order) + put).errors == []
-        assert entries(admin) == ["a", "a"]
+        assert client.ask(option(2, CHAINED, b"", order) + puts[1]).errors == []
+        assert entries(admin) == ["a", "b"]
 
 
 def test_an_option_that_is_not_served_is_refused(server: RunningServer) -> None:

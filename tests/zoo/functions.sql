@@ -4,7 +4,7 @@ create schema client_zoo;
 grant usage on schema client_zoo to daq_writer, daq_reader;
 
 -- values of the types that rings do not have: 'some', 'null' or 'empty' ones
-create function client_zoo.values_of(which varchar(10))
+create function client_zoo.zoo_values(which varchar(10))
 returns table (
   a_numeric numeric(12, 4),
   a_date date,
@@ -29,7 +29,7 @@ as $$
 $$;
 
 -- what a call has brought
-create function client_zoo.shown(a_numeric numeric(12, 4), a_date date, a_bytea bytea, a_text text)
+create function client_zoo.zoo_shown(a_numeric numeric(12, 4), a_date date, a_bytea bytea, a_text text)
 returns table (shown text)
 language sql
 stable
@@ -47,7 +47,7 @@ $$;
 create table client_zoo.samples (id integer primary key, name varchar(40), size real, since timestamp(3));
 grant select, insert, delete on client_zoo.samples to daq_writer;
 
-create function client_zoo.say_back(words varchar(40)) returns integer
+create function client_zoo.zoo_say(words varchar(40)) returns integer
 language plpgsql
 as $$ begin
   raise notice 'you say %', words;

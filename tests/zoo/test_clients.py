@@ -100,7 +100,7 @@ def test_nulls(client: Client, writer: Conversation, reader: Conversation, admin
 
 def test_types(client: Client, reader: Conversation, functions: None) -> None:
     """Of the types that rings do not have."""
-    (some,) = reader.call("values_of", Param("char", "some")).good().rows
+    (some,) = reader.call("zoo_values", Param("char", "some")).good().rows
     numeric, date, time_of_day, timestamp, binary, guid, text = some
     assert Decimal(str(numeric)) == Decimal("-12345678.9012")
     assert date.startswith("2026-01-02")
@@ -108,8 +108,8 @@ def test_types(client: Client, reader: Conversation, functions: None) -> None:
     assert timestamp == _shown(client, datetime(2026, 1, 2, 3, 4, 5, 680000))
     assert (binary.lower(), guid.lower()) == ("00ff41", "01234567-89ab-cdef-0123-456789abcdef")
     assert text == "Ω " + "lang " * 2000
-    assert reader.call("values_of", Param("char", "null")).good().rows == [[None] * 7]
-    ((*_, binary, _, text),) = reader.call("values_of", Param("char", "empty")).good().rows
+    assert reader.call("zoo_values", Param("char", "null")).good().rows == [[None] * 7]
+    ((*_, binary, _, text),) = reader.call("zoo_values", Param("char", "empty")).good().rows
     # ASE has no empty text but a blank, which some clients take away again
     assert binary == client.empty_binary
     assert text in ("", " ") if client.protocol == "5.0" else text == ""
@@ -121,11 +121,11 @@ def test_parameter_types(
     """Of the types that rings do not have."""
     long = "lang " * 100 + "."
     values = (("numeric", "-12345678.9012"), ("date", "2026-01-02"), ("binary", "00ff41"), ("text", long))
-    shown = reader.call("shown", *(Param(*value) for value in values)).good().rows
+    shown = reader.call("zoo_shown", *(Param(*value) for value in values)).good().rows
     assert shown == [["|".join(value[: client.longest_text] for _, value in values)]]
     if client.longest_text is not None:
         remark(f"it cuts a text parameter at {client.longest_text} bytes and says nothing")
-    shown = reader.call("shown", *(Param(type, None) for type, _ in values)).good().rows
+    shown = reader.call("zoo_shown", *(Param(type, None) for type, _ in values)).good().rows
     assert shown == [["null|null|null|null"]]
 
 
@@ -140,7 +140,7 @@ def test_empty_text(
 
 
 def test_messages(client: Client, reader: Conversation, functions: None) -> None:
-    answer = reader.call("say_back", Param("char", "this")).good()
+    answer = reader.call("zoo_say", Param("char", "this")).good()
     (message,) = answer.messages
     assert message.severity <= 10
     assert "you say this" in message.text
