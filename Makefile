@@ -13,8 +13,8 @@ SHELL := /bin/bash
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml gateway/Cargo.toml gateway/Cargo.lock $(shell find gateway/src -name '*.rs')
-# TDS clients the tests drive; Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libpython3-dev tdsodbc
+# TDS clients the tests drive; a clock they can set; Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev tdsodbc
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
 ZOO := build/zoo
 PROGRAMS := tests/zoo/programs

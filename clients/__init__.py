@@ -1,14 +1,15 @@
-"""For programs that talk to ringlog: connections and calls of procedures."""
+"""For programs that talk to ringlog: connections, calls of procedures, writers, tables for reading."""
 
 from ringlog.clients.address import Address, AddressError
 from ringlog.clients.connection import connect
 from ringlog.clients.password import PasswordError, find_password
-from ringlog.clients.procedure import Answer, LoginRefused, Refused, Unanswered, call, output
+from ringlog.clients.procedure import Answer, Connection, LoginRefused, Refused, Unanswered, call, output
 
 __all__ = [
     "Address",
     "AddressError",
     "Answer",
+    "Connection",
     "LoginRefused",
     "PasswordError",
     "Refused",

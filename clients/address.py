@@ -1,10 +1,22 @@
-"""The address of a server as a URL: tds://user@host:port[/database]."""
+"""The address of a server as a URL: tds://user@host:port[/database], and the driver that connects to it."""
 
 from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import quote, unquote, urlsplit
 
 DEFAULT_PORT = 5000
+_POSTGRESQL_PORT = 5432
+
+DRIVERS = {
+    "tds": "pymssql",
+    "tds+pymssql": "pymssql",
+    "tds+ctds": "ctds",
+    "postgresql": "psycopg",
+    "postgresql+psycopg": "psycopg",
+}
+"""Schemes of URLs, and the driver of each: the gateway's by TDS, or PostgreSQL itself."""
+
+_FORM = "tds://user@host:port[/database]"
 
 
 class AddressError(ValueError):
@@ -20,12 +32,14 @@ class Address:
     port: int = DEFAULT_PORT
     database: str = ""
     password: str | None = field(default=None, repr=False)
+    driver: str = "pymssql"
 
     @classmethod
     def parse(cls, url: str) -> Self:
         """Reads `tds://user[:password]@host[:port][/database]`; %xx stands for a character in each part.
 
-        Raises AddressError naming the part that is missing or wrong.
+        The scheme names the driver: `tds` or `tds+pymssql`, `tds+ctds`, `postgresql`. Raises AddressError
+        naming the part that is missing or wrong.
         """
         try:
             parts = urlsplit(url)
@@ -35,16 +49,17 @@ class Address:
             raise AddressError(
                 "the URL's port is not a number up to 65535 (or a password needs %xx for a character)"
             ) from None
-        if parts.scheme != "tds":
+        driver = DRIVERS.get(parts.scheme)
+        if driver is None:
             raise AddressError(
-                f"the URL begins with '{parts.scheme}:', not with 'tds:' (tds://user@host:port[/database])"
+                f"the URL begins with '{parts.scheme}:', which is none of {', '.join(DRIVERS)} ({_FORM})"
                 if parts.scheme
-                else "the URL has no scheme: write tds://user@host:port[/database]"
+                else f"the URL has no scheme: write {_FORM}"
             )
         if not parts.username:
-            raise AddressError("the URL names no user: write tds://user@host:port[/database]")
+            raise AddressError(f"the URL names no user: write {_FORM}")
         if not parts.hostname:
-            raise AddressError("the URL names no host: write tds://user@host:port[/database]")
+            raise AddressError(f"the URL names no host: write {_FORM}")
         if ":" in parts.hostname:
             raise AddressError(f"the URL's host {parts.hostname} is an IPv6 address: give a name")
         if parts.query or parts.fragment:
@@ -52,14 +67,18 @@ class Address:
         database = unquote(parts.path.removeprefix("/"))
         if "/" in database:
             raise AddressError(f"the URL names the database '{database}': a database has no '/' in its name")
+        if driver == "psycopg" and not database:
+            raise AddressError("the URL names no database: write postgresql://user@host:port/database")
         return cls(
             user=unquote(parts.username),
             host=parts.hostname,
-            port=DEFAULT_PORT if port is None else port,
+            port=port or (_POSTGRESQL_PORT if driver == "psycopg" else DEFAULT_PORT),
             database=database,
             password=None if parts.password is None else unquote(parts.password),
+            driver=driver,
         )
 
     def __str__(self) -> str:
         database = f"/{quote(self.database, safe='')}" if self.database else ""
-        return f"tds://{quote(self.user, safe='')}@{self.host}:{self.port}{database}"
+        scheme = next(scheme for scheme, driver in DRIVERS.items() if driver == self.driver)
+        return f"{scheme}://{quote(self.user, safe='')}@{self.host}:{self.port}{database}"

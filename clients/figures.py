@@ -30,10 +30,13 @@ class Figures(Protocol):
     late: int
     spooled: int
     oldest: int
+    thinned: int
+    bytes: int
+    batches: int
     last_latency: float
 
-    def answered(self, latency: float) -> None:
-        """Counts a call that was answered well after `latency` seconds."""
+    def answered(self, latency: float, rows: int = 1) -> None:
+        """Counts a call that was answered well after `latency` seconds, and brought so many rows."""
         ...
 
 
@@ -52,8 +55,11 @@ class Counts:
     late: int = 0
     spooled: int = 0
     oldest: int = 0
+    thinned: int = 0
+    bytes: int = 0
+    batches: int = 0
     last_latency: float = 0.0
 
-    def answered(self, latency: float) -> None:
-        self.acknowledged += 1
+    def answered(self, latency: float, rows: int = 1) -> None:
+        self.acknowledged += rows
         self.last_latency = latency

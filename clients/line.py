@@ -1,14 +1,12 @@
 """A line to the server that is made again whenever it breaks."""
 
-from collections.abc import Callable
-
-import pymssql
+from collections.abc import Callable, Mapping, Sequence
 
 from ringlog.clients.address import Address
 from ringlog.clients.connection import connect
 from ringlog.clients.figures import Figures, State
 from ringlog.clients.pauses import growing_pauses
-from ringlog.clients.procedure import Answer, Argument, Refused, Unanswered, call
+from ringlog.clients.procedure import Answer, Argument, Connection, Refused, Unanswered, call
 
 # Seconds without an answer after which a call is sent again on a new connection.
 _PATIENCE = 20.0
@@ -22,6 +20,7 @@ _ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114, 8115, 8152})
 # What a login without rights or a facility file of another server earns: no such procedure, no
 # permission, no such parameter. Where no call ever worked, nobody is about to repair it.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
+_NO_PROCEDURE = 2812
 # SQLSTATEs of claim_writer and put_claimed: only a person can say who shall write.
 _WRITTEN_BY_ANOTHER = frozenset({"RL001", "RL002"})
 
@@ -45,13 +44,13 @@ class Line:
     """
 
     def __init__(
-        self, address: Address, password: str, figures: Figures, sleep: Callable[[float], None]
+        self, address: Address, password: str, figures: Figures, sleep: Callable[[float], object]
     ) -> None:
         self._address = address
         self._password = password
         self._figures = figures
         self._sleep = sleep
-        self._connection: pymssql.Connection | None = None
+        self._connection: Connection | None = None
         self._pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
 
     def connect(self) -> None:
@@ -77,6 +76,21 @@ class Line:
 
     def attempt(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
         """Makes a call once. Raises as `call` does, and Interrupted when it should be made again."""
+        answer = self._attempt(procedure, arguments, named, optional=False)
+        assert answer is not None
+        return answer
+
+    def attempt_if_there(self, procedure: str, /, **named: Argument) -> Answer | None:
+        """As `attempt`; None when the server, an older one perhaps, has no such procedure."""
+        return self._attempt(procedure, (), named, optional=True)
+
+    def _attempt(
+        self,
+        procedure: str,
+        arguments: Sequence[Argument],
+        named: Mapping[str, Argument],
+        optional: bool,
+    ) -> Answer | None:
         try:
             connection = self._connected()
         except Unanswered as error:
@@ -85,6 +99,8 @@ class Line:
         try:
             answer = call(connection, procedure, *arguments, **named)
         except Refused as error:
+            if optional and error.number == _NO_PROCEDURE:
+                return None
             if error.sqlstate in _WRITTEN_BY_ANOTHER:
                 raise Failed(error.message) from None
             if error.number in _ABOUT_THE_ARGUMENTS:
@@ -111,7 +127,7 @@ class Line:
             self._connection.close()
             self._connection = None
 
-    def _connected(self) -> pymssql.Connection:
+    def _connected(self) -> Connection:
         if self._connection is None:
             self._connection = connect(
                 self._address, self._password, login_timeout=_PATIENCE, timeout=_PATIENCE

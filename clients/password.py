@@ -1,7 +1,9 @@
 """Where a login's password is found: never in an argument vector, never in a message."""
 
+import getpass
 import os
 import stat
+import sys
 from pathlib import Path
 
 from ringlog.clients.address import Address
@@ -16,7 +18,7 @@ class PasswordError(Exception):
 
 def find_password(address: Address, file: str | Path | None = None) -> str:
     """The password for `address`: from `file` (its first line), the URL, the environment variable
-    RINGLOG_PASSWORD, or ~/.ringlogpass, in this order.
+    RINGLOG_PASSWORD, ~/.ringlogpass, or from the person at the terminal, in this order.
 
     ~/.ringlogpass has lines of `host:port:database:user:password` as PostgreSQL's .pgpass; `*` matches
     anything, `\\` keeps a following `:` or `\\`, `#` begins a comment line, the first match counts.
@@ -35,6 +37,8 @@ def find_password(address: Address, file: str | Path | None = None) -> str:
             place = (address.host, str(address.port), address.database, address.user)
             if all(field in ("*", part) for field, part in zip(fields, place, strict=False)):
                 return fields[4]
+    if sys.stdin is not None and sys.stdin.isatty():
+        return getpass.getpass(f"Password for {address}: ")
     raise PasswordError(
         f"no password for {address}: give --password-file, set {ENVIRONMENT} or add a line to {PERSONAL_FILE}"
     )

@@ -1,27 +1,42 @@
-"""Calls of stored procedures by RPC: the one place that knows what pymssql does to parameters and errors."""
+"""Calls of stored procedures: the same for every driver."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import TypeAlias
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
 from uuid import UUID
 
-import pymssql
-from pymssql import _mssql
 from pymssql import output as output
 
 Argument: TypeAlias = bool | int | float | str | bytes | datetime | output | None
 Value: TypeAlias = bool | int | float | str | bytes | Decimal | datetime | date | time | UUID | None
 
-# Errors of DB-Library itself (sybdb.h, SYBE*), among them 20003 timeout, 20004 read failed, 20006 write
-# failed, 20047 connection dead: the server did not say these.
-CLIENT_NUMBERS = range(20000, 21000)
-_CLIENT_WORDS = re.compile(
-    r"DB-Lib error message (?P<number>\d+), severity \d+:\n(?P<text>.*)\n?"
-    r"(?:.* error during (?P<reason>.*) \(\d+\))?"
-)
 _SQLSTATE = re.compile(r"\(SQLSTATE (\w{5})\)")
+
+
+class Connection(Protocol):
+    """A connection as PEP 249 has it. It is the driver's own, with whatever else the driver gives."""
+
+    def cursor(self) -> Any: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> Any: ...
 
 
 class Refused(Exception):
@@ -53,7 +68,8 @@ class LoginRefused(Unanswered):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a procedure gave back. `status` is 0 for a procedure with rows: the driver does not tell it."""
+    """What a procedure gave back. `status` is 0 where the driver does not tell it: pymssql for a procedure
+    with rows, ctds always."""
 
     status: int
     outputs: tuple[Value, ...]
@@ -61,60 +77,45 @@ class Answer:
     rows: list[tuple[Value, ...]]
 
 
-def call(
-    connection: pymssql.Connection, procedure: str, /, *arguments: Argument, **named: Argument
-) -> Answer:
-    """Calls a procedure by RPC, with arguments by position and then by name (without the @).
+class Driver(Protocol):
+    """What each module of ringlog.clients.drivers offers."""
+
+    def connect(
+        self, address: Any, password: str, *, autocommit: bool, login_timeout: int, timeout: int
+    ) -> Connection:
+        """Connects; times in seconds. Raises Unanswered and LoginRefused."""
+        ...
+
+    def call(
+        self,
+        connection: Any,
+        procedure: str,
+        arguments: Sequence[Argument],
+        named: Mapping[str, Argument],
+    ) -> Answer:
+        """See `call`."""
+        ...
+
+
+def call(connection: Connection, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
+    """Calls a procedure, with arguments by position, or all of them by name (without the @).
 
     `output(type)` stands for an output parameter. None is NULL. A datetime keeps its microseconds; without a
-    zone it is meant in the facility's, as those that come back are.
+    zone it is meant in the facility's, as those that come back over TDS are.
 
     Raises TypeError or ValueError for an argument that cannot be sent exactly, before anything is sent;
     Refused for the server's error; Unanswered when the connection is of no further use and must be closed.
     """
-    places = [(str(place), "", argument) for place, argument in enumerate(arguments, start=1)]
-    places += [(f"@{name}", f"@{name}", argument) for name, argument in named.items()]
-    sent = [(name, _sendable(place, argument)) for place, name, argument in places]
-    try:
-        # Cursor.callproc knows no names: this is what it does, with names.
-        driver = connection._conn
-        request = driver.init_procedure(procedure)
-        for name, argument in sent:
-            if isinstance(argument, output):
-                request.bind(argument.value, _mssql.py2db_type(argument.type, argument.value), name, True)
-            else:
-                request.bind(argument, _mssql.py2db_type(type(argument), argument), name)
-        status = request.execute()
-        columns = tuple(str(column[0]) for column in driver.get_header() or ())
-        rows = list(driver.get_iterator(_mssql.ROW_FORMAT_TUPLE)) if columns else []
-    except (pymssql.Error, _mssql.MSSQLException) as error:
-        number, message = said(error)
-        if number == 0 or number in CLIENT_NUMBERS:
-            raise Unanswered(message, number) from None
-        raise Refused(number, message) from None
-    outputs = (place for place, (_, argument) in enumerate(sent) if isinstance(argument, output))
-    return Answer(status, tuple(request.parameters[place] for place in outputs), columns, rows)
+    # here: only the driver in use is loaded
+    from ringlog.clients.drivers import driver_of
+
+    if arguments and named:
+        raise TypeError(f"{procedure}: arguments go by position or by name, not both")
+    return driver_of(connection).call(connection, procedure, arguments, named)
 
 
-def said(error: Exception) -> tuple[int, str]:
-    """Number and words of a driver's exception, without the driver's wrapping; number 0 when it has none."""
-    content = error.args[0] if len(error.args) == 1 else error.args
-    if not (isinstance(content, tuple) and len(content) == 2):
-        return 0, str(content)
-    number, text = content
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "replace")
-    words = _CLIENT_WORDS.search(text)
-    if words is None:
-        return int(number), text.strip()
-    if server := text[: words.start()].strip():
-        return int(number), server
-    # The driver's number may be that of an earlier failed login: the text tells this one's.
-    reason = f" ({words['reason']})" if words["reason"] else ""
-    return int(words["number"]), words["text"].strip() + reason
-
-
-def _sendable(place: str, argument: Argument) -> Argument:
+def sendable(place: str, argument: Argument) -> Argument:
+    """The argument as a TDS driver sends it exactly. Raises TypeError or ValueError, which name `place`."""
     match argument:
         case None | bool() | float() | output():
             return argument

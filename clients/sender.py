@@ -1,7 +1,10 @@
 """Sends what a spool holds, until it is acknowledged."""
 
+import json
+import math
 import os
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,33 +15,43 @@ from zoneinfo import ZoneInfo
 from ringlog.clients.figures import Figures, State
 from ringlog.clients.line import Failed, Interrupted, Line
 from ringlog.clients.procedure import Argument, Refused, output
-from ringlog.clients.spool import Spool, Spooled, microseconds, moment_of
+from ringlog.clients.spool import Reading, Spool, Spooled, microseconds, moment_of
+from ringlog.schema.facility import WIDTHS, Table
 
-# After so many live rows without a pause a row of the backlog has its turn.
+# After so many live rows without a pause the backlog has its turn.
 _LIVE_IN_A_ROW = 4
+# A batch of the backlog: at most so many rows, and characters of readings; no more than are answered for in
+# about so many seconds, for live rows wait meanwhile.
+_TOGETHER = 1000
+_CHARACTERS = 2**18
+_HOLD = 0.1
+# Error of a row whose place in the log, seq_no and time, another one has.
+_PLACE_TAKEN = 2601
+_REAL = struct.Struct("f")
 
 
 class Sender:
     """One table's rows on their way from the spool to the server.
 
     What was put before the line last came up, but for the newest row, is the backlog. Live rows go first, so
-    that the ring is up to date; the backlog goes in order in between and takes at most half of the time that
-    they leave, so that 60 writers that come back together leave the server room.
+    that the ring is up to date; the backlog goes in order in between, many rows to a call.
     """
 
     def __init__(
         self,
         spool: Spool,
-        table: str,
-        columns: Sequence[str],
+        table: Table,
         zone: ZoneInfo,
         line: Line,
         figures: Figures,
         acknowledged: Callable[[int, datetime], None] | None = None,
     ) -> None:
         self._spool = spool
-        self._table = table
-        self._columns = columns
+        self._table = table.name
+        self._columns = [column.name for column in table.columns]
+        self._reals = [place for place, column in enumerate(table.columns) if column.type == "real"]
+        self._texts = [place for place, column in enumerate(table.columns) if column.type not in WIDTHS]
+        self._width = sum(WIDTHS.get(column.type, 0) for column in table.columns)
         self._zone = zone
         self._line = line
         self._figures = figures
@@ -47,6 +60,9 @@ class Sender:
         self._first = spool.newest
         # ids: of the last row sent live, of the last row sent of the backlog, of the last row of the backlog
         self._live = self._backlog = self._mark = 0
+        # rows of the next batch, and the id up to which rows go one by one, since a batch was refused
+        self._together = 16
+        self._alone = 0
         self._in_a_row = 0
         self._epoch = 0
 
@@ -65,14 +81,15 @@ class Sender:
         seq_no, text = self._line.call(f"last_{self._table}", output(int), output(str)).outputs
         time = None
         if text is not None:
+            moment = datetime.fromisoformat(str(text))
             # A time of the hour that is twice, when clocks go back, is taken for the earlier one: a
             # recording's row may then be stored twice, but none is left out.
-            time = microseconds(datetime.fromisoformat(str(text)).replace(tzinfo=self._zone))
+            time = microseconds(moment if moment.tzinfo else moment.replace(tzinfo=self._zone))
         self._spool.begin(0 if seq_no is None else int(str(seq_no)), time)
         self._rewind()
 
     def step(self, patience: float) -> bool:
-        """Sends a row, or waits up to `patience` seconds for one. False when there was none to send.
+        """Sends a row or a batch, or waits up to `patience` seconds for one. False when there was none.
 
         Raises Failed when nothing can be sent to this server, Released when told to end.
         """
@@ -80,25 +97,27 @@ class Sender:
         row = self._spool.after(self._live)
         if row is not None and (self._in_a_row < _LIVE_IN_A_ROW or self._backlog >= self._mark):
             self._in_a_row += 1
+            if self._backlog >= self._mark:
+                self._figures.oldest = row.time
             if self._send(row, late=False):
                 self._live = row.id
             return True
-        late = self._spool.after(self._backlog, self._mark) if self._backlog < self._mark else None
-        if late is not None:
-            begun = time.monotonic()
-            if self._send(late, late=True):
-                self._backlog = late.id
-                if row is None:
-                    self._wake.wait(time.monotonic() - begun)
-        else:
-            self._backlog = self._mark
-        if row is None:
-            self._spool.settle()
         self._in_a_row = 0
-        if row is None and late is None:
-            self._wake.wait(patience)
-            return False
-        return True
+        late = self._next_of_backlog()
+        if late:
+            self._figures.oldest = late[0].time
+            if len(late) == 1 and self._send(late[0], late=True):
+                self._backlog = late[0].id
+            elif len(late) > 1 and self._send_together(late):
+                self._backlog = late[-1].id
+            return True
+        self._backlog = self._mark
+        if row is not None:
+            return True
+        self._figures.oldest = 0
+        self._spool.settle()
+        self._wake.wait(patience)
+        return False
 
     def tell(self) -> bool:
         """Brings the books, the events and how it goes to the server; whether it has all of them now."""
@@ -142,6 +161,12 @@ class Sender:
             "latency": figures.last_latency,
         }
 
+    def _next_of_backlog(self) -> Sequence[Spooled]:
+        if self._backlog >= self._mark:
+            return ()
+        rows = 1 if self._backlog < self._alone else self._together
+        return self._spool.batch(self._backlog, self._mark, rows, _CHARACTERS)
+
     def _send(self, row: Spooled, late: bool) -> bool:
         """Whether the row is done with."""
         moment = moment_of(row.time)
@@ -152,27 +177,88 @@ class Sender:
             readings |= {"seq_no": row.seq_no, "time": moment, "_epoch": self._epoch}
             self._line.attempt(f"put_{self._table}_claimed", **readings)
         except (Refused, ValueError, TypeError) as error:
+            if isinstance(error, Refused) and error.number == _PLACE_TAKEN:
+                # the clock was set back by as long as the ring takes to go round
+                other = self._spool.renumber(row)
+                return other is not row and self._send(other, late)
             self._figures.refused += 1
             self._figures.message = f"row of {moment.isoformat()} refused: {error}"
             self._spool.refuse(row, str(error))
+            self._figures.spooled = self._spool.depth
         except Interrupted:
-            self._spool.repeat()
-            self._line.pause()
-            self._rewind()
+            self._interrupted()
             return False
         else:
             self._figures.answered(time.perf_counter() - begun)
             if not late:
                 self._figures.seq_no = row.seq_no or 0
-            self._figures.late += late
-            self._spool.acknowledge(row, late)
-            if self._acknowledged:
-                self._acknowledged(row.seq_no or 0, moment)
-        self._figures.spooled = self._spool.depth
+            self._stored([row], late)
         return True
+
+    def _send_together(self, rows: Sequence[Spooled]) -> bool:
+        """Whether the rows of the backlog are done with. When the server refuses them, they go one by one."""
+        begun = time.perf_counter()
+        # in ASCII, which every driver can send at any length
+        text = json.dumps([self._object(row) for row in rows], separators=(",", ":"))
+        try:
+            answer = self._line.attempt_if_there(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
+        except (Refused, ValueError):
+            self._alone = rows[-1].id
+            return False
+        except Interrupted:
+            # not again as many: it may be their number that the server cannot cope with
+            self._together = max(2, self._together // 2)
+            self._interrupted()
+            return False
+        if answer is None:
+            # an older server: one by one from now on
+            self._alone = self._mark
+            return False
+        took = time.perf_counter() - begun
+        self._figures.answered(took, len(rows))
+        self._figures.batches += 1
+        self._stored(rows, late=True)
+        if took < _HOLD / 2 and len(rows) == self._together:
+            self._together = min(_TOGETHER, self._together * 2)
+        elif took > _HOLD:
+            self._together = max(2, self._together // 2)
+        return True
+
+    def _object(self, row: Spooled) -> dict[str, Reading]:
+        """A row as the batch's procedure reads it: to the same values as if it had come by itself."""
+        readings = list(row.readings)
+        for place in self._reals:
+            value = readings[place]
+            if isinstance(value, float):
+                # what is too large is refused by the server
+                with suppress(OverflowError):
+                    (readings[place],) = _REAL.unpack(_REAL.pack(value))
+        for place, value in enumerate(readings):
+            if isinstance(value, float) and not math.isfinite(value):
+                readings[place] = str(value)
+        moment = moment_of(row.time).isoformat()
+        return {"seq_no": row.seq_no, "time": moment, **dict(zip(self._columns, readings, strict=True))}
+
+    def _stored(self, rows: Sequence[Spooled], late: bool) -> None:
+        """The server has these rows."""
+        for row in rows:
+            self._spool.acknowledge(row, late)
+            self._figures.bytes += self._width + sum(
+                len(str(row.readings[place] or "").encode()) for place in self._texts
+            )
+            if self._acknowledged:
+                self._acknowledged(row.seq_no or 0, moment_of(row.time))
+        self._figures.late += late * len(rows)
+        self._figures.spooled = self._spool.depth
+
+    def _interrupted(self) -> None:
+        self._spool.repeat()
+        self._line.pause()
+        self._rewind()
 
     def _rewind(self) -> None:
         """What waits now is the backlog, but for the newest row."""
         self._spool.settle()
         self._mark = self._live = self._spool.newest - 1
         self._backlog = 0
+        self._figures.oldest = self._spool.oldest or 0

@@ -143,7 +143,8 @@ class Spool:
         # rows acknowledged that are still in the file, and whether they came late
         self._done: dict[int, bool] = {}
         self._repeated = 0
-        self._in_flight: int | None = None
+        # ids from the first to the last row that is being sent
+        self._in_flight = range(0)
         # thinning has come to the row of this id, goes on to that one, and keeps rows of every such id
         self._passed = self._middle = 0
         self._keep_each = 2
@@ -158,6 +159,8 @@ class Spool:
         """seq_no and time of the row put last, or of the server's latest row"""
         self.depth = self._number("select count(*) from row")
         """rows not yet acknowledged"""
+        self.thinned = 0
+        """rows dropped since it was opened"""
 
     def _open(self, table: str, columns: list[str]) -> sqlite3.Connection:
         try:
@@ -265,18 +268,46 @@ class Spool:
             )
             for found, time, seq_no, text in waiting:
                 if found not in self._done:
-                    self._in_flight = found
+                    self._in_flight = range(found, found + 1)
                     return Spooled(found, time, seq_no, tuple(json.loads(text)))
             return None
+
+    def batch(self, row: int, until: int, rows: int, size: int) -> list[Spooled]:
+        """As `after`, the first rows in their order: at most `rows`, and one or as many as have `size`
+        characters of readings."""
+        found: list[Spooled] = []
+        with self._lock:
+            waiting = self._db.execute(
+                "select id, time, seq_no, readings from row where id > ? and id <= ? order by id",
+                (row, until),
+            )
+            for number, time, seq_no, text in waiting:
+                if number in self._done:
+                    continue
+                size -= len(text)
+                if found and (size < 0 or len(found) >= rows):
+                    break
+                found.append(Spooled(number, time, seq_no, tuple(json.loads(text))))
+            waiting.close()
+            if found:
+                self._in_flight = range(found[0].id, found[-1].id + 1)
+        return found
 
     def acknowledge(self, row: Spooled, late: bool = False) -> None:
         """The server has the row: it goes with the next row put, or at `settle`. `late`: overtaken."""
         with self._lock:
-            self._in_flight = None
             self._done[row.id] = late
             self.depth -= 1
             if len(self._done) >= _TOGETHER:
                 self._commit()
+
+    def renumber(self, row: Spooled) -> Spooled:
+        """Gives a row the next place of the ring: at its own there is another row of this time."""
+        other = row._replace(seq_no=(row.seq_no or 0) % self._rows + 1)
+        with self._lock:
+            place = (other.seq_no, other.id)
+            done = self._commit(lambda: self._db.execute("update row set seq_no = ? where id = ?", place))
+        return other if done else row
 
     def refuse(self, row: Spooled, reason: str) -> None:
         """The server will never take the row: it is laid aside."""
@@ -291,7 +322,6 @@ class Spool:
             self._insert_event("refused", row.time, reason, None, 1)
 
         with self._lock:
-            self._in_flight = None
             if self._commit(lay_aside):
                 self.depth -= 1
 
@@ -457,7 +487,9 @@ class Spool:
                     "select id, time from row where id > ? and id <= ? order by id limit ?",
                     (self._passed, self._middle, self._stretch),
                 ).fetchall()
-                doomed = [row for row in stretch if row[0] % self._keep_each and row[0] != self._in_flight]
+                doomed = [
+                    row for row in stretch if row[0] % self._keep_each and row[0] not in self._in_flight
+                ]
                 if doomed:
                     break
                 if stretch:
@@ -476,6 +508,7 @@ class Spool:
         if not self._commit(thin):
             return False
         self.depth -= dropped
+        self.thinned += dropped
         return True
 
     def _begin_pass(self, count: int) -> None:
@@ -493,6 +526,7 @@ class Spool:
         if len(self._held) > _MOST_HELD:
             for moment, _ in self._held[1::2]:
                 self._given_up[moment // HOUR * HOUR] += 1
+                self.thinned += 1
             del self._held[1::2]
 
     def _keep_reserve(self) -> None:

@@ -58,7 +58,7 @@ class Writer:
         self._ended = ended
         self._take_over = take_over
         self._line = Line(address, password, self.figures, self._sleep)
-        self._sender = Sender(self._spool, table.name, columns, zone, self._line, self.figures, acknowledged)
+        self._sender = Sender(self._spool, table, zone, self._line, self.figures, acknowledged)
         self.figures.spooled = self._spool.depth
         self._thread = threading.Thread(target=self._run, name=f"send {table.name}", daemon=True)
         self._thread.start()
@@ -106,6 +106,9 @@ class Writer:
         """Takes a row: microseconds since 1970, and readings in the order of the table's columns."""
         self._spool.put(time, readings)
         self.figures.spooled = self._spool.depth
+        self.figures.thinned = self._spool.thinned
+        if self.figures.oldest == 0:
+            self.figures.oldest = time
         self._sender.wake()
 
     def note(

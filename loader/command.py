@@ -4,7 +4,8 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -26,13 +27,19 @@ from ringlog.clients import (
     output,
 )
 from ringlog.clients.figures import State
+from ringlog.loader.bell import Bell, ring
 from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.notify import notify
+from ringlog.loader.reload import Reload
 from ringlog.loader.sources import Source, SourceError
 from ringlog.loader.sources.csv_replay import CsvReplay
 from ringlog.loader.sources.epics import Epics
 from ringlog.loader.sources.lines import Lines
+from ringlog.loader.sources.parquet_replay import ParquetReplay
+from ringlog.loader.sources.python import Python
+from ringlog.loader.sources.replay import Replay
 from ringlog.loader.sources.simulator import Simulator
+from ringlog.loader.statistics import Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
 from ringlog.schema.facility import Facility, FacilityError, Table, load_facility
@@ -41,6 +48,20 @@ _REFRESH = 0.5
 # A failure of all tables has one reason: some of them are enough.
 _TOLD = 3
 MiB = 2**20
+_RECORDINGS: dict[str, type[Replay]] = {"csv": CsvReplay, "parquet": ParquetReplay}
+_SOURCES = "simulator, csv:DIR, parquet:DIR, lines:HOST:PORT, ca, pva, python:MODULE:FUNCTION"
+
+
+Spool = Annotated[
+    Path | None,
+    typer.Option(
+        "--spool",
+        metavar="DIR",
+        show_default=False,
+        help="Where rows wait for the server. Default: $RINGLOG_SPOOL, else /var/spool/ringlog for root "
+        "and ~/.local/state/ringlog for others.",
+    ),
+]
 
 
 class LoadError(Exception):
@@ -60,24 +81,18 @@ def load(
         str,
         typer.Option(
             metavar="SOURCE",
-            help="simulator; csv:DIR for recordings, DIR/<table>.csv; lines:HOST:PORT for one table; "
-            "ca or pva for EPICS.",
+            help="simulator; csv:DIR or parquet:DIR for recordings, DIR/<table>.csv; lines:HOST:PORT for one "
+            "table; ca or pva for EPICS; python:MODULE:FUNCTION for your own.",
         ),
     ] = "simulator",
     speed: Annotated[
         float,
-        typer.Option(metavar="X", help="Times the cycles' or recordings' own pace; inf for csv: unhindered."),
+        typer.Option(
+            metavar="X", help="Times the cycles' or recordings' own pace; inf for recordings: unhindered."
+        ),
     ] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N", help="The simulator's: other readings.")] = 1,
-    spool: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            show_default=False,
-            help="Where rows wait for the server. Default: $RINGLOG_SPOOL, else /var/spool/ringlog for root "
-            "and ~/.local/state/ringlog for others.",
-        ),
-    ] = None,
+    spool: Spool = None,
     budget: Annotated[
         int,
         typer.Option(
@@ -92,16 +107,29 @@ def load(
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Its first line is the password. Default: $RINGLOG_PASSWORD, else ~/.ringlogpass.",
+            help="Its first line is the password. Default: $RINGLOG_PASSWORD, else ~/.ringlogpass, else it "
+            "is asked for.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            show_default=False,
+            help="Where Prometheus reads the writers' counts (/metrics). Default: nowhere.",
         ),
     ] = None,
 ) -> None:
-    """Write: one process per table calls put_<table> at the table's cycle, until Ctrl-C or SIGTERM."""
+    """Write: one process per table calls put_<table> at the table's cycle, until Ctrl-C or SIGTERM.
+
+    SIGHUP and `ringlog reload` read the facility file again.
+    """
     try:
         loaded = load_facility(facility)
         address = Address.parse(url)
         given, chosen = _chosen(loaded, source, speed, seed, tables)
         password = find_password(address, password_file)
+        where = None if metrics is None else _host_and_port(metrics, "--metrics")
         _check(address, password, chosen)
         folder = spool or default_spool()
     except (LoadError, AddressError, PasswordError, FacilityError, SourceError) as error:
@@ -115,8 +143,44 @@ def load(
         Writer(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)
         for table in chosen
     ]
-    if not _run(writers):
+    try:
+        well = _run(writers, facility, loaded, folder, where)
+    except LoadError as error:
+        _say(str(error))
+        raise typer.Exit(1) from None
+    if not well:
         raise typer.Exit(1)
+
+
+def reload(spool: Spool = None) -> None:
+    """Let running writers go by their facility file as it is now: cycle, sampling, deadbands.
+
+    Code 1: something in it needs more than that.
+    """
+    folder = spool or default_spool()
+    answers = 0
+    whole = True
+    try:
+        for process, done in ring(folder):
+            answers += 1
+            whole = whole and done.whole
+            for line in done.lines:
+                print(f"ringlog load, process {process}: {line}")
+    except (OSError, ValueError) as error:
+        _say(f"{folder}: {error}")
+        raise typer.Exit(1) from None
+    if not answers:
+        _say(f"no ringlog load runs with its spools in {folder}: name the folder with --spool")
+        raise typer.Exit(1)
+    if not whole:
+        raise typer.Exit(1)
+
+
+def _host_and_port(text: str, option: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise LoadError(f"{option} '{text}': write HOST:PORT")
+    return host, int(port)
 
 
 def _chosen(
@@ -131,35 +195,42 @@ def _chosen(
         if name not in known:
             raise LoadError(f"--tables: the facility has no table '{name}'")
     kind, _, folder = source.partition(":")
-    if kind == "csv" and folder:
-        replay = CsvReplay(Path(folder), ZoneInfo(facility.timezone), speed)
+    if kind in _RECORDINGS and folder:
+        replay = _RECORDINGS[kind](Path(folder), ZoneInfo(facility.timezone), speed)
         recorded = replay.tables(facility)
         for name in wanted or ():
             if known[name] not in recorded:
-                raise LoadError(f"--tables: {folder} has no file {name}.csv")
+                raise LoadError(f"--tables: {folder} has no file {name}.{kind}")
         tables = [table for table in recorded if wanted is None or table.name in wanted]
         replay.check(tables)
         return replay, tables
+    everything = [table for table in facility.tables if wanted is None or table.name in wanted]
     if source == "simulator":
         if math.isinf(speed):
-            raise LoadError("--speed inf is for csv: a simulated machine has a pace")
-        return Simulator(seed, speed), [
-            table for table in facility.tables if wanted is None or table.name in wanted
-        ]
+            raise LoadError("--speed inf is for recordings: a simulated machine has a pace")
+        return Simulator(seed, speed), everything
+    if speed != 1.0 and (source in ("ca", "pva") or kind in ("lines", "python")):
+        raise LoadError("--speed is for the simulator and recordings")
     if source in ("ca", "pva"):
-        if speed != 1.0:
-            raise LoadError("--speed is for the simulator and recordings")
         epics = Epics(source)
         epics.check()
-        return epics, [table for table in facility.tables if wanted is None or table.name in wanted]
+        return epics, everything
+    if kind == "python":
+        module, _, function = folder.partition(":")
+        if not module or not function.isidentifier():
+            raise LoadError(f"--source '{source}': write python:MODULE:FUNCTION")
+        own = Python(module, function)
+        own.check()
+        return own, everything
     if kind == "lines":
-        host, _, port = folder.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise LoadError(f"--source '{source}': write lines:HOST:PORT")
+        try:
+            host, port = _host_and_port(folder, "")
+        except LoadError:
+            raise LoadError(f"--source '{source}': write lines:HOST:PORT") from None
         if len(wanted or ()) != 1:
             raise LoadError("--source lines is for one table: name it with --tables")
-        return Lines(host, int(port)), [known[name] for name in wanted or ()]
-    raise LoadError(f"--source '{source}' is none of simulator, csv:DIR, lines:HOST:PORT, ca, pva")
+        return Lines(host, port), [known[name] for name in wanted or ()]
+    raise LoadError(f"--source '{source}' is none of {_SOURCES}")
 
 
 def default_spool() -> Path:
@@ -190,30 +261,59 @@ def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
         connection.close()
 
 
-def _run(writers: Sequence[Writer]) -> bool:
+def _run(
+    writers: Sequence[Writer],
+    file: Path,
+    facility: Facility,
+    spools: Path,
+    metrics: tuple[str, int] | None,
+) -> bool:
     """Writes until told to stop or the source ends; False when a source failed."""
-    stopped = False
+    stopped = hung_up = False
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         nonlocal stopped
         stopped = True
 
+    def hang_up(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal hung_up
+        hung_up = True
+
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    with Supervisor([Job(writer.table.name, writer.run) for writer in writers]) as supervisor:
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks for this
+        signal.signal(signal.SIGHUP, hang_up)
+    with ExitStack() as stack:
+        supervisor = Supervisor([Job(writer.table.name, writer.run) for writer in writers])
+        stack.enter_context(supervisor)
         statistics = supervisor.statistics
+        reload = Reload(file, facility, writers, supervisor)
+        try:
+            bell = stack.enter_context(Bell(spools))
+        except OSError as error:
+            raise LoadError(f"spool {spools}: {error.strerror}") from None
+        counting = None if metrics is None else stack.enter_context(_counting(metrics, statistics))
         board = Board([writer.table for writer in writers], statistics)
         console = Console()
         display: Display = (
             LiveDisplay(board, console) if console.is_terminal else LineDisplay(board, statistics)
         )
         supervisor.start()
+        if counting:
+            counting.start()
         notify("READY=1")
         try:
             while not stopped and not supervisor.finished:
                 supervisor.tend(_REFRESH)
+                if counting:
+                    counting.tend(0.0)
                 display.show()
                 notify(f"WATCHDOG=1\nSTATUS={board.summary(board.rates())}")
+                bell.answer(reload)
+                if hung_up:
+                    hung_up = False
+                    for line in reload().lines:
+                        _say(line)
         finally:
             display.close()
             notify("STOPPING=1")
@@ -224,6 +324,18 @@ def _run(writers: Sequence[Writer]) -> bool:
     if len(failed) > _TOLD:
         _say(f"and {len(failed) - _TOLD} more tables")
     return not failed
+
+
+def _counting(where: tuple[str, int], statistics: Mapping[str, Statistics]) -> Supervisor:
+    """The process that tells Prometheus; it is restarted as the writers are."""
+    # only who wants it loads it
+    from ringlog.loader.metrics import Endpoint
+
+    try:
+        endpoint = Endpoint(*where, statistics)
+    except OSError as error:
+        raise LoadError(f"--metrics: cannot listen on {where[0]}:{where[1]}: {error.strerror}") from None
+    return Supervisor([Job("metrics", endpoint.run)])
 
 
 def _say(text: str) -> None:

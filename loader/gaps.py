@@ -23,6 +23,10 @@ class Gaps:
         self._seen: float | None = None
         self._note = note
 
+    def expect(self, longest: float | None) -> None:
+        """Rows are so far apart at most from now on."""
+        self._longest = longest
+
     def see(self, moment: int) -> None:
         """Looks at the next row's time."""
         seen = time.monotonic()

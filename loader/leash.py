@@ -1,5 +1,6 @@
 """How processes learn that they should end: a pipe whose writing end only their supervisor holds."""
 
+import math
 import os
 import select
 import time
@@ -40,11 +41,18 @@ class Leash:
         """For the supervisor, when all processes have ended."""
         os.close(self._end)
 
-    def sleep(self, seconds: float) -> None:
-        """Raises Released when that happens before the time is over, or happened before."""
+    def sleep(self, seconds: float, other: int | None = None) -> bool:
+        """Raises Released when that happens before the time is over, or happened before. True, and at once,
+        when the descriptor `other` has something to read."""
         ends = [end for end in (self._end, self._own_end) if end is not None]
-        if select.select(ends, [], [], max(0.0, seconds))[0]:
+        waiting = select.poll()
+        for end in ends if other is None else [*ends, other]:
+            waiting.register(end, select.POLLIN)
+        # rounded up: to wake early would be to wake twice
+        found = [end for end, _ in waiting.poll(math.ceil(max(0.0, seconds) * 1000))]
+        if any(end in found for end in ends):
             raise Released
+        return bool(found)
 
     def wait(self, moment: int) -> None:
         """Sleeps until `moment`, in microseconds since 1970."""

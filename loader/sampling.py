@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ringlog.clients.spool import moment_of
 from ringlog.loader.schedule import SECOND, Schedule, now
-from ringlog.loader.sources import Reading, Row, Wait
+from ringlog.loader.sources import Changed, Reading, Row, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Deadband, Table
 
@@ -29,10 +29,14 @@ class Filter:
     """Leaves out rows in which nothing has moved, where the table's policy says so."""
 
     def __init__(self, table: Table) -> None:
+        self._last: Row | None = None
+        self.adopt(table)
+
+    def adopt(self, table: Table) -> None:
+        """Goes by the policy of `table` from now on."""
         self._deadbands = [column.deadband for column in table.columns]
         self._longest = table.sample.max_period
         self._on = table.sample.max_period is not None or any(self._deadbands)
-        self._last: Row | None = None
 
     def takes(self, row: Row) -> bool:
         """Whether the row is to be written."""
@@ -71,6 +75,25 @@ class Cells:
         self._updates: list[deque[_Update]] = [deque() for _ in table.columns]
         self._newest: list[Reading] = [None] * len(table.columns)
         self._deadbands = [column.deadband for column in table.columns]
+        # of the rows so far, in microseconds since 1970
+        self._latest_stamp = 0
+
+    def adopt(self, table: Table) -> None:
+        """Goes by the policy of `table` from now on; the readings stay."""
+        with self._lock:
+            if self._monitors and table.sample.mode != "monitor":
+                for place, updates in enumerate(self._updates):
+                    if updates:
+                        self._statistics.dropped += len(updates) - 1
+                        self._readings[place] = updates[-1].reading
+                        self._fresh.add(place)
+                        updates.clear()
+            elif not self._monitors:
+                self._newest = [*self._readings]
+                self._fresh.clear()
+            self._table = table
+            self._monitors = table.sample.mode == "monitor"
+            self._deadbands = [column.deadband for column in table.columns]
 
     def set(self, readings: Sequence[tuple[int, Reading]], stamp: int) -> None:
         """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970)."""
@@ -89,7 +112,11 @@ class Cells:
 
     def rows(self, wait: Wait) -> Iterator[Row]:
         """Rows as the table's policy makes them, for ever."""
-        return self._monitored(wait) if self._monitors else self._scanned(wait)
+        while True:
+            try:
+                yield from self._monitored(wait) if self._monitors else self._scanned(wait)
+            except Changed as change:
+                self.adopt(change.table)
 
     def _scanned(self, wait: Wait) -> Iterator[Row]:
         schedule = Schedule.of(self._table.name, self._table.cycle)
@@ -111,7 +138,7 @@ class Cells:
         cycle = self._table.cycle
         sample = self._table.sample
         patience = max(cycle, sample.min_period or 0.0)
-        latest, latest_stamp = time.monotonic(), 0
+        latest = time.monotonic()
         while True:
             wait(now() + round(min(_LOOK, cycle / 4) * SECOND))
             rows = []
@@ -123,15 +150,19 @@ class Cells:
                     first = min(updates[0].stamp for updates in waiting)
                     end = first + round(cycle * SECOND)
                     if sample.min_period is not None:
-                        end = max(end, latest_stamp + round((sample.min_period + cycle) * SECOND))
+                        end = max(end, self._latest_stamp + round((sample.min_period + cycle) * SECOND))
                     else:
                         # readings of one moment stay together
                         seconds = [updates[1].stamp for updates in waiting if len(updates) > 1]
                         end = max(min([end, *seconds]), first + 1)
                     # an update that comes after later ones does not take the row back in time
-                    latest, latest_stamp = moment, max(latest_stamp, self._take(end))
-                    rows.append(Row(moment_of(latest_stamp), tuple(self._readings)))
-                if sample.max_period is not None and latest_stamp and moment - latest >= sample.max_period:
+                    latest, self._latest_stamp = moment, max(self._latest_stamp, self._take(end))
+                    rows.append(Row(moment_of(self._latest_stamp), tuple(self._readings)))
+                if (
+                    sample.max_period is not None
+                    and self._latest_stamp
+                    and moment - latest >= sample.max_period
+                ):
                     latest = moment
                     rows.append(Row(moment_of(now()), tuple(self._readings)))
             yield from rows

@@ -4,7 +4,8 @@ import ctypes
 import math
 import mmap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 # Latency classes: 16 to an octave (4.4 % wide) from 10 microseconds up to 10 * 2**24 microseconds (168 s).
 _PER_OCTAVE = 16
@@ -31,6 +32,11 @@ class Statistics(ctypes.Structure):
     dropped: int
     spooled: int
     oldest: int
+    thinned: int
+    bytes: int
+    commits: int
+    batches: int
+    total_latency: float
     last_latency: float
     longest_latency: float
     cpu: float
@@ -61,7 +67,15 @@ class Statistics(ctypes.Structure):
         # rows not yet acknowledged, and the time of the oldest, in microseconds since 1970; 0 for none
         ("spooled", ctypes.c_int64),
         ("oldest", ctypes.c_int64),
+        # rows dropped because the spool was full
+        ("thinned", ctypes.c_int64),
+        # of the readings in acknowledged rows, in the types of their columns
+        ("bytes", ctypes.c_int64),
+        # calls that were answered, and those of them that carried several rows
+        ("commits", ctypes.c_int64),
+        ("batches", ctypes.c_int64),
         # seconds
+        ("total_latency", ctypes.c_double),
         ("last_latency", ctypes.c_double),
         ("longest_latency", ctypes.c_double),
         ("cpu", ctypes.c_double),
@@ -79,17 +93,28 @@ class Statistics(ctypes.Structure):
     def message(self, text: str) -> None:
         self._message = text.encode()[:399]
 
-    def answered(self, latency: float) -> None:
-        """Counts a call that was answered well after `latency` seconds."""
-        self.acknowledged += 1
+    def answered(self, latency: float, rows: int = 1) -> None:
+        """Counts a call that was answered well after `latency` seconds, and brought so many rows."""
+        self.acknowledged += rows
+        self.commits += 1
+        self.total_latency += latency
         self.last_latency = latency
         self.longest_latency = max(self.longest_latency, latency)
         octaves = math.log2(max(latency, _SHORTEST) / _SHORTEST)
         self._latencies[min(int(octaves * _PER_OCTAVE), CLASSES - 1)] += 1
 
+    def buckets(self, octaves: Iterable[int]) -> Iterator[tuple[float, int]]:
+        """Bounds so many octaves above the shortest latency, in seconds, with the calls that stayed below;
+        infinity with all of them."""
+        below = [0, *accumulate(self._latencies)]
+        for octave in octaves:
+            yield _SHORTEST * 2**octave, below[octave * _PER_OCTAVE]
+        yield math.inf, below[-1]
+
     def forget_latencies(self) -> None:
         """For the supervisor: the latencies so far do not count."""
         self.longest_latency = 0.0
+        self.total_latency = 0.0
         ctypes.memset(self._latencies, 0, ctypes.sizeof(self._latencies))
 
     def start_cpu(self) -> None:

@@ -74,6 +74,12 @@ class Supervisor:
         """Whether every job is done or failed for good."""
         return all(place.statistics.state in (State.DONE, State.FAILED) for place in self._places)
 
+    def renew(self, job: Job) -> None:
+        """The job of this name is this one from its process's next start on."""
+        for place in self._places:
+            if place.job.name == job.name:
+                place.job = job
+
     def start(self) -> None:
         """Starts all processes."""
         # What exists now lives as long as the processes: kept out of collections, its pages stay shared.

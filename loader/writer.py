@@ -1,6 +1,7 @@
 """The writer process of one table: takes rows from a source, and has them sent."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -10,9 +11,10 @@ from ringlog.clients.spool import GiB, microseconds
 from ringlog.clients.writer import Writer as SpoolingWriter
 from ringlog.loader.gaps import Gaps
 from ringlog.loader.leash import Leash
+from ringlog.loader.orders import Orders
 from ringlog.loader.receipts import Receipts
 from ringlog.loader.sampling import Filter
-from ringlog.loader.sources import Source, SourceError
+from ringlog.loader.sources import Changed, Source, SourceError
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
 
@@ -35,6 +37,7 @@ class Writer:
     budget: int = GiB
     receipts: Path | None = None
     take_over: bool = False
+    orders: Orders = field(default_factory=Orders)
 
     def run(self, statistics: Statistics, leash: Leash) -> None:
         """Writes until the source ends and the server has its rows, or the leash is released."""
@@ -67,9 +70,23 @@ class Writer:
         while self.source.recorded and not writer.began:
             leash.sleep(_LOOK)
         before = None if writer.latest is None else microseconds(writer.latest)
-        gaps = Gaps(_longest_distance(self.table), not self.source.recorded, before, writer.note)
-        kept = Filter(self.table)
-        for row in self.source.rows(self.table, writer.latest, leash.wait, statistics, writer.note):
+        table = self.table
+        gaps = Gaps(_longest_distance(table), not self.source.recorded, before, writer.note)
+        kept = Filter(table)
+        current = [table]
+
+        def wait(moment: int) -> None:
+            while leash.sleep((moment - time.time_ns() // 1000) / 1e6, self.orders.fileno()):
+                if policy := self.orders.take():
+                    current[0] = policy.applied(table)
+                    if not self.source.recorded:
+                        raise Changed(current[0])
+
+        for row in self.source.rows(table, writer.latest, wait, statistics, writer.note):
+            if current[0] is not table:
+                table = current[0]
+                kept.adopt(table)
+                gaps.expect(_longest_distance(table))
             if not kept.takes(row):
                 continue
             gaps.see(microseconds(row.time))

@@ -3,8 +3,10 @@
     python -m ringlog.loadtest.faults --faults 300
 
 A server and `ringlog load` run with recordings as sources, at their own pace. Writers, the supervisor, the
-server (gateway), PostgreSQL are killed with SIGKILL and connections are cut, until the recordings have ended.
-Then every row of every recording must be in the log exactly once, with its values.
+server (gateway), PostgreSQL are killed with SIGKILL and connections are cut; then, where asked for, the
+server is away, its disk is full, the spools' disk is full; until the recordings have ended. Then every row of
+every recording must be in the log exactly once, with its values. Only what a full spool has thinned may be
+missing: as many rows as the ledger says.
 """
 
 import argparse
@@ -24,7 +26,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,6 +37,8 @@ from psycopg import sql
 
 _RINGLOG = (sys.executable, "-P", "-c", "from ringlog.cli import main; main()")
 _COLUMNS = 20
+SERVER_DISK, SPOOL_DISK = "600m", "16m"
+"""Sizes of disks that are to be full: what is in use at the begin, and little more."""
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
 """Kinds of faults, and how often one is chosen beside the others."""
 # Seconds until a server takes calls, until restarted writers have heard from it, and beyond the recordings'
@@ -102,20 +106,22 @@ class Figures:
     lost: int = 0
     repeated: int = 0
     altered: int = 0
+    thinned: int = 0
     calls_repeated: int = 0
     late: int = 0
     seconds: float = 0.0
 
     @property
     def good(self) -> bool:
-        return not (self.lost or self.repeated or self.altered)
+        return not (self.lost - self.thinned or self.repeated or self.altered)
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(self.faults.items()))
         return (
             f"{sum(self.faults.values())} faults in {self.seconds:.0f} s ({kinds})\n"
             f"{self.produced} rows produced, {self.in_log} in the log: "
-            f"{self.lost} lost, {self.repeated} repeated, {self.altered} altered\n"
+            f"{self.lost} lost ({self.thinned} of them thinned, says the ledger), {self.repeated} repeated, "
+            f"{self.altered} altered\n"
             f"{self.calls_repeated} calls were repeated, {self.late} rows came late"
         )
 
@@ -124,12 +130,15 @@ class Site:
     """A server, recordings and writers in a folder of their own."""
 
     def __init__(
-        self, folder: Path, tables: int, cycle: float, rows: int, say: Callable[[str], None]
+        self, folder: Path, tables: int, cycle: float, rows: int, budget: int, say: Callable[[str], None]
     ) -> None:
         self.folder = folder
         self._tables = [f"fault_{number}" for number in range(tables)]
         self._say = say
-        self._data = folder / "data"
+        self._data = folder / "server" / "data"
+        self._data.parent.mkdir(exist_ok=True)
+        self._spool = folder / "spool"
+        self._budget = budget
         self._facility = folder / "facility.toml"
         self._facility.write_text(
             "".join(
@@ -200,7 +209,9 @@ class Site:
                 "--facility",
                 str(self._facility),
                 "--spool",
-                str(self.folder / "spool"),
+                str(self._spool),
+                "--spool-budget",
+                str(self._budget),
             ]
             command += ["--source", f"csv:{self.folder / 'recordings'}"]
             self._load = subprocess.Popen(
@@ -255,6 +266,18 @@ class Site:
         time.sleep(seconds)
         self.proxy.closed = False
 
+    @contextmanager
+    def full_disk(self, of: str) -> Iterator[None]:
+        """Takes all that is left of the disk of the `server` or the `spool`, which must be a small one."""
+        taken = self.folder / of / "taken"
+        with suppress(OSError), taken.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        try:
+            yield
+        finally:
+            taken.unlink()
+
     def compare(self, figures: Figures) -> None:
         """Looks for every row of the recordings in the log, and for every row of the log in them."""
         with psycopg.connect(self.dsn, options="-c timezone=UTC") as connection:
@@ -274,10 +297,10 @@ class Site:
                 figures.repeated += sum(count - 1 for count in times.values())
                 figures.altered += sum(wanted.get(row[1]) != list(row[2:]) for row in stored)
             books = connection.execute(
-                "select sum(repeated)::int, sum(late)::int from ringlog.ledger"
+                "select sum(repeated)::int, sum(late)::int, sum(thinned)::int from ringlog.ledger"
             ).fetchone()
             assert books is not None
-            figures.calls_repeated, figures.late = books
+            figures.calls_repeated, figures.late, figures.thinned = books
 
     def stop(self) -> None:
         for process in (self._load, self._serve):
@@ -287,22 +310,60 @@ class Site:
 
 
 @contextmanager
-def site(tables: int, cycle: float, rows: int, say: Callable[[str], None] = print) -> Iterator[Site]:
-    """A site in a temporary folder that every account can enter."""
+def site(
+    tables: int,
+    cycle: float,
+    rows: int,
+    say: Callable[[str], None] = print,
+    *,
+    server_disk: str = "",
+    spool_disk: str = "",
+    budget: int = 1024,
+) -> Iterator[Site]:
+    """A site in a temporary folder that every account can enter.
+
+    `server_disk` and `spool_disk` are sizes (600m) of file systems of their own, in memory; mounting
+    them takes root. `budget` is that of a spool, in MiB.
+    """
     folder = Path(tempfile.mkdtemp(prefix="ringlog-faults-", dir="/tmp"))
     folder.chmod(0o755)
     made: Site | None = None
-    try:
-        made = Site(folder, tables, cycle, rows, say)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        for name, size in (("server", server_disk), ("spool", spool_disk)):
+            if size:
+                stack.enter_context(_disk(folder / name, size))
+        made = Site(folder, tables, cycle, rows, budget, say)
+        stack.callback(made.stop)
         yield made
+
+
+@contextmanager
+def _disk(folder: Path, size: str) -> Iterator[None]:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", str(folder)], check=True)
+    try:
+        yield
     finally:
-        if made is not None:
-            made.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        # what was just killed may still hold it
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def run(place: Site, faults: int, mean: float, outage: float, say: Callable[[str], None] = print) -> Figures:
-    """Makes so many faults, `mean` seconds apart on average, and an outage; then lets the writers finish."""
+def run(
+    place: Site,
+    faults: int,
+    mean: float,
+    outage: float,
+    say: Callable[[str], None] = print,
+    *,
+    full_server: float = 0.0,
+    full_spool: float = 0.0,
+) -> Figures:
+    """Makes so many faults, `mean` seconds apart on average, and an outage; then lets the writers finish.
+
+    `full_server` and `full_spool` are seconds without space on these disks; the server is away while the
+    spools' is full.
+    """
     figures = Figures()
     begun = time.monotonic()
     place.start_writers()
@@ -322,6 +383,19 @@ def run(place: Site, faults: int, mean: float, outage: float, say: Callable[[str
         say(f"the server is away for {outage:.0f} s")
         place.outage(outage)
         figures.faults["outage"] += 1
+    if full_server:
+        time.sleep(_SETTLED)
+        say(f"the server's disk is full for {full_server:.0f} s")
+        with place.full_disk("server"):
+            time.sleep(full_server)
+        figures.faults["full disk of the server"] += 1
+        place.tend()
+    if full_spool:
+        time.sleep(_SETTLED)
+        say(f"the spools' disk is full for {full_spool:.0f} s")
+        with place.full_disk("spool"):
+            place.outage(full_spool)
+        figures.faults["full disk of the spools"] += 1
     until = time.monotonic() + place.length + _DRAINED
     while place.tend():
         if time.monotonic() > until:
@@ -349,11 +423,30 @@ def main() -> None:
     parser.add_argument(
         "--outage", type=float, default=0.0, help="seconds without a server, after the faults"
     )
+    parser.add_argument(
+        "--full-server", type=float, default=0.0, help="seconds without space under PostgreSQL (needs root)"
+    )
+    parser.add_argument(
+        "--full-spool", type=float, default=0.0, help="seconds without space under the spools (needs root)"
+    )
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     random.seed(options.seed)
-    with site(options.tables, options.cycle, options.rows) as place:
-        figures = run(place, options.faults, options.mean, options.outage)
+    with site(
+        options.tables,
+        options.cycle,
+        options.rows,
+        server_disk=SERVER_DISK if options.full_server else "",
+        spool_disk=SPOOL_DISK if options.full_spool else "",
+    ) as place:
+        figures = run(
+            place,
+            options.faults,
+            options.mean,
+            options.outage,
+            full_server=options.full_server,
+            full_spool=options.full_spool,
+        )
     print(figures)
     sys.exit(not figures.good)
 

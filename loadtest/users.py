@@ -16,7 +16,7 @@ from locust.exception import StopUser
 
 from ringlog.clients import Address, Answer, Refused, Unanswered, call, connect, find_password
 from ringlog.clients.pauses import growing_pauses
-from ringlog.clients.procedure import Argument
+from ringlog.clients.procedure import Argument, Connection
 from ringlog.loader.schedule import SECOND, Schedule, now
 from ringlog.loader.sources import Reading
 from ringlog.loadtest.calls import Call, Calls, Kind
@@ -86,7 +86,7 @@ class OnlineUser(User):
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
-        self._connection: pymssql.Connection | None = None
+        self._connection: Connection | None = None
         self._logins = 0
         # several users of a table spread over its cycle
         self._schedule = Schedule.of(f"{type(self).__name__} {randrange(SECOND)}", self.table.cycle)

@@ -17,6 +17,7 @@ SCHEMA = "ringlog"
 OF_A_TABLE = {
     "put": "put_{}",
     "put_claimed": "put_{}_claimed",
+    "put_batch": "put_{}_batch",
     "get": "get_{}",
     "get_at": "get_{}_at",
     "get_range": "get_{}_range",
@@ -71,6 +72,7 @@ _SYSTEM = (
     "sp_lock",
     "sp_rename",
     "sp_sysmon",
+    "elsewhere",
     "rights",
 )
 # files in system/, each after those it needs
@@ -120,6 +122,7 @@ def table_procedures(
         "claim_lock": sql.Literal(_CLAIM_LOCK),
         "table": sql.Literal(table),
         "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
+        "claimed": sql.Identifier(SCHEMA, OF_A_TABLE["put_claimed"].format(table)),
     }
     for file, pattern in OF_A_TABLE.items():
         name = pattern.format(table)

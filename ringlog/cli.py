@@ -22,7 +22,7 @@ from ringlog.database import Embedded, chosen_database, demand_facility, engine
 from ringlog.demo import demo
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql.install import install as install_tsql
-from ringlog.loader.command import load
+from ringlog.loader.command import load, reload
 from ringlog.loadtest.bench.command import bench
 from ringlog.loadtest.paper.command import app as loadtest_app
 from ringlog.logins import TDS5_LIMIT, Right, add_login
@@ -270,6 +270,7 @@ def status(data: Data = None, dsn: Dsn = None) -> None:
 
 
 app.command()(load)
+app.command()(reload)
 app.command()(demo)
 app.command()(bench)
 app.command()(cert)

@@ -108,6 +108,8 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
         )
     if begun:
         connection.execute(signal.insert(), begun)
+        # thousands of rows at once: without statistics listing all columns with their signals takes seconds
+        run(connection, "analyze ringlog.signal")
     return ended
 
 

@@ -163,7 +163,9 @@ enum outcome call_end(CS_COMMAND *command, struct answer *answer) {
     heard.outcome = REFUSED;
   else
     heard.outcome = ANSWERED;
-  if (heard.outcome != ANSWERED && !*heard.text) note(0, "ct-library does not say why");
+  if (heard.outcome == REFUSED && !*heard.text)
+    snprintf(heard.text, sizeof heard.text, "the procedure returned status %d", heard.status);
+  if (heard.outcome == UNANSWERED && !*heard.text) note(0, "the connection broke");
   *answer = heard;
   ct_cmd_drop(command);
   return heard.outcome;

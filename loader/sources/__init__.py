@@ -8,12 +8,20 @@ from ringlog.clients.spool import Reading as Reading
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
 
-# Waits until a moment, in microseconds since 1970; raises when the process should end.
+# Waits until a moment, in microseconds since 1970; raises when the process should end, and Changed.
 Wait: TypeAlias = Callable[[int], None]
 
 
 Note: TypeAlias = Callable[[str, int, str, int | None, int | None], None]
 """Takes kind, begin, words, end and number of rows of an event."""
+
+
+class Changed(Exception):
+    """The facility file was read again: from now on `table` says how it is sampled."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table.name)
+        self.table = table
 
 
 class SourceError(Exception):
@@ -42,7 +50,7 @@ class Source(Protocol):
         self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
     ) -> Iterator[Row]:
         """Rows later than `after` (the time of the table's last row, as far as it is known). Waits for a
-        row's time by `wait`.
+        row's time by `wait`, which raises Changed only where `recorded` is not.
 
         Counts in `statistics`, as `missed`, cycles that passed without a reading because the caller came
         back too late, and as `skipped`, rows it has that are not later than `after`. Raises SourceError.

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from ringlog.loader.sampling import Cells
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
+from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Table
 
@@ -128,21 +129,6 @@ class _Signal:
             return None
         self._unfit = False
         return reading
-
-
-def fit(value: Any, column: Column) -> Reading:
-    """A PV's value as the column's type has it. Raises TypeError or ValueError for one that is no such."""
-    if getattr(value, "ndim", 0):
-        raise TypeError("an array does not fit a column")
-    if column.type.startswith("varchar"):
-        return str(value)
-    if isinstance(value, str):
-        raise TypeError(f"text does not fit a {column.type}")
-    if column.type in ("real", "double"):
-        return float(value)
-    if float(value) != int(value):
-        raise ValueError(f"{value} is no whole number, the column is {column.type}")
-    return bool(value) if column.type == "bit" else int(value)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from random import Random
 from typing import ClassVar
 
 from ringlog.loader.schedule import SECOND, Schedule, now
-from ringlog.loader.sources import Note, Row, Wait
+from ringlog.loader.sources import Changed, Note, Row, Wait
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
@@ -37,6 +37,15 @@ class Simulator:
     ) -> Iterator[Row]:
         """A row at each instant of the table's cycle, for ever; those of the past are gone."""
         signals = self.signals(table)
+        while True:
+            try:
+                yield from self._instants(table, signals, wait, statistics)
+            except Changed as change:
+                table = change.table
+
+    def _instants(
+        self, table: Table, signals: Sequence[Signal], wait: Wait, statistics: Statistics
+    ) -> Iterator[Row]:
         schedule = Schedule.of(table.name, table.cycle / self.speed)
         previous: int | None = None
         while True:

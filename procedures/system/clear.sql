@@ -1,5 +1,6 @@
--- Drops what an earlier version made. Views, functions, types, each kind in one statement: they may depend on
--- one another, and what somebody else has built on them makes PostgreSQL refuse, with its name.
+-- Drops what an earlier version made. Functions that return a view's rows, views, other functions, types: each kind in
+-- one statement, as they may depend on one another. What somebody else has built on them makes PostgreSQL refuse, with
+-- its name.
 do $$
 declare
   system constant regnamespace[] := array['sys', 'sybsystemprocs', 'tsql_information_schema']::regnamespace[];
@@ -7,6 +8,14 @@ declare
   functions text;
   types text;
 begin
+  select string_agg(procedures.oid::regprocedure::text, ', ') into functions
+  from pg_proc as procedures
+  join pg_type as types on types.oid = procedures.prorettype
+  join pg_class as returned on returned.oid = types.typrelid
+  where procedures.pronamespace = any (system) and returned.relnamespace = any (system);
+  if functions is not null then
+    execute 'drop function ' || functions;
+  end if;
   select string_agg(format('%I.%I', relnamespace::regnamespace, relname), ', ') into views
   from pg_class
   where relnamespace = any (system) and relkind = 'v';

@@ -76,33 +76,52 @@ as $$
 #variable_conflict use_variable
 declare
   object constant text := sys.parsename(name, 1);
-  database constant text := sys.database_of(name);
-  before text;
-  id integer;
+  spellings constant name[] := array[object, lower(object)];
+  kind constant text := upper(type);
+  schema constant oid := (
+    select databases.oid from pg_catalog.pg_namespace as databases where databases.nspname = sys.database_of(name)
+  );
+  id oid;
 begin
   if object like '#%' then
     return (
-      select oid::integer from pg_catalog.pg_class
-      where relnamespace = pg_catalog.pg_my_temp_schema() and relname = object and upper(coalesce(type, 'U')) = 'U'
+      select relations.oid::integer from pg_catalog.pg_class as relations
+      where relations.relnamespace = pg_catalog.pg_my_temp_schema() and relations.relname = object
+        and coalesce(kind, 'U') = 'U'
     );
   end if;
-  if not exists (select from sys.every_database as databases where databases.name = database) then
-    return null;
+  if coalesce(kind, 'U') in ('U', 'V') then
+    select relations.oid into id
+    from pg_catalog.pg_class as relations
+    where relations.relname = any (spellings) and relations.relnamespace = schema
+      and relations.relkind in ('r', 'p', 'v', 'm', 'f')
+      and not relations.relispartition
+      and (kind is null or (kind = 'V') = (relations.relkind in ('v', 'm')))
+      and sys.may_see(relations.oid)
+    order by relations.relname <> object
+    limit 1;
   end if;
-  before := sys.enter(database);
-  select objects.object_id into id
-  from sys.objects as objects
-  where objects.name in (object, lower(object))
-    and (
-      type is null
-      or upper(type) = objects.type
-      -- functions and procedures are one here
-      or upper(type) in ('FN', 'IF', 'TF', 'PC', 'X') and objects.type = 'P'
-    )
-  order by objects.name <> object, objects.type not in ('U', 'V', 'P'), objects.object_id
-  limit 1;
-  perform sys.leave(before);
-  return id;
+  -- functions and procedures are one here
+  if id is null and coalesce(kind, 'P') in ('P', 'FN', 'IF', 'TF', 'PC', 'X') then
+    select procedures.oid into id
+    from sys.every_procedure as procedures
+    where procedures.name = any (spellings)
+    order by procedures.name <> object, procedures.oid
+    limit 1;
+  end if;
+  if id is null and coalesce(kind, 'C') in ('C', 'F', 'PK', 'UQ') then
+    select constraints.oid into id
+    from pg_catalog.pg_constraint as constraints
+    where constraints.conname = any (spellings) and constraints.connamespace = schema
+      and constraints.contype = any (
+        case kind when 'C' then '{c}' when 'F' then '{f}' when 'PK' then '{p}' when 'UQ' then '{u}' else '{c,f,p,u}'
+        end::"char"[]
+      )
+      and sys.may_see(constraints.conrelid)
+    order by constraints.conname <> object, constraints.oid
+    limit 1;
+  end if;
+  return id::integer;
 end
 $$;
 

@@ -1,6 +1,15 @@
 -- Objects of the current database: its tables and views, those that the caller has any right to, their
 -- constraints, and the procedures that the caller may execute, which are found whatever the database. An id is
 -- PostgreSQL's oid. What PostgreSQL does not keep, as when an object was made, is null.
+create function sys.may_see(relation oid)
+returns boolean
+language sql
+stable
+as $$
+  select pg_catalog.has_table_privilege(relation, 'select, insert, update, delete, truncate, references, trigger')
+    or pg_catalog.has_any_column_privilege(relation, 'select, insert, update, references')
+$$;
+
 create view sys.every_relation as
 select
   oid,
@@ -14,10 +23,7 @@ where relnamespace = (
   )
   and relkind in ('r', 'p', 'v', 'm', 'f')
   and not relispartition
-  and (
-    pg_catalog.has_table_privilege(oid, 'select, insert, update, delete, truncate, references, trigger')
-    or pg_catalog.has_any_column_privilege(oid, 'select, insert, update, references')
-  );
+  and sys.may_see(oid);
 
 -- What is said of tables and their columns (number 0: of the table itself): by COMMENT ON, or by the facility file.
 create view sys.every_description as

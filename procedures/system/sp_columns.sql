@@ -1,3 +1,17 @@
+create function sys.remarks(table_name text)
+returns jsonb
+language sql
+stable
+as $$
+  -- by table and column. Looked up in memory: before PostgreSQL has statistics of thousands of new columns, a join
+  -- with all their signals may take seconds
+  select coalesce(jsonb_object_agg(format('%s.%s', described.relation, described.number), described.description), '{}')
+  from sys.every_description as described
+  where described.relation in (
+    select relations.oid from sys.every_relation as relations where sys.matches(relations.name, $1)
+  )
+$$;
+
 create function sys.sp_columns(
   table_name text,
   table_owner text default null,
@@ -32,6 +46,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
+  remarks constant jsonb := sys.remarks(table_name);
 begin
   return query
   select
@@ -46,7 +61,7 @@ begin
     types.odbc_scale::smallint,
     types.radix::smallint,
     columns.is_nullable::integer::smallint,
-    sys.remark(descriptions.description),
+    sys.remark(remarks ->> format('%s.%s', columns.relation, columns.number)),
     pg_catalog.left(columns.default_definition, 254)::sys.remarks,
     case when types.sub is null then types.odbc else 9 end::smallint,
     types.sub::smallint,
@@ -56,8 +71,6 @@ begin
     case when columns.is_nullable then types.ss_nullable else types.ss_type end::smallint
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod) as types
-  left join sys.every_description as descriptions
-    on descriptions.relation = columns.relation and descriptions.number = columns.number
   where sys.matches(columns.table_name, table_name)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))
@@ -200,6 +213,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
+  remarks constant jsonb := sys.remarks(table_name);
 begin
   return query
   select
@@ -214,7 +228,7 @@ begin
     types.ase_scale::smallint,
     types.ase_radix::smallint,
     columns.is_nullable::integer::smallint,
-    sys.remark(descriptions.description),
+    sys.remark(remarks ->> format('%s.%s', columns.relation, columns.number)),
     types.storage::smallint,
     columns.number::smallint,
     pg_catalog.left(columns.default_definition, 254)::sys.remarks,
@@ -225,8 +239,6 @@ begin
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod) as types
-  left join sys.every_description as descriptions
-    on descriptions.relation = columns.relation and descriptions.number = columns.number
   where sys.matches(columns.table_name, table_name)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))

@@ -2,10 +2,12 @@
 
 import time
 
+import psycopg
 import pymssql
 import pytest
 
-from raw_tds import ATTENTION, BATCH7, NORMAL, RawClient, batch7, language, read_reply
+from raw_tds import ATTENTION, BATCH7, NORMAL, VARCHAR, RawClient, batch7, dbrpc, language, read_reply
+from raw_tds import Param as RawParam
 from servers import RunningServer
 from tds_clients import PLAIN, Admin, Clients, Param
 
@@ -58,13 +60,15 @@ def test_what_follows_in_the_batch_does_not_run(clients: Clients, admin: Admin, 
     admin.execute("truncate gateway_test.journal")
     sleep = "select pg_sleep(30)"
     with clients.ct(clients.server.writer, version) as client:
+        # a call that is still on its way to PostgreSQL is taken back: none is, once there is a connection
+        assert client.language("exec enter 'first'").errors == []
         client.cancelled(f"exec enter 'before' {sleep} exec enter 'after'", after=0.3)
         client.cancelled("exec enter_slowly 'slow', 1 exec enter 'after'", after=0.2)
         client.cancelled(f"begin tran exec enter_myself 'kept' {sleep} exec enter 'after'", after=0.3)
         assert client.language("select @@trancount").rows == [["1"]]
         assert client.language("commit").errors == []
     found = admin.execute("select entry from gateway_test.journal order by id").fetchall()
-    assert found == [("before",), ("slow",), ("kept",)]
+    assert found == [("first",), ("before",), ("slow",), ("kept",)]
 
 
 def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
@@ -76,6 +80,30 @@ def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
             cursor.execute("select pg_sleep(20)")
     with clients.ct(clients.server.writer) as client:
         assert client.call("enter", [Param("char", "a")]).statuses == [0]
+
+
+def test_a_put_is_cancelled_before_it_is_sent_or_not_at_all(server: RunningServer, admin: Admin) -> None:
+    """One call waits in PostgreSQL for a lock, another behind it for its turn."""
+    admin.execute("truncate gateway_test.journal")
+    raw = [RawClient(server.host, server.port) for _ in range(2)]
+    with psycopg.connect(server.dsn) as blocking, raw[0] as sent, raw[1] as waiting:
+        for place, client in enumerate(raw):
+            assert client.log_in5(server.writer).login == 5
+            assert client.call("enter", [RawParam(VARCHAR, f"before {place}")]).statuses == [0]
+        blocking.execute("lock table gateway_test.journal in share mode")
+        for client, entry in ((sent, "sent"), (waiting, "waiting")):
+            client.send(NORMAL, dbrpc("enter", [RawParam(VARCHAR, entry)]))
+            time.sleep(0.3)
+            client.send(ATTENTION, b"")
+        assert read_reply(waiting.receive()).done == [(DONE_ATTENTION, 0)]
+        blocking.rollback()
+        reply = read_reply(sent.receive())
+        assert (reply.statuses, reply.errors) == ([0], [])
+        assert read_reply(sent.receive()).done == [(DONE_ATTENTION, 0)]
+        for place, client in enumerate(raw):
+            assert client.call("enter", [RawParam(VARCHAR, f"after {place}")]).statuses == [0]
+    found = admin.execute("select entry from gateway_test.journal order by id").fetchall()
+    assert [str(entry) for (entry,) in found] == ["before 0", "before 1", "sent", "after 0", "after 1"]
 
 
 def test_a_client_that_goes_away_ends_its_query(

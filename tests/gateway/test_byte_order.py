@@ -171,7 +171,16 @@ def test_packets_keep_the_size_agreed_at_7(server: RunningServer, size: int) -> 
 @pytest.mark.parametrize(
     ("charset", "encoding", "words", "invalid"),
     [
-        ("iso_1", "cp1252", "Größe €", None),
+        ("iso_1", "iso8859-1", "Größe \x80", None),
+        ("cp1252", "cp1252", "Größe €", None),
+        ("iso15", "iso8859-15", "Größe €", None),
+        ("cp437", "cp437", "Größe ░π", None),
+        ("cp850", "cp850", "Größe þ", None),
+        ("roman8", "hp_roman8", "Größe ¤", b"\xff"),
+        ("mac", "mac_roman", "Größe π", None),
+        ("koi8", "koi8_r", "ускоритель", None),
+        ("deckanji", "euc_jp", "加速器", b"\xff"),
+        ("eucksc", "euc_kr", "가속기", b"\xff"),
         ("utf8", "utf-8", "加速器 €", b"\xff"),
         ("sjis", "cp932", "加速器ｱ", b"\x81"),
         ("eucjis", "euc_jp", "加速器", b"\xff"),
@@ -200,6 +209,7 @@ def test_a_character_that_the_client_cannot_show_is_an_error(server: RunningServ
         reply = client.language("select 1 as one, chr(21152) as word")
         assert [error.number for error in reply.errors] == [2402]
         assert "'word'" in reply.errors[0].text
+        assert "(U+52A0) does not exist in iso_1" in reply.errors[0].text
         assert reply.rows == []
         assert client.language("select 1 as one").rows == [[1]]
 

@@ -12,6 +12,12 @@ from ringlog.clients import Address, AddressError, PasswordError, find_password
     [
         ("tds://daq@db1:5001/log", Address("daq", "db1", 5001, "log"), "tds://daq@db1:5001/log"),
         ("tds://daq@db1", Address("daq", "db1", 5000, ""), "tds://daq@db1:5000"),
+        (
+            "postgresql://daq@db1/ringlog",
+            Address("daq", "db1", 5432, "ringlog", driver="psycopg"),
+            "postgresql://daq@db1:5432/ringlog",
+        ),
+        ("tds+ctds://daq@db1", Address("daq", "db1", driver="ctds"), "tds+ctds://daq@db1:5000"),
         ("tds://d%40q:s%3A%2F@db1/", Address("d@q", "db1", 5000, "", "s:/"), "tds://d%40q@db1:5000"),
     ],
 )
@@ -26,7 +32,8 @@ def test_urls_are_understood_and_told_without_their_password(url: str, address: 
     ("url", "complaint"),
     [
         ("daq@db1", "the URL has no scheme: write tds://user@host:port[/database]"),
-        ("postgresql://daq@db1", "the URL begins with 'postgresql:', not with 'tds:'"),
+        ("http://daq@db1", "the URL begins with 'http:', which is none of tds, tds+pymssql, tds+ctds"),
+        ("postgresql://daq@db1", "the URL names no database: write postgresql://user@host:port/database"),
         ("tds://db1", "the URL names no user: write tds://user@host:port[/database]"),
         ("tds://daq@", "the URL names no host: write tds://user@host:port[/database]"),
         ("tds://daq@db1:port", "the URL's port is not a number up to 65535"),

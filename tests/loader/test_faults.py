@@ -2,7 +2,7 @@
 
 import random
 
-from ringlog.loadtest.faults import run, site
+from ringlog.loadtest.faults import SERVER_DISK, run, site
 
 
 def test_each_row_is_logged_exactly_once_whatever_is_killed() -> None:
@@ -13,3 +13,21 @@ def test_each_row_is_logged_exactly_once_whatever_is_killed() -> None:
     assert figures.produced == figures.in_log == 1800, figures
     assert figures.good, figures
     assert figures.calls_repeated > 0
+
+
+def test_a_full_disk_under_postgresql_loses_nothing() -> None:
+    with site(tables=2, cycle=0.02, rows=900, server_disk=SERVER_DISK) as place:
+        figures = run(place, faults=0, mean=1.0, outage=0.0, full_server=6.0)
+    assert figures.faults["full disk of the server"] == 1
+    assert figures.produced == figures.in_log == 1800, figures
+    assert figures.good, figures
+    assert figures.calls_repeated > 0, "the server went on storing rows"
+
+
+def test_a_full_disk_under_the_spools_loses_what_the_ledger_says() -> None:
+    with site(tables=2, cycle=0.002, rows=6000, spool_disk="8m", budget=2) as place:
+        figures = run(place, faults=0, mean=1.0, outage=0.0, full_spool=8.0)
+    assert figures.faults["full disk of the spools"] == 1
+    assert figures.thinned > 0, "the spools had room enough"
+    assert figures.produced == figures.in_log + figures.thinned == 12000, figures
+    assert figures.good, figures

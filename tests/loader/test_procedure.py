@@ -1,10 +1,12 @@
 """Calls by RPC: what goes and comes exactly, what is refused before it is sent, what an error means."""
 
 import socket
+import time as clock
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import psycopg
 import pymssql
 import pytest
 
@@ -102,10 +104,24 @@ def test_what_the_driver_would_change_is_refused_before_anything_is_sent(
 ) -> None:
     time = BEGIN + timedelta(seconds=4)
     with pytest.raises(error, match=complaint):
-        call(writer, "put_every_type", 7, time, a_varchar=value)
+        call(writer, "put_every_type", seq_no=7, time=time, a_varchar=value)
     assert stored(reader, time) == []
     # the connection is as good as before
     call(writer, "last_every_type", output(int), output(str))
+
+
+def test_a_long_text_is_not_cut(quick_server: RunningServer, reader: pymssql.Connection) -> None:
+    with psycopg.connect(quick_server.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "create function ringlog.echo(what text) returns setof text language sql as 'select what'"
+        )
+        administrator.execute("notify ringlog_catalogue")
+    clock.sleep(0.5)
+    for text in ("磁" * 1333, "é" * 2001, "x" * 8001, "€" * 300_000):
+        (row,) = call(reader, "echo", what=text).rows
+        assert row == (text,)
+    with pytest.raises(ValueError, match="cannot send '磁' in a text of more than 4000 bytes"):
+        call(reader, "echo", what="磁" * 1334)
 
 
 def test_errors_have_the_servers_number_and_words(

@@ -60,6 +60,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure losses",
         "procedure put_magnets",
         "procedure put_magnets_claimed",
+        "procedure put_magnets_batch",
         "procedure get_magnets",
         "procedure get_magnets_at",
         "procedure get_magnets_range",

@@ -55,6 +55,20 @@ def test_tables_are_those_of_the_current_database(reader: Connection, database: 
         ) == [(database, "dbo", "BASE TABLE")]
 
 
+def test_another_databases_views_are_functions(reader: Connection) -> None:
+    listed = (
+        "select name from sys.sysobjects('log') where type = 'U' and id = 'log.sr_rf'::regclass::oid::integer"
+    )
+    assert rows(reader, listed) == [("sr_rf",)]
+    assert rows(reader, "select distinct table_catalog from tsql_information_schema.columns('log')") == [
+        ("log",)
+    ]
+    # and only there
+    assert value(reader, "select sys.db_name()") == "online"
+    with pytest.raises(psycopg.errors.InvalidSchemaName, match="'nowhere'"):
+        rows(reader, "select * from sys.tables('nowhere')")
+
+
 def test_columns_have_the_types_that_the_gateway_announces(reader: Connection) -> None:
     columns = rows(
         reader,

@@ -45,7 +45,8 @@ $$;
 
 -- for bulk copy
 create table client_zoo.samples (id integer primary key, name varchar(40), size real, since timestamp(3));
-grant select, insert, delete on client_zoo.samples to daq_writer;
+create table client_zoo.readings (id integer primary key, size real, since timestamp(3));
+grant select, insert on client_zoo.samples, client_zoo.readings to daq_writer;
 
 create function client_zoo.zoo_say(words varchar(40)) returns integer
 language plpgsql

@@ -40,14 +40,7 @@ class Freebcp:
         )
 
 
-NO_INSERT_BULK = "INSERT BULK is refused: bulk copy is one way only"
-CLIENTS = [
-    Freebcp(
-        protocol,
-        not_yet=dict.fromkeys(("in_characters", "in_native", "in_where_it_may_not"), NO_INSERT_BULK),
-    )
-    for protocol in ("5.0", "7.4")
-]
+CLIENTS = [Freebcp("5.0"), Freebcp("7.4")]
 
 LINES = ["1|häuser|1.5|2026-01-02 03:04:05.500", "70000|||"]
 ROWS = [(1, "häuser", 1.5, datetime(2026, 1, 2, 3, 4, 5, 500_000)), (70_000, None, None, None)]
@@ -55,7 +48,7 @@ ROWS = [(1, "häuser", 1.5, datetime(2026, 1, 2, 3, 4, 5, 500_000)), (70_000, No
 
 @pytest.fixture
 def samples(functions: None, admin: Admin) -> None:
-    admin.execute("delete from client_zoo.samples")
+    admin.execute("delete from client_zoo.samples; delete from client_zoo.readings")
 
 
 def fill(admin: Admin) -> None:
@@ -114,15 +107,31 @@ def test_in_characters(
 
 
 def test_in_native(
-    client: Freebcp, zoo: Zoo, server: RunningServer, admin: Admin, samples: None, tmp_path: Path
+    client: Freebcp,
+    zoo: Zoo,
+    server: RunningServer,
+    admin: Admin,
+    samples: None,
+    tmp_path: Path,
+    remark: Callable[[str], None],
 ) -> None:
     """What has come out goes in again."""
-    fill(admin)
-    client.run(zoo, server.writer, "client_zoo..samples", "out", tmp_path / "out", "-n")
-    admin.execute("delete from client_zoo.samples")
-    done = client.run(zoo, server.writer, "client_zoo..samples", "in", tmp_path / "out", "-n")
+    rows = [(1, 1.5, ROWS[0][-1]), (70_000, -0.25, datetime(1999, 12, 31))]
+    for row in rows:
+        admin.execute("insert into client_zoo.readings values (%s, %s, %s)", row)
+    client.run(zoo, server.writer, "client_zoo..readings", "out", tmp_path / "out", "-n")
+    admin.execute("delete from client_zoo.readings")
+    done = client.run(zoo, server.writer, "client_zoo..readings", "in", tmp_path / "out", "-n")
     assert "2 rows copied" in done.stdout, done
-    assert found(admin) == ROWS
+    assert admin.execute("select * from client_zoo.readings order by id").fetchall() == rows
+    remark(
+        "numbers and times; freebcp does not read back a NULL that it has written"
+        + (
+            ", and sends the bytes of texts as if they were UTF-16: use -c"
+            if client.protocol != "5.0"
+            else ""
+        )
+    )
 
 
 def test_in_where_it_may_not(

@@ -3,9 +3,7 @@
 
 use super::pgtype::PgType;
 use crate::tds::dialect::{Dialect, Version};
-use crate::tds::types::{
-    bytes_of_precision, max_bytes_per_char, TypeInfo, TypeToken, DEFAULT_COLLATION, MAX,
-};
+use crate::tds::types::{bytes_of_precision, TypeInfo, TypeToken, DEFAULT_COLLATION, MAX};
 
 /// Digits of a numeric column that declares none.
 const NUMERIC: (u8, u8) = (38, 18);
@@ -20,6 +18,8 @@ const LONGEST_BLOB: u32 = i32::MAX as u32;
 ///   TINYINT, which every client reads as 0, 1 or NULL.
 /// * TDS 5.0: text is TEXT, since every client of that protocol knows it, LONGCHAR only those of ASE 12.5
 ///   and later; varchar(n) that outgrows 255 bytes is LONGCHAR, as ASE has it.
+/// * What the capabilities of a TDS 5.0 client do not allow goes as an older type: a bigint as NUMERIC(19), a date
+///   as DATETIME, a time as DATETIME on 1900-01-01, LONGCHAR as TEXT.
 /// * A timestamp is DATETIME2(6) from 7.3 on, BIGDATETIME at 5.0 if the client takes it, else DATETIME,
 ///   rounded to its 1/300 s. A time that the dialect has no type for goes as text.
 /// * A numeric without precision is NUMERIC(38, 18); a value that needs more is refused.
@@ -30,6 +30,7 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
         PgType::Bool => TypeInfo::new(T::IntN, 1).with_user_type(user_type::TINYINT),
         PgType::Int2 => TypeInfo::new(T::IntN, 2).with_user_type(of_sybase(d, user_type::SMALLINT)),
         PgType::Int4 | PgType::Void => TypeInfo::new(T::IntN, 4).with_user_type(of_sybase(d, user_type::INT)),
+        PgType::Int8 | PgType::Oid if !d.is_tds7() && !d.takes.int8 => digits(19, 0, d),
         PgType::Int8 | PgType::Oid => {
             TypeInfo::new(T::IntN, 8).with_user_type(of_sybase(d, user_type::BIGINT))
         }
@@ -47,18 +48,20 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
         PgType::Uuid if d.is_tds7() => TypeInfo::new(T::Guid, 16),
         PgType::Uuid => TypeInfo::new(T::Char, 36).with_user_type(user_type::CHAR),
         PgType::Date if d.version >= Version::Tds73 => TypeInfo::new(T::DateN, 3),
-        PgType::Date if !d.is_tds7() => TypeInfo::new(T::SybDateN, 4).with_user_type(user_type::DATE),
+        PgType::Date if !d.is_tds7() && d.takes.date => {
+            TypeInfo::new(T::SybDateN, 4).with_user_type(user_type::DATE)
+        }
         PgType::Time if d.version >= Version::Tds73 => TypeInfo::new(T::TimeN, 5).with_scale(0, 6),
         PgType::Time if d.is_tds7() => characters(Some(15), false, d),
-        PgType::Time if d.big_datetime => TypeInfo::new(T::BigTimeN, 8).with_scale(0, 6),
-        PgType::Time => TypeInfo::new(T::SybTimeN, 4).with_user_type(user_type::TIME),
+        PgType::Time if d.takes.big_time => TypeInfo::new(T::BigTimeN, 8).with_scale(0, 6),
+        PgType::Time if d.takes.time => TypeInfo::new(T::SybTimeN, 4).with_user_type(user_type::TIME),
         PgType::Timestamp | PgType::TimestampTz if d.version >= Version::Tds73 => {
             TypeInfo::new(T::DateTime2N, 8).with_scale(0, 6)
         }
-        PgType::Timestamp | PgType::TimestampTz if !d.is_tds7() && d.big_datetime => {
+        PgType::Timestamp | PgType::TimestampTz if !d.is_tds7() && d.takes.big_datetime => {
             TypeInfo::new(T::BigDateTimeN, 8).with_scale(0, 6)
         }
-        PgType::Date | PgType::Timestamp | PgType::TimestampTz => {
+        PgType::Date | PgType::Time | PgType::Timestamp | PgType::TimestampTz => {
             TypeInfo::new(T::DateTimeN, 8).with_user_type(of_sybase(d, user_type::DATETIME))
         }
     }
@@ -69,6 +72,12 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
 pub fn output_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     let t = column_type(pg, typmod, d);
     match t.token {
+        TypeToken::Text if !d.takes.long => {
+            TypeInfo::new(TypeToken::VarChar, LONGEST_VARCHAR).with_user_type(user_type::VARCHAR)
+        }
+        TypeToken::Image if !d.is_tds7() && !d.takes.long => {
+            TypeInfo::new(TypeToken::VarBinary, LONGEST_VARCHAR).with_user_type(user_type::VARBINARY)
+        }
         TypeToken::Text => {
             TypeInfo::new(TypeToken::LongChar, LONGEST_BLOB).with_user_type(user_type::VARCHAR)
         }
@@ -92,8 +101,8 @@ pub fn longer_type(t: &TypeInfo, d: &Dialect) -> Option<TypeInfo> {
     match t.token {
         T::Char | T::VarChar if t.size < LONGEST_VARCHAR => Some(wider(T::VarChar, LONGEST_VARCHAR)),
         T::Binary | T::VarBinary if t.size < LONGEST_VARCHAR => Some(wider(T::VarBinary, LONGEST_VARCHAR)),
-        T::Char | T::VarChar if !d.is_tds7() => Some(wider(T::LongChar, LONGEST_BLOB)),
-        T::Binary | T::VarBinary if !d.is_tds7() => Some(wider(T::LongBinary, LONGEST_BLOB)),
+        T::Char | T::VarChar if !d.is_tds7() && d.takes.long => Some(wider(T::LongChar, LONGEST_BLOB)),
+        T::Binary | T::VarBinary if !d.is_tds7() && d.takes.long => Some(wider(T::LongBinary, LONGEST_BLOB)),
         T::NChar | T::NVarChar if t.size < LONGEST_SHORT => Some(wider(T::NVarChar, LONGEST_SHORT)),
         T::BigChar | T::BigVarChar if t.size < LONGEST_SHORT => Some(wider(T::BigVarChar, LONGEST_SHORT)),
         T::BigBinary | T::BigVarBinary if t.size < LONGEST_SHORT => {
@@ -149,7 +158,7 @@ fn characters(length: Option<u32>, padded: bool, d: &Dialect) -> TypeInfo {
         };
         return t.with_collation(DEFAULT_COLLATION);
     }
-    let per_char = max_bytes_per_char(d.charset);
+    let per_char = d.charset.max_bytes_per_char();
     match length.and_then(|n| n.checked_mul(per_char)) {
         // padded to n characters, which are n bytes only in a single-byte character set
         Some(bytes) if bytes <= LONGEST_VARCHAR && padded && per_char == 1 => {
@@ -158,8 +167,8 @@ fn characters(length: Option<u32>, padded: bool, d: &Dialect) -> TypeInfo {
         Some(bytes) if bytes <= LONGEST_VARCHAR => {
             TypeInfo::new(T::VarChar, bytes.max(1)).with_user_type(user_type::VARCHAR)
         }
-        Some(bytes) => TypeInfo::new(T::LongChar, bytes).with_user_type(user_type::VARCHAR),
-        None => TypeInfo::new(T::Text, d.text_size).with_user_type(user_type::TEXT),
+        Some(bytes) if d.takes.long => TypeInfo::new(T::LongChar, bytes).with_user_type(user_type::VARCHAR),
+        _ => TypeInfo::new(T::Text, d.text_size).with_user_type(user_type::TEXT),
     }
 }
 
@@ -193,6 +202,10 @@ fn numeric(typmod: i32, d: &Dialect) -> TypeInfo {
             }
         }
     };
+    digits(precision, scale, d)
+}
+
+fn digits(precision: u8, scale: u8, d: &Dialect) -> TypeInfo {
     let size = u32::from(bytes_of_precision(precision, d));
     TypeInfo::new(TypeToken::Numeric, size)
         .with_scale(precision, scale)
@@ -202,6 +215,7 @@ fn numeric(typmod: i32, d: &Dialect) -> TypeInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tds::dialect::Takes;
 
     fn announced(pg: PgType, typmod: i32, version: Version) -> (TypeToken, u32) {
         let t = column_type(pg, typmod, &Dialect::new(version));
@@ -219,7 +233,7 @@ mod tests {
         assert_eq!(announced(PgType::Varchar, 4 + 20, Version::Tds50), (VarChar, 20));
         assert_eq!(announced(PgType::Varchar, 4 + 300, Version::Tds50), (LongChar, 300));
         assert_eq!(announced(PgType::Text, -1, Version::Tds50).0, Text);
-        let utf8 = Dialect { charset: encoding_rs::UTF_8, ..Dialect::new(Version::Tds50) };
+        let utf8 = Dialect { charset: &crate::tds::charset::UTF_8, ..Dialect::new(Version::Tds50) };
         assert_eq!(column_type(PgType::Varchar, 4 + 64, &utf8).token, LongChar);
         assert_eq!(column_type(PgType::Bpchar, 4 + 8, &utf8).token, VarChar);
     }
@@ -264,10 +278,26 @@ mod tests {
         assert_eq!(announced(PgType::TimestampTz, -1, Version::Tds73), (DateTime2N, 8));
         assert_eq!(announced(PgType::TimestampTz, -1, Version::Tds72), (DateTimeN, 8));
         assert_eq!(announced(PgType::Timestamp, -1, Version::Tds50), (BigDateTimeN, 8));
-        let old = Dialect { big_datetime: false, ..Dialect::new(Version::Tds50) };
-        assert_eq!(column_type(PgType::Timestamp, -1, &old).token, DateTimeN);
-        assert_eq!(column_type(PgType::Time, -1, &old).token, SybTimeN);
+        let old = Dialect { takes: Takes::NONE, ..Dialect::new(Version::Tds50) };
+        for pg in [PgType::Timestamp, PgType::Date, PgType::Time] {
+            assert_eq!(column_type(pg, -1, &old).token, DateTimeN);
+        }
+        let newer = Dialect { takes: Takes { date: true, time: true, ..Takes::NONE }, ..old };
+        assert_eq!(column_type(PgType::Date, -1, &newer).token, SybDateN);
+        assert_eq!(column_type(PgType::Time, -1, &newer).token, SybTimeN);
         assert_eq!(announced(PgType::Time, -1, Version::Tds71), (NVarChar, 30));
+    }
+
+    #[test]
+    fn older_types_for_older_clients() {
+        use TypeToken::*;
+        let old = Dialect { takes: Takes::NONE, ..Dialect::new(Version::Tds50) };
+        let bigint = column_type(PgType::Int8, -1, &old);
+        assert_eq!((bigint.token, bigint.precision, bigint.scale), (Numeric, 19, 0));
+        assert_eq!(column_type(PgType::Varchar, 4 + 300, &old).token, Text);
+        assert_eq!(output_type(PgType::Text, -1, &old).token, VarChar);
+        assert_eq!(output_type(PgType::Bytea, -1, &old).token, VarBinary);
+        assert_eq!(longer_type(&TypeInfo::new(VarChar, 255), &old), None);
     }
 
     #[test]

@@ -113,7 +113,12 @@ fn dialect() -> impl Strategy<Value = Dialect> {
     let mut all: Vec<Dialect> = versions.map(Dialect::new).to_vec();
     all.extend([
         five,
-        Dialect { endian: Endian::Big, big_datetime: false, charset: encoding_rs::UTF_8, ..five },
+        Dialect {
+            endian: Endian::Big,
+            takes: crate::tds::dialect::Takes::NONE,
+            charset: &crate::tds::charset::UTF_8,
+            ..five
+        },
     ]);
     prop::sample::select(all)
 }

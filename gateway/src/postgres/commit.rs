@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -49,12 +49,40 @@ pub struct Outcome {
     pub count: Option<u64>,
 }
 
+/// Whether a call has gone to PostgreSQL or was withdrawn before: what came first holds.
+#[derive(Clone, Debug, Default)]
+pub struct Claim(Arc<AtomicU8>);
+
+const WAITING: u8 = 0;
+const SENT: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+impl Claim {
+    /// Another call waits, those before being over.
+    pub fn renew(&self) {
+        self.0.store(WAITING, Ordering::Release);
+    }
+
+    /// Whether the call may go to PostgreSQL; from then on its result stands.
+    fn send(&self) -> bool {
+        let before = self.0.compare_exchange(WAITING, SENT, Ordering::AcqRel, Ordering::Acquire);
+        matches!(before, Ok(_) | Err(SENT))
+    }
+
+    /// Takes the call back. False: it has been sent.
+    pub fn withdraw(&self) -> bool {
+        let before = self.0.compare_exchange(WAITING, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
+        before.is_ok()
+    }
+}
+
 type Answer = oneshot::Sender<Result<Outcome, PgError>>;
 
 struct Call {
     statement: Arc<Statement>,
     role: Arc<str>,
     values: Bytes,
+    claim: Claim,
     answer: Answer,
 }
 
@@ -102,16 +130,18 @@ impl GroupCommit {
         }
     }
 
-    /// Runs one call under `role` and returns once it is committed or has failed for good.
+    /// Runs one call under `role` and returns once it is committed or has failed for good. It does not run when
+    /// `claim` is withdrawn in time.
     pub async fn call(
         &self,
         statement: Arc<Statement>,
         role: Arc<str>,
         values: Bytes,
+        claim: Claim,
     ) -> Result<Outcome, PgError> {
         let (answer, outcome) = oneshot::channel();
         let queue = self.lanes.queue(statement.lane);
-        let call = Call { statement, role, values, answer };
+        let call = Call { statement, role, values, claim, answer };
         queue.send(call).await.map_err(|_| stopping())?;
         outcome.await.map_err(|_| stopping())?
     }
@@ -191,6 +221,10 @@ impl Lane {
                 return;
             }
         };
+        group.retain(|call| call.claim.send());
+        if group.is_empty() {
+            return;
+        }
         let failed = match open.run(group).await {
             Ok(outcomes) => {
                 self.metrics.groups.observe(outcomes.len() as f64);
@@ -359,6 +393,44 @@ impl Open {
                 | Message::NotificationResponse(_) => {}
                 _ => return Err(unexpected("group commit")),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_sent_or_withdrawn() {
+        let claim = Claim::default();
+        assert!(claim.send() && claim.send() && !claim.withdraw());
+        claim.renew();
+        assert!(claim.withdraw() && !claim.send() && !claim.withdraw());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_withdrawn_does_not_wait_for_postgresql() {
+        let address = Address { host: "/nowhere".into(), port: 1, database: String::new() };
+        let commit = GroupCommit::start(&address, "nobody", "", 1, &Arc::new(Metrics::default()));
+        let statement = || {
+            Arc::new(Statement {
+                id: 1,
+                lane: 1,
+                sql: String::new(),
+                parameter_types: Vec::new(),
+                parameter_formats: Vec::new(),
+            })
+        };
+        let claim = Claim::default();
+        let call = |claim: &Claim| commit.call(statement(), "role".into(), Bytes::new(), claim.clone());
+        let error = call(&claim).await.unwrap_err();
+        assert!(error.to_string().contains("nothing was written"), "{error}");
+        claim.renew();
+        tokio::select! {
+            biased;
+            _ = call(&claim) => panic!("the lane sleeps"),
+            () = std::future::ready(()) => assert!(claim.withdraw()),
         }
     }
 }

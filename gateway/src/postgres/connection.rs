@@ -204,8 +204,7 @@ impl Connection {
             }
             self.input.reserve(16 * 1024);
             if self.stream.read_buf(&mut self.input).await? == 0 {
-                let closed = io::Error::new(io::ErrorKind::UnexpectedEof, "PostgreSQL closed the connection");
-                return Err(PgError::Io(closed));
+                return Err(closed());
             }
         }
     }
@@ -323,6 +322,74 @@ impl Connection {
         }
     }
 
+    /// Begins a COPY … FROM STDIN, whose data then goes out by [`Connection::put_copy_data`].
+    pub async fn begin_copy(&mut self, sql: &str) -> Result<()> {
+        frontend::query(sql, &mut self.output)?;
+        self.flush().await?;
+        let mut error = None;
+        loop {
+            match self.receive().await? {
+                Message::CopyInResponse(_) => return Ok(()),
+                Message::ErrorResponse(body) => error = Some(server_error(&body)?),
+                Message::ReadyForQuery(_) => return Err(error.unwrap_or_else(|| unexpected("COPY"))),
+                _ => {}
+            }
+        }
+    }
+
+    /// Puts what `body` writes into the output as data of a COPY; nothing when it fails.
+    pub fn put_copy_data<E>(
+        &mut self,
+        body: impl FnOnce(&mut BytesMut) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let before = self.output.len();
+        let mut written = Ok(());
+        put_message(&mut self.output, b'd', |out| written = body(out));
+        if written.is_err() {
+            self.output.truncate(before);
+        }
+        written
+    }
+
+    pub fn put_copy_done(&mut self) {
+        frontend::copy_done(&mut self.output);
+    }
+
+    /// Puts the word that the COPY is to be undone.
+    pub fn put_copy_fail(&mut self, reason: &str) -> Result<()> {
+        Ok(frontend::copy_fail(reason, &mut self.output)?)
+    }
+
+    /// How much waits to be sent, in bytes.
+    pub fn unsent(&self) -> usize {
+        self.output.len()
+    }
+
+    /// Sends the output and takes what PostgreSQL says meanwhile, so that neither waits for the other. None: all
+    /// is sent.
+    pub async fn flush_or_receive(&mut self) -> Result<Option<Message>> {
+        while self.output.has_remaining() {
+            if let Some(message) = self.arrived()? {
+                return Ok(Some(message));
+            }
+            self.input.reserve(16 * 1024);
+            let (mut reading, mut writing) = tokio::io::split(&mut self.stream);
+            tokio::select! {
+                sent = writing.write_buf(&mut self.output) => {
+                    if sent? == 0 {
+                        return Err(PgError::Io(io::ErrorKind::WriteZero.into()));
+                    }
+                }
+                read = reading.read_buf(&mut self.input) => {
+                    if read? == 0 {
+                        return Err(closed());
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Says goodbye; the connection is closed when it is dropped.
     pub async fn close(mut self) {
         frontend::terminate(&mut self.output);
@@ -349,6 +416,10 @@ impl Canceller {
         let _ = stream.read_u8().await;
         Ok(())
     }
+}
+
+fn closed() -> PgError {
+    PgError::Io(io::Error::new(io::ErrorKind::UnexpectedEof, "PostgreSQL closed the connection"))
 }
 
 fn no_password_asked(user: &str) -> PgError {

@@ -12,6 +12,8 @@ pub struct Notice {
     pub detail: String,
     pub hint: String,
     pub constraint: String,
+    /// Where in a function or in a COPY it happened.
+    pub context: String,
 }
 
 impl Notice {
@@ -29,6 +31,7 @@ impl Notice {
                 b'D' => notice.detail = value,
                 b'H' => notice.hint = value,
                 b'n' => notice.constraint = value,
+                b'W' => notice.context = value,
                 _ => {}
             }
         }

@@ -126,6 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             Statement::ExecuteText(parts) => return self.execute_text(parts, variables, more).await,
             Statement::Query(query) => return self.run_query(query, variables, more).await,
+            Statement::InsertBulk(bulk) => return self.open_bulk(bulk, more).await,
             Statement::Variables(names) => {
                 if let Err(message) = self.put_variables(names, variables) {
                     return Ok(self.fail(&message, more));
@@ -208,7 +209,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// Tells the error and ends the statement.
-    fn fail(&mut self, message: &ServerMessage, more: bool) -> Ended {
+    pub(super) fn fail(&mut self, message: &ServerMessage, more: bool) -> Ended {
         self.error = message.number;
         self.row_count = 0;
         self.client.message(message);

@@ -7,7 +7,7 @@ use super::{Ended, Form, Session, SessionError};
 use crate::catalogue::{self, bind, BindError, Function, Plan, Returns, Unresolved};
 use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
 use crate::gateway::Because;
-use crate::postgres::commit::{Outcome, Statement};
+use crate::postgres::commit::{Claim, Outcome, Statement};
 use crate::postgres::connection::row_values;
 use crate::postgres::PgError;
 use crate::tds::call::{Param, Procedure};
@@ -180,7 +180,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let statement = function.statement(&bound.given);
         if shares {
             return Ok(match self.call_shared(function, statement, bound.values).await {
-                Ok(outcome) => self.completed(function, &bound.outputs, outcome, &zone),
+                Ok(Some(outcome)) => self.completed(function, &bound.outputs, outcome, &zone),
+                Ok(None) => CallEnd::Cancelled,
                 // the group was rolled back
                 Err(error) if may_be_outdated(&error) => CallEnd::Outdated(error),
                 Err(error) => CallEnd::Postgres(error),
@@ -212,18 +213,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             && !self.settings.implicit_transactions
     }
 
-    /// Runs a call by group commit and passes its messages on.
+    /// Runs a call by group commit and passes its messages on. None: the client has cancelled it before it was
+    /// sent; once it was, its result stands.
     async fn call_shared(
         &mut self,
         function: &Function,
         statement: Arc<Statement>,
         values: Bytes,
-    ) -> Result<Outcome, PgError> {
-        let outcome = self.gateway.commit().call(statement, self.role.clone(), values).await?;
+    ) -> Result<Option<Outcome>, PgError> {
+        self.claim.renew();
+        let commit = self.gateway.commit();
+        let call = commit.call(statement, self.role.clone(), values, self.claim.clone());
+        tokio::pin!(call);
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut call => outcome?,
+            attention = self.client.attention() => {
+                if attention.is_ok() && self.claim.withdraw() {
+                    self.claim = Claim::default();
+                    return Ok(None);
+                }
+                if attention.is_ok() {
+                    self.client.answer_attention_later();
+                }
+                // who has gone has sent a whole call all the same
+                call.await?
+            }
+        };
         for notice in &outcome.notices {
             self.client.message(&notice.to_message().in_procedure(&function.name));
         }
-        Ok(outcome)
+        Ok(Some(outcome))
     }
 
     /// Answers `body` (a request without its headers) by a plan made from an earlier call like it.
@@ -248,7 +268,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let end = match values {
             Err(error) => CallEnd::Failed(error.to_message(&function)),
             Ok(values) => match self.call_shared(&function, statement, values).await {
-                Ok(outcome) => self.completed(&function, &[], outcome, &zone),
+                Ok(Some(outcome)) => self.completed(&function, &[], outcome, &zone),
+                Ok(None) => CallEnd::Cancelled,
                 Err(error) if may_be_outdated(&error) => return Ok(false),
                 Err(error) => CallEnd::Postgres(error),
             },

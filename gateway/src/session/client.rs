@@ -129,9 +129,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
+    /// The kind of what comes next, of which nothing is taken; None when the client has closed.
+    pub async fn next_kind(&mut self) -> Result<Option<Kind>, SessionError> {
+        if let Some(early) = &self.early {
+            return Ok(Some(early.kind));
+        }
+        let first = tokio::time::timeout(STALLED, self.first_byte());
+        Ok(first.await.map_err(|_| SessionError::Stalled)??.map(Kind::from_byte))
+    }
+
+    /// The next packet of a request that is read as it comes. Safe to drop while waiting.
+    pub async fn part(&mut self) -> Result<Message, SessionError> {
+        if let Some(early) = self.early.take() {
+            return Ok(early);
+        }
+        loop {
+            if let Some(part) = self.assembler.part(&mut self.input)? {
+                return Ok(part);
+            }
+            self.input.reserve(self.packetizer.packet_size);
+            let read = self.stream.read_buf(&mut self.input);
+            if tokio::time::timeout(STALLED, read).await.map_err(|_| SessionError::Stalled)?? == 0 {
+                return Err(SessionError::Closed);
+            }
+        }
+    }
+
     /// Waits for the client to cancel or to go away. Safe to drop while waiting.
     pub async fn attention(&mut self) -> Result<(), SessionError> {
-        if self.early.is_some() {
+        if self.early.as_ref().is_some_and(|early| early.kind != Kind::Attention) {
             return std::future::pending().await;
         }
         match self.request().await? {
@@ -142,6 +168,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 std::future::pending().await
             }
         }
+    }
+
+    /// The client's cancel came too late for what runs: it is for what comes next, or answered by itself.
+    pub fn answer_attention_later(&mut self) {
+        self.early = Some(Message { kind: Kind::Attention, status: 0, body: BytesMut::new() });
     }
 
     pub fn message(&mut self, message: &ServerMessage) {

@@ -29,7 +29,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Answers one request about a dynamic statement.
     pub(super) async fn answer_dynamic(&mut self, request: &Dynamic<'_>) -> Result<Ended, SessionError> {
         let dialect = self.client.dialect;
-        let name = dialect.charset.decode(request.id).0.into_owned();
+        let name = dialect.charset.decode_lossily(request.id);
         dynamic::put_acknowledgement(&mut self.client.reply, request.id, &dialect);
         let done = match request.operation {
             Operation::Prepare => self.prepare_dynamic(&name, request).await,
@@ -74,7 +74,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     fn read_dynamic(&self, request: &Dynamic<'_>) -> Result<Arc<Prepared>, ServerMessage> {
         let charset = self.client.dialect.charset;
-        let text = charset.decode_without_bom_handling_and_without_replacement(request.text);
+        let text = charset.decode(request.text);
         let text = text.ok_or_else(|| {
             ServerMessage::error(2402, 16, format!("The statement is not valid {}.", charset.name()))
         })?;

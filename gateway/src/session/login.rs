@@ -8,6 +8,7 @@ use super::transaction::Transaction;
 use super::{Session, SessionError};
 use crate::admission::Limits;
 use crate::gateway::Gateway;
+use crate::postgres::commit::Claim;
 use crate::postgres::{Connection, PgError};
 use crate::tds::login::{Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, Kind};
@@ -63,6 +64,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 role: Arc::from(login.user.as_str()),
                 backend,
                 transaction: Transaction::default(),
+                claim: Claim::default(),
                 plans: Vec::new(),
                 database: welcome.schema.clone(),
                 first_database: welcome.schema,
@@ -70,6 +72,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 prepared: PreparedStatements::default(),
                 nesting: 0,
                 followed: false,
+                bulk: None,
                 error: 0,
                 gateway,
                 client,
@@ -113,9 +116,7 @@ async fn encrypted_password<S: AsyncRead + AsyncWrite + Unpin>(
     let encrypted = negotiate::decode_response(&message.body, &dialect)?;
     let clear = tokio::task::spawn_blocking(move || key.decrypt(&nonce, &encrypted));
     let clear = clear.await.map_err(io::Error::other)?;
-    let text = clear.and_then(|clear| {
-        dialect.charset.decode_without_bom_handling_and_without_replacement(&clear).map(String::from)
-    });
+    let text = clear.and_then(|clear| dialect.charset.decode(&clear).map(String::from));
     // no password of PostgreSQL holds a NUL
     Ok(Password(text.unwrap_or_else(|| String::from("\0"))))
 }

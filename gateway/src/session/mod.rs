@@ -2,6 +2,7 @@
 
 mod backend;
 mod batch;
+mod bulk;
 mod call;
 mod client;
 mod datatypes;
@@ -20,6 +21,7 @@ mod variables;
 use crate::admission::Entry;
 use crate::catalogue::{Catalogue, Plan};
 use crate::gateway::Gateway;
+use crate::postgres::commit::Claim;
 use crate::tds::call as wire_call;
 use crate::tds::dynamic as wire_dynamic;
 use crate::tds::login::Login;
@@ -30,6 +32,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::{Reader, WireError};
 use crate::text::parser::Syntax;
 use backend::Backend;
+use bulk::Bulk;
 use client::Client;
 use prepared::PreparedStatements;
 use settings::Settings;
@@ -83,6 +86,8 @@ pub struct Session<S> {
     backend: Backend,
     settings: Settings,
     transaction: Transaction,
+    /// Of the call that waits for group commit.
+    claim: Claim,
     /// How to answer calls like those before.
     plans: Vec<Plan>,
     /// The schema the client uses, which it calls a database.
@@ -95,6 +100,8 @@ pub struct Session<S> {
     nesting: u8,
     /// Another command follows in the request that is being answered.
     followed: bool,
+    /// A bulk copy whose rows come next.
+    bulk: Option<Bulk>,
     /// @@error: the number of the last statement's error, 0 when it had none.
     error: i32,
 }
@@ -143,6 +150,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     async fn requests(&mut self) -> Result<(), SessionError> {
         let mut stopping = self.gateway.stopping.clone();
         loop {
+            if let Some(bulk) = self.bulk.take() {
+                if !self.take_bulk(bulk).await? {
+                    return Ok(());
+                }
+                continue;
+            }
             let request = tokio::select! {
                 biased;
                 _ = stopping.wait_for(|stopping| *stopping) => return Ok(()),
@@ -186,46 +199,50 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.reset(request.status & RESET_KEEP_TRANSACTION != 0).await;
         }
         let proceed = match request.kind {
-            Kind::Batch => self.answer_batch(&request.body).await,
-            Kind::Rpc => self.answer_rpc(&request.body).await,
-            Kind::Normal => match self.answer_tokens(&request.body).await {
-                Ok(false) => {
-                    // clients that wait for it want to hear that they may go
-                    self.client.done(Done::Statement, 0, None);
-                    let _ = self.client.finish().await;
-                    return Ok(false);
-                }
-                other => other.map(|_| ()),
-            },
-            Kind::Transaction => self.answer_transaction_request(&request.body).await,
+            Kind::Batch => self.answer_batch(&request.body).await.map(|()| true),
+            Kind::Rpc => self.answer_rpc(&request.body).await.map(|()| true),
+            Kind::Normal => self.answer_tokens(&request.body).await,
+            Kind::Transaction => self.answer_transaction_request(&request.body).await.map(|()| true),
             Kind::Attention => {
                 self.client.done(Done::Statement, done::ATTENTION, None);
-                Ok(())
+                Ok(true)
             }
             Kind::BulkLoad => {
                 self.refuse(&ServerMessage::error(
                     4002,
                     16,
-                    "Bulk load is not served: call a put procedure.",
+                    "Rows of a bulk copy come after an insert bulk.",
                 ));
-                Ok(())
+                Ok(true)
             }
             other => Err(WireError::Malformed(format!("a {other:?} message after login")).into()),
         };
-        if let Err(SessionError::Wire(error)) = proceed {
-            // the client learns what was wrong before the connection ends
-            self.client.message(&ServerMessage::error(
-                4002,
-                20,
-                format!("The TDS stream is incorrect: {error}."),
-            ));
-            self.client.done(Done::Statement, done::ERROR, None);
-            self.client.finish().await?;
-            return Err(SessionError::Wire(error));
+        self.conclude(proceed).await
+    }
+
+    /// Sends the answer to a request. False: the client has gone.
+    async fn conclude(&mut self, proceed: Result<bool, SessionError>) -> Result<bool, SessionError> {
+        match proceed {
+            Ok(true) => {
+                self.client.finish().await?;
+                Ok(true)
+            }
+            Ok(false) => {
+                // clients that wait for it want to hear that they may go
+                self.client.done(Done::Statement, 0, None);
+                let _ = self.client.finish().await;
+                Ok(false)
+            }
+            Err(SessionError::Wire(error)) => {
+                // the client learns what was wrong before the connection ends
+                let text = format!("The TDS stream is incorrect: {error}.");
+                self.client.message(&ServerMessage::error(4002, 20, text));
+                self.client.done(Done::Statement, done::ERROR, None);
+                self.client.finish().await?;
+                Err(SessionError::Wire(error))
+            }
+            Err(error) => Err(error),
         }
-        proceed?;
-        self.client.finish().await?;
-        Ok(true)
     }
 
     /// An error and the end of the statement it belongs to.
@@ -338,7 +355,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.followed = !reader.is_empty();
         let dialect = self.client.dialect;
         let charset = dialect.charset;
-        match charset.decode_without_bom_handling_and_without_replacement(text) {
+        match charset.decode(text) {
             Some(text) => match Variables::of_command(&params, &dialect) {
                 Ok(mut variables) => self.run_batch(&text, &mut variables).await,
                 Err(message) => {

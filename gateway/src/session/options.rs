@@ -141,7 +141,7 @@ fn words(option: u8, value: &[u8], dialect: &Dialect) -> Option<Vec<String>> {
             DATEFIRST => format!("datefirst {}", number()?),
             TEXTSIZE => format!("textsize {}", number()?),
             ROWCOUNT => format!("rowcount {}", number()?),
-            LANGUAGE => format!("language {}", dialect.charset.decode(value).0),
+            LANGUAGE => format!("language {}", dialect.charset.decode(value)?),
             DATEFORMAT => {
                 let formats = ["mdy", "dmy", "ymd", "ydm", "myd", "dym"];
                 format!("dateformat {}", formats.get(number()?.checked_sub(1)? as usize)?)

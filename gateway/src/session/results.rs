@@ -94,15 +94,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
         };
         if in_transaction {
-            // T-SQL undoes the statement that failed and keeps the transaction
-            let after = match &ran {
-                Ran::Completed(..) => "release savepoint ringlog_statement",
-                _ => "rollback to savepoint ringlog_statement; release savepoint ringlog_statement",
-            };
-            if let Some(open) = self.backend.opened() {
-                if let Err(error) = open.connection.query_text(after).await {
-                    return Ok(self.failed(error));
-                }
+            if let Err(error) = self.settle_statement(matches!(ran, Ran::Completed(..))).await {
+                return Ok(self.failed(error));
             }
         }
         Ok(ran)
@@ -129,6 +122,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             open.connection.query_text("rollback to savepoint ringlog_statement").await?;
         }
         Ok(true)
+    }
+
+    /// Ends a statement of a transaction. T-SQL undoes the one that failed and keeps the transaction.
+    pub(super) async fn settle_statement(&mut self, completed: bool) -> Result<(), PgError> {
+        let after = if completed {
+            "release savepoint ringlog_statement"
+        } else {
+            "rollback to savepoint ringlog_statement; release savepoint ringlog_statement"
+        };
+        match self.backend.opened() {
+            Some(open) => open.connection.query_text(after).await.map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     fn failed(&mut self, error: PgError) -> Ran {
@@ -179,7 +185,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// BEGIN when the client's transaction has not reached PostgreSQL yet, and a savepoint for the statement.
-    async fn start_transaction(&mut self) -> Result<(), PgError> {
+    pub(super) async fn start_transaction(&mut self) -> Result<(), PgError> {
         let open = self.backend.open(&self.database).await?;
         if self.transaction.is_open() {
             if !self.transaction.started {

@@ -82,7 +82,7 @@ impl<'a> Param<'a> {
     pub fn name(&self, dialect: &Dialect) -> String {
         match &self.name {
             Name::Wide(raw) => utf16_text(raw).unwrap_or_else(|| String::from("\u{FFFD}")),
-            Name::Narrow(raw) => dialect.charset.decode(raw).0.into_owned(),
+            Name::Narrow(raw) => dialect.charset.decode_lossily(raw),
             Name::Text(text) => text.clone(),
         }
     }
@@ -197,10 +197,9 @@ pub(super) fn decode_dbrpc_head<'a>(
     let name_length = usize::from(body.u8("procedure name")?);
     let name = body.take(name_length, "procedure name")?;
     let options = body.u16("call options")?;
-    let name =
-        dialect.charset.decode_without_bom_handling_and_without_replacement(name).ok_or_else(|| {
-            WireError::Malformed(format!("procedure name is not valid {}", dialect.charset.name()))
-        })?;
+    let name = dialect.charset.decode(name).ok_or_else(|| {
+        WireError::Malformed(format!("procedure name is not valid {}", dialect.charset.name()))
+    })?;
     let formats = if options & 0x02 == 0 { Vec::new() } else { decode_declared(reader, dialect)? };
     Ok(Some((Procedure::Named(name.into_owned()), formats)))
 }

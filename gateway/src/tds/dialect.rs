@@ -1,6 +1,6 @@
 //! What differs between the clients, as values.
 
-use encoding_rs::Encoding;
+use super::charset::{self, Charset};
 
 /// The protocol a client logged in with. Ordered by age within Microsoft's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,11 +31,30 @@ pub struct Dialect {
     pub endian: Endian,
     /// Encoding of single-byte character data: the login's character set at TDS 5.0,
     /// the announced collation's code page at 7.x.
-    pub charset: &'static Encoding,
-    /// TDS 5.0 only: the client's capabilities allow bigdatetime / bigtime results.
-    pub big_datetime: bool,
+    pub charset: &'static Charset,
+    /// TDS 5.0 only: what the client's capabilities allow in results.
+    pub takes: Takes,
     /// TDS 5.0 only: bytes that a TEXT or IMAGE column is announced with, by which clients size buffers.
     pub text_size: u32,
+}
+
+/// Types that only newer clients of TDS 5.0 take. In place of one that a client does not take goes an older one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Takes {
+    pub int8: bool,
+    pub date: bool,
+    pub time: bool,
+    pub big_datetime: bool,
+    pub big_time: bool,
+    /// LONGCHAR and LONGBINARY
+    pub long: bool,
+}
+
+impl Takes {
+    pub const ALL: Takes =
+        Takes { int8: true, date: true, time: true, big_datetime: true, big_time: true, long: true };
+    pub const NONE: Takes =
+        Takes { int8: false, date: false, time: false, big_datetime: false, big_time: false, long: false };
 }
 
 /// ASE's @@textsize before the client sets it.
@@ -47,8 +66,8 @@ impl Dialect {
         Dialect {
             version,
             endian: Endian::Little,
-            charset: encoding_rs::WINDOWS_1252,
-            big_datetime: true,
+            charset: &charset::CP1252,
+            takes: Takes::ALL,
             text_size: DEFAULT_TEXT_SIZE,
         }
     }

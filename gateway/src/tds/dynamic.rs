@@ -80,8 +80,8 @@ mod tests {
     const FIVE: Dialect = Dialect {
         version: Version::Tds50,
         endian: Endian::Little,
-        charset: encoding_rs::UTF_8,
-        big_datetime: true,
+        charset: &crate::tds::charset::UTF_8,
+        takes: crate::tds::dialect::Takes::ALL,
         text_size: 32_768,
     };
 

@@ -1,10 +1,10 @@
 //! The login record of Sybase TDS 5.0: fields of fixed width, each followed by its length, then the
 //! capability token. Layout: FreeTDS src/tds/login.c (tds_send_login), SAP/go-dblib tds/loginConfig.go.
 
-use super::dialect::{Dialect, Endian, Version};
+use super::charset::{self, Charset};
+use super::dialect::{Dialect, Endian, Takes, Version};
 use super::login::{Login, Password, PasswordEncryption};
 use super::wire::{Reader, Result, WireError};
-use encoding_rs::Encoding;
 
 const NAME: usize = 30;
 /// Where the byte order of two-byte integers stands: behind four names and their lengths.
@@ -41,10 +41,9 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     reader.take(1 + 2, "language flag, old security")?;
     let security = reader.u8("security flags")?;
     reader.take(10, "bulk security, high availability, spare")?;
-    let charset =
-        text(field(&mut reader, NAME, "character set")?, encoding_rs::WINDOWS_1252, "character set")?;
+    let charset = text(field(&mut reader, NAME, "character set")?, &charset::CP1252, "character set")?;
     reader.u8("character set flag")?;
-    let packet_size = text(field(&mut reader, 6, "packet size")?, encoding_rs::WINDOWS_1252, "packet size")?;
+    let packet_size = text(field(&mut reader, 6, "packet size")?, &charset::CP1252, "packet size")?;
 
     if version[0] != 5 {
         return Err(WireError::Malformed(format!(
@@ -74,14 +73,14 @@ pub fn decode(message: &[u8]) -> Result<Login> {
                 .into(),
         ));
     }
-    let encoding = encoding(&charset)?;
-    let capabilities = capabilities(&mut reader, endian)?;
-    let dialect = Dialect {
-        endian,
-        charset: encoding,
-        big_datetime: has_type(&capabilities, BIG_DATETIME),
-        ..Dialect::new(Version::Tds50)
+    // no name: the client takes the server's, which is UTF-8
+    let encoding = match charset.as_str() {
+        "" => &charset::UTF_8,
+        name => Charset::named(name).ok_or_else(|| unknown(name))?,
     };
+    let capabilities = capabilities(&mut reader, endian)?;
+    let takes = takes(&capabilities);
+    let dialect = Dialect { endian, charset: encoding, takes, ..Dialect::new(Version::Tds50) };
     let password = if short_password.len() == NAME {
         long_password(remote).unwrap_or(short_password)
     } else {
@@ -117,7 +116,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
 /// How a client whose record cannot be read is told so: in the byte order it names, if it does.
 pub fn dialect_of_refusal(message: &[u8]) -> Dialect {
     let endian = if message.get(BYTE_ORDER) == Some(&INT2_BIG) { Endian::Big } else { Endian::Little };
-    Dialect { endian, charset: encoding_rs::UTF_8, ..Dialect::new(Version::Tds50) }
+    Dialect { endian, charset: &charset::UTF_8, ..Dialect::new(Version::Tds50) }
 }
 
 fn field<'a>(reader: &mut Reader<'a>, width: usize, what: &'static str) -> Result<&'a [u8]> {
@@ -128,9 +127,9 @@ fn field<'a>(reader: &mut Reader<'a>, width: usize, what: &'static str) -> Resul
     })
 }
 
-fn text(bytes: &[u8], encoding: &'static Encoding, what: &str) -> Result<String> {
-    encoding.decode_without_bom_handling_and_without_replacement(bytes).map(String::from).ok_or_else(|| {
-        WireError::Malformed(format!("{what} in the login record is not valid {}", encoding.name()))
+fn text(bytes: &[u8], charset: &Charset, what: &str) -> Result<String> {
+    charset.decode(bytes).map(String::from).ok_or_else(|| {
+        WireError::Malformed(format!("{what} in the login record is not valid {}", charset.name()))
     })
 }
 
@@ -141,29 +140,10 @@ fn long_password(remote: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(length))
 }
 
-/// Sybase's names of character sets. No name: the client takes the server's, which is UTF-8.
-fn encoding(name: &str) -> Result<&'static Encoding> {
-    let label = match name.to_ascii_lowercase().as_str() {
-        "" => "utf-8",
-        "iso_1" | "ascii_7" | "cp1252" => "windows-1252",
-        "iso15" => "iso-8859-15",
-        "eucjis" | "deckanji" => "euc-jp",
-        "sjis" | "cp932" => "shift_jis",
-        "eucgb" | "cp936" => "gbk",
-        "eucksc" | "cp949" => "euc-kr",
-        "big5" | "cp950" => "big5",
-        "koi8" => "koi8-r",
-        "iso88592" => "iso-8859-2",
-        "iso88595" => "iso-8859-5",
-        "iso88597" => "iso-8859-7",
-        "iso88599" => "iso-8859-9",
-        other => return Encoding::for_label(other.as_bytes()).ok_or_else(|| unknown(name)),
-    };
-    Encoding::for_label(label.as_bytes()).ok_or_else(|| unknown(name))
-}
-
 fn unknown(name: &str) -> WireError {
-    WireError::Malformed(format!("character set '{name}' is not served: use utf8, iso_1, sjis or eucjis"))
+    WireError::Malformed(format!(
+        "character set '{name}' is not served: use utf8, iso_1, cp850, sjis or eucjis"
+    ))
 }
 
 /// The capability token's body, empty when the client sends none.
@@ -183,14 +163,32 @@ fn capabilities(reader: &mut Reader<'_>, endian: Endian) -> Result<Vec<u8>> {
     Ok(reader.take(usize::from(length), "capabilities")?.to_vec())
 }
 
-/// Request capability of bigdatetime and bigtime (FreeTDS include/freetds/proto.h, TDS_REQ_DATA_BIGDATETIME).
-const BIG_DATETIME: usize = 93;
+/// What the client knows and does not ask to be spared (FreeTDS include/freetds/enum_cap.h, TDS_REQ_DATA_… and
+/// TDS_RES_DATA_NO…).
+fn takes(capabilities: &[u8]) -> Takes {
+    let takes = |known: usize, spared: usize| {
+        has_type(capabilities, known) && !mask(capabilities, 2).is_some_and(|mask| has(mask, spared))
+    };
+    /// The newest types have no bit by which a client is spared them.
+    const NONE: usize = usize::MAX;
+    Takes {
+        int8: takes(51, 35),
+        date: takes(71, 51),
+        time: takes(72, 52),
+        big_datetime: takes(93, NONE),
+        big_time: takes(94, NONE),
+        long: takes(28, 22) && takes(29, 23),
+    }
+}
 
 /// Whether capability `bit` is set in the mask of kind 1 (requests): bit n of a mask counts from its last byte.
 pub fn has_type(capabilities: &[u8], bit: usize) -> bool {
-    mask(capabilities, 1)
-        .and_then(|mask| mask.len().checked_sub(1 + bit / 8).and_then(|at| mask.get(at)))
-        .is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
+    mask(capabilities, 1).is_some_and(|mask| has(mask, bit))
+}
+
+fn has(mask: &[u8], bit: usize) -> bool {
+    let byte = mask.len().checked_sub(1 + bit / 8).and_then(|at| mask.get(at));
+    byte.is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
 }
 
 /// The bits of one kind (1 requests, 2 responses) in a capability token's body.
@@ -255,10 +253,30 @@ mod tests {
             assert_eq!((login.user.as_str(), login.password.0.as_str()), ("daq", "secret"));
             assert_eq!((login.dialect.version, login.dialect.endian), (Version::Tds50, endian));
             assert_eq!((login.packet_size, login.charset.as_str()), (Some(2048), "iso_1"));
-            assert_eq!(login.dialect.charset, encoding_rs::WINDOWS_1252);
-            assert!(login.dialect.big_datetime);
+            assert_eq!(login.dialect.charset.name(), "iso_1");
+            assert_eq!(login.dialect.takes, Takes::ALL);
             assert!(!format!("{login:?}").contains("secret"));
         }
+    }
+
+    #[test]
+    fn what_a_client_takes_is_what_it_knows_and_wants() {
+        let bits = |bits: &[usize]| {
+            let mut mask = [0; 14];
+            for bit in bits {
+                mask[13 - bit / 8] |= 1u8 << (bit % 8);
+            }
+            mask
+        };
+        let of = |known: &[usize], spared: &[usize]| {
+            takes(&[&[1, 14][..], &bits(known), &[2, 14], &bits(spared)].concat())
+        };
+        assert_eq!(of(&[51, 71], &[]), Takes { int8: true, date: true, ..Takes::NONE });
+        assert_eq!(
+            of(&[28, 29, 51, 71, 72, 93, 94], &[35, 51]),
+            Takes { int8: false, date: false, ..Takes::ALL }
+        );
+        assert_eq!(takes(&[]), Takes::NONE);
     }
 
     #[test]
@@ -266,7 +284,7 @@ mod tests {
         let password = "a password of more than thirty bytes";
         let login = decode(&record("daq", password, "", Endian::Little)).unwrap();
         assert_eq!(login.password.0, password);
-        assert_eq!(login.dialect.charset, encoding_rs::UTF_8);
+        assert_eq!(login.dialect.charset.name(), "utf8");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The wire format of TDS 5.0 and 7.1–7.4. No I/O: bytes in, values out, and back.
 
+pub mod bulk;
 pub mod call;
+pub mod charset;
 pub mod dialect;
 pub mod dynamic;
 pub mod layout;
@@ -10,6 +12,7 @@ pub mod login7;
 pub mod negotiate;
 pub mod packet;
 pub mod prelogin;
+pub mod stored_row;
 pub mod tokens;
 pub mod types;
 pub mod wire;

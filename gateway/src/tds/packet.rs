@@ -93,20 +93,23 @@ impl Assembler {
         self.open.is_some()
     }
 
+    /// Takes the next packet of a message that is read as it comes, such as the rows of a bulk copy; its status
+    /// says whether it is the last. None: more bytes are needed.
+    pub fn part(&mut self, input: &mut BytesMut) -> Result<Option<Message>, WireError> {
+        let Some((kind, status, length)) = header(input)? else { return Ok(None) };
+        if input.len() < length {
+            return Ok(None);
+        }
+        input.advance(HEADER);
+        Ok(Some(Message { kind, status, body: input.split_to(length - HEADER) }))
+    }
+
     /// Takes whole packets from the front of `input` until a message is complete.
     /// None: more bytes are needed. An attention is its own message even between the packets of another,
     /// which it ends.
     pub fn next(&mut self, input: &mut BytesMut) -> Result<Option<Message>, WireError> {
         loop {
-            let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
-            let (kind, status) = (Kind::from_byte(header[0]), header[1]);
-            let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
-            if length < HEADER {
-                return Err(WireError::Malformed(format!("packet length {length} is less than its header")));
-            }
-            if let Kind::Unknown(byte) = kind {
-                return Err(WireError::Malformed(format!("packet type 0x{byte:02x} is unknown")));
-            }
+            let Some((kind, status, length)) = header(input)? else { return Ok(None) };
             if input.len() < length {
                 return Ok(None);
             }
@@ -144,6 +147,20 @@ impl Assembler {
             }
         }
     }
+}
+
+/// Kind, status and length of the packet that `input` begins with; None: more bytes are needed.
+fn header(input: &BytesMut) -> Result<Option<(Kind, u8, usize)>, WireError> {
+    let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
+    let (kind, status) = (Kind::from_byte(header[0]), header[1]);
+    let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if length < HEADER {
+        return Err(WireError::Malformed(format!("packet length {length} is less than its header")));
+    }
+    if let Kind::Unknown(byte) = kind {
+        return Err(WireError::Malformed(format!("packet type 0x{byte:02x} is unknown")));
+    }
+    Ok(Some((kind, status, length)))
 }
 
 /// Cuts reply bytes into packets of the negotiated size.
@@ -238,6 +255,20 @@ mod tests {
         input.extend_from_slice(&packet(6, 1, b""));
         let mut assembler = Assembler::new(100);
         assert_eq!(assembler.next(&mut input).unwrap().unwrap().kind, Kind::Attention);
+        assert!(!assembler.is_inside_message());
+    }
+
+    #[test]
+    fn a_message_is_read_packet_by_packet() {
+        let mut input = BytesMut::from(&packet(7, 0, b"abc")[..]);
+        input.extend_from_slice(&packet(7, 1, b"de")[..9]);
+        let mut assembler = Assembler::new(1);
+        let first = assembler.part(&mut input).unwrap().unwrap();
+        assert_eq!((first.kind, first.status, &first.body[..]), (Kind::BulkLoad, 0, &b"abc"[..]));
+        assert!(assembler.part(&mut input).unwrap().is_none());
+        input.put_u8(b'e');
+        let second = assembler.part(&mut input).unwrap().unwrap();
+        assert_eq!((second.status, &second.body[..]), (status::LAST, &b"de"[..]));
         assert!(!assembler.is_inside_message());
     }
 

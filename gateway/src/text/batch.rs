@@ -1,6 +1,7 @@
 //! A batch split into statements. Those about the session itself are answered by the gateway; queries go to
 //! PostgreSQL as they stand; what is neither is refused by name.
 
+use super::bulk::{self, InsertBulk};
 use super::declaration::{self, Declaration};
 use super::exec::{self, Execute};
 use super::keywords;
@@ -35,6 +36,8 @@ pub enum Statement {
     Print(Scalar),
     /// `if @@trancount > 0 …`
     IfInTransaction(Box<Statement>),
+    /// The rows follow in a message of their own.
+    InsertBulk(InsertBulk),
     /// SQL for PostgreSQL; whether it is a query that gives rows is PostgreSQL's to say.
     Query(Query),
 }
@@ -182,6 +185,10 @@ impl Parser<'_> {
             return self.condition();
         }
         let Some(token) = self.peek() else { return Err(syntax("a statement is missing")) };
+        if token.is("insert") && self.tokens.get(self.at + 1).is_some_and(|token| token.is("bulk")) {
+            self.at += 2;
+            return bulk::parse(self).map(Statement::InsertBulk);
+        }
         if ["select", "insert", "update", "delete", "with", "values"].iter().any(|word| token.is(word)) {
             return self.query();
         }

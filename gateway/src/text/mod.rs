@@ -2,6 +2,7 @@
 //! as they stand.
 
 pub mod batch;
+pub mod bulk;
 pub mod declaration;
 pub mod exec;
 mod keywords;

@@ -40,10 +40,10 @@ pub fn put(out: &mut BytesMut, login: &Login, status: Status) {
 }
 
 /// Requests the gateway does not serve (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
-const NOT_SERVED: [RangeInclusive<usize>; 16] = [
-    // events, bulk copy, cursors
+const NOT_SERVED: [RangeInclusive<usize>; 17] = [
+    // events, cursors
     3..=3,
-    5..=6,
+    6..=6,
     // messages
     8..=8,
     // cursors that scroll
@@ -53,6 +53,8 @@ const NOT_SERVED: [RangeInclusive<usize>; 16] = [
     44..=44,
     // bits that may be NULL, which ASE has none of; jTDS has no way to declare them where it may send them
     50..=50,
+    // rows of bulk copies as tables with row locks store them
+    53..=53,
     // Java objects
     54..=55,
     57..=57,

@@ -39,8 +39,8 @@ fn put_at_most(out: &mut BytesMut, text: &str, longest: usize, dialect: &Dialect
             out.put_utf16(character.encode_utf8(&mut units));
             count += width;
         } else {
-            let (bytes, _, unmappable) = dialect.charset.encode(character.encode_utf8(&mut units));
-            let bytes = if unmappable { &b"?"[..] } else { &bytes };
+            let bytes = dialect.charset.encode(character.encode_utf8(&mut units));
+            let bytes = bytes.as_deref().unwrap_or(b"?");
             if count + bytes.len() > longest {
                 break;
             }

@@ -2,6 +2,7 @@
 //! code page. TDS 5.0: everything in the login's character set, except unichar, univarchar and unitext
 //! in UTF-16 of the client's byte order (FreeTDS src/tds/token.c adjust_character_column_size).
 
+use super::super::charset::{self, Charset};
 use super::super::dialect::{Dialect, Endian};
 use super::collation;
 use super::framing::put_framed;
@@ -9,57 +10,29 @@ use super::info::TypeInfo;
 use super::token::TypeToken;
 use super::value::{ConvertError, Result, Value};
 use bytes::{BufMut, BytesMut};
-use encoding_rs::Encoding;
 use std::borrow::Cow;
 
-enum Charset {
+enum Form {
     Utf16(Endian),
-    Encoding(&'static Encoding),
-    /// A code page of which only the common half is known.
-    Ascii,
+    Charset(&'static Charset),
 }
 
-fn charset(t: &TypeInfo, d: &Dialect) -> Charset {
+fn form(t: &TypeInfo, d: &Dialect) -> Form {
     use TypeToken::*;
     match t.token {
-        NChar | NVarChar | NText | Xml => Charset::Utf16(Endian::Little),
-        UniText | LongBinary => Charset::Utf16(d.endian),
+        NChar | NVarChar | NText | Xml => Form::Utf16(Endian::Little),
+        UniText | LongBinary => Form::Utf16(d.endian),
         BigChar | BigVarChar | Text if d.is_tds7() => {
-            collation::encoding(t.collation, d).map_or(Charset::Ascii, Charset::Encoding)
+            Form::Charset(collation::charset(t.collation, d).unwrap_or(&charset::ASCII))
         }
-        _ => Charset::Encoding(d.charset),
-    }
-}
-
-impl Charset {
-    fn name(&self) -> &'static str {
-        match self {
-            Charset::Utf16(_) => "UTF-16",
-            Charset::Encoding(encoding) => encoding.name(),
-            Charset::Ascii => "the ASCII part of its code page",
-        }
-    }
-}
-
-/// Most bytes a character takes, to size columns of this encoding by.
-pub fn max_bytes_per_char(encoding: &'static Encoding) -> u32 {
-    if encoding.is_single_byte() {
-        return 1;
-    }
-    let two = [encoding_rs::SHIFT_JIS, encoding_rs::EUC_KR, encoding_rs::BIG5, encoding_rs::GBK];
-    match encoding {
-        _ if two.contains(&encoding) => 2,
-        _ if encoding == encoding_rs::EUC_JP => 3,
-        // escape sequences to a character and back
-        _ if encoding == encoding_rs::ISO_2022_JP => 8,
-        _ => 4,
+        _ => Form::Charset(d.charset),
     }
 }
 
 pub(super) fn decode<'a>(raw: &'a [u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'a>> {
-    let charset = charset(t, d);
-    let text = match charset {
-        Charset::Utf16(endian) => {
+    let form = form(t, d);
+    let text = match form {
+        Form::Utf16(endian) => {
             // XML may begin with a byte order mark
             let raw = match (t.token, raw) {
                 (TypeToken::Xml, [0xFF, 0xFE, rest @ ..]) => rest,
@@ -68,15 +41,16 @@ pub(super) fn decode<'a>(raw: &'a [u8], t: &TypeInfo, d: &Dialect) -> Result<Val
             let encoding = if endian == Endian::Big { encoding_rs::UTF_16BE } else { encoding_rs::UTF_16LE };
             encoding.decode_without_bom_handling_and_without_replacement(raw)
         }
-        Charset::Encoding(encoding) => encoding.decode_without_bom_handling_and_without_replacement(raw),
-        Charset::Ascii if raw.is_ascii() => std::str::from_utf8(raw).ok().map(Cow::Borrowed),
-        Charset::Ascii => None,
+        Form::Charset(charset) => charset.decode(raw),
     };
     match text {
         Some(text) => Ok(Value::Text(text)),
         None => {
-            let text =
-                format!("a value of type {} holds bytes that are not {}", t.token.name(), charset.name());
+            let name = match form {
+                Form::Utf16(_) => "UTF-16",
+                Form::Charset(charset) => charset.name(),
+            };
+            let text = format!("a value of type {} holds bytes that are not {name}", t.token.name());
             Err(ConvertError::charset(text))
         }
     }
@@ -86,8 +60,8 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
     let text = v.to_text(t.token.name())?;
     // TDS 5.0 cannot tell an empty text from NULL: ASE keeps and sends it as one blank
     let text = if text.is_empty() && !d.is_tds7() { Cow::Borrowed(" ") } else { text };
-    put_framed(v.kind(), t, d, out, |out| match charset(t, d) {
-        Charset::Utf16(endian) => {
+    put_framed(v.kind(), t, d, out, |out| match form(t, d) {
+        Form::Utf16(endian) => {
             out.reserve(text.len() * 2);
             for unit in text.encode_utf16() {
                 match endian {
@@ -97,25 +71,20 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
             }
             Ok(())
         }
-        Charset::Encoding(encoding) => {
-            let (bytes, _, unmappable) = encoding.encode(&text);
-            // encoding_rs would write UTF-8 for encodings that are only ever read
-            if unmappable || encoding.output_encoding() != encoding {
-                return Err(no_equivalent(encoding.name()));
-            }
+        Form::Charset(charset) => {
+            let bytes = charset.encode(&text).map_err(|character| no_equivalent(character, charset))?;
             out.put_slice(&bytes);
             Ok(())
         }
-        Charset::Ascii if text.is_ascii() => {
-            out.put_slice(text.as_bytes());
-            Ok(())
-        }
-        Charset::Ascii => Err(no_equivalent(Charset::Ascii.name())),
     })
 }
 
-fn no_equivalent(charset: &str) -> ConvertError {
-    ConvertError::charset(format!("a text holds a character that does not exist in {charset}"))
+fn no_equivalent(character: char, charset: &Charset) -> ConvertError {
+    let code = u32::from(character);
+    ConvertError::charset(format!(
+        "the character '{character}' (U+{code:04X}) does not exist in {}",
+        charset.name()
+    ))
 }
 
 #[cfg(test)]
@@ -151,9 +120,19 @@ mod tests {
     }
 
     #[test]
-    fn a_code_page_without_a_table_takes_ascii_only() {
+    fn a_code_page_of_dos() {
         let d = Dialect::new(Version::Tds74);
         let t = TypeInfo::new(TypeToken::BigVarChar, 20).with_collation([0x09, 0x04, 0xD0, 0x00, 42]);
+        assert_eq!(decode_value(Some(&[0x82]), &t, &d), Ok(Value::Text("é".into())));
+        let error = encoded("π", &t, &d).unwrap_err();
+        assert_eq!(error.text, "the character 'π' (U+03C0) does not exist in cp850");
+    }
+
+    #[test]
+    fn a_code_page_without_a_table_takes_ascii_only() {
+        let d = Dialect::new(Version::Tds74);
+        // Hindi has none
+        let t = TypeInfo::new(TypeToken::BigVarChar, 20).with_collation([0x39, 0x04, 0xD0, 0x00, 0]);
         assert_eq!(decode_value(Some(b"ring"), &t, &d), Ok(Value::Text("ring".into())));
         assert_eq!(decode_value(Some(&[0x82]), &t, &d).unwrap_err().kind, ErrorKind::Charset);
     }

@@ -123,7 +123,12 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
 fn encode_datetime(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
     let name = t.token.name();
     let overflow = || ConvertError::overflow(v.kind(), name);
-    let (mut days, micros) = clock::split(v.to_datetime(name)?);
+    let moment = match v {
+        // as T-SQL has it, and clients without a type for times
+        Value::Time(micros) => micros - TO_1900 * DAY,
+        _ => v.to_datetime(name)?,
+    };
+    let (mut days, micros) = clock::split(moment);
     if t.size == 4 {
         let mut minutes = (micros + MINUTE / 2) / MINUTE;
         if minutes == DAY / MINUTE {
@@ -135,6 +140,9 @@ fn encode_datetime(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> 
         return Ok(());
     }
     let mut ticks = clock::ticks_of_micros(micros);
+    if ticks == TICKS_PER_DAY && matches!(v, Value::Time(_)) {
+        return Err(overflow());
+    }
     if ticks == TICKS_PER_DAY {
         (days, ticks) = (days + 1, 0);
     }

@@ -28,7 +28,6 @@ mod properties;
 use super::dialect::Dialect;
 use bytes::BytesMut;
 
-pub use characters::max_bytes_per_char;
 pub(crate) use collation::DEFAULT as DEFAULT_COLLATION;
 pub(crate) use decimals::bytes_of_precision;
 pub use framing::{take_row_value, take_value};

@@ -1,0 +1,273 @@
+"""psycopg: PostgreSQL itself, where procedures are functions.
+
+Callers see them as over TDS: a parameter that is a row of a table is unfolded into its columns, OUT
+parameters are output parameters, an integer is a status.
+"""
+
+import json
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import psycopg
+from psycopg import sql
+
+from ringlog.clients.address import Address
+from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, Value, output
+
+# SQLSTATE to the number that the gateway gives it (gateway/src/postgres/error.rs): one's own program tests
+# for the same numbers whatever the driver.
+_NUMBERS = {
+    **dict.fromkeys(("23503", "23514", "23P01"), 547),
+    **dict.fromkeys(("40P01", "40001"), 1205),
+    **dict.fromkeys(("28000", "28P01"), 18456),
+    **dict.fromkeys(("22P02", "22007", "22008", "22P03", "22023"), 8114),
+    **dict.fromkeys(("42804", "42846"), 257),
+    **{"23505": 2601, "23502": 515, "42501": 229, "42P01": 208, "42703": 207, "42883": 2812, "42601": 102},
+    **{"22001": 8152, "22003": 8115, "22012": 8134, "55P03": 1222, "57014": 3617},
+    **{"53300": 17809, "53100": 1105, "25006": 3906},
+}
+_OTHER = 50000
+# No such procedure; parameters: named twice, too many, unknown.
+_NO_PROCEDURE, _TWICE, _TOO_MANY, _UNKNOWN = 2812, 8143, 8144, 8145
+
+_SIGNATURE = """
+select function.pronamespace::regnamespace::text, function.proname,
+  case when function.proretset then 'rows' when function.prorettype = 'integer'::regtype then 'status'
+    when function.prorettype = 'void'::regtype then 'nothing' else 'rows' end,
+  coalesce(argument.name, ''), coalesce(argument.mode, 'i')::text, argument.type::regtype::text,
+  field.attname, coalesce(field.atttypid, argument.type)::regtype::text
+from pg_catalog.pg_proc as function
+left join lateral unnest(
+  coalesce(function.proallargtypes, function.proargtypes::oid[]), function.proargmodes, function.proargnames
+) with ordinality as argument (type, mode, name, place) on coalesce(argument.mode, 'i') in ('i', 'o', 'b')
+left join pg_catalog.pg_type as type on type.oid = argument.type and type.typtype = 'c'
+left join pg_catalog.pg_attribute as field
+  on field.attrelid = type.typrelid and field.attnum > 0 and not field.attisdropped
+where function.oid = to_regproc(%s) and function.prokind = 'f'
+order by argument.place, field.attnum
+"""
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """What a caller sees: an argument of the function, or a column of one."""
+
+    name: str
+    type: str
+    argument: str
+    row_type: str | None
+    is_input: bool
+    is_output: bool
+
+
+@dataclass(frozen=True)
+class _Signature:
+    schema: str
+    name: str
+    gives_rows: bool
+    gives_status: bool
+    parameters: tuple[_Parameter, ...]
+
+
+_known: WeakKeyDictionary[psycopg.Connection[Any], dict[str, _Signature]] = WeakKeyDictionary()
+
+
+class Cursor(psycopg.Cursor[Any]):
+    """psycopg's cursor, with PEP 249's callproc."""
+
+    returnvalue: int | None = None
+    """status of the procedure called last"""
+
+    def callproc(self, procedure: str, parameters: Sequence[Argument] = ()) -> list[Any]:
+        """Calls a procedure by position. Returns the parameters, with values in place of outputs; rows are
+        there to be fetched. Raises the driver's errors, and Refused for what the procedure does not have."""
+        signature = _signature(self.connection, procedure)
+        given = _matched(signature, parameters, {})
+        _execute(self, signature, given)
+        if signature.gives_rows:
+            return [*parameters]
+        row = self.fetchone()
+        outputs = iter(_outputs(signature, given, row))
+        self.returnvalue = row[0] if signature.gives_status and row else 0
+        return [next(outputs) if isinstance(each, output) else each for each in parameters]
+
+
+def connect(
+    address: Address, password: str, *, autocommit: bool, login_timeout: int, timeout: int
+) -> psycopg.Connection[Any]:
+    """Connects to PostgreSQL."""
+    try:
+        connection = psycopg.connect(
+            host=address.host,
+            port=address.port,
+            user=address.user,
+            password=password,
+            dbname=address.database,
+            application_name="ringlog",
+            connect_timeout=login_timeout,
+            options=f"-c statement_timeout={timeout}s",
+            autocommit=autocommit,
+            # a procedure that is made anew must not meet a statement prepared before
+            prepare_threshold=None,
+            cursor_factory=Cursor,
+        )
+    except psycopg.Error as error:
+        message = " ".join(str(error).split())
+        refused = "authentication failed" in message or "no pg_hba.conf entry" in message
+        words = f"the server refuses the login: {message}" if refused else message
+        raise (LoginRefused if refused else Unanswered)(f"{address}: {words}") from None
+    return connection
+
+
+def call(
+    connection: psycopg.Connection[Any],
+    procedure: str,
+    arguments: Sequence[Argument],
+    named: Mapping[str, Argument],
+) -> Answer:
+    """Calls a function: see ringlog.clients.procedure.call."""
+    try:
+        signature = _signature(connection, procedure)
+        try:
+            given = _matched(signature, arguments, named)
+        except Refused:
+            # the table may have gained a column since
+            _known.pop(connection, None)
+            signature = _signature(connection, procedure)
+            given = _matched(signature, arguments, named)
+        with connection.cursor() as cursor:
+            _execute(cursor, signature, given)
+            columns = tuple(column.name for column in cursor.description or ())
+            rows: list[tuple[Value, ...]] = cursor.fetchall()
+    except psycopg.Error as error:
+        message = " ".join(str(error).split())
+        if error.sqlstate is None or connection.closed:
+            raise Unanswered(message) from None
+        raise Refused(
+            _NUMBERS.get(error.sqlstate, _OTHER), f"{message} (SQLSTATE {error.sqlstate})"
+        ) from None
+    if signature.gives_rows:
+        return Answer(0, (), columns, rows)
+    row = rows[0] if rows else None
+    status = int(str(row[0])) if signature.gives_status and row else 0
+    return Answer(status, tuple(_outputs(signature, given, row)), (), [])
+
+
+def _signature(connection: psycopg.Connection[Any], procedure: str) -> _Signature:
+    known = _known.setdefault(connection, {})
+    if procedure not in known:
+        # by a plain cursor: the caller's own may be in use
+        with psycopg.Cursor(connection) as cursor:
+            rows = cursor.execute(_SIGNATURE, [procedure]).fetchall()
+        if not rows:
+            raise Refused(_NO_PROCEDURE, f"Could not find stored procedure '{procedure}'.")
+        parameters = tuple(
+            _Parameter(column or name, kind, name, row_type if column else None, mode != "o", mode != "i")
+            for _, _, _, name, mode, row_type, column, kind in rows
+            if row_type
+        )
+        schema, name, result = rows[0][:3]
+        has_outputs = any(parameter.is_output for parameter in parameters)
+        gives_rows = result == "rows" and not has_outputs
+        gives_status = result == "status" and not has_outputs
+        known[procedure] = _Signature(schema, name, gives_rows, gives_status, parameters)
+    return known[procedure]
+
+
+def _matched(
+    signature: _Signature, arguments: Sequence[Argument], named: Mapping[str, Argument]
+) -> dict[_Parameter, Argument]:
+    """Each parameter that is given with its argument. Raises Refused as the gateway does."""
+    if len(arguments) > len(signature.parameters):
+        raise Refused(_TOO_MANY, f"Procedure or function {signature.name} has too many arguments specified.")
+    given = dict(zip(signature.parameters, arguments, strict=False))
+    names = {parameter.name: parameter for parameter in signature.parameters}
+    for name, argument in named.items():
+        if name not in names:
+            raise Refused(_UNKNOWN, f"@{name} is not a parameter for procedure {signature.name}.")
+        if names[name] in given:
+            raise Refused(_TWICE, f"Parameter '@{name}' was supplied multiple times.")
+        given[names[name]] = argument
+    return given
+
+
+def _execute(
+    cursor: psycopg.Cursor[Any], signature: _Signature, given: Mapping[_Parameter, Argument]
+) -> None:
+    parts: dict[str, sql.Composable] = {}
+    values: dict[str, Any] = {}
+    rows: dict[str, dict[str, str | None]] = {}
+    for parameter in signature.parameters:
+        if parameter.is_input and parameter.row_type is not None and parameter.argument not in parts:
+            # by the input function of each column, which takes a value exactly or not at all
+            rows[parameter.argument] = {}
+            parts[parameter.argument] = sql.SQL("json_populate_record(null::{}, {})").format(
+                sql.SQL(parameter.row_type), sql.Placeholder(parameter.argument)
+            )
+    for parameter, argument in given.items():
+        value = argument.value if isinstance(argument, output) else argument
+        if not parameter.is_input:
+            if not isinstance(argument, output):
+                raise TypeError(
+                    f"@{parameter.name} of {signature.name} is an output parameter: give output(type)"
+                )
+        elif parameter.row_type is not None:
+            rows[parameter.argument][parameter.name] = _text(parameter, value)
+        else:
+            parts[parameter.argument] = sql.Placeholder(parameter.argument)
+            values[parameter.argument] = value
+    values |= {name: json.dumps(row, ensure_ascii=False) for name, row in rows.items()}
+    statement = sql.SQL("select {} from {}({})").format(
+        _wanted(given),
+        sql.Identifier(signature.schema, signature.name),
+        sql.SQL(", ").join(
+            sql.SQL("{} => {}").format(sql.Identifier(name), part) for name, part in parts.items()
+        ),
+    )
+    cursor.execute(statement, values)
+
+
+def _wanted(given: Mapping[_Parameter, Argument]) -> sql.Composable:
+    """The outputs that the caller wants as text are told as text by PostgreSQL, and nothing is lost."""
+    wanted = [
+        sql.SQL("{}::text" if argument.type is str else "{}").format(sql.Identifier(parameter.name))
+        for parameter, argument in given.items()
+        if isinstance(argument, output)
+    ]
+    return sql.SQL(", ").join(wanted) if wanted else sql.SQL("*")
+
+
+def _outputs(
+    signature: _Signature, given: Mapping[_Parameter, Argument], row: Sequence[Value] | None
+) -> Iterable[Value]:
+    if row is None or not any(isinstance(argument, output) for argument in given.values()):
+        return ()
+    return row
+
+
+def _text(parameter: _Parameter, value: Any) -> str | None:
+    """A column's value as its input function reads it."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            if parameter.type == "real" and value == value and abs(value) != float("inf"):
+                # the nearest real, as over TDS: its digits alone could lead to the one beside it
+                with suppress(OverflowError):
+                    (value,) = struct.unpack("f", struct.pack("f", value))
+            return repr(value)
+        case datetime():
+            return value.isoformat(" ")
+        case bytes():
+            return "\\x" + value.hex()
+        case _:
+            raise TypeError(f"argument @{parameter.name}: {type(value).__name__} cannot be sent")

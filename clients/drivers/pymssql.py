@@ -1,0 +1,122 @@
+"""pymssql: TDS 7.4 by FreeTDS's DB-Library, which comes with it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import pymssql
+from pymssql import _mssql
+
+from ringlog.clients.address import Address
+from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, output, sendable
+
+# Errors of DB-Library itself (sybdb.h, SYBE*), among them 20003 timeout, 20004 read failed, 20006 write
+# failed, 20047 connection dead: the server did not say these.
+_CLIENT_NUMBERS = range(20000, 21000)
+_CLIENT_WORDS = re.compile(
+    r"DB-Lib error message (?P<number>\d+), severity \d+:\n(?P<text>.*)\n?"
+    r"(?:.* error during (?P<reason>.*) \(\d+\))?"
+)
+# SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
+_CHECK_MESSAGES = 20018
+# Bytes in UTF-8 that the driver sends as Unicode. A longer text goes in the connection's single-byte
+# characters, and as a text, for it would be cut as a varchar.
+_UNICODE_BYTES = 4000
+_SINGLE_BYTE = "cp1252"
+# Login failed, at 7.x and at 5.0.
+_LOGIN_FAILED = frozenset({18456, 4002})
+
+
+def connect(
+    address: Address, password: str, *, autocommit: bool, login_timeout: int, timeout: int
+) -> pymssql.Connection:
+    """Connects to a gateway. The driver keeps one pair of timeouts for the whole process."""
+    try:
+        return pymssql.connect(
+            server=address.host,
+            port=str(address.port),
+            user=address.user,
+            password=password,
+            database=address.database,
+            appname="ringlog",
+            tds_version="7.4",
+            autocommit=autocommit,
+            # The driver would otherwise begin with ten SET statements: nothing here depends on them.
+            conn_properties="",
+            login_timeout=login_timeout,
+            timeout=timeout,
+        )
+    except (pymssql.Error, _mssql.MSSQLException) as error:
+        number, message = _said(error)
+        if message == "Unknown error":
+            message = "no connection: is the host name right?"
+        elif number == _CHECK_MESSAGES:
+            # the driver keeps the server's words only of the first refusal in a process
+            message = "the server refuses the login"
+        elif number not in _CLIENT_NUMBERS:
+            message = f"the server refuses the login: {message}"
+        refused = number == _CHECK_MESSAGES or number in _LOGIN_FAILED
+        raise (LoginRefused if refused else Unanswered)(f"{address}: {message}", number) from None
+
+
+def call(
+    connection: pymssql.Connection,
+    procedure: str,
+    arguments: Sequence[Argument],
+    named: Mapping[str, Argument],
+) -> Answer:
+    """Calls a procedure by RPC: see ringlog.clients.procedure.call."""
+    places = [(str(place), "", argument) for place, argument in enumerate(arguments, start=1)]
+    places += [(f"@{name}", f"@{name}", argument) for name, argument in named.items()]
+    sent = [(name, _sendable(place, argument)) for place, name, argument in places]
+    try:
+        # Cursor.callproc knows no names: this is what it does, with names.
+        driver = connection._conn
+        request = driver.init_procedure(procedure)
+        for name, argument in sent:
+            if isinstance(argument, output):
+                request.bind(argument.value, _mssql.py2db_type(argument.type, argument.value), name, True)
+            elif isinstance(argument, str) and len(argument.encode()) > _UNICODE_BYTES:
+                request.bind(argument, _mssql.SQLTEXT, name)
+            else:
+                request.bind(argument, _mssql.py2db_type(type(argument), argument), name)
+        status = request.execute()
+        columns = tuple(str(column[0]) for column in driver.get_header() or ())
+        rows = list(driver.get_iterator(_mssql.ROW_FORMAT_TUPLE)) if columns else []
+    except (pymssql.Error, _mssql.MSSQLException) as error:
+        number, message = _said(error)
+        if number == 0 or number in _CLIENT_NUMBERS:
+            raise Unanswered(message, number) from None
+        raise Refused(number, message) from None
+    outputs = (place for place, (_, argument) in enumerate(sent) if isinstance(argument, output))
+    return Answer(status, tuple(request.parameters[place] for place in outputs), columns, rows)
+
+
+def _sendable(place: str, argument: Argument) -> Argument:
+    argument = sendable(place, argument)
+    if isinstance(argument, str) and len(argument.encode()) > _UNICODE_BYTES:
+        try:
+            argument.encode(_SINGLE_BYTE)
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"argument {place}: pymssql cannot send {argument[error.start]!r} in a text of more than"
+                f" {_UNICODE_BYTES} bytes; ctds and psycopg can"
+            ) from None
+    return argument
+
+
+def _said(error: Exception) -> tuple[int, str]:
+    """Number and words of a driver's exception, without the driver's wrapping; number 0 when it has none."""
+    content = error.args[0] if len(error.args) == 1 else error.args
+    if not (isinstance(content, tuple) and len(content) == 2):
+        return 0, str(content)
+    number, text = content
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    words = _CLIENT_WORDS.search(text)
+    if words is None:
+        return int(number), text.strip()
+    if server := text[: words.start()].strip():
+        return int(number), server
+    # The driver's number may be that of an earlier failed login: the text tells this one's.
+    reason = f" ({words['reason']})" if words["reason"] else ""
+    return int(words["number"]), words["text"].strip() + reason

@@ -1,0 +1,112 @@
+"""What writers count, for Prometheus: one endpoint for all of them, in a process of its own.
+
+The supervisor forks, and so has no threads: this process answers instead, from the memory that the writers
+count in. It takes part in nothing, and costs nothing while nobody asks.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ringlog.clients.figures import State
+from ringlog.loader.leash import Leash
+from ringlog.loader.statistics import Statistics
+
+# Bounds of the histogram, in octaves above 10 microseconds: 0.16 ms to 10.5 s.
+_BOUNDS = range(4, 21)
+# Seconds between two looks at nothing.
+_TICK = 60.0
+
+_COUNTERS = {
+    "rows": ("sent", "Rows of the source that were taken into the spool."),
+    "acknowledged_rows": ("acknowledged", "Rows that the server has."),
+    "bytes": ("bytes", "Bytes of the acknowledged readings, in the types of their columns."),
+    "commits": ("commits", "Calls that were answered: a transaction each."),
+    "batches": ("batches", "Calls that carried several rows of the backlog."),
+    "late_rows": ("late", "Rows that came to the server after later ones."),
+    "refused_rows": ("refused", "Rows that the server refused for their content."),
+    "thinned_rows": ("thinned", "Rows dropped because the spool was full."),
+    "repeated_calls": ("repeated", "Calls sent again because no answer came."),
+    "reconnects": ("reconnected", "Connections that broke."),
+    "missed_cycles": ("missed", "Cycles in which the source gave nothing."),
+    "dropped_readings": ("dropped", "Readings that another one overtook before a row was made."),
+    "restarts": ("restarts", "Restarts of the writer's process."),
+    "cpu_seconds": ("cpu", "Processor time of the writer's process."),
+}
+"""Name of a counter, its field in Statistics, and its help."""
+
+
+class Metrics(Collector):
+    """The counts of writers, by table."""
+
+    def __init__(self, statistics: Mapping[str, Statistics]) -> None:
+        self._statistics = statistics
+
+    def collect(self) -> Iterator[Metric]:
+        """As prometheus_client asks for them at each scrape."""
+        for name, (field, words) in _COUNTERS.items():
+            counter = CounterMetricFamily(f"ringlog_writer_{name}", words, labels=["table"])
+            for table, one in self._statistics.items():
+                counter.add_metric([table], getattr(one, field))
+            yield counter
+        spooled = GaugeMetricFamily(
+            "ringlog_writer_spooled_rows", "Rows not yet acknowledged.", labels=["table"]
+        )
+        age = GaugeMetricFamily(
+            "ringlog_writer_oldest_spooled_seconds",
+            "Age of the oldest row not yet acknowledged; 0 when there is none.",
+            labels=["table"],
+        )
+        running = GaugeMetricFamily(
+            "ringlog_writer_running", "1 while the writer is connected and writes.", labels=["table"]
+        )
+        latency = HistogramMetricFamily(
+            "ringlog_writer_call_seconds", "Time from a call to its answer.", labels=["table"]
+        )
+        for table, one in self._statistics.items():
+            spooled.add_metric([table], one.spooled)
+            age.add_metric([table], max(0.0, time.time() - one.oldest / 1e6) if one.oldest else 0.0)
+            running.add_metric([table], one.state == State.RUNNING)
+            buckets = [
+                (str(bound) if math.isfinite(bound) else "+Inf", count)
+                for bound, count in one.buckets(_BOUNDS)
+            ]
+            latency.add_metric([table], buckets, one.total_latency)
+        yield from (spooled, age, running, latency)
+
+
+class _Quiet(WSGIRequestHandler):
+    # seconds that a client may take to ask, while others wait
+    timeout = 10
+
+    def log_message(self, format: str, *args: object) -> None:
+        """A scrape is nothing to report."""
+
+
+class Endpoint:
+    """Answers every GET on host and port with the counts of these writers.
+
+    Raises OSError when the address cannot be listened on.
+    """
+
+    def __init__(self, host: str, port: int, statistics: Mapping[str, Statistics]) -> None:
+        self._server = WSGIServer((host, port), _Quiet)
+        registry = CollectorRegistry()
+        registry.register(Metrics(statistics))
+        self._server.set_app(make_wsgi_app(registry))
+
+    @property
+    def port(self) -> int:
+        """Where it listens, when it was asked for any."""
+        return self._server.server_port
+
+    def run(self, _statistics: Statistics, leash: Leash) -> None:
+        """Answers until the leash is released."""
+        while True:
+            if leash.sleep(_TICK, self._server.fileno()):
+                self._server.handle_request()

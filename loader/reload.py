@@ -1,0 +1,96 @@
+"""What a changed facility file means for writers that run: their sampling policies change at once; what needs
+the database, or other columns, is named."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ringlog.loader.orders import Policy
+from ringlog.loader.supervisor import Job, Supervisor
+from ringlog.loader.writer import Writer
+from ringlog.schema.facility import Facility, FacilityError, Table, load_facility
+
+
+@dataclass(frozen=True)
+class Reloaded:
+    """What came of it, in lines for a person. `whole` is False when something in the file does not hold."""
+
+    whole: bool
+    lines: tuple[str, ...]
+
+
+class Reload:
+    """Reads a facility file again, for the writers of a supervisor."""
+
+    def __init__(
+        self, file: Path, facility: Facility, writers: Sequence[Writer], supervisor: Supervisor
+    ) -> None:
+        self._file = file
+        self._facility = facility
+        self._writers = {writer.table.name: writer for writer in writers}
+        self._supervisor = supervisor
+
+    def __call__(self) -> Reloaded:
+        """Brings each table's policy to its writer; a restarted one has it, too."""
+        try:
+            new = load_facility(self._file)
+        except FacilityError as error:
+            return Reloaded(False, (*str(error).splitlines(), "nothing is changed"))
+        install = f"run ringlog init --facility {self._file}"
+        refused, told = [], []
+        known = {table.name: table for table in self._facility.tables}
+        tables = {table.name: table for table in new.tables}
+        if new.timezone != self._facility.timezone:
+            refused.append(f"timezone: {install}, then start ringlog load again")
+        refused += [
+            f"{name}: a new table: {install}, then start ringlog load again"
+            for name in tables
+            if name not in known
+        ]
+        for name, writer in self._writers.items():
+            table = tables.get(name)
+            if table is None:
+                refused.append(f"{name}: gone from the file; its writer goes on until ringlog load ends")
+            elif _shape(table) != _shape(writer.table):
+                refused.append(
+                    f"{name}: other columns, signals or rows: {install}, then start ringlog load again"
+                )
+            else:
+                if (policy := Policy.of(table)) != Policy.of(writer.table):
+                    if writer.orders.give(policy):
+                        told.append(f"{name}: {_difference(writer.table, table)}")
+                        self._renew(replace(writer, table=policy.applied(writer.table)))
+                    else:
+                        refused.append(f"{name}: its writer does not listen; try again")
+                if _registered(table) != _registered(known[name]):
+                    told.append(f"{name}: what the database keeps has changed, too: {install}")
+        lines = (*told, *refused) or ("nothing has changed",)
+        return Reloaded(not refused, lines)
+
+    def _renew(self, writer: Writer) -> None:
+        self._writers[writer.table.name] = writer
+        self._supervisor.renew(Job(writer.table.name, writer.run))
+
+
+def _shape(table: Table) -> object:
+    """What a writer needs to be started anew for."""
+    return table.rows, [(column.name, column.type, column.signal) for column in table.columns]
+
+
+def _registered(table: Table) -> object:
+    """What `ringlog init` brings into the database, and a writer does not ask for."""
+    columns = [(column.unit, column.description, column.limits) for column in table.columns]
+    return table.description, table.log, table.retention, columns
+
+
+def _difference(old: Table, new: Table) -> str:
+    parts = []
+    if old.cycle != new.cycle:
+        parts.append(f"cycle {new.cycle:g} s instead of {old.cycle:g} s")
+    if old.sample != new.sample:
+        periods = {"min_period": new.sample.min_period, "max_period": new.sample.max_period}
+        given = "".join(f", {name} {value:g} s" for name, value in periods.items() if value is not None)
+        parts.append(f"sampled by {new.sample.mode}{given}")
+    if changed := sum(a.deadband != b.deadband for a, b in zip(old.columns, new.columns, strict=True)):
+        parts.append(f"another deadband for {changed} columns")
+    return "; ".join(parts)

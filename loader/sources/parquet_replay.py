@@ -1,0 +1,99 @@
+"""Replay of recordings: one Parquet file per table, <table>.parquet.
+
+Its columns are `time` and columns of the table by their name or signal name. Null is no reading. Times are
+timestamps or ISO 8601 texts, later from row to row; without a zone they are of the facility's time zone.
+"""
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from multiprocessing import get_context
+from typing import Any, ClassVar
+
+from ringlog.loader.sources import Row, SourceError
+from ringlog.loader.sources.replay import Replay, in_zone, moment_from, places_of
+from ringlog.loader.sources.values import fit
+from ringlog.schema.facility import Table
+
+# Rows in memory at a time.
+_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class ParquetReplay(Replay):
+    """Recordings as Parquet."""
+
+    suffix: ClassVar[str] = "parquet"
+    form: ClassVar[str] = "Parquet"
+
+    def check(self, tables: Sequence[Table]) -> None:
+        """As Replay's. Raises SourceError when pyarrow is not installed, too."""
+        if importlib.util.find_spec("pyarrow") is None:
+            raise SourceError("pyarrow is not installed: pip install 'ringlog[parquet]'")
+        # it starts threads, and writers are forked
+        with ProcessPoolExecutor(1, mp_context=get_context("fork")) as apart:
+            apart.submit(Replay.check, self, tables).result()
+
+    def read(self, table: Table) -> Iterator[Row]:
+        """All rows of the table's file, in order. Raises SourceError naming file, row and column."""
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        file = self.file(table)
+        row = 0
+        try:
+            with ParquetFile(file) as recording:
+                names = recording.schema_arrow.names
+                if "time" not in names:
+                    raise ValueError("there is no column 'time'")
+                others = [name for name in names if name != "time"]
+                places = places_of(table, others)
+                previous: datetime | None = None
+                for batch in recording.iter_batches(_BATCH, use_threads=False):
+                    moments = self._moments(batch.column(names.index("time")))
+                    columns = [batch.column(names.index(name)).to_pylist() for name in others]
+                    for values in zip(*columns, strict=True) if columns else [()] * batch.num_rows:
+                        row += 1
+                        moment = next(moments)
+                        if previous is not None and moment <= previous:
+                            raise ValueError(f"time {moment.isoformat()} is not later than the row before")
+                        yield Row(moment, _readings(table, places, values))
+                        previous = moment
+        except OSError as error:
+            raise SourceError(f"{file}: {error.strerror or error}") from None
+        except (ValueError, TypeError, OverflowError, ArrowException) as error:
+            where = f", row {row}" if row else ""
+            raise SourceError(f"{file}{where}: {error}") from None
+
+    def _moments(self, column: Any) -> Iterator[datetime]:
+        import pyarrow as pa
+
+        moment_of: Callable[[Any], datetime]
+        if pa.types.is_timestamp(column.type):
+            # refuses what is finer than a microsecond
+            column = column.cast(pa.timestamp("us", column.type.tz))
+
+            def moment_of(value: Any) -> datetime:
+                return in_zone(value, str(value), self.zone)
+        elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+
+            def moment_of(value: Any) -> datetime:
+                return moment_from(value, self.zone)
+        else:
+            raise ValueError(f"column time is {column.type}, neither timestamps nor texts")
+        for value in column.to_pylist():
+            if value is None:
+                raise ValueError("there is no time")
+            yield moment_of(value)
+
+
+def _readings(table: Table, places: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
+    readings: list[Any] = [None] * len(table.columns)
+    for place, value in zip(places, values, strict=True):
+        try:
+            readings[place] = fit(value, table.columns[place])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"column {table.columns[place].name}: {error}") from None
+    return tuple(readings)

@@ -1,0 +1,122 @@
+"""Replay of recordings: a folder with a file for each table, at its own pace or another."""
+
+import math
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+from zoneinfo import ZoneInfo
+
+from ringlog.loader.schedule import SECOND, now
+from ringlog.loader.sources import Note, Row, SourceError, Wait
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Facility, Table
+
+
+@dataclass(frozen=True)
+class Replay(ABC):
+    """The files of a folder, at `speed` times their own pace; math.inf is as fast as rows are taken."""
+
+    folder: Path
+    zone: ZoneInfo
+    speed: float = 1.0
+    recorded: ClassVar[bool] = True
+    suffix: ClassVar[str]
+    """of the files: <table>.<suffix>"""
+    form: ClassVar[str]
+    """what the files are, for people"""
+
+    @property
+    def unhindered(self) -> bool:
+        return math.isinf(self.speed)
+
+    def tables(self, facility: Facility) -> list[Table]:
+        """The tables that have a file. Raises SourceError for a file that no table is named for."""
+        if not self.folder.is_dir():
+            raise SourceError(f"{self.folder} is not a folder of {self.form} files")
+        tables = {table.name: table for table in facility.tables}
+        files = sorted(self.folder.glob(f"*.{self.suffix}"))
+        if not files:
+            raise SourceError(
+                f"{self.folder} has no {self.form} file: one is needed for each table, <table>.{self.suffix}"
+            )
+        for file in files:
+            if file.stem not in tables:
+                raise SourceError(f"{file}: the facility has no table {file.stem}")
+        return [tables[file.stem] for file in files]
+
+    def check(self, tables: Sequence[Table]) -> None:
+        """Reads the files of `tables` to their ends. Raises SourceError naming file and place."""
+        for table in tables:
+            for _ in self.read(table):
+                pass
+
+    def rows(
+        self,
+        table: Table,
+        after: datetime | None,
+        wait: Wait,
+        statistics: Statistics,
+        note: Note | None = None,
+    ) -> Iterator[Row]:
+        """The rows later than `after`, with the recording's pauses between them."""
+        start: tuple[float, datetime] | None = None
+        for row in self.read(table):
+            if after is not None and row.time <= after:
+                statistics.skipped += 1
+                continue
+            if start is None:
+                start = time.monotonic(), row.time
+            # by the processor's own clock: whoever sets the wall clock does not hold the recording up
+            due = start[0] + (row.time - start[1]).total_seconds() / self.speed
+            wait(now() + round((due - time.monotonic()) * SECOND))
+            yield row
+
+    @abstractmethod
+    def read(self, table: Table) -> Iterator[Row]:
+        """All rows of the table's file. Raises SourceError naming the file and place at fault."""
+
+    def file(self, table: Table) -> Path:
+        """The table's file."""
+        return self.folder / f"{table.name}.{self.suffix}"
+
+
+def place_of(table: Table, name: str) -> int:
+    """The place of a column, by its name or its signal's. Raises ValueError."""
+    for place, column in enumerate(table.columns):
+        if name in (column.name, column.signal):
+            return place
+    raise ValueError(f"table {table.name} has no column or signal '{name}'")
+
+
+def places_of(table: Table, names: Sequence[str]) -> list[int]:
+    """The places of columns. Raises ValueError for one that is unknown or named twice."""
+    places = [place_of(table, name) for name in names]
+    for name, place in zip(names, places, strict=True):
+        if places.count(place) > 1:
+            raise ValueError(f"column {name} is named twice")
+    return places
+
+
+def in_zone(moment: datetime, text: str, zone: ZoneInfo) -> datetime:
+    """A time in UTC; one without a zone is meant in `zone`. Raises ValueError where that is not one time."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+        if moment.utcoffset() != moment.replace(fold=1).utcoffset():
+            raise ValueError(f"time {text} is twice or never in {zone.key}: write it with its offset")
+    return moment.astimezone(UTC)
+
+
+def moment_from(text: str, zone: ZoneInfo) -> datetime:
+    """An ISO 8601 time in UTC; without an offset it is meant in `zone`. Raises ValueError."""
+    if re.search(r"[.,]\d{6}\d*[1-9]", text):
+        raise ValueError(f"time {text} is finer than a microsecond")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not an ISO 8601 time") from None
+    return in_zone(moment, text, zone)

@@ -1,0 +1,51 @@
+"""Readings as the columns of a facility have them: exactly, or not at all."""
+
+import math
+import struct
+from typing import Any
+
+from ringlog.clients.spool import Reading
+from ringlog.schema.facility import Column
+
+INTEGER_BITS = {"smallint": 16, "int": 32, "bigint": 64}
+LARGEST_REAL = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
+
+
+def fit(value: Any, column: Column) -> Reading:
+    """A value of whatever kind as the column's type has it. None is no reading.
+
+    Raises TypeError or ValueError for one that is no such value, or out of its range.
+    """
+    if value is None:
+        return None
+    if getattr(value, "ndim", 0):
+        raise TypeError("an array does not fit a column")
+    if column.type.startswith("varchar"):
+        return within(str(value), column)
+    if isinstance(value, str | bytes):
+        raise TypeError(f"text does not fit a {column.type}")
+    if column.type in ("real", "double"):
+        return within(float(value), column)
+    number = int(value)
+    if float(value) != number and value != number:
+        raise ValueError(f"{value} is no whole number, the column is {column.type}")
+    if column.type == "bit":
+        if number not in (0, 1):
+            raise ValueError(f"{value} is not a bit")
+        return bool(number)
+    return within(number, column)
+
+
+def within(value: int | float | str, column: Column) -> int | float | str:
+    """The value, which is of the column's kind. Raises ValueError where it is out of the type's range."""
+    if isinstance(value, str):
+        length = int(column.type.removeprefix("varchar(").removesuffix(")"))
+        if len(value) > length or "\0" in value:
+            raise ValueError(f"'{value}' is longer than varchar({length}) or has a NUL in it")
+    elif column.type in INTEGER_BITS:
+        half = 1 << INTEGER_BITS[column.type] - 1
+        if not -half <= value < half:
+            raise ValueError(f"{value} is out of the range of {column.type}")
+    elif column.type == "real" and math.isfinite(value) and abs(value) > LARGEST_REAL:
+        raise ValueError(f"{value} is out of the range of real")
+    return value

@@ -1,0 +1,24 @@
+create or replace function {procedure}(rows text, _epoch bigint)
+returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  r {ring};
+begin
+  for r in select * from json_populate_recordset(null::{ring}, rows::json) loop
+    perform {claimed}(r, _epoch);
+  end loop;
+  return 0;
+end
+$$;
+
+comment on function {procedure}(text, bigint) is
+$$Stores many rows as put_<table>_claimed does one, in their order, all of them or none: what a writer sends
+after an outage. `rows` is a JSON array of objects with seq_no, time and columns by their names; a column left
+out is null. Errors: those of put_<table>_claimed for any of the rows.$$;
+
+revoke all on function {procedure}(text, bigint) from public;
+grant execute on function {procedure}(text, bigint) to daq_writer;

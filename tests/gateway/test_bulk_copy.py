@@ -1,0 +1,385 @@
+"""Bulk copy in: rows as they come into PostgreSQL's COPY, all of a message or none."""
+
+import struct
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from raw_tds import ATTENTION, BATCH7, RawClient, batch7
+from servers import Login, RunningServer
+from tds_clients import Admin, Clients
+
+pytestmark = pytest.mark.usefixtures("functions")
+
+BULK7 = 0x07
+MiB = 1 << 20
+INT4, NVARCHAR, FLOAT8, NUMERIC = "int", "nvarchar", "float", "numeric"
+COLUMNS = [("id", INT4), ("name", NVARCHAR), ("size", FLOAT8), ("price", NUMERIC)]
+Cell = int | float | str | Decimal | None
+INSERT = (
+    "insert bulk gateway_test..copied ([id] int, [name] nvarchar(20), [size] float, [price] numeric(20,4))"
+)
+
+
+@pytest.fixture(autouse=True)
+def copied(admin: Admin) -> Iterator[None]:
+    """A table of its own that the writer may fill."""
+    admin.execute(
+        "create table gateway_test.copied (id integer primary key, name varchar(8), size double precision, "
+        "price numeric(10, 2), note text default 'none'); "
+        "grant select, insert on gateway_test.copied to writer; grant select on gateway_test.copied to reader"
+    )
+    yield
+    admin.execute("drop table gateway_test.copied")
+
+
+def stored(admin: Admin) -> list[tuple[object, ...]]:
+    return admin.execute("select id, name, size, price from gateway_test.copied order by id").fetchall()
+
+
+def colmetadata(columns: Sequence[tuple[str, str]] = COLUMNS) -> bytes:
+    types = {
+        INT4: b"\x26\x04",
+        NVARCHAR: b"\xe7\x28\0\x09\x04\xd0\0\x34",
+        FLOAT8: b"\x6d\x08",
+        NUMERIC: b"\x6c\x11\x14\x04",
+    }
+    raw = b"\x81" + struct.pack("<H", len(columns))
+    for name, kind in columns:
+        raw += struct.pack("<IH", 0, 9) + types[kind] + bytes([len(name)]) + name.encode("utf-16-le")
+    return raw
+
+
+def cell(value: Cell) -> bytes:
+    match value:
+        case int():
+            return b"\x04" + struct.pack("<i", value)
+        case float():
+            return b"\x08" + struct.pack("<d", value)
+        case str():
+            return struct.pack("<H", 2 * len(value)) + value.encode("utf-16-le")
+        case Decimal():
+            scaled = int(value * 10_000)
+            return b"\x11" + bytes([scaled >= 0]) + abs(scaled).to_bytes(16, "little")
+    raise AssertionError(value)
+
+
+def row(id: Cell, name: Cell = None, size: Cell = None, price: Cell = None) -> bytes:
+    """A row of COLUMNS, NULLs told by the bitmap of NBCROW when there are any."""
+    cells = [id, name, size, price]
+    nulls = sum(1 << place for place, value in enumerate(cells) if value is None)
+    head = b"\xd2" + bytes([nulls]) if nulls else b"\xd1"
+    return head + b"".join(cell(value) for value in cells if value is not None)
+
+
+class Copying:
+    """A client of 7.4 that copies rows."""
+
+    def __init__(self, server: RunningServer, login: Login) -> None:
+        self.client = RawClient(server.host, server.port)
+        self.client.log_in7(login)
+
+    def __enter__(self) -> "Copying":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.socket.close()
+
+    def batch(self, text: str) -> bytes:
+        self.client.send(BATCH7, batch7(text))
+        return self.client.receive()
+
+    def copy(self, *rows: bytes, insert: str = INSERT, done: bool = True) -> tuple[int | None, str]:
+        """The number of rows that were stored, or None and what went wrong."""
+        opened = self.batch(insert)
+        if error := words(opened):
+            return None, error
+        end = b"\xfd" + bytes(12) if done else b""
+        self.client.send(BULK7, colmetadata() + b"".join(rows) + end)
+        return answer(self.client.receive())
+
+
+def words(reply: bytes) -> str:
+    """The text of the first error of a 7.4 reply."""
+    at = 0
+    while at < len(reply) and reply[at] in (0xAA, 0xAB):
+        (length,) = struct.unpack_from("<H", reply, at + 1)
+        if reply[at] == 0xAA:
+            number, _, _, units = struct.unpack_from("<iBBH", reply, at + 3)
+            return f"{number}: {reply[at + 11 : at + 11 + 2 * units].decode('utf-16-le')}"
+        at += 3 + length
+    return ""
+
+
+def answer(reply: bytes) -> tuple[int | None, str]:
+    if error := words(reply):
+        return None, error
+    token, status, _, count = struct.unpack("<BHHQ", reply[-13:])
+    assert (token, status & 0x10) == (0xFD, 0x10), reply
+    return count, ""
+
+
+ROWS = [row(1, "häuser", 0.5, Decimal("-12.34")), row(2), row(3, "", -1e300, Decimal(0))]
+FOUND = [(1, "häuser", 0.5, Decimal("-12.34")), (2, None, None, None), (3, "", -1e300, Decimal("0.00"))]
+
+
+@pytest.mark.parametrize("size", [512, 4096])
+@pytest.mark.parametrize("done", [True, False], ids=["done", "no done"])
+def test_rows_and_nulls(server: RunningServer, admin: Admin, size: int, done: bool) -> None:
+    with Copying(server, server.writer) as copying:
+        copying.client.packet_size = size
+        assert copying.copy(*ROWS, done=done) == (3, "")
+        assert copying.copy(insert=INSERT) == (0, "")
+        many = [row(n, "x" * (n % 9)) for n in range(10, 2000)]
+        assert copying.copy(*many) == (1990, "")
+        assert b"\xd1" in copying.batch("select @@rowcount")
+    assert stored(admin)[:3] == FOUND
+    assert len(stored(admin)) == 1993
+
+
+@pytest.mark.parametrize(
+    ("bad", "error"),
+    [
+        (row(3, "too long by far"), "8152: Row 3, column 'name': value too long"),
+        (row(3, "a\0b"), "2402: Row 3, column 'name': a text that holds a NUL"),
+        (row(3, None, None, Decimal("0.001")), "8115: Row 3, column 'price': "),
+        (row(3, None, None, Decimal("123456789")), "8115: Row 3, column 'price': numeric field overflow"),
+        (row(1), "2601: Row 3: duplicate key value"),
+        (row(None), "515: Row 3: null value in column"),
+    ],
+)
+def test_an_error_names_its_row_and_column(
+    server: RunningServer, admin: Admin, bad: bytes, error: str
+) -> None:
+    with Copying(server, server.writer) as copying:
+        count, said = copying.copy(row(1), row(2), bad, row(4))
+        assert (count, said[: len(error)]) == (None, error)
+        assert stored(admin) == []
+        assert copying.copy(row(1)) == (1, "")
+
+
+def test_an_error_amid_many_rows_is_told_at_their_end(server: RunningServer, admin: Admin) -> None:
+    rows = [row(n) for n in range(1, 20_000)]
+    rows.insert(50, row(3))
+    with Copying(server, server.writer) as copying:
+        count, said = copying.copy(*rows)
+        assert (count, said[:13]) == (None, "2601: Row 51:")
+    assert stored(admin) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("insert bulk gateway_test..nowhere (a int)", 208),
+        ("insert bulk gateway_test..copied (a int)", 207),
+        ("insert bulk gateway_test..types (a_bit bit)", 229),
+        ("insert bulk online..sr_mag_ps (seq_no int)", 229),
+        ("insert bulk log..sr_mag_ps (seq_no int)", 229),
+        ("insert bulk gateway_test..copied (id int) select 1", 102),
+        ("insert bulk", 102),
+    ],
+)
+def test_what_may_not_be_copied_into(server: RunningServer, text: str, number: int) -> None:
+    with Copying(server, server.writer) as copying:
+        assert words(copying.batch(text)).startswith(f"{number}: ")
+        assert copying.copy(row(1)) == (1, "")
+
+
+def test_a_reader_may_not_copy(server: RunningServer) -> None:
+    with Copying(server, server.reader) as copying:
+        assert copying.copy(row(1))[1].startswith("229: ")
+
+
+def test_a_null_where_a_default_stands(server: RunningServer, admin: Admin) -> None:
+    """SQL Server stores the default unless it is asked to keep NULLs; COPY cannot, so the row is refused."""
+    columns = [("id", INT4), ("note", NVARCHAR)]
+    rows = colmetadata(columns) + b"\xd2\x02" + cell(1)
+    with Copying(server, server.writer) as copying:
+        copying.batch("insert bulk gateway_test..copied (id int, note nvarchar(20))")
+        copying.client.send(BULK7, rows)
+        assert "Row 1, column 'note'" in answer(copying.client.receive())[1]
+        copying.batch("insert bulk gateway_test..copied (id int, note nvarchar(20)) with (KEEP_NULLS)")
+        copying.client.send(BULK7, rows)
+        assert answer(copying.client.receive()) == (1, "")
+        assert copying.copy(row(2)) == (1, "")
+    notes = admin.execute("select note from gateway_test.copied order by id").fetchall()
+    assert notes == [(None,), ("none",)]
+
+
+def test_other_columns_than_were_named(server: RunningServer, admin: Admin) -> None:
+    with Copying(server, server.writer) as copying:
+        assert copying.copy(row(1), insert="insert bulk gateway_test..copied (id int)")[1].startswith("213: ")
+        other = INSERT.replace("[size]", "[note]")
+        assert "'size' where 'note'" in copying.copy(row(1), insert=other)[1]
+    assert stored(admin) == []
+
+
+def test_a_copy_in_a_transaction(server: RunningServer, admin: Admin) -> None:
+    with Copying(server, server.writer) as copying:
+        copying.batch("begin tran")
+        assert copying.copy(row(1)) == (1, "")
+        assert copying.copy(row(1))[0] is None
+        assert copying.copy(row(2)) == (1, "")
+        assert stored(admin) == []
+        copying.batch("commit")
+        assert [id for id, *_ in stored(admin)] == [1, 2]
+        copying.batch("begin tran")
+        assert copying.copy(row(3)) == (1, "")
+        copying.batch("rollback")
+    assert [id for id, *_ in stored(admin)] == [1, 2]
+
+
+def test_a_cancel_amid_the_rows(server: RunningServer, admin: Admin) -> None:
+    with Copying(server, server.writer) as copying:
+        copying.batch(INSERT)
+        whole = copying.client.packets(BULK7, colmetadata() + b"".join(row(n) for n in range(5000)))
+        copying.client.socket.sendall(whole[: 4 * copying.client.packet_size])
+        copying.client.send(ATTENTION, b"")
+        reply = copying.client.receive()
+        assert (reply[0], reply[1] & 0x20) == (0xFD, 0x20)
+        assert copying.copy(row(1)) == (1, "")
+    assert stored(admin) == [(1, None, None, None)]
+
+
+def test_another_request_in_place_of_rows(server: RunningServer, admin: Admin) -> None:
+    with Copying(server, server.writer) as copying:
+        copying.batch(INSERT)
+        assert words(copying.batch("select count(*) from gateway_test..copied")) == ""
+        copying.client.send(BULK7, colmetadata() + row(1))
+        assert words(copying.client.receive()).startswith("4002: ")
+        assert copying.copy(row(1)) == (1, "")
+
+
+def test_a_client_that_goes_away_stores_nothing(server: RunningServer, admin: Admin) -> None:
+    with Copying(server, server.writer) as copying:
+        copying.batch(INSERT)
+        whole = copying.client.packets(BULK7, colmetadata() + b"".join(row(n) for n in range(5000)))
+        copying.client.socket.sendall(whole[: 4 * copying.client.packet_size])
+    admin.execute("set lock_timeout = '10s'; lock table gateway_test.copied; reset lock_timeout")
+    assert stored(admin) == []
+
+
+@pytest.mark.parametrize("damage", [b"\xd1\x05", b"\xaa", b"\xd1\x04\0\0"], ids=["length", "token", "end"])
+def test_rows_that_are_none_end_the_connection(server: RunningServer, admin: Admin, damage: bytes) -> None:
+    with Copying(server, server.writer) as copying:
+        assert copying.copy(row(1), damage, done=False)[1].startswith("4002: ")
+        with pytest.raises((EOFError, ConnectionError)):
+            copying.batch("select 1")
+    admin.execute("set lock_timeout = '10s'; lock table gateway_test.copied; reset lock_timeout")
+    assert stored(admin) == []
+
+
+def test_rows_of_any_number_take_little_memory(server: RunningServer, admin: Admin) -> None:
+    process = psutil.Process(server.process.pid)
+    before = process.memory_info().rss
+    rows = 200_000
+    with Copying(server, server.writer) as copying:
+        copying.client.packet_size = 4096
+        copying.batch(INSERT)
+        whole = colmetadata() + b"".join(row(n, "12345678", 0.5, Decimal(1)) for n in range(rows))
+        copying.client.send(BULK7, whole)
+        most = process.memory_info().rss
+        assert answer(copying.client.receive()) == (rows, "")
+    assert len(whole) > 9 * MiB
+    assert max(most, process.memory_info().rss) - before < 6 * MiB
+
+
+VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
+
+
+def freebcp(clients: Clients, version: str, *words: str | Path) -> str:
+    login = clients.server.writer
+    done = subprocess.run(
+        ["freebcp", *words, "-S", version, "-U", login.user, "-P", login.password],
+        env={"FREETDSCONF": str(clients.configuration), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    return done.stdout + done.stderr
+
+
+@VERSIONS
+@pytest.mark.parametrize("form", ["-c"])
+def test_every_type_out_and_in(
+    clients: Clients, admin: Admin, version: str, form: str, tmp_path: Path
+) -> None:
+    """The rows of a table of every type, long texts among them, go out by freebcp and in again. Of times
+    FreeTDS knows milliseconds."""
+    admin.execute(
+        "create table gateway_test.original as select * from gateway_test.types; "
+        "alter table gateway_test.original drop a_bytea, add long_text text, add long_varchar varchar(2000), "
+        "add last_text text; "
+        "update gateway_test.original set long_text = repeat('long', 3000), "
+        "  long_varchar = repeat('x', 1000), a_timestamp = date_trunc('milliseconds', a_timestamp), "
+        "  a_timestamptz = date_trunc('milliseconds', a_timestamptz) where a_bit; "
+        "insert into gateway_test.original (an_int, last_text) select n, repeat('y', n) "
+        "  from generate_series(1, 700, 100) n; "
+        "create table gateway_test.again as select * from gateway_test.original with no data; "
+        "grant select, insert on gateway_test.original, gateway_test.again to writer"
+    )
+    try:
+        out = freebcp(clients, version, "gateway_test..original", "out", tmp_path / "rows", form)
+        assert "9 rows copied" in out, out
+        into = freebcp(clients, version, "gateway_test..again", "in", tmp_path / "rows", form)
+        assert "9 rows copied" in into, into
+        differing = admin.execute(
+            "select * from gateway_test.original except select * from gateway_test.again"
+        ).fetchall()
+        assert differing == []
+    finally:
+        admin.execute("drop table gateway_test.original, gateway_test.again")
+
+
+@VERSIONS
+def test_a_bad_row_with_freebcp(clients: Clients, admin: Admin, version: str, tmp_path: Path) -> None:
+    (tmp_path / "rows").write_text("1|a|1|1.5|x\n2|b|2|2.5|x\n1|c|3|3.5|x\n")
+    said = freebcp(clients, version, "gateway_test..copied", "in", tmp_path / "rows", "-c", "-t|")
+    assert "Msg 2601" in said
+    assert "Row 3: duplicate key" in said
+    assert stored(admin) == []
+
+
+def test_a_table_of_too_many_columns_at_5(clients: Clients, admin: Admin, tmp_path: Path) -> None:
+    columns = ", ".join(f"c{n} integer" for n in range(251))
+    admin.execute(f"create table gateway_test.wide ({columns}); grant all on gateway_test.wide to writer")
+    try:
+        (tmp_path / "rows").write_text("|".join("1" for _ in range(251)) + "\n")
+        words = ["gateway_test..wide", "in", tmp_path / "rows", "-c", "-t|"]
+        assert "at most 250 columns" in freebcp(clients, "5.0", *words)
+        assert "1 rows copied" in freebcp(clients, "7.4", *words)
+    finally:
+        admin.execute("drop table gateway_test.wide")
+
+
+def test_many_rows_by_freebcp_in_batches(clients: Clients, admin: Admin, tmp_path: Path) -> None:
+    rows = tmp_path / "rows"
+    rows.write_text("".join(f"{n}|{n % 1000}|0.5|1.25|note\n" for n in range(5000)))
+    for version in ("5.0", "7.4"):
+        admin.execute("truncate gateway_test.copied")
+        start = time.monotonic()
+        said = freebcp(clients, version, "gateway_test..copied", "in", rows, "-c", "-t|", "-b", "1000")
+        assert "5000 rows copied" in said, said
+        assert time.monotonic() - start < 20
+        assert len(stored(admin)) == 5000
+
+
+def test_times_are_the_facilitys(clients: Clients, admin: Admin, tmp_path: Path) -> None:
+    admin.execute(
+        "create table gateway_test.times (at timestamptz); grant all on gateway_test.times to writer"
+    )
+    try:
+        (tmp_path / "rows").write_text("2024-02-29 12:34:56.500\n")
+        for version in ("5.0", "7.1", "7.4"):
+            said = freebcp(clients, version, "gateway_test..times", "in", tmp_path / "rows", "-c")
+            assert "1 rows copied" in said, said
+        expected = datetime(2024, 2, 29, 3, 34, 56, 500_000, UTC)
+        assert admin.execute("select at from gateway_test.times").fetchall() == 3 * [(expected,)]
+    finally:
+        admin.execute("drop table gateway_test.times")

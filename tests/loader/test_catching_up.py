@@ -1,0 +1,200 @@
+"""After an outage: rows of the spool go in order and in batches, live rows first, each stored once."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from ringlog.clients import Address
+from ringlog.clients.figures import Counts
+from ringlog.clients.spool import Spool, microseconds
+from ringlog.clients.writer import Writer, spool_file
+from ringlog.schema.facility import Facility, Table
+from servers import RunningServer
+
+BEGIN = datetime(2024, 2, 5, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def table(facility: Facility) -> Table:
+    (found,) = (table for table in facility.tables if table.name == "every_type")
+    return found
+
+
+class Site:
+    """A writer of one's own, and what the log has of it."""
+
+    def __init__(self, server: RunningServer, address: Address, table: Table, folder: Path) -> None:
+        self.server, self.address, self.table, self.folder = server, address, table, folder
+        self.zone = ZoneInfo("Asia/Tokyo")
+
+    def fill(self, rows: list[tuple[datetime, list[Any]]]) -> None:
+        """Rows of an outage: in the spool, and nowhere else."""
+        file = spool_file(self.folder, self.address, self.table.name)
+        columns = [column.name for column in self.table.columns]
+        spool = Spool(file, self.table.name, columns, self.table.rows)
+        for moment, readings in rows:
+            spool.put(microseconds(moment), readings)
+        spool.close()
+
+    def writer(self, figures: Counts, stored: list[datetime] | None = None) -> Writer:
+        """`stored` gets the times of rows as the server has them."""
+        return Writer(
+            self.table,
+            self.zone,
+            self.address,
+            self.server.writer.password,
+            self.folder,
+            figures=figures,
+            acknowledged=None if stored is None else lambda _, moment: stored.append(moment),
+        )
+
+    def log(self, since: datetime, until: datetime) -> list[tuple[Any, ...]]:
+        query = sql.SQL("select * from {} where time >= %s and time < %s order by time").format(
+            sql.Identifier("log", self.table.name)
+        )
+        with psycopg.connect(self.server.dsn, options="-c timezone=UTC") as connection:
+            return connection.execute(query, [since, until], binary=True).fetchall()
+
+
+@pytest.fixture
+def site(quick_server: RunningServer, address: Address, table: Table, tmp_path: Path) -> Site:
+    return Site(quick_server, address, table, tmp_path)
+
+
+def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
+    rows: list[tuple[datetime, list[Any]]] = [
+        (
+            BEGIN + timedelta(seconds=number),
+            [number / 7, number / 7, number, -1, 2**62 + number, True, "磁石\"'"],
+        )
+        for number in range(700)
+    ]
+    rows[10][1][0] = float("inf")
+    rows[11][1][1] = float("-inf")
+    rows[12][1][:] = [None] * 7
+    # halfway between two reals as a double is, and its shortest digits are not
+    rows[13][1][0] = 0.1 + 2.0**-28
+    site.fill(rows)
+    figures = Counts()
+    with site.writer(figures) as writer:
+        assert writer.drain(20), (writer.error, figures)
+        # the rows after the outage are live again
+        writer.put(BEGIN + timedelta(seconds=700), a_real=1.0)
+        assert writer.drain(10), (writer.error, figures)
+    assert figures.acknowledged == 701
+    assert figures.late == 699, "the newest row goes first, for the ring"
+    assert 1 <= figures.batches < 100
+    assert (figures.refused, figures.repeated, figures.spooled, figures.oldest) == (0, 0, 0, 0)
+    stored = site.log(BEGIN, BEGIN + timedelta(hours=1))
+    assert len(stored) == 701
+    assert [row[0] for row in stored] == [(stored[0][0] - 1 + number) % 1000 + 1 for number in range(701)]
+    assert stored[10][2] == float("inf")
+    assert stored[11][3] == float("-inf")
+    assert stored[12][2:] == (None,) * 7
+    assert stored[500][3:] == (500 / 7, 500, -1, 2**62 + 500, True, "磁石\"'")
+    # as they would have come by themselves: sent again one by one, all of them are known already
+    site.fill(rows[:40])
+    with psycopg.connect(site.server.dsn) as connection:
+        before = connection.execute("select count(*) from log.every_type").fetchone()
+    again = Counts()
+    file = spool_file(site.folder, site.address, "every_type")
+    spool = Spool(file, "every_type", [column.name for column in site.table.columns], 1000)
+    numbers = {row[1]: row[0] for row in stored}
+    row = spool.after(0)
+    while row is not None:
+        place = (numbers[rows[row.id - 702][0]], row.id)
+        spool._db.execute("update row set seq_no = ? where id = ?", place)
+        row = spool.after(row.id)
+    spool.close()
+    with site.writer(again) as writer:
+        writer._sender._alone = 10**9
+        assert writer.drain(20), (writer.error, again)
+    assert (again.acknowledged, again.refused, again.batches) == (40, 0, 0)
+    with psycopg.connect(site.server.dsn) as connection:
+        assert connection.execute("select count(*) from log.every_type").fetchone() == before
+
+
+def test_a_row_that_is_refused_does_not_take_its_batch_along(site: Site) -> None:
+    begin = BEGIN + timedelta(days=10)
+    rows: list[tuple[datetime, list[Any]]] = [
+        (begin + timedelta(seconds=number), [1.0, None, number, None, None, None, None])
+        for number in range(100)
+    ]
+    rows[30][1][6] = "longer than twelve"
+    rows[60][1][3] = 40000
+    site.fill(rows)
+    figures = Counts()
+    with site.writer(figures) as writer:
+        assert writer.drain(20), (writer.error, figures)
+    assert (figures.acknowledged, figures.refused) == (98, 2)
+    assert figures.batches > 0
+    stored = [row[4] for row in site.log(begin, begin + timedelta(hours=1))]
+    assert stored == [number for number in range(100) if number not in (30, 60)]
+
+
+def test_live_rows_overtake_the_backlog(site: Site) -> None:
+    begin = BEGIN + timedelta(days=20)
+    site.fill([(begin + timedelta(seconds=number), [0.5, *[None] * 6]) for number in range(1500)])
+    figures = Counts()
+    stored: list[datetime] = []
+    waiting = []
+    with site.writer(figures, stored) as writer:
+        for number in range(8):
+            live = begin + timedelta(seconds=2000 + number)
+            writer.put(live, a_real=1.5)
+            until = time.monotonic() + 10
+            while live not in stored[-2000:]:
+                assert time.monotonic() < until, (writer.error, figures)
+                time.sleep(0.001)
+            waiting.append(writer.waiting)
+        assert writer.drain(30), (writer.error, figures)
+    assert waiting[3] > 100, "live rows come between those of the backlog"
+    late = [moment for moment in stored if moment < begin + timedelta(seconds=1999)]
+    assert late[1:] == sorted(late[1:]), "the backlog comes in order"
+    assert figures.acknowledged == 1508
+    assert len(site.log(begin, begin + timedelta(hours=3))) == 1508
+
+
+def test_a_row_whose_place_is_taken_goes_to_the_next(
+    quick_server: RunningServer, address: Address, facility: Facility, tmp_path: Path
+) -> None:
+    """A clock that was set back by as long as the ring takes to go round."""
+    (table,) = (table for table in facility.tables if table.name == "magnet")
+    assert table.rows == 7
+    site = Site(quick_server, address, table, tmp_path)
+    begin = BEGIN + timedelta(days=30)
+    figures = Counts()
+    with site.writer(figures) as writer:
+        for number in range(7):
+            writer.put(begin + timedelta(seconds=number), current_1=1.0)
+        writer.put(begin, current_1=2.0)
+        writer.put(begin + timedelta(seconds=1), current_1=2.0)
+        assert writer.drain(30), (writer.error, figures)
+    assert (figures.acknowledged, figures.refused) == (9, 0)
+    both = [(row[2], row[0]) for row in site.log(begin, begin + timedelta(microseconds=1))]
+    (old, place), (new, other) = sorted(both)
+    assert (old, new) == (1.0, 2.0)
+    assert other == place % 7 + 1
+
+
+def test_a_server_without_batches_gets_rows_one_by_one(
+    site: Site, quick_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = BEGIN + timedelta(days=40)
+    site.fill([(begin + timedelta(seconds=number), [0.5, *[None] * 6]) for number in range(50)])
+    with psycopg.connect(quick_server.dsn, autocommit=True) as administrator:
+        rename = "alter function ringlog.{}(text, bigint) rename to {}; notify ringlog_catalogue"
+        administrator.execute(rename.format("put_every_type_batch", "put_every_type_elsewhere").encode())
+        try:
+            figures = Counts()
+            with site.writer(figures) as writer:
+                assert writer.drain(20), (writer.error, figures)
+        finally:
+            administrator.execute(rename.format("put_every_type_elsewhere", "put_every_type_batch").encode())
+    assert (figures.acknowledged, figures.batches, figures.refused) == (50, 0, 0)

@@ -1,0 +1,118 @@
+"""A clock that is set back and ahead while a writer runs: each row of the source is in the log once."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+
+from ringlog.clients import Address
+from servers import RINGLOG, RunningServer
+
+FACILITY = Path(__file__).with_name("facility.toml")
+
+# Every row that it gives is written down before a writer sees it.
+SOURCE = """
+import os
+from datetime import UTC, datetime
+
+file = os.open("given", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+number = 1_000_000
+
+def read(table):
+    global number
+    number += 1
+    os.write(file, f"{number}\\n".encode())
+    return {"current": number}
+"""
+
+
+def faketime() -> str:
+    """libfaketime, which lets a program see another time."""
+    listed = subprocess.run(["dpkg", "-L", "libfaketime"], capture_output=True, text=True, check=True).stdout
+    (library,) = (line for line in listed.splitlines() if line.endswith("/libfaketimeMT.so.1"))
+    return library
+
+
+def test_a_clock_that_jumps_loses_nothing(
+    quick_server: RunningServer, address: Address, spool: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "jumping.py").write_text(SOURCE)
+    clock = tmp_path / "clock"
+
+    def set_clock(seconds: float) -> None:
+        # whole at any moment: the running writer reads it again and again
+        other = tmp_path / "other"
+        other.write_text(f"{seconds:+.3f}s\n")
+        other.rename(clock)
+
+    set_clock(0)
+    begin = datetime.now(UTC)
+    environment = os.environ | {
+        "RINGLOG_PASSWORD": quick_server.writer.password,
+        "RINGLOG_SPOOL": str(spool),
+        "LD_PRELOAD": faketime(),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }
+    command = [RINGLOG, "load", "--facility", FACILITY, "--url", str(address), "--tables", "beam"]
+    with subprocess.Popen(
+        [*command, "--source", "python:jumping:read"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        given = tmp_path / "given"
+
+        def let_rows_pass(count: int) -> None:
+            count += len(given.read_text().split()) if given.exists() else 0
+            until = time.monotonic() + 30
+            while not given.exists() or len(given.read_text().split()) < count:
+                assert process.poll() is None
+                assert time.monotonic() < until, "the writer waits for the clock"
+                time.sleep(0.02)
+
+        let_rows_pass(3)
+        # by a day, by an hour, by as long as the ring takes to go round, by a moment
+        for jump in (3600, -3600, -86400, 4, 0, -4, 0.05, -0.05, 0):
+            set_clock(jump)
+            let_rows_pass(5)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 0, said
+    assert "refused" not in said
+    numbers = [int(line) for line in given.read_text().split()]
+    with psycopg.connect(quick_server.dsn) as connection:
+        around = (begin - timedelta(days=2), begin + timedelta(days=2))
+        stored = connection.execute(
+            "select current::int from log.beam where time between %s and %s and current = any(%s)"
+            " and current = trunc(current)",
+            [*around, [float(number) for number in numbers]],
+        ).fetchall()
+        events = connection.execute(
+            "select words from ringlog.event where kind = 'clock' and table_name = 'beam'"
+            " and time between %s and %s",
+            around,
+        ).fetchall()
+        ring = connection.execute("select max(time) from online.beam").fetchone()
+        # what comes after this test is newer than the ring again
+        connection.execute("update online.beam set time = null where time > now()")
+    assert numbers == [*range(1_000_001, 1_000_001 + len(numbers))]
+    found = Counter(number for (number,) in stored)
+    # the row on its way when it was told to end may have gone no further than the source
+    assert {number for number in numbers[:-1] if found[number] != 1} == set()
+    assert found[numbers[-1]] <= 1
+    words = " ".join(word for (word,) in events)
+    assert re.search(r"set ahead by (3599|360\d)\.", words)
+    assert re.search(r"set back by (7199|720\d)\.", words)
+    assert ring is not None
+    assert ring[0] > begin + timedelta(minutes=59), "the ring goes back"

@@ -1,0 +1,236 @@
+"""ringlog.connect: the same calls, answers and errors by every driver; tables for reading."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import ctds
+import psycopg
+import pymssql
+import pytest
+import sqlalchemy as sa
+
+import ringlog
+from ringlog.clients import Address, AddressError, Connection, LoginRefused, Refused, Unanswered, call, output
+from ringlog.clients.tables import engine, tables
+from ringlog.clients.writer import Writer
+from ringlog.schema.facility import Facility
+from servers import Login, RunningServer
+
+FACILITY = Path(__file__).with_name("facility.toml")
+# Times that no other test writes.
+BEGIN = datetime(2028, 5, 1, 12, 0, 0, 123457, UTC)
+KINDS = {"tds": pymssql.Connection, "tds+ctds": ctds.Connection, "postgresql": psycopg.Connection}
+
+
+def url(scheme: str, server: RunningServer, login: Login) -> str:
+    if scheme == "postgresql":
+        return f"postgresql://{login.user}@127.0.0.1:{server.postgres_port}/ringlog"
+    return f"{scheme}://{login.user}@{server.host}:{server.port}"
+
+
+@pytest.fixture(params=KINDS)
+def scheme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def writer(scheme: str, quick_server: RunningServer) -> Iterator[Connection]:
+    login = quick_server.writer
+    with closing(ringlog.connect(url(scheme, quick_server, login), login.password)) as connection:
+        yield connection
+
+
+@pytest.fixture
+def reader(scheme: str, quick_server: RunningServer) -> Iterator[Connection]:
+    login = quick_server.reader
+    with closing(ringlog.connect(url(scheme, quick_server, login), login.password)) as connection:
+        yield connection
+
+
+def stored(reader: Connection, time: datetime) -> list[tuple[Any, ...]]:
+    return call(reader, "get_every_type_range", time, time + timedelta(microseconds=1)).rows
+
+
+def test_calls_are_the_same_by_every_driver(scheme: str, writer: Connection, reader: Connection) -> None:
+    assert isinstance(writer, KINDS[scheme])
+    time = BEGIN + timedelta(hours=[*KINDS].index(scheme))
+    readings = {
+        "a_varchar": " 磁石 'x\" ",
+        "a_bit": False,
+        "a_bigint": -(2**63),
+        "a_smallint": -32768,
+        "an_int": 2**31 - 1,
+        "a_double": 1e-300,
+        "a_real": 0.1,
+    }
+    answer = call(writer, "put_every_type", time=time, seq_no=3, **readings)
+    assert (answer.status, answer.outputs, answer.rows) == (0, (), [])
+    # by position, in the order of the ring; what is left out is no reading
+    call(writer, "put_every_type", 4, time + timedelta(seconds=1), None, 2.5)
+    (row,) = stored(reader, time)
+    # a time without a zone is the facility's
+    moment = row[1] if row[1].tzinfo else row[1].replace(tzinfo=ZoneInfo("Asia/Tokyo"))
+    assert (row[0], moment) == (3, time)
+    assert row[2] == pytest.approx(0.1, abs=1e-8)
+    assert tuple(row[3:]) == (1e-300, 2**31 - 1, -32768, -(2**63), False, " 磁石 'x\" ")
+    (row,) = stored(reader, time + timedelta(seconds=1))
+    assert (row[0], *row[2:]) == (4, None, 2.5, None, None, None, None, None)
+    answer = call(reader, "get_every_type", 1)
+    assert answer.columns[:3] == ("seq_no", "time", "a_real")
+    assert len(answer.rows) == 1
+
+
+def test_outputs_and_naive_times_are_the_same(scheme: str, writer: Connection, reader: Connection) -> None:
+    time = BEGIN + timedelta(days=10, hours=[*KINDS].index(scheme))
+    local = time.astimezone(ZoneInfo("Asia/Tokyo")).replace(tzinfo=None)
+    call(writer, "put_every_type", 7, local, 0.5)
+    assert [row[0] for row in stored(reader, time)] == [7]
+    (latest,) = call(reader, "get_every_type", 1).rows
+    seq_no, text = call(writer, "last_every_type", output(int), output(str)).outputs
+    assert (seq_no, datetime.fromisoformat(str(text))) == tuple(latest[:2])
+
+
+def test_errors_have_the_same_numbers(
+    scheme: str, quick_server: RunningServer, writer: Connection, reader: Connection
+) -> None:
+    time = BEGIN + timedelta(days=1)
+    cases: list[tuple[Connection, str, dict[str, Any], int, str]] = [
+        (writer, "put_every_type", {"seq_no": 1001, "time": time}, 547, "seq_no 1001 is outside 1 to 1000"),
+        (writer, "put_every_type", {"seq_no": 1}, 515, "time must not be null"),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "a_smallint": 32768}, 8115, "out of range"),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "an_int": "x"}, 8114, ""),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "a_varchar": "x" * 13}, 8152, "too long"),
+        (writer, "put_every_type", {"seq_no": 1, "time": time, "colour": 1}, 8145, "@colour is not a param"),
+        (writer, "put_nothing", {}, 2812, "put_nothing"),
+        (reader, "put_every_type", {"seq_no": 1, "time": time}, 229, "permission denied"),
+    ]
+    for connection, procedure, named, number, words in cases:
+        with pytest.raises(Refused) as refusal:
+            call(connection, procedure, **named)
+        assert refusal.value.number == number, refusal.value
+        assert words in refusal.value.message
+    assert stored(reader, time) == []
+    with pytest.raises(LoginRefused, match="the server refuses the login"):
+        ringlog.connect(url(scheme, quick_server, quick_server.writer), "wrong")
+    with pytest.raises(Unanswered):
+        ringlog.connect(f"{scheme}://writer@127.0.0.1:1/ringlog", "wrong")
+
+
+def test_cursors_are_those_of_pep_249(scheme: str, quick_server: RunningServer, reader: Connection) -> None:
+    with closing(reader.cursor()) as cursor:
+        cursor.callproc("find_signals", ("sr_mag_1/%",))
+        names = [column[0] for column in cursor.description]
+        assert names[:3] == ["signal", "table_name", "column_name"]
+        assert [row[0] for row in cursor.fetchall()] == ["sr_mag_1/current"]
+        cursor.execute("select count(*) from ringlog.logged_table")
+        assert cursor.fetchone()[0] == 3
+    # without autocommit nothing is stored until the commit
+    login = quick_server.writer
+    time = BEGIN + timedelta(days=2, hours=[*KINDS].index(scheme))
+    address = url(scheme, quick_server, login)
+    with closing(ringlog.connect(address, login.password, autocommit=False)) as connection:
+        call(connection, "put_every_type", 9, time, 0.5)
+        connection.rollback()
+        call(connection, "put_every_type", 10, time, 0.5)
+        connection.commit()
+    assert [row[0] for row in stored(reader, time)] == [10]
+
+
+def test_psycopg_has_callproc_with_outputs(quick_server: RunningServer) -> None:
+    login = quick_server.writer
+    address = url("postgresql", quick_server, login)
+    with closing(ringlog.connect(address, login.password)) as connection:
+        cursor = connection.cursor()
+        time = BEGIN + timedelta(days=3)
+        assert cursor.callproc("put_every_type", (8, time, 0.25)) == [8, time, 0.25]
+        assert cursor.returnvalue == 0
+        seq_no, latest = cursor.callproc("last_every_type", (output(int), output(datetime)))
+        assert isinstance(seq_no, int)
+        assert latest >= time
+        with pytest.raises(Refused, match="error 8144"):
+            cursor.callproc("last_every_type", (1, 2, 3))
+
+
+def test_a_password_comes_from_a_file_or_from_the_person(
+    quick_server: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = quick_server.reader
+    secret = tmp_path / "password"
+    secret.touch(0o600)
+    secret.write_text(login.password + "\n")
+    address = url("tds", quick_server, login)
+    ringlog.connect(address, password_file=secret).close()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RINGLOG_PASSWORD", raising=False)
+    asked: list[str] = []
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return login.password
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("getpass.getpass", ask)
+    ringlog.connect(address).close()
+    assert asked == [f"Password for {address}: "]
+
+
+def test_other_drivers_and_missing_databases_are_refused() -> None:
+    with pytest.raises(AddressError, match="begins with 'mysql:', which is none of tds, tds"):
+        ringlog.connect("mysql://a@b", "")
+    with pytest.raises(AddressError, match="the URL names no database"):
+        ringlog.connect("postgresql://a@b", "")
+    with pytest.raises(TypeError, match="no connection of pymssql, ctds or psycopg"):
+        call(closing(None), "put_beam")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="by position or by name, not both"):
+        call(closing(None), "put_beam", 1, current=2.0)  # type: ignore[arg-type]
+    with pytest.raises(AddressError, match="no dialect for ctds"):
+        engine("tds+ctds://a@b", "")
+
+
+def test_a_writer_can_go_straight_to_postgresql(
+    quick_server: RunningServer, facility: Facility, tmp_path: Path
+) -> None:
+    login = quick_server.writer
+    address = Address.parse(url("postgresql", quick_server, login))
+    (table,) = (table for table in facility.tables if table.name == "every_type")
+    begin = BEGIN + timedelta(days=400)
+    with Writer(table, ZoneInfo("Asia/Tokyo"), address, login.password, tmp_path) as own:
+        for number in range(5):
+            own.put(begin + timedelta(seconds=number), a_real=float(number), a_varchar="ab")
+        assert own.drain(10)
+    with psycopg.connect(quick_server.dsn) as connection:
+        rows = connection.execute(
+            "select a_real from log.every_type where time >= %s order by time", [begin]
+        ).fetchall()
+    assert [row[0] for row in rows] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("source", ["file", "registry"])
+@pytest.mark.parametrize("way", ["postgresql", "tds"])
+def test_tables_are_read_by_sqlalchemy(way: str, source: str, quick_server: RunningServer) -> None:
+    login = quick_server.reader
+    time = BEGIN + timedelta(days=5)
+    with closing(
+        ringlog.connect(url("tds", quick_server, quick_server.writer), quick_server.writer.password)
+    ) as connection:
+        call(connection, "put_every_type", seq_no=11, time=time, a_real=1.5, a_bit=True, a_varchar="open")
+    machine = engine(url(way, quick_server, login), login.password)
+    facility = tables(FACILITY if source == "file" else machine)
+    log = facility.tables["log.every_type"]
+    assert facility.tables["online.magnet"].c.current_1.info == {
+        "signal": "sr_mag_1/current", "unit": "A", "description": "", "limits": (0.0, 500.0),
+    }  # fmt: skip
+    query = (
+        sa.select(log.c.seq_no, log.c.a_real, log.c.a_bit, log.c.a_varchar)
+        .where(log.c.a_varchar == "open", log.c.seq_no == 11)
+        .order_by(log.c.time.desc())
+    )
+    with machine.connect() as connection:
+        assert connection.execute(query).all() == [(11, 1.5, True, "open")]
+        counted = connection.execute(sa.select(sa.func.count()).select_from(facility.tables["online.beam"]))
+        assert counted.scalar() == 40
+    machine.dispose()

@@ -1,0 +1,78 @@
+"""What writers count, read as Prometheus reads it."""
+
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from ringlog.loader.metrics import Metrics
+from ringlog.loader.statistics import shared
+from servers import free_port
+
+
+def read(port: int) -> dict[str, dict[str, float]]:
+    """Values by name and table; of a histogram its count."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text = str(answer.read(), "utf-8")
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[sample.labels["table"]] = sample.value
+    return found
+
+
+def test_one_endpoint_tells_of_all_writers(
+    load: Callable[..., Any], stored: Callable[[str], list[Any]]
+) -> None:
+    port = free_port()
+    before = len(stored("beam")), len(stored("magnet"))
+    one = load("--tables", "beam,magnet", "--metrics", f"127.0.0.1:{port}")
+    while len(stored("magnet")) < before[1] + 5:
+        assert one.process.poll() is None, one.end()
+        time.sleep(0.05)
+    counts = read(port)
+    code, said = one.stop()
+    assert code == 0, said
+    written = len(stored("magnet")) - before[1]
+    assert 5 <= counts["ringlog_writer_acknowledged_rows_total"]["magnet"] <= written
+    rows = counts["ringlog_writer_acknowledged_rows_total"]
+    assert rows["beam"] > rows["magnet"]
+    # one transaction a row, 60 reals and one double
+    assert counts["ringlog_writer_commits_total"] == rows
+    assert counts["ringlog_writer_bytes_total"] == {"magnet": 240 * rows["magnet"], "beam": 8 * rows["beam"]}
+    assert counts["ringlog_writer_call_seconds_count"] == rows
+    assert 0 < counts["ringlog_writer_call_seconds_sum"]["beam"] < 10 * rows["beam"]
+    assert counts["ringlog_writer_running"] == {"beam": 1, "magnet": 1}
+    assert counts["ringlog_writer_spooled_rows"]["beam"] <= 2
+    assert counts["ringlog_writer_oldest_spooled_seconds"]["beam"] < 5
+    assert counts["ringlog_writer_reconnects_total"] == {"beam": 0, "magnet": 0}
+    assert counts["ringlog_writer_cpu_seconds_total"]["beam"] > 0
+
+
+def test_latencies_are_counted_by_octaves_and_ages_from_the_oldest_row() -> None:
+    (one,) = shared(1)
+    for latency in (0.00005, 0.001, 0.001, 0.5, 100.0):
+        one.answered(latency)
+    one.oldest = time.time_ns() // 1000 - 90_000_000
+    one.spooled = 3
+    found = {family.name: family for family in Metrics({"beam": one}).collect()}
+    (age,) = found["ringlog_writer_oldest_spooled_seconds"].samples
+    assert 90 <= age.value < 95
+    histogram = found["ringlog_writer_call_seconds"].samples
+    buckets = {float(each.labels["le"]): each.value for each in histogram if "le" in each.labels}
+    assert [*buckets] == sorted(buckets)
+    assert buckets[0.00016] == 1
+    assert buckets[0.00128] == 3
+    assert buckets[10.48576] == 4
+    assert buckets[float("inf")] == 5
+    (total,) = (each.value for each in histogram if each.name.endswith("_sum"))
+    assert abs(total - 100.50205) < 1e-6
+
+
+def test_an_address_that_is_taken_is_named(load: Callable[..., Any], quick_server: Any) -> None:
+    taken = f"{quick_server.host}:{quick_server.port}"
+    code, said = load("--tables", "beam", "--metrics", taken).end()
+    assert code == 1
+    assert f"ringlog: --metrics: cannot listen on {taken}: " in said

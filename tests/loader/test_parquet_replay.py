@@ -1,0 +1,116 @@
+"""Recordings in Parquet: what they mean, and what is refused."""
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ringlog.loader.sources import SourceError
+from ringlog.loader.sources.parquet_replay import ParquetReplay
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Facility, Table
+
+BEGIN = datetime(2018, 3, 1, tzinfo=UTC)
+EVERY = {
+    "a_real": pa.array([1.5, None, float("nan")], pa.float32()),
+    "a_double": pa.array([0.1, 2.0, None]),
+    "every_type/an_int": pa.array([1, 2, 3], pa.int8()),
+    "a_smallint": pa.array([1.0, 2.0, None]),
+    "a_bigint": pa.array([2**63 - 1, -(2**63), 0]),
+    "a_bit": pa.array([True, False, None]),
+    "a_varchar": pa.array(["磁石", "", None]),
+}
+
+
+@pytest.fixture
+def table(facility: Facility) -> Table:
+    (found,) = (table for table in facility.tables if table.name == "every_type")
+    return found
+
+
+def write(folder: Path, time: Any, **columns: Any) -> None:
+    pq.write_table(pa.table({"time": time, **columns}), folder / "every_type.parquet")
+
+
+def times(count: int = 3, unit: str = "us", zone: str | None = "UTC") -> Any:
+    moments = [BEGIN + timedelta(seconds=number) for number in range(count)]
+    return pa.array(
+        moments if zone else [moment.replace(tzinfo=None) for moment in moments], pa.timestamp(unit, zone)
+    )
+
+
+def replay(folder: Path, zone: str = "Asia/Tokyo") -> ParquetReplay:
+    return ParquetReplay(folder, ZoneInfo(zone), math.inf)
+
+
+def test_every_type_is_read(tmp_path: Path, table: Table) -> None:
+    write(tmp_path, times(), **EVERY)
+    source = replay(tmp_path)
+    source.check([table])
+    rows = [*source.rows(table, BEGIN, lambda moment: None, Statistics())]
+    assert [row.time for row in rows] == [BEGIN + timedelta(seconds=1), BEGIN + timedelta(seconds=2)]
+    assert rows[0].values == (None, 2.0, 2, 2, -(2**63), False, "")
+    assert math.isnan(float(str(rows[1].values[0])))
+    assert rows[1].values[1:] == (None, 3, None, 0, None, None)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_without_a_zone_are_the_facilitys(tmp_path: Path, table: Table, unit: str) -> None:
+    write(tmp_path, times(unit=unit, zone=None), a_real=[1.0, 2.0, 3.0])
+    assert next(replay(tmp_path).read(table)).time == BEGIN - timedelta(hours=9)
+    write(tmp_path, times(unit=unit, zone="America/New_York"), a_real=[1.0, 2.0, 3.0])
+    assert next(replay(tmp_path).read(table)).time == BEGIN
+    write(tmp_path, ["2018-03-01T00:00:00+00:00"], a_real=[1.0])
+    assert next(replay(tmp_path).read(table)).time == BEGIN
+
+
+@pytest.mark.parametrize(
+    ("time", "columns", "complaint"),
+    [
+        (times(), {"colour": [1, 2, 3]}, ": table every_type has no column or signal 'colour'"),
+        (times(), {"an_int": [1, 2, 2**31]}, ", row 3: column an_int: 2147483648 is out of the range of int"),
+        (times(), {"an_int": [1.0, 2.5, 3.0]}, ", row 2: column an_int: 2.5 is no whole number"),
+        (times(), {"a_real": ["1", "2", "3"]}, ", row 1: column a_real: text does not fit a real"),
+        (times(), {"a_real": [[1.0], [2.0], [3.0]]}, ", row 1: column a_real: "),
+        (times(), {"a_bit": [0, 1, 2]}, ", row 3: column a_bit: 2 is not a bit"),
+        (times(), {"a_varchar": ["a", "b", "x" * 13]}, ", row 3: column a_varchar: 'xxxxxxxxxxxxx' is"),
+        (pa.array([BEGIN, BEGIN]), {"a_real": [1.0, 2.0]}, ", row 2: time 2018-03-01T00:00:00+00:00 is"),
+        (pa.array([1, 2]), {"a_real": [1.0, 2.0]}, ", row 1: column time is int64, neither timestamps nor"),
+        (pa.array([1001], pa.timestamp("ns", "UTC")), {"a_real": [1.0]}, ", row 1: Casting from timestamp"),
+        (pa.array([None], pa.timestamp("us")), {"a_real": [1.0]}, ", row 1: there is no time"),
+    ],
+)  # fmt: skip
+def test_refusals_name_file_row_and_column(
+    tmp_path: Path, table: Table, time: Any, columns: dict[str, Any], complaint: str
+) -> None:
+    write(tmp_path, time, **columns)
+    with pytest.raises(SourceError) as refusal:
+        replay(tmp_path).check([table])
+    assert str(refusal.value).startswith(f"{tmp_path}/every_type.parquet{complaint}")
+
+
+def test_other_files_are_refused(tmp_path: Path, table: Table) -> None:
+    (tmp_path / "every_type.parquet").write_text("no Parquet")
+    with pytest.raises(SourceError, match=r"every_type.parquet: .*Parquet"):
+        replay(tmp_path).check([table])
+    pq.write_table(pa.table({"a_real": [1.0]}), tmp_path / "every_type.parquet")
+    with pytest.raises(SourceError, match="there is no column 'time'"):
+        replay(tmp_path).check([table])
+
+
+def test_a_recording_is_loaded(
+    load: Callable[..., Any], stored: Callable[[str], list[Any]], tmp_path: Path
+) -> None:
+    write(tmp_path, pa.array([BEGIN + timedelta(milliseconds=n) for n in range(2500)]), an_int=[*range(2500)])
+    code, said = load("--source", f"parquet:{tmp_path}", "--speed", "inf").end()
+    # the table has later rows: a recording goes on after them
+    assert code == 0, said
+    assert "2500 skipped" in said or "2500 rows acknowledged" in said
+    rows = [row[4] for row in stored("every_type") if row[1].year == 2018]
+    assert rows in ([], [*range(2500)])

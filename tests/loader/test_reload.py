@@ -1,0 +1,171 @@
+"""A facility file that is changed reaches running writers; what needs more than that is named."""
+
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ringlog.cli import app
+from ringlog.clients.spool import moment_of
+from ringlog.loader.orders import Orders, Policy
+from ringlog.loader.sampling import Cells, Filter
+from ringlog.loader.sources import Changed, Row
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.facility import Table, load_facility
+
+FACILITY = Path(__file__).with_name("facility.toml")
+Stored = Callable[[str], list[tuple[Any, ...]]]
+
+
+def reload(spool: Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["reload", "--spool", str(spool)])
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    copy = tmp_path / "facility.toml"
+    copy.write_text(FACILITY.read_text())
+    return copy
+
+
+def cycles(rows: list[tuple[Any, ...]]) -> list[float]:
+    return [round((later[1] - earlier[1]).total_seconds(), 3) for earlier, later in pairwise(rows)]
+
+
+def wait_for(stored: Stored, table: str, count: int) -> None:
+    until = time.monotonic() + 20
+    while len(stored(table)) < count:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_new_cycle_reaches_running_writers(
+    load: Callable[..., Any], stored: Stored, file: Path, spool: Path
+) -> None:
+    before = len(stored("beam"))
+    one = load("--facility", file, "--tables", "beam,magnet")
+    wait_for(stored, "beam", before + 5)
+    text = file.read_text()
+    file.write_text(text.replace("cycle = 0.1\n", "cycle = 0.5\n"))
+    code, said = reload(spool)
+    assert (code, said) == (
+        0, f"ringlog load, process {one.process.pid}: beam: cycle 0.5 s instead of 0.1 s\n",
+    )  # fmt: skip
+    assert reload(spool)[1].endswith(": nothing has changed\n")
+    changed = len(stored("beam"))
+    wait_for(stored, "beam", changed + 3)
+    # back again, by a signal this time
+    file.write_text(text)
+    one.process.send_signal(signal.SIGHUP)
+    back = len(stored("beam"))
+    wait_for(stored, "beam", back + 8)
+    code, said = one.stop()
+    assert code == 0, said
+    assert "ringlog: beam: cycle 0.1 s instead of 0.5 s" in said
+    assert "restarted" not in said
+    distances = cycles(stored("beam")[before:])
+    assert distances.count(0.5) >= 2
+    assert distances[0] == distances[-1] == 0.1
+    # from one cycle to the other nothing is left out
+    assert all(distance <= 0.6 for distance in distances)
+    # whom it does not concern goes on as before
+    assert set(cycles(stored("magnet"))[-3:]) == {0.2}
+
+
+def test_what_needs_more_than_a_reload_is_named(load: Callable[..., Any], file: Path, spool: Path) -> None:
+    one = load("--facility", file, "--tables", "beam,magnet")
+    until = time.monotonic() + 20
+    while not [*spool.glob("load-*.socket")]:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    text = file.read_text()
+    install = f"run ringlog init --facility {file}, then start ringlog load again"
+    file.write_text(
+        text.replace("count = 60", "count = 61").replace('unit = "mA"', 'unit = "A"')
+        + '[[table]]\nname = "new"\nrows = 5\ncycle = 1\n[[table.column]]\nname = "c"\ntype = "real"\n'
+    )
+    code, said = reload(spool)
+    assert code == 1
+    lines = [line.partition(": ")[2] for line in said.splitlines()]
+    assert lines == [
+        f"beam: what the database keeps has changed, too: run ringlog init --facility {file}",
+        f"new: a new table: {install}",
+        f"magnet: other columns, signals or rows: {install}",
+    ]
+    file.write_text(text.replace("rows = 40", "rows = many"))
+    code, said = reload(spool)
+    assert code == 1
+    assert "is not TOML" in said
+    assert said.endswith("nothing is changed\n")
+    assert one.stop()[0] == 0
+    assert [*spool.glob("load-*.socket")] == []
+    code, said = reload(spool)
+    assert code == 1
+    assert f"no ringlog load runs with its spools in {spool}" in said
+
+
+def test_a_restarted_writer_keeps_the_new_policy(
+    load: Callable[..., Any], stored: Stored, file: Path, spool: Path
+) -> None:
+    import psutil
+
+    before = len(stored("beam"))
+    one = load("--facility", file, "--tables", "beam")
+    wait_for(stored, "beam", before + 3)
+    file.write_text(file.read_text().replace("cycle = 0.1\n", "cycle = 0.4\n"))
+    assert reload(spool)[0] == 0
+    for child in psutil.Process(one.process.pid).children():
+        child.kill()
+    again = len(stored("beam")) + 2
+    wait_for(stored, "beam", again + 3)
+    assert one.stop()[0] == 0
+    assert cycles(stored("beam"))[-2:] == [0.4, 0.4]
+
+
+def table(sample: str, deadband: float, folder: Path) -> Table:
+    file = folder / "f.toml"
+    file.write_text(
+        f'[[table]]\nname = "t"\nrows = 5\ncycle = 0.05\nsample = {sample}\n'
+        f'[[table.column]]\nname = "c"\ntype = "real"\ndeadband = {deadband}\n'
+    )
+    return load_facility(file).tables[0]
+
+
+def test_deadbands_and_modes_change_between_two_rows(tmp_path: Path) -> None:
+    filtered = Filter(table('"scan"', 5.0, tmp_path))
+    assert [filtered.takes(Row(moment_of(0), (value,))) for value in (1.0, 3.0)] == [True, False]
+    filtered.adopt(table('"scan"', 0.5, tmp_path))
+    assert filtered.takes(Row(moment_of(0), (3.0,)))
+
+    orders = Orders()
+    cells = Cells(table('"monitor"', 0.0, tmp_path), Statistics())
+    scanned = table('"scan"', 0.0, tmp_path)
+    given = iter([scanned])
+
+    def wait(_moment: int) -> None:
+        time.sleep(0.001)
+        for changed in given:
+            raise Changed(changed)
+
+    cells.set([(0, 7.0)], 1_000_000)
+    # what waited for its row is in the first one that is scanned
+    assert next(cells.rows(wait)).values == (7.0,)
+    # the latest of several policies counts
+    assert orders.take() is None
+    orders.give(Policy.of(table('"monitor"', 1.0, tmp_path)))
+    orders.give(Policy.of(scanned))
+    taken = orders.take()
+    assert taken == Policy.of(scanned)
+    assert taken.applied(table('"monitor"', 1.0, tmp_path)) == scanned
+    # a writer that takes none does not hold the supervisor up
+    with suppress(AssertionError):
+        for _ in range(100_000):
+            assert orders.give(Policy.of(scanned))
+        pytest.fail("the supervisor can give without end")
