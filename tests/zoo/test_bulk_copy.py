@@ -124,13 +124,10 @@ def test_in_native(
     done = client.run(zoo, server.writer, "client_zoo..readings", "in", tmp_path / "out", "-n")
     assert "2 rows copied" in done.stdout, done
     assert admin.execute("select * from client_zoo.readings order by id").fetchall() == rows
-    remark(
-        "numbers and times; freebcp does not read back a NULL that it has written"
-        + (
-            ", and sends the bytes of texts as if they were UTF-16: use -c"
-            if client.protocol != "5.0"
-            else ""
-        )
+    why = "numbers and times; freebcp does not read back a NULL that it has written"
+    if client.protocol != "5.0":
+        why += ", and sends the bytes of texts as if they were UTF-16: use -c"
+    remark(why)
     )
 
 

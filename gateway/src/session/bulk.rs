@@ -8,6 +8,7 @@ use crate::postgres::{Connection, Notice, PgError};
 use crate::tds::bulk::{Column, Row, Rows};
 use crate::tds::packet::{self, Kind};
 use crate::tds::stored_row;
+use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::decode_value;
 use crate::tds::wire::WireError;
@@ -228,7 +229,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Kind::BulkLoad => {}
                 Kind::Attention => {
                     self.give_up(&mut bulk).await?;
-                    self.client.acknowledge_cancel();
+                    self.client.done(Done::Statement, done::ATTENTION, None);
                     return Ok(Taken::Answered);
                 }
                 other => {
