@@ -34,7 +34,15 @@ class Released(Exception):
 
 
 class Interrupted(Exception):
-    """A call got no answer, or an error that passes: it is to be made again after a pause."""
+    """A call got no answer, or an error that passes: it is to be made again after a pause.
+
+    `made` tells whether it was sent at all, `unknown` whether it may have been done.
+    """
+
+    def __init__(self, made: bool, unknown: bool) -> None:
+        super().__init__()
+        self.made = made
+        self.unknown = unknown
 
 
 class Line:
@@ -95,7 +103,7 @@ class Line:
             connection = self._connected()
         except Unanswered as error:
             self._break(error)
-            raise Interrupted from None
+            raise Interrupted(made=False, unknown=False) from None
         try:
             answer = call(connection, procedure, *arguments, **named)
         except Refused as error:
@@ -109,14 +117,16 @@ class Line:
                 raise Failed(str(error)) from None
             self._figures.state = State.HELD
             self._figures.message = str(error)
+            unknown = False
         except Unanswered as error:
             self._break(error)
+            unknown = True
         else:
             self._figures.state = State.RUNNING
             self._pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
             return answer
         self._figures.repeated += 1
-        raise Interrupted
+        raise Interrupted(made=True, unknown=unknown)
 
     def pause(self) -> None:
         """Waits before the next attempt. Raises Released when told to end."""

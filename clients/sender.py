@@ -185,8 +185,8 @@ class Sender:
             self._figures.message = f"row of {moment.isoformat()} refused: {error}"
             self._spool.refuse(row, str(error))
             self._figures.spooled = self._spool.depth
-        except Interrupted:
-            self._interrupted()
+        except Interrupted as why:
+            self._interrupted(why)
             return False
         else:
             self._figures.answered(time.perf_counter() - begun)
@@ -205,10 +205,10 @@ class Sender:
         except (Refused, ValueError):
             self._alone = rows[-1].id
             return False
-        except Interrupted:
+        except Interrupted as why:
             # not again as many: it may be their number that the server cannot cope with
             self._together = max(2, self._together // 2)
-            self._interrupted()
+            self._interrupted(why)
             return False
         if answer is None:
             # an older server: one by one from now on
@@ -251,8 +251,9 @@ class Sender:
         self._figures.late += late * len(rows)
         self._figures.spooled = self._spool.depth
 
-    def _interrupted(self) -> None:
-        self._spool.repeat()
+    def _interrupted(self, why: Interrupted) -> None:
+        if why.made:
+            self._spool.repeat(why.unknown)
         self._line.pause()
         self._rewind()
 

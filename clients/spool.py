@@ -145,6 +145,8 @@ class Spool:
         self._repeated = 0
         # ids from the first to the last row that is being sent
         self._in_flight = range(0)
+        # ids of rows that may be on the server, though it never said so
+        self._doubtful: set[int] = set()
         # thinning has come to the row of this id, goes on to that one, and keeps rows of every such id
         self._passed = self._middle = 0
         self._keep_each = 2
@@ -296,6 +298,7 @@ class Spool:
     def acknowledge(self, row: Spooled, late: bool = False) -> None:
         """The server has the row: it goes with the next row put, or at `settle`. `late`: overtaken."""
         with self._lock:
+            self._doubtful.discard(row.id)
             self._done[row.id] = late
             self.depth -= 1
             if len(self._done) >= _TOGETHER:
@@ -325,9 +328,13 @@ class Spool:
             if self._commit(lay_aside):
                 self.depth -= 1
 
-    def repeat(self) -> None:
-        """Counts a call that is sent again."""
-        self._repeated += 1
+    def repeat(self, unknown: bool = False) -> None:
+        """Counts a call that is sent again. When it is `unknown` whether the server has the rows in flight,
+        they are not thinned: the books would call lost what is not."""
+        with self._lock:
+            self._repeated += 1
+            if unknown:
+                self._doubtful.update(self._in_flight)
 
     def settle(self) -> None:
         """Removes what has been acknowledged, which otherwise waits for the next row put."""
@@ -487,9 +494,7 @@ class Spool:
                     "select id, time from row where id > ? and id <= ? order by id limit ?",
                     (self._passed, self._middle, self._stretch),
                 ).fetchall()
-                doomed = [
-                    row for row in stretch if row[0] % self._keep_each and row[0] not in self._in_flight
-                ]
+                doomed = [row for row in stretch if row[0] % self._keep_each and not self._is_sent(row[0])]
                 if doomed:
                     break
                 if stretch:
@@ -510,6 +515,9 @@ class Spool:
         self.depth -= dropped
         self.thinned += dropped
         return True
+
+    def _is_sent(self, row: int) -> bool:
+        return row in self._in_flight or row in self._doubtful
 
     def _begin_pass(self, count: int) -> None:
         """Another pass through the older half, at the distance that leaves it three quarters of its rows."""

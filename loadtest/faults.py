@@ -41,9 +41,9 @@ SERVER_DISK, SPOOL_DISK = "600m", "16m"
 """Sizes of disks that are to be full: what is in use at the begin, and little more."""
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
 """Kinds of faults, and how often one is chosen beside the others."""
-# Seconds until a server takes calls, until restarted writers have heard from it, and beyond the recordings'
-# own length until all is through.
-_STARTED, _SETTLED, _DRAINED = 120.0, 5.0, 300.0
+# Seconds until a server takes calls and writers store rows, and beyond the recordings' own length until all
+# is through.
+_STARTED, _DRAINED = 120.0, 300.0
 
 
 class Proxy:
@@ -259,6 +259,26 @@ class Site:
             return False
         return True
 
+    def await_rows(self) -> None:
+        """Waits until every writer stores rows: a recording whose writer has only begun waits for the server,
+        as no machine does."""
+        before = self._stored()
+        until = time.monotonic() + _STARTED
+        while self.tend() and any(now == then for now, then in zip(self._stored(), before, strict=True)):
+            if time.monotonic() > until:
+                raise RuntimeError(f"writers store nothing: {(self.folder / 'load.log').read_text()[-2000:]}")
+            time.sleep(0.1)
+
+    def _stored(self) -> list[int]:
+        with psycopg.connect(self.dsn) as connection:
+            counts = (
+                sql.SQL("(select count(*) from {})").format(sql.Identifier("log", name))
+                for name in self._tables
+            )
+            row = connection.execute(sql.SQL("select {}").format(sql.SQL(", ").join(counts))).fetchone()
+            assert row is not None
+            return [*row]
+
     def outage(self, seconds: float) -> None:
         """Takes the server away for so long."""
         self.proxy.closed = True
@@ -378,20 +398,19 @@ def run(
             say(f"{time.monotonic() - begun:.0f} s: {sum(figures.faults.values())} faults")
     place.tend()
     if outage:
-        # a recording whose writer has only begun would wait, as no machine does
-        time.sleep(_SETTLED)
+        place.await_rows()
         say(f"the server is away for {outage:.0f} s")
         place.outage(outage)
         figures.faults["outage"] += 1
     if full_server:
-        time.sleep(_SETTLED)
+        place.await_rows()
         say(f"the server's disk is full for {full_server:.0f} s")
         with place.full_disk("server"):
             time.sleep(full_server)
         figures.faults["full disk of the server"] += 1
         place.tend()
     if full_spool:
-        time.sleep(_SETTLED)
+        place.await_rows()
         say(f"the spools' disk is full for {full_spool:.0f} s")
         with place.full_disk("spool"):
             place.outage(full_spool)

@@ -93,7 +93,7 @@ def column_definition(cursor: Cursor) -> ColumnDefinition:
                 identity = (seed, cursor.integer())
                 cursor.expect_symbol(")")
         elif cursor.word("default"):
-            default = _constraint_expression(cursor)
+            default = _default(cursor)
         elif cursor.words("primary", "key"):
             primary_key = True
             cursor.word("clustered", "nonclustered")
@@ -114,15 +114,25 @@ def column_definition(cursor: Cursor) -> ColumnDefinition:
     return ColumnDefinition(name, type_, null, identity, default, primary_key, unique, check, line)
 
 
-def _constraint_expression(cursor: Cursor) -> Expression:
-    """The value of a DEFAULT: an expression in parentheses, a literal or a function."""
+_BEHIND_DEFAULT = (
+    *("check", "collate", "constraint", "default", "foreign", "identity", "not", "null", "on", "primary"),
+    *("references", "unique", "with"),
+)
+
+
+def _default(cursor: Cursor) -> Expression:
+    """The value of a DEFAULT: up to what else is said of the column."""
     start = cursor.at
-    if cursor.next_is_symbol("("):
-        return _in_parentheses(cursor)
-    cursor.symbol("-", "+")
-    cursor.advance()
-    if cursor.next_is_symbol("("):
-        _skip_parentheses(cursor)
+    depth = 0
+    while (token := cursor.peek()) is not None:
+        ends = depth == 0 and (token.is_symbol(",", ")", ";") or token.is_word(*_BEHIND_DEFAULT))
+        # the default may be NULL itself
+        if ends and not (token.is_word("null") and cursor.at == start):
+            break
+        depth += token.is_symbol("(") - token.is_symbol(")")
+        cursor.at += 1
+    if cursor.at == start:
+        raise cursor.wrong()
     return Expression(tuple(cursor.tokens[start : cursor.at]))
 
 

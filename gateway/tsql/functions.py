@@ -290,7 +290,8 @@ def _pi(call: Call) -> Value:
 def _now(sql: str, of: Type) -> Handler:
     def handler(call: Call) -> Value:
         call.count(0)
-        return Value(sql, of)
+        # a default of a column is no place for a select
+        return Value(sql if call.translation.scope.definition else f"(select {sql})", of)
 
     return handler
 

@@ -179,6 +179,9 @@ class _Program:
                 value = {} if statement.value is None else self.value(statement.value, INT)
                 return {"do": "return", **value}
             case Print():
+                literal = _literal(statement.value, TEXT, self.scope.sybase)
+                if literal is not None and not statement.arguments:
+                    return {"do": "print", **literal}
                 return {"do": "print", **_selected(printed(statement, self.scope))}
             case Raiserror():
                 return {

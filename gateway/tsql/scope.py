@@ -31,6 +31,8 @@ class Scope:
 
     variables: Mapping[str, Type | None] = field(default_factory=dict)
     sybase: bool = False
+    definition: bool = False
+    """the default or the check of a column is being written"""
     database: str = ""
 
     def type_of(self, name: str, line: int) -> Type | None:

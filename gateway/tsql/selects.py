@@ -229,6 +229,7 @@ class _Select:
         before = self._with(node)
         sources = _sources(node)
         where = self._where(node, sources)
+        self.translation.aggregates = 0
         items = self._items(node, bare_nulls)
         self.items[id(node)] = items
         parts = [
@@ -251,9 +252,73 @@ class _Select:
             parts.append(f"order by {', '.join(self._ordered(one) for one in order.expressions)}")
         sql = " ".join(parts)
         limit = node.args.get("limit")
-        if limit is not None:
-            sql = self._top(limit, sql, order is not None)
-        return before + sql
+        if limit is None:
+            return before + sql
+        top = self._top_of(limit)
+        rows = self._rows_of(top)
+        if order is not None and not top.percent and not top.with_ties:
+            by_index = self._top_by_index(node, items, where, rows)
+            if by_index is not None:
+                return before + by_index
+        return before + self._top(top, sql, rows, order is not None)
+
+    def _top_by_index(self, node: exp.Select, items: list[Item], where: "_Where", rows: str) -> str | None:
+        """The first rows by a column, by an index on it: `select top 5 * from log order by time desc`.
+
+        T-SQL puts nulls before everything, PostgreSQL's indexes put them behind. So the first rows that have
+        a value and the first that have none are read each by itself, and the first of both are given.
+        """
+        plain = ("expressions", "limit", "from_", "where", "order", "with_")
+        if (
+            any(value for name, value in node.args.items() if name not in plain)
+            or self.translation.aggregates
+        ):
+            return None
+        ordered = node.args["order"].expressions
+        keys = [self._plain_key(one.this, items) for one in ordered]
+        starred = [item.sql for item in items if item.name is None]
+        if None in keys or (starred and len(items) > 1):
+            return None
+        first, *others = ordered
+        key = str(keys[0])
+        rest = [self.translation.ordered(one, str(k)) for one, k in zip(others, keys[1:], strict=True)]
+        direction = "desc" if first.args.get("desc") else "asc"
+        hidden = "" if starred else f", {', '.join(map(str, keys))}"
+        listed = f"select {', '.join(item.sql for item in items)}{hidden} from {where.sources} where "
+        condition = f"{where.condition} and " if where.condition else ""
+        by_value = ", ".join([f"{key} {direction}", *rest])
+        with_value = f"{listed}{condition}{key} is not null order by {by_value} limit {rows}"
+        by_rest = f" order by {', '.join(rest)}" if rest else ""
+        without = f"{listed}{condition}{key} is null{by_rest} limit {rows}"
+        if starred:
+            names = [str(k)[str(k).rindex('."') + 1 :] if '."' in str(k) else str(k) for k in keys]
+            columns, shown = "", "*"
+        else:
+            names = [f'"k{place}"' for place in range(1, len(keys) + 1)]
+            given = [f'"c{place}"' for place in range(1, len(items) + 1)]
+            columns = f" ({', '.join([*given, *names])})"
+            shown = ", ".join(
+                f"{column} as {identifier(item.name, 0) if item.name else NAMELESS}"
+                for column, item in zip(given, items, strict=True)
+            )
+        pairs = zip(ordered, names, strict=True)
+        both = ", ".join(self.translation.ordered(one, name) for one, name in pairs)
+        return (
+            f'select {shown} from (({with_value}) union all ({without})) as "top"{columns} '
+            f"order by {both} limit {rows}"
+        )
+
+    def _plain_key(self, node: exp.Expr, items: list[Item]) -> str | None:
+        """A column that rows are ordered by; None for anything else, as the name of a result column."""
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            return None
+        name = self.translation.name(node.this)
+        sql = self.translation.column_sql(name)
+        own = folded(name.parts[-1], name.line)
+        for item in items:
+            if item.name and folded(item.name, name.line) == own and item.sql not in (sql, f"{sql} as {sql}"):
+                return None
+        return sql
 
     @staticmethod
     def _is_distinct(node: exp.Select) -> bool:
@@ -357,25 +422,32 @@ class _Select:
         # a number is the place of a column
         return self.translation.ordered(node, value.sql if value.integer is None else str(value.integer))
 
-    def _top(self, limit: exp.Expr, sql: str, is_ordered: bool) -> str:
+    def _top_of(self, limit: exp.Expr) -> Top:
         only(limit, "expression")
         mark = limit.expression
         top = self.translation.skeleton.leaf(str(mark.this)) if isinstance(mark, exp.Anonymous) else None
         if not isinstance(top, Top):
             raise self.translation.wrong(limit)
+        return top
+
+    def _rows_of(self, top: Top) -> str:
         number = self.translation._within(top.tokens, self.translation.value)
         if number.text is not None or number.null:
             raise TsqlError(
                 1060, "The number of rows provided for a TOP clause must be an integer.", top.line
             )
+        if number.integer is not None and number.integer < 0:
+            raise TsqlError(1060, "A TOP or FETCH clause contains an invalid value.", top.line)
+        if top.percent:
+            return converted(number, types.FLOAT, top.line).sql
+        return number.sql if number.integer is not None else f"tsql.top({number.sql})"
+
+    @staticmethod
+    def _top(top: Top, sql: str, rows: str, is_ordered: bool) -> str:
         if top.percent:
             if top.with_ties:
                 raise refused("top … percent with ties", "one of them goes", top.line)
-            percent = converted(number, types.FLOAT, top.line).sql
-            return f'{sql} limit tsql.top_percent({percent}, (select count(*) from ({sql}) as "counted"))'
-        rows = number.sql if number.integer is not None else f"tsql.top({number.sql})"
-        if number.integer is not None and number.integer < 0:
-            raise TsqlError(1060, "A TOP or FETCH clause contains an invalid value.", top.line)
+            return f'{sql} limit tsql.top_percent({rows}, (select count(*) from ({sql}) as "counted"))'
         if top.with_ties:
             if not is_ordered:
                 raise TsqlError(

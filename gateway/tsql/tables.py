@@ -1,5 +1,7 @@
 """Definitions of tables, indexes, views and rights in PostgreSQL's SQL."""
 
+from dataclasses import replace
+
 from ringlog.gateway.tsql.errors import TsqlError, refused
 from ringlog.gateway.tsql.expression import translate_condition, translate_expression
 from ringlog.gateway.tsql.names import folded, identifier, table
@@ -140,11 +142,12 @@ def _identity(column: ColumnDefinition, identity: tuple[int, int]) -> str:
 
 
 def _constant(expression: Expression, scope: Scope, target: Type) -> str:
+    scope = replace(scope, definition=True)
     return f"({translate_expression(expression, scope, _no_variables(expression), target).sql})"
 
 
 def _check(expression: Expression, scope: Scope) -> str:
-    return translate_condition(expression, scope, _no_variables(expression)).sql
+    return translate_condition(expression, replace(scope, definition=True), _no_variables(expression)).sql
 
 
 def _no_variables(expression: Expression) -> ParameterStyle:

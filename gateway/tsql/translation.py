@@ -75,6 +75,8 @@ class Translation:
         self.windows: list[str] = []
         """the OVER of the aggregate being written"""
         self.written = 0
+        self.aggregates = 0
+        """how many the select list being written has"""
 
     # --- entry points ---
 
@@ -127,7 +129,7 @@ class Translation:
         if target is types.XML:
             return Value(f"({value.sql})::xml", target)
         sql = converted(value, target, line, sybase=self.scope.sybase).sql
-        return Value(f"({sql})::{target.sql}", target)
+        return Value(sql if sql.endswith(f"::{target.sql}") else f"({sql})::{target.sql}", target)
 
     # --- marks ---
 
@@ -143,8 +145,15 @@ class Translation:
 
     @staticmethod
     def _first_mark(node: exp.Expr) -> str | None:
-        for found in node.find_all(exp.Identifier, exp.Anonymous):
-            return str(found.this)
+        """The mark that a node begins with: along its first children, however many there are."""
+        at: Any = node
+        while isinstance(at, exp.Expr):
+            if isinstance(at, exp.Identifier | exp.Anonymous):
+                return str(at.this)
+            children = [value for value in at.args.values() if isinstance(value, exp.Expr | list) and value]
+            at = children[0] if children else None
+            if isinstance(at, list):
+                at = at[0]
         return None
 
     def wrong(self, node: exp.Expr) -> TsqlError:
@@ -265,7 +274,7 @@ class Translation:
     def _negated(self, node: exp.Expr) -> Value:
         value = self.value(node.this)
         if value.integer is not None:
-            return Value(f"(-{value.integer})", value.type, integer=-value.integer)
+            return Value(f"({-value.integer})", value.type, integer=-value.integer)
         if value.type is not None and value.type.is_text:
             raise TsqlError(
                 8117,
@@ -336,6 +345,7 @@ class Translation:
 
     def aggregate(self, sql: str, cast: str, of: Type | None) -> Value:
         """An aggregate, with the window that it is taken over."""
+        self.aggregates += 1
         over = self.windows[-1] if self.windows else ""
         return Value(f"({sql}{over}){cast}" if cast or over else sql, of)
 

@@ -204,6 +204,8 @@ def _known_arithmetic(
     widest = max((of_left, of_right), key=lambda type_: (type_.digits or (0, 0))[0])
     if widest is types.BIT:
         return None
+    if widest is types.TINYINT:
+        return Value(f"tsql.to_tinyint({plain})", widest)
     return Value(plain, widest)
 
 

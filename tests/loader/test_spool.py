@@ -217,6 +217,21 @@ def test_a_full_disk_loses_only_what_the_books_say(tmp_path: Path) -> None:
             assert [row.readings[0] for row in everything(spool)] == [3000]
 
 
+def test_a_row_that_may_be_on_the_server_is_not_called_lost(memory: Path) -> None:
+    with closing(opened(memory / "s", budget=2**20)) as spool:
+        spool.begin(0, None)
+        for number in range(200):
+            spool.put(NOON + number * SECOND, (number, "x" * 400))
+        sent = spool.batch(20, 100, 30, 10**9)
+        assert [row.id for row in sent] == [*range(21, 51)]
+        spool.repeat(unknown=True)
+        for number in range(200, 4000):
+            spool.after(spool.newest - 1)
+            spool.put(NOON + number * SECOND, (number, "x" * 400))
+        assert {row.id for row in sent} <= {row.id for row in everything(spool)}
+        assert spool.thinned == sum(hour.thinned for hour in spool.hours()) > 2000
+
+
 def test_a_spool_is_for_one_process_and_one_table(tmp_path: Path) -> None:
     file = tmp_path / "s"
     with closing(opened(file)):

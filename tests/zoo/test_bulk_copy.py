@@ -128,7 +128,6 @@ def test_in_native(
     if client.protocol != "5.0":
         why += ", and sends the bytes of texts as if they were UTF-16: use -c"
     remark(why)
-    )
 
 
 def test_in_where_it_may_not(

@@ -8,21 +8,23 @@ return date_trunc('second', moment)
 comment on function tsql.rounded(timestamp) is
   'To the nearest 1/300 s, as datetime has it: milliseconds end in 0, 3 and 7.';
 
+-- The clock: queries write (select tsql.getdate()), which is asked once for each statement, also inside a
+-- procedure, and serves an index.
 create or replace function tsql.getdate() returns timestamp
-language sql stable parallel safe
-return tsql.rounded(statement_timestamp()::timestamp);
+language sql volatile parallel safe
+return tsql.rounded(clock_timestamp()::timestamp);
 
 create or replace function tsql.getutcdate() returns timestamp
-language sql stable parallel safe
-return tsql.rounded(statement_timestamp() at time zone 'UTC');
+language sql volatile parallel safe
+return tsql.rounded(clock_timestamp() at time zone 'UTC');
 
 create or replace function tsql.sysdatetime() returns timestamp
-language sql stable parallel safe
-return statement_timestamp()::timestamp;
+language sql volatile parallel safe
+return clock_timestamp()::timestamp;
 
 create or replace function tsql.sysutcdatetime() returns timestamp
-language sql stable parallel safe
-return statement_timestamp() at time zone 'UTC';
+language sql volatile parallel safe
+return clock_timestamp() at time zone 'UTC';
 
 create or replace function tsql.read_clock(text_ text) returns interval
 language plpgsql immutable strict parallel safe
@@ -58,7 +60,7 @@ begin
     fraction := lpad(fraction, 3, '0');
   end if;
   return make_interval(hours => hours, mins => coalesce(part[2]::integer, 0))
-    + interval '1 second' * (coalesce(part[3], '0') || '.' || fraction)::numeric;
+    + interval '1 second' * (coalesce(part[3], '0') || '.' || left(fraction, 6))::numeric;
 end
 $$;
 comment on function tsql.read_clock(text) is 'The time of day that a text names; null when it names none.';
@@ -292,8 +294,10 @@ $$;
 create or replace function tsql.dateadd(part text, number integer, moment timestamp) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
+declare
+  added timestamp;
 begin
-  return moment + case part
+  added := moment + case part
     when 'year' then interval '1 year' * number
     when 'quarter' then interval '3 months' * number
     when 'month' then interval '1 month' * number
@@ -308,6 +312,10 @@ begin
     when 'microsecond' then interval '1 microsecond' * number
     when 'nanosecond' then interval '1 microsecond' * trunc(number / 1000.0)
   end;
+  if extract(year from added) not between 1 and 9999 then
+    perform tsql.fail(517, 'Adding a value to a ''datetime'' column caused an overflow.');
+  end if;
+  return added;
 exception when datetime_field_overflow or interval_field_overflow then
   perform tsql.fail(517, 'Adding a value to a ''datetime'' column caused an overflow.');
 end
@@ -363,7 +371,7 @@ create or replace function tsql.datediff_int(difference bigint) returns integer
 language plpgsql immutable strict parallel safe
 as $$
 begin
-  return difference;
+  return difference::integer;
 exception when numeric_value_out_of_range then
   perform tsql.fail(535, 'The datediff function resulted in an overflow. The number of dateparts separating two '
     'date/time instances is too large. Try to use datediff with a less precise datepart.');

@@ -2,7 +2,7 @@
 
 create or replace function tsql.quotient(dividend numeric, divisor numeric, scale integer) returns numeric
 language sql immutable strict parallel safe
-return div(dividend * power(10::numeric, scale), divisor) * power(10::numeric, -scale);
+return pg_catalog.round(div(dividend * power(10::numeric, scale), divisor) * power(10::numeric, -scale), scale);
 comment on function tsql.quotient(numeric, numeric, integer) is 'To so many decimals, the rest cut off.';
 
 -- volatile: what is immutable without arguments is called before it is known whether it will be needed

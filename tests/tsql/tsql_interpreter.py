@@ -214,7 +214,7 @@ class _Run:
         raise _Leave("return", self.row(step)[0] if "sql" in step else 0)
 
     def do_print(self, step: Mapping[str, Any]) -> None:
-        self.session.outcomes.append({"message": self.row(step)[0]})
+        self.session.outcomes.append({"message": self.row(step)[0] or ""})
 
     def do_raise(self, step: Mapping[str, Any]) -> None:
         number, severity, state, text = self.row(step)
@@ -253,6 +253,9 @@ class _Run:
         if self.depth >= _DEEPEST:
             raise Failed(217, "Maximum nesting level exceeded.")
         self.session._batch(self.row(step)[0] or "", self.depth + 1)
+
+    def do_execute(self, step: Mapping[str, Any]) -> None:
+        raise Failed(2812, f"Could not find stored procedure '{step['procedure']}'.")
 
     def do_set(self, step: Mapping[str, Any]) -> None:
         pass

@@ -1,0 +1,291 @@
+//! What real clients send (tests/gateway/captures, recorded by tests/gateway/record.py), as it was and damaged in
+//! every way: the decoders read or refuse it, without a panic and in memory bounded by the bytes that came.
+
+use _core::convert::{column_type, PgType};
+use _core::tds::bulk::{Column, Rows};
+use _core::tds::call;
+use _core::tds::dialect::Dialect;
+use _core::tds::packet::{Assembler, Kind, Message};
+use _core::tds::wire::Reader;
+use _core::tds::{dynamic, layout, login5, login7, negotiate, prelogin};
+use _core::text::batch;
+use _core::text::parser::Syntax;
+use bytes::BytesMut;
+use peak_alloc::PeakAlloc;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::path::PathBuf;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// Bytes that reading a connection may take for each byte that came, and at all.
+const FACTOR: usize = 100;
+const ANYWAY: usize = 64 << 10;
+
+fn captures() -> Vec<(String, Vec<u8>)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/gateway/captures");
+    let mut captures: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "bin"))
+        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .collect();
+    captures.sort();
+    captures
+}
+
+/// What was understood of a connection.
+#[derive(Debug, Default, PartialEq)]
+struct Understood {
+    messages: usize,
+    logins: usize,
+    calls: usize,
+    batches: usize,
+    dynamics: usize,
+    bulk_rows: usize,
+    refused: usize,
+}
+
+/// Reads a connection as a session would, up to what ends it.
+fn read(bytes: &[u8]) -> Understood {
+    let mut understood = Understood::default();
+    let mut assembler = Assembler::new(1 << 20);
+    let mut input = BytesMut::from(bytes);
+    let mut dialect = None;
+    loop {
+        match assembler.next(&mut input) {
+            Ok(Some(message)) => {
+                understood.messages += 1;
+                if read_message(&message, &mut dialect, &mut understood).is_none() {
+                    understood.refused += 1;
+                }
+            }
+            Ok(None) => return understood,
+            Err(_) => {
+                understood.refused += 1;
+                return understood;
+            }
+        }
+    }
+}
+
+/// None: refused.
+fn read_message(message: &Message, known: &mut Option<Dialect>, understood: &mut Understood) -> Option<()> {
+    let body = &message.body;
+    let login = match message.kind {
+        Kind::Prelogin => return prelogin::decode(body).ok().map(|_| ()),
+        Kind::Login7 => Some(login7::decode(body)),
+        Kind::Login5 => {
+            let _ = login5::dialect_of_refusal(body);
+            Some(login5::decode(body))
+        }
+        _ => None,
+    };
+    if let Some(login) = login {
+        *known = Some(login.ok()?.dialect);
+        understood.logins += 1;
+        return Some(());
+    }
+    let dialect = &(*known)?;
+    let mut reader = call::reader(body, dialect);
+    match message.kind {
+        Kind::Batch => {
+            call::skip_headers(&mut reader, dialect).ok()?;
+            let text = reader.utf16(reader.remaining() / 2, "batch").ok()?;
+            read_text(&text, understood)
+        }
+        Kind::Rpc => {
+            call::skip_headers(&mut reader, dialect).ok()?;
+            let body = body.get(reader.position()..)?;
+            let mut reader = call::reader(body, dialect);
+            while let Some(found) = call::decode_rpc(&mut reader, dialect).ok()? {
+                read_call(&found, dialect, understood)?;
+            }
+            read_shape(body, dialect)
+        }
+        Kind::Normal => {
+            read_shape(body, dialect)?;
+            let _ = negotiate::decode_response(body, dialect);
+            read_tokens(&mut reader, dialect, understood)
+        }
+        Kind::BulkLoad => {
+            let mut rows = if dialect.is_tds7() {
+                Rows::described(*dialect)
+            } else {
+                Rows::stored(*dialect, columns(dialect))
+            };
+            let half = body.len() / 2;
+            for (part, is_last) in [(&body[..half], false), (&body[half..], true)] {
+                rows.push(BytesMut::from(part));
+                while rows.next(is_last, |_, _| ()).ok()?.is_some() {
+                    understood.bulk_rows += 1;
+                }
+            }
+            Some(())
+        }
+        _ => Some(()),
+    }
+}
+
+/// Those of the table that record.py copies into: what a client of 5.0 was told of them.
+fn columns(dialect: &Dialect) -> Vec<Column> {
+    let types = [
+        (PgType::Int4, -1),
+        (PgType::Varchar, 4 + 20),
+        (PgType::Float4, -1),
+        (PgType::Timestamp, -1),
+        (PgType::Numeric, (10 << 16 | 2) + 4),
+        (PgType::Text, -1),
+    ];
+    let column =
+        |(pg_type, typmod)| Column { name: String::new(), type_info: column_type(pg_type, typmod, dialect) };
+    types.map(column).into()
+}
+
+fn read_tokens(reader: &mut Reader<'_>, dialect: &Dialect, understood: &mut Understood) -> Option<()> {
+    const LANGUAGE: u8 = 0x21;
+    while !reader.is_empty() {
+        if let Some(found) = call::decode_dbrpc(reader, dialect).ok()? {
+            read_call(&found, dialect, understood)?;
+        } else if let Some(found) = dynamic::decode(reader, dialect).ok()? {
+            understood.dynamics += 1;
+            for param in &found.params {
+                let _ = param.value(dialect);
+            }
+            if let Some(text) = dialect.charset.decode(found.text) {
+                let _ = read_text(&text, understood);
+            }
+        } else if reader.peek() == Some(LANGUAGE) {
+            reader.u8("token").ok()?;
+            let length = reader.u32("length").ok()? as usize;
+            let (status, text) = reader.take(length, "text").ok()?.split_first()?;
+            if status & 1 != 0 {
+                call::decode_arguments(reader, dialect).ok()?;
+            }
+            let text = dialect.charset.decode(text)?;
+            read_text(&text, understood)?;
+        } else {
+            // others have a length, or end the session
+            return Some(());
+        }
+    }
+    Some(())
+}
+
+fn read_text(text: &str, understood: &mut Understood) -> Option<()> {
+    understood.batches += 1;
+    for placeholders in [false, true] {
+        let syntax = Syntax { quoted_identifiers: placeholders, placeholders };
+        let _ = batch::parse(text, syntax, ["@p1"]);
+    }
+    Some(())
+}
+
+fn read_call(found: &call::Call<'_>, dialect: &Dialect, understood: &mut Understood) -> Option<()> {
+    understood.calls += 1;
+    for param in &found.params {
+        let _ = (param.value(dialect), param.name(dialect));
+    }
+    Some(())
+}
+
+/// The shape of the call, and the values of the call by it.
+fn read_shape(body: &[u8], dialect: &Dialect) -> Option<()> {
+    if let Ok(Some(shape)) = layout::Layout::of(body, dialect) {
+        let mut values = shape.read(body, dialect)?;
+        while !values.is_at_end() {
+            values.value()?;
+        }
+    }
+    Some(())
+}
+
+#[derive(Clone, Debug)]
+enum Damage {
+    Set(prop::sample::Index, Vec<u8>),
+    Cut(prop::sample::Index),
+    Drop(prop::sample::Index, usize),
+    Repeat(prop::sample::Index, usize),
+}
+
+fn damages() -> impl Strategy<Value = Vec<Damage>> {
+    let at = any::<prop::sample::Index>;
+    let telling = prop::sample::select(vec![
+        vec![0xFF; 4],
+        vec![0; 4],
+        vec![0xFF, 0xFF, 0xFF, 0x7F],
+        vec![0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
+        vec![0xFF; 8],
+    ]);
+    let bytes = prop_oneof![prop::collection::vec(any::<u8>(), 1..4), telling];
+    let damage = prop_oneof![
+        6 => (at(), bytes).prop_map(|(at, bytes)| Damage::Set(at, bytes)),
+        1 => at().prop_map(Damage::Cut),
+        1 => (at(), 1usize..40).prop_map(|(at, count)| Damage::Drop(at, count)),
+        1 => (at(), 1usize..400).prop_map(|(at, count)| Damage::Repeat(at, count)),
+    ];
+    prop::collection::vec(damage, 1..6)
+}
+
+fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
+    for damage in damages {
+        if bytes.is_empty() {
+            break;
+        }
+        match damage {
+            Damage::Set(at, with) => {
+                let at = at.index(bytes.len());
+                for (place, byte) in bytes[at..].iter_mut().zip(with) {
+                    *place = *byte;
+                }
+            }
+            Damage::Cut(at) => bytes.truncate(at.index(bytes.len())),
+            Damage::Drop(at, count) => {
+                let at = at.index(bytes.len());
+                bytes.drain(at..(at + count).min(bytes.len()));
+            }
+            Damage::Repeat(at, count) => {
+                let at = at.index(bytes.len());
+                let part = bytes[at..(at + count).min(bytes.len())].to_vec();
+                bytes.splice(at..at, part);
+            }
+        }
+    }
+    bytes
+}
+
+/// One test for all, so that nothing else takes memory meanwhile.
+#[test]
+fn whatever_comes_is_read_or_refused() {
+    let captures = captures();
+    assert!(captures.len() >= 15, "{} captures", captures.len());
+    let mut whole = Understood::default();
+    for (name, bytes) in &captures {
+        let understood = read(bytes);
+        assert_eq!((understood.logins, understood.refused), (1, 0), "{name}: {understood:?}");
+        whole.calls += understood.calls;
+        whole.batches += understood.batches;
+        whole.dynamics += understood.dynamics;
+        whole.bulk_rows += understood.bulk_rows;
+    }
+    assert!(
+        whole.calls > 20 && whole.batches > 20 && whole.dynamics > 4 && whole.bulk_rows > 40,
+        "{whole:?}"
+    );
+
+    let mut runner = TestRunner::new(Config { cases: 10_000, ..Config::default() });
+    let strategy = (0..captures.len(), damages());
+    runner
+        .run(&strategy, |(which, damages)| {
+            let (name, bytes) = &captures[which];
+            let bytes = damaged(bytes.clone(), &damages);
+            let before = MEMORY.current_usage();
+            MEMORY.reset_peak_usage();
+            read(&bytes);
+            let taken = MEMORY.peak_usage().saturating_sub(before);
+            prop_assert!(taken <= ANYWAY + FACTOR * bytes.len(), "{name}: {taken} bytes for {}", bytes.len());
+            Ok(())
+        })
+        .unwrap();
+}

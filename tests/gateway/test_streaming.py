@@ -1,0 +1,120 @@
+"""Results longer than any memory: rows flow through at the pace of the client, and stop when it cancels."""
+
+import struct
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from raw_tds import ATTENTION, BATCH7, HEADER, LAST, NORMAL, RawClient, batch7, language
+from servers import RunningServer
+from tds_clients import PLAIN, Admin
+
+pytestmark = pytest.mark.usefixtures("functions")
+VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.4"])
+MiB = 1 << 20
+ROWS = 1_500_000
+DONE_ATTENTION = 0x20
+
+
+def query(rows: int = ROWS) -> str:
+    return f"select generate_series(1, {rows}) as streamed_row, 1.5::float8 as value, 'twelve bytes' as words"
+
+
+class Reading:
+    """A client that reads a long reply packet by packet."""
+
+    def __init__(self, server: RunningServer, version: str, text: str) -> None:
+        self.client = RawClient(server.host, server.port, timeout=60)
+        if version == "5.0":
+            self.client.log_in5(PLAIN, packet_size=8192)
+            self.client.send(NORMAL, language(text))
+        else:
+            self.client.log_in7(PLAIN, packet_size=32768)
+            self.client.send(BATCH7, batch7(text))
+        self._stream = self.client.socket.makefile("rb", buffering=MiB)
+        self.bytes = 0
+        self.end = b""
+
+    def __enter__(self) -> "Reading":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self.client.socket.close()
+
+    def packets(self) -> Iterator[int]:
+        """Reads up to the end of a reply; the bytes read so far after each packet."""
+        while True:
+            _, status, length = struct.unpack(">BBH", self._stream.read(HEADER)[:4])
+            self.end = (self.end + self._stream.read(length - HEADER))[-64:]
+            self.bytes += length
+            yield self.bytes
+            if status & LAST:
+                return
+
+    def read(self, most: int) -> None:
+        """Reads about so many bytes."""
+        until = self.bytes + most
+        for so_far in self.packets():
+            if so_far > until:
+                return
+
+    def done(self, version: str) -> tuple[int, int]:
+        """Status and row count of the last DONE."""
+        shape = "<BHHI" if version == "5.0" else "<BHHQ"
+        token, status, _, count = struct.unpack(shape, self.end[-struct.calcsize(shape) :])
+        assert token == 0xFD, self.end
+        return status, count
+
+
+def backend(admin: Admin, words: str = "streamed_row") -> list[tuple[object, ...]]:
+    """State and wait of the connections that run the query."""
+    return admin.execute(
+        "select wait_event from pg_stat_activity where state = 'active' and query like %s "
+        "and pid <> pg_backend_pid()",
+        [f"%{words}%"],
+    ).fetchall()
+
+
+@VERSIONS
+def test_rows_wait_for_a_slow_client(server: RunningServer, admin: Admin, version: str) -> None:
+    process = psutil.Process(server.process.pid)
+    before = process.memory_info().rss
+    most = 0
+    with Reading(server, version, query()) as reading:
+        reading.read(MiB)
+        # the client pauses, and so does PostgreSQL
+        end = time.monotonic() + 10
+        while backend(admin) != [("ClientWrite",)]:
+            assert time.monotonic() < end, backend(admin)
+            time.sleep(0.05)
+        time.sleep(0.3)
+        assert backend(admin) == [("ClientWrite",)]
+        for so_far in reading.packets():
+            if so_far % (8 * MiB) < 32768:
+                most = max(most, process.memory_info().rss)
+        assert reading.done(version) == (0x10, ROWS)
+        assert reading.bytes > ROWS * 20
+    assert most - before < 8 * MiB, f"{(most - before) / MiB:.1f} MiB for {reading.bytes / MiB:.0f}"
+
+
+@VERSIONS
+def test_a_cancel_half_way(server: RunningServer, admin: Admin, version: str) -> None:
+    with Reading(server, version, query(100 * ROWS)) as reading:
+        reading.read(16 * MiB)
+        reading.client.send(ATTENTION, b"")
+        for so_far in reading.packets():
+            assert so_far < 64 * MiB
+        while reading.done(version)[0] & DONE_ATTENTION == 0:
+            for _ in reading.packets():
+                pass
+        assert backend(admin) == []
+
+
+def test_a_client_that_stops_reading_keeps_nobody_else_waiting(server: RunningServer) -> None:
+    with Reading(server, "7.4", query()) as slow, Reading(server, "5.0", query(1000)) as other:
+        slow.read(MiB)
+        other.read(10 * MiB)
+        assert other.done("5.0") == (0x10, 1000)

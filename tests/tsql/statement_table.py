@@ -1,0 +1,52 @@
+"""The table of statements: T-SQL and what it gives, as plain data in statements/*.toml.
+
+Each file names the documentation its expectations are from (`source`) and has cases:
+
+* `text`: the batch. `setup`: batches run before it, whose results do not matter.
+* `only`: "microsoft" or "sybase" where the two servers differ; else both give the same.
+* `rows`: shorthand for one result set. `error`: for one error by its number.
+* `expect`: everything that comes, in order. Each has one of `rows` (with `columns`, if their names count),
+  `count`, `message`, `error` (with `line` or `says`, a part of its text), `status`.
+
+Cells are the text of the value: NULL, 0x0A, 2026-11-20 15:04:05, 1.50.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "statements"
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    text: str
+    setup: tuple[str, ...]
+    only: str | None
+    expect: tuple[dict[str, Any], ...]
+
+    def runs_in(self, sybase: bool) -> bool:
+        return self.only is None or self.only == ("sybase" if sybase else "microsoft")
+
+
+def cases() -> list[Case]:
+    """All cases of all files."""
+    found = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        for number, entry in enumerate(tomllib.loads(path.read_text())["case"], 1):
+            expect = entry.get("expect")
+            if expect is None:
+                expect = [{key: entry[key] for key in ("rows", "error") if key in entry}]
+            setup = entry.get("setup", [])
+            found.append(
+                Case(
+                    f"{path.stem}-{number}",
+                    entry["text"],
+                    (setup,) if isinstance(setup, str) else tuple(setup),
+                    entry.get("only"),
+                    tuple(expect),
+                )
+            )
+    return found
