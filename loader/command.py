@@ -71,7 +71,8 @@ class LoadError(Exception):
 def load(
     facility: Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")],
     url: Annotated[
-        str, typer.Option(metavar="URL", help="Where and as whom to write: tds://user@host:port[/database].")
+        str,
+        typer.Option(metavar="URL", help=r"Where and as whom to write: tds://user@host:port\[/database]."),
     ],
     tables: Annotated[
         str | None,

@@ -154,10 +154,11 @@ class _Installation:
     def _renew_system(self) -> None:
         """Makes the system procedures and views, all of them anew when any of them would be another now."""
         script = system_script()
-        if registry.made_system(self.connection) != script.digest:
+        there = registry.made_system(self.connection)
+        if there != script.digest:
             run(self.connection, script.source)
             registry.record_system(self.connection, script)
-            self.changed.append("the system procedures and views")
+            (self.changed if there else self.created).append("catalogue of T-SQL")
 
 
 def _refuse_if(found: Iterator[Obstacle]) -> None:

@@ -7,6 +7,7 @@ use crate::metrics::Metrics;
 use crate::postgres::commit::GroupCommit;
 use crate::postgres::connection::Message;
 use crate::postgres::{Address, Connection, PgError};
+use crate::program::compiler::Compiler;
 use crate::server::log;
 use crate::tls::{LoginKey, Tls};
 use std::sync::{Arc, RwLock};
@@ -26,6 +27,7 @@ pub struct Gateway {
     pub role: String,
     commit: RwLock<GroupCommit>,
     pub metrics: Arc<Metrics>,
+    pub compiler: Compiler,
     current: RwLock<Current>,
     reloads: mpsc::Sender<Reload>,
     pub stopping: watch::Receiver<bool>,
@@ -46,6 +48,8 @@ pub enum Because {
     Unknown,
     /// PostgreSQL refused what the catalogue says.
     Outdated,
+    /// The session has just changed it.
+    Changed,
 }
 
 impl Because {
@@ -54,6 +58,7 @@ impl Because {
         Duration::from_millis(match self {
             Because::Unknown => 500,
             Because::Outdated => 100,
+            Because::Changed => 0,
         })
     }
 }
@@ -89,6 +94,7 @@ impl Gateway {
         let commit = GroupCommit::start(&address, role, password, COMMIT_CONNECTIONS, &metrics);
         let gateway = Arc::new(Gateway {
             commit: RwLock::new(commit),
+            compiler: Compiler::new(&metrics),
             metrics,
             address,
             role: role.to_owned(),

@@ -39,6 +39,10 @@ pub struct Metrics {
     pub groups: Histogram,
     /// Transactions of group commit that failed and whose calls ran again one by one.
     pub split_groups: Counter,
+    /// Texts compiled by Python, in seconds.
+    pub compilations: Histogram,
+    /// Texts whose program was there from before.
+    pub compiled_again: Counter,
 }
 
 /// The counts of one procedure.
@@ -61,6 +65,8 @@ impl Default for Metrics {
             sent: Counter::default(),
             groups: group_sizes(),
             split_groups: Counter::default(),
+            compilations: latencies(),
+            compiled_again: Counter::default(),
             registry: Registry::default(),
         };
         let calls = "Procedure calls: their number and how long they took";
@@ -74,6 +80,15 @@ impl Default for Metrics {
         registry.register("group_commit_calls", groups, metrics.groups.clone());
         let split = "Transactions of several calls that failed and were run again call by call";
         registry.register("group_commit_splits", split, metrics.split_groups.clone());
+        let compilations = "Batches of T-SQL compiled: their number and how long that took";
+        registry.register_with_unit(
+            "batch_compilation",
+            compilations,
+            Unit::Seconds,
+            metrics.compilations.clone(),
+        );
+        let again = "Batches of T-SQL that needed no compiling, as they had come before";
+        registry.register("batch_compilation_reuses", again, metrics.compiled_again.clone());
         Metrics { registry, ..metrics }
     }
 }

@@ -177,7 +177,7 @@ fn read_text(text: &str, understood: &mut Understood) -> Option<()> {
     understood.batches += 1;
     for placeholders in [false, true] {
         let syntax = Syntax { quoted_identifiers: placeholders, placeholders };
-        let _ = batch::parse(text, syntax, ["@p1"]);
+        let _ = batch::read(text, syntax, ["@p1"]);
     }
     Some(())
 }

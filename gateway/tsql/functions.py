@@ -573,7 +573,11 @@ def _session(call: Call) -> Value:
 
 def _system(call: Call) -> Value:
     """A function of the catalogue, in schema sys: its texts go without a type."""
-    return passed_on(call.translation, ("sys", call.name), call.arguments, call.line)
+    value = passed_on(call.translation, ("sys", call.name), call.arguments, call.line)
+    if any(argument.find(exp.Column) for argument in call.arguments):
+        return value
+    # as a subquery it is asked once and not for every row
+    return replace(value, sql=f"(select {value.sql})")
 
 
 def _identity(call: Call) -> Value:

@@ -75,6 +75,9 @@ class Skeleton:
     met: set[str] = field(default_factory=set)
 
     def leaf(self, mark: str) -> Leaf:
+        if mark not in self.leaves:
+            # sqlglot lets keywords be names
+            raise keyword_syntax(mark.lower(), self.line)
         self.met.add(mark)
         return self.leaves[mark]
 
@@ -108,6 +111,7 @@ _STRUCTURE = words(
     when where with
     """
 )
+_CLAUSES = {"from": 1, "where": 2, "group": 3, "having": 4, "order": 5}
 _WHY_REFUSED = {
     "collate": "texts are compared as the database has it",
     "compute": "use group by, or two queries",
@@ -136,6 +140,8 @@ class _Reader:
         self.origins: list[int] = []
         self.into: ObjectName | None = None
         self.closes, self.last_as = _parentheses(tokens)
+        self.clauses = [0]
+        """how far the select on each level has got, by _CLAUSES"""
         self.replaced: dict[int, tuple[int, str]] = {}
         """where something is written otherwise: the index to go on at, and what is written"""
 
@@ -203,6 +209,10 @@ class _Reader:
             raise syntax(token.value, token.line)
         if token.value == "(" and (hints := self._hints(at)) is not None:
             return hints, ""
+        if token.value == "(":
+            self.clauses.append(0)
+        elif token.value == ")":
+            self.clauses.pop()
         return at + 1, token.value
 
     def _hints(self, at: int) -> int | None:
@@ -223,16 +233,30 @@ class _Reader:
         token = self.tokens[at]
         if word == "with" and self._is(at + 1, "("):
             return self._table_hints(at), ""
+        self._check_order(token, word)
         if word == "is" and (self._is_word(at + 1, "distinct") or self._is_word(at + 2, "distinct")):
             raise refused("is distinct from", "compare, and ask for is null", token.line)
         if word == "group" and self._is_word(at + 2, "all"):
             raise refused("group by all", "it gives groups without rows", token.line)
+        if word in ("distinct", "all") and not (
+            self._is_word(at - 1, "select", "union") or self._is(at - 1, "(") or self._is(at + 1, "(")
+        ):
+            raise keyword_syntax(token.value, token.line)
         if word == "select":
             following = at + 1
             distinct = self._is_word(following, "distinct", "all")
             if self._is_word(following + distinct, "top"):
                 self._top(following + distinct)
         return at + 1, word.upper()
+
+    def _check_order(self, token: Token, word: str) -> None:
+        """sqlglot takes the clauses of a select in any order."""
+        if word in ("select", "union", "except", "intersect"):
+            self.clauses[-1] = 0
+        elif word in _CLAUSES:
+            if self.clauses[-1] >= _CLAUSES[word]:
+                raise keyword_syntax(token.value, token.line)
+            self.clauses[-1] = _CLAUSES[word]
 
     def _reserved(self, at: int, word: str) -> tuple[int, str]:
         token = self.tokens[at]
@@ -243,6 +267,9 @@ class _Reader:
             return self._escape(at)
         if word == "into" and self.into is None:
             return self._into(at), ""
+        if word == "collate" and self._is_word(at + 1, "database_default"):
+            # which it has in any case
+            return at + 2, ""
         if word in _WHY_REFUSED:
             raise refused(word, _WHY_REFUSED[word], token.line)
         if word == "values":

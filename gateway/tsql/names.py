@@ -32,6 +32,18 @@ SYSTEM_VIEWS = words(
 )
 """Views of the system that are named without `sys.` before them."""
 
+SYSTEM_ROWS = words(
+    """
+    sp_column_privileges sp_columns sp_columns_100 sp_databases sp_fkeys sp_helpindex sp_helptext sp_lock
+    sp_pkeys sp_server_info sp_special_columns sp_special_columns_100 sp_sproc_columns sp_sproc_columns_100
+    sp_statistics sp_statistics_100 sp_stored_procedures sp_table_privileges sp_tables sp_who
+    """
+)
+"""System procedures that give the rows of one result and nothing else."""
+
+OF_SYBASE = words("sp_columns")
+"""Those that clients of TDS 5.0 have in another form."""
+
 _SERVER_WIDE = words("databases sysdatabases")
 """Views that are the same in every database."""
 
@@ -45,18 +57,29 @@ def _of_system(name: ObjectName) -> str | None:
         schema = "sys"
     else:
         return None
-    if database and not (database in ("master", "tempdb") and own in _SERVER_WIDE):
-        raise refused(
-            str(name), f"use {name.database} first: the catalogue is that of the current database", name.line
-        )
+    if database == "tempdb" and own not in _SERVER_WIDE:
+        raise refused(str(name), "temporary tables are not in the catalogue", name.line)
     return schema
+
+
+def _is_elsewhere(name: ObjectName) -> bool:
+    return bool(name.database) and name.name.lower() not in _SERVER_WIDE
+
+
+def qualifier(name: ObjectName) -> str:
+    """What stands before a column of a table or view."""
+    if _of_system(name) is not None and _is_elsewhere(name):
+        return identifier(name.name, name.line)
+    return table(name)
 
 
 def table(name: ObjectName) -> str:
     """A table or view: `a..b` and `a.dbo.b` are b in the schema a, `#t` is a temporary table."""
     system = _of_system(name)
     if system is not None:
-        return f"{system}.{identifier(name.name, name.line)}"
+        view = f"{system}.{identifier(name.name, name.line)}"
+        # a function of the view's name and columns looks into another database
+        return f"{view}({literal(folded(name.database, name.line))})" if _is_elsewhere(name) else view
     if name.is_temporary:
         if name.name.startswith("##"):
             raise refused(name.name, "temporary tables are the session's own (#name)", name.line)

@@ -17,10 +17,12 @@ from ringlog.gateway.tsql.statements import (
     Break,
     Commit,
     Continue,
+    CreateTable,
     Declare,
     Execute,
     ExecuteText,
     Expression,
+    ForgetTable,
     If,
     InsertExecute,
     ObjectName,
@@ -39,6 +41,7 @@ from ringlog.gateway.tsql.statements import (
     Waitfor,
     While,
 )
+from ringlog.gateway.tsql.table_variables import taken_out
 from ringlog.gateway.tsql.tokens import Kind, Token, read_tokens
 
 T = TypeVar("T")
@@ -58,7 +61,10 @@ def parse_batch(text: str, quoted_identifiers: bool = True, placeholders: bool =
         raise TsqlError(
             103, f"The batch has {len(text)} characters; {LONGEST} are the most ringlog reads.", 1
         )
-    return _Parser(text, read_tokens(text, quoted_identifiers, placeholders)).batch()
+    tokens, made = taken_out(read_tokens(text, quoted_identifiers, placeholders))
+    tables = [statement for table in made for statement in _Parser(text, table).batch()]
+    forgotten = tuple(ForgetTable(made.line, made.table) for made in tables if isinstance(made, CreateTable))
+    return (*forgotten, *tables, *_Parser(text, tokens).batch(), *forgotten)
 
 
 class _Parser(Cursor):

@@ -9,10 +9,10 @@ from ringlog.gateway.tsql import procedure, types
 from ringlog.gateway.tsql.errors import TsqlError, nested_too_deeply, refused
 from ringlog.gateway.tsql.expression import Translated, translate_condition, translate_expression
 from ringlog.gateway.tsql.messages import printed, raised, thrown
-from ringlog.gateway.tsql.names import schema_of
+from ringlog.gateway.tsql.names import OF_SYBASE, SYSTEM_ROWS, identifier, schema_of, table
 from ringlog.gateway.tsql.parser import parse_batch
 from ringlog.gateway.tsql.query import translate_query
-from ringlog.gateway.tsql.scope import Scope
+from ringlog.gateway.tsql.scope import Numbered, Scope
 from ringlog.gateway.tsql.statements import (
     AlterTable,
     Argument,
@@ -35,6 +35,7 @@ from ringlog.gateway.tsql.statements import (
     Execute,
     ExecuteText,
     Expression,
+    ForgetTable,
     Grant,
     If,
     InsertExecute,
@@ -54,7 +55,7 @@ from ringlog.gateway.tsql.statements import (
     Waitfor,
     While,
 )
-from ringlog.gateway.tsql.tables import definition
+from ringlog.gateway.tsql.tables import definition, forgotten
 from ringlog.gateway.tsql.tokens import Kind, read_tokens
 from ringlog.gateway.tsql.types import INT, TEXT, Type
 
@@ -76,6 +77,10 @@ def compile_batch(text: str, settings: str) -> str:
         program = {"error": _told(error)}
     except RecursionError:
         program = {"error": _told(nested_too_deeply(1))}
+    except Exception as error:
+        # refused rather than half understood
+        name = type(error).__name__
+        program = {"error": _told(TsqlError(50000, f"The batch is not understood: {name}: {error}", 1, 16))}
     return json.dumps(program, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -206,9 +211,9 @@ class _Program:
             case ExecuteText():
                 return {"do": "execute_text", **self.value(statement.text, TEXT)}
             case InsertExecute():
-                raise refused(
-                    "insert … execute", "run the procedure's query, or select into a table", statement.line
-                )
+                return self.insert_execute(statement)
+            case ForgetTable():
+                return self.ddl(forgotten(statement))
             case Use():
                 return {"do": "use", "database": statement.database}
             case SetOption():
@@ -289,6 +294,43 @@ class _Program:
             "procedure": f"{schema}.{name}" if schema else name,
             "arguments": [self.argument(argument) for argument in statement.arguments],
         }
+
+    def insert_execute(self, statement: InsertExecute) -> Step:
+        """Of a system procedure, which is a function of PostgreSQL that gives rows."""
+        execute = statement.execute
+        if not isinstance(execute, Execute) or (function := self._system_rows(execute)) is None:
+            raise refused(
+                "insert … execute",
+                "that is for system procedures; run the procedure's query, or select into a table",
+                statement.line,
+            )
+        style = Numbered()
+        arguments = []
+        for argument in execute.arguments:
+            if argument.value is None or argument.output:
+                raise refused("insert … execute", "it takes no default and no output", argument.line)
+            value = translate_expression(argument.value, self.scope, style).sql
+            named = argument.name and f"{identifier(argument.name.removeprefix('@'), argument.line)} => "
+            arguments.append(f"{named or ''}{value}")
+        into = table(statement.table)
+        columns = ", ".join(identifier(column, statement.line) for column in statement.columns)
+        rows = f"select * from {function}({', '.join(arguments)})"
+        return {
+            "do": "query",
+            "sql": f"insert into {into}{f' ({columns})' if columns else ''} {rows}",
+            "variables": style.variables,
+            "columns": None,
+            "kind": "insert",
+            "assigns": (),
+            "into": into,
+        }
+
+    def _system_rows(self, execute: Execute) -> str | None:
+        name = execute.procedure.name.lower()
+        if name not in SYSTEM_ROWS or schema_of(execute.procedure) not in ("", "sys") or execute.status:
+            return None
+        schema = "sybsystemprocs" if self.scope.sybase and name in OF_SYBASE else "sys"
+        return f"{schema}.{identifier(name, execute.line)}"
 
     def argument(self, argument: Argument) -> Step:
         step: Step = {"name": argument.name, "output": None, "default": argument.value is None}

@@ -147,7 +147,7 @@ class _Select:
             sql = f"{sql} {word} {self._operand(operation.expression)}"
         order = node.args.get("order")
         if order is not None:
-            sql += f" order by {', '.join(self._ordered(one) for one in order.expressions)}"
+            sql += f" order by {', '.join(self._ordered_output(one) for one in order.expressions)}"
         return self._with(node) + sql
 
     def _operand(self, node: Any) -> str:
@@ -421,6 +421,16 @@ class _Select:
             )
         # a number is the place of a column
         return self.translation.ordered(node, value.sql if value.integer is None else str(value.integer))
+
+    def _ordered_output(self, node: exp.Expr) -> str:
+        """An item of the ORDER BY of a union, which has no columns but those of its result."""
+        column = node.this
+        mark = str(column.this.this) if isinstance(column, exp.Column) else ""
+        name = self.translation.skeleton.leaves.get(mark)
+        if not isinstance(name, Name) or len(name.parts) == 1:
+            return self._ordered(node)
+        self.translation.skeleton.leaf(mark)
+        return self.translation.ordered(node, self.translation.column_sql(Name(name.parts[-1:], name.line)))
 
     def _top_of(self, limit: exp.Expr) -> Top:
         only(limit, "expression")

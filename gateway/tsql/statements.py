@@ -210,6 +210,14 @@ class Query:
 
 
 @dataclass(frozen=True)
+class ForgetTable:
+    """The table of a variable is dropped, if it is there: before the batch and behind it."""
+
+    line: int
+    table: ObjectName
+
+
+@dataclass(frozen=True)
 class InsertExecute:
     """`insert table [(columns)] execute …`"""
 
@@ -395,6 +403,7 @@ Statement: TypeAlias = (
     | DropView
     | Execute
     | ExecuteText
+    | ForgetTable
     | Grant
     | If
     | InsertExecute

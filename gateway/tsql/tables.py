@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ringlog.gateway.tsql.errors import TsqlError, refused
 from ringlog.gateway.tsql.expression import translate_condition, translate_expression
-from ringlog.gateway.tsql.names import folded, identifier, table
+from ringlog.gateway.tsql.names import folded, identifier, literal, table
 from ringlog.gateway.tsql.query import translate_query
 from ringlog.gateway.tsql.scope import ParameterStyle, Scope
 from ringlog.gateway.tsql.statements import (
@@ -17,6 +17,7 @@ from ringlog.gateway.tsql.statements import (
     DropTable,
     DropView,
     Expression,
+    ForgetTable,
     Grant,
     ObjectName,
     TableConstraint,
@@ -210,3 +211,10 @@ def _grant(statement: Grant) -> str:
     verb, preposition = ("revoke", "from") if statement.revoke else ("grant", "to")
     rights = ", ".join(statement.rights)
     return f"{verb} {rights} on {kind} {table(statement.object)} {preposition} {roles}"
+
+
+def forgotten(statement: ForgetTable) -> str:
+    """Drops the table of a variable if it is there, without PostgreSQL's word that it is not."""
+    name = table(statement.table)
+    drop = f"begin if to_regclass({literal(name)}) is not null then drop table {name}; end if; end"
+    return f"do {literal(drop)}"

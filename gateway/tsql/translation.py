@@ -8,7 +8,7 @@ from sqlglot import exp
 from ringlog.gateway.tsql import functions, types
 from ringlog.gateway.tsql.errors import TsqlError, keyword_syntax, refused, syntax
 from ringlog.gateway.tsql.grammar import Function, Name, Skeleton, Top, read_select
-from ringlog.gateway.tsql.names import folded, identifier, table
+from ringlog.gateway.tsql.names import folded, identifier, qualifier
 from ringlog.gateway.tsql.scope import ParameterStyle, Scope
 from ringlog.gateway.tsql.statements import ObjectName, Query
 from ringlog.gateway.tsql.tokens import Kind, Token, Tokens
@@ -301,7 +301,7 @@ class Translation:
         of = ObjectName(*_three(qualifiers, name.line))
         if of.is_temporary:
             return f"{identifier(of.name, name.line)}.{identifier(column, name.line)}"
-        return f"{table(of)}.{identifier(column, name.line)}"
+        return f"{qualifier(of)}.{identifier(column, name.line)}"
 
     def _called(self, node: exp.Anonymous) -> Value:
         only(node, "this", "expressions")

@@ -76,3 +76,22 @@ from (values
 
 comment on view sys.schemas is
 'SQL Server: Catalog Views, sys.schemas. What a database has belongs to dbo: a schema of PostgreSQL is a database.';
+
+create view sys.configurations as
+select
+  listed.number as configuration_id,
+  listed.name::sys.sysname as name,
+  listed.value,
+  0 as minimum,
+  listed.value as maximum,
+  listed.value as value_in_use,
+  listed.name::sys.line as description,
+  false as is_dynamic,
+  false as is_advanced
+from (values
+  (103, 'user connections', pg_catalog.current_setting('max_connections')::integer),
+  (115, 'nested triggers', 1),
+  (1539, 'max degree of parallelism', pg_catalog.current_setting('max_parallel_workers_per_gather')::integer)
+) as listed (number, name, value);
+
+comment on view sys.configurations is 'SQL Server: sys.configurations, what PostgreSQL has of it';

@@ -118,6 +118,24 @@ from (
 comment on view sys.partitions is
 'SQL Server: Catalog Views, sys.partitions, one for a table; rows are what PostgreSQL''s statistics know of';
 
+create view sys.dm_db_partition_stats as
+select
+  partition_id,
+  object_id,
+  index_id,
+  partition_number,
+  rows as row_count,
+  pages.used as used_page_count,
+  pages.used as reserved_page_count
+from sys.partitions
+cross join lateral (
+  select (coalesce(sum(pg_catalog.pg_table_size(parts.relid)), 0) / 8192)::bigint as used
+  from sys.parts_of(object_id::oid) as parts
+) as pages;
+
+comment on view sys.dm_db_partition_stats is
+'SQL Server: sys.dm_db_partition_stats, of tables; pages of 8,192 bytes';
+
 create view sys.sysindexes as
 select
   indexes.object_id as id,

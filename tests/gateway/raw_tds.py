@@ -132,7 +132,7 @@ def language(text: str, order: Order = LITTLE) -> bytes:
     return b"\x21" + struct.pack(order + "I", len(raw)) + raw
 
 
-CHAINED, ROWCOUNT = 25, 5
+CHAINED, DATEFORMAT = 25, 7
 
 
 def option(command: int, number: int, value: bytes, order: Order = LITTLE) -> bytes:

@@ -50,6 +50,8 @@ class Answer:
     counts: list[int] = field(default_factory=list)
     description: list[tuple[str, int]] = field(default_factory=list)
     """names and ct-library types of what a dynamic statement takes or gives"""
+    events: list[tuple[str, object]] = field(default_factory=list)
+    """rows, messages (their texts), counts and return statuses in the order they came"""
     failed: bool = False
     end: str = ""
 
@@ -135,6 +137,8 @@ class CtClient:
         answer = Answer()
         for line in self._process.stdout:
             ((kind, value),) = json.loads(line, strict=False).items()
+            if kind in ("row", "message", "count", "status"):
+                answer.events.append((kind, value[2] if kind == "message" else value))
             match kind:
                 case "row":
                     answer.rows.append(value)

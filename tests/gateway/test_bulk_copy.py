@@ -296,7 +296,7 @@ VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
 def freebcp(clients: Clients, version: str, *words: str | Path) -> str:
     login = clients.server.writer
     done = subprocess.run(
-        ["freebcp", *words, "-S", version, "-U", login.user, "-P", login.password],
+        ["freebcp", *words, "-T", "4000000", "-S", version, "-U", login.user, "-P", login.password],
         env={"FREETDSCONF": str(clients.configuration), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         encoding="utf-8",

@@ -88,7 +88,7 @@ def test_result_sets_are_equal(server: RunningServer) -> None:
 def test_a_wide_result_set_is_equal(server: RunningServer) -> None:
     """Descriptions over 64 KiB come as ROWFMT2."""
     columns = ", ".join(
-        f"{n}::real as a_column_with_a_name_as_long_as_names_may_be_{n:04}" for n in range(1200)
+        f"convert(real, {n}) as a_column_with_a_name_as_long_as_names_may_be_{n:04}" for n in range(1200)
     )
     replies = []
     for order in (LITTLE, BIG):

@@ -119,7 +119,7 @@ def test_a_text_finds_the_type_of_its_place(clients: Clients, admin: Admin) -> N
             assert cursor.execute(f"select id from zoo.things where {column} = ?", (value,)).fetchval() == 1
         assert cursor.execute("select ?", ("1",)).fetchval() == "1"
         assert cursor.execute("select id from zoo.things where good = ?", (1,)).fetchval() == 1
-        with pytest.raises(pyodbc.Error, match="Parameter '@p1'"):
+        with pytest.raises(pyodbc.Error, match="'one' to data type int"):
             cursor.execute("select id from zoo.things where id = ?", ("one",))
 
 
@@ -235,8 +235,7 @@ def test_prepare_and_execute_by_number(clients: Clients) -> None:
         (("select @p", "@p int", 1, 2), 8144),
         (("select @q", "@p int", 1), 137),
         (("select @p", "@p nonsense", 1), 2715),
-        (("select i from zoo.rows(3) where i = @p", "@p varchar(9)", "none"), 8114),
-        (("select i from zoo.rows(3) where v like @p", "@p varchar(9)", "[a]%"), 102),
+        (("select i from zoo.rows(3) where i = @p", "@p varchar(9)", "none"), 245),
         ((None,), 214),
     ],
 )

@@ -149,16 +149,16 @@ def test_a_batch_that_begins_with_the_name_of_a_procedure(clients: Clients) -> N
 
 @VERSIONS
 def test_an_error_in_the_middle_of_a_batch(clients: Clients, admin: Admin, version: str) -> None:
-    """T-SQL goes on after a constraint, and ends the batch after what is wrong with the call itself."""
+    """T-SQL goes on after a constraint and an unknown procedure; what is no T-SQL lets nothing run."""
     before = f"exec enter 'before {version}'"
     after = f"exec enter 'after {version}'"
     with clients.ct(clients.server.writer, version) as client:
         broken = client.language(f"{before} exec enter 'bad' {after} exec enter '{version}'")
         assert [error.number for error in broken.errors] == [547]
         assert broken.statuses == [0, 0, 0]
-        ended = client.language(f"exec enter 'one {version}' exec no_such exec enter 'never {version}'")
-        assert [error.number for error in ended.errors] == [2812]
-        assert ended.statuses == [0]
+        unknown = client.language(f"exec enter 'one {version}' exec no_such exec enter 'two {version}'")
+        assert [error.number for error in unknown.errors] == [2812]
+        assert unknown.statuses == [0, 0]
         nothing = client.language(f"exec enter 'never {version}' selct 1")
         assert [error.number for error in nothing.errors] == [102]
         assert nothing.statuses == []
@@ -170,6 +170,7 @@ def test_an_error_in_the_middle_of_a_batch(clients: Clients, admin: Admin, versi
         f"after {version}",
         version,
         f"one {version}",
+        f"two {version}",
     ]
 
 
@@ -277,32 +278,15 @@ REFUSED = {
     "exec status @x": "@x",
     "exec @r = status 1": "@r",
     "exec status @value = @y output": "@y",
-    "create table t (a int)": "create",
-    "drop table online.every_type": "drop",
-    "truncate table log.every_type": "truncate",
-    "while 1 = 1 exec status 1": "while",
-    "if 1 = 1 exec status 1": "if",
-    "begin exec status 1 end": "begin",
-    "select * from #t": "#t",
-    "select x = 1": "=",
-    "select 1 where 'a' like '[ab]'": "like",
-    "select 1 where 'a' like a": "like",
-    "select 2 ^ 3": "^",
-    "update t set a = s.a from t, s": "update … from",
-    "waitfor delay '0:0:1'": "waitfor",
-    "grant select on every_type to public": "grant",
     "kill 1": "kill",
     "exec status 1 2": "2",
-    "exec status 1,": "end of the batch",
-    "exec": "procedure name",
-    "exec status 1e999": "1e999",
-    "select 'never ends": "'",
-    "print a": "print",
-    "select @@spid, @x = 1": "assigns",
-    "set rowcount 5": "set rowcount 5",
+    "exec status 1,": "','",
+    "exec": "exec",
+    "select 'never ends": "never ends",
+    "declare @x int select @@spid, @x = 1": "assigns",
     "set noexec on": "set noexec on",
     "set dateformat dmy": "set dateformat dmy",
-    "commit tran exec status 1 save tran": "save",
+    "commit tran exec status 1 save tran": "tran",
 }
 
 
@@ -313,7 +297,7 @@ def test_what_is_not_understood_is_named(clients: Clients, nothing_written: Unch
             answer = client.language(text)
         error = answer.error
         assert error.severity > 10
-        assert error.number in (102, 134, 137, 141, 195, 2715)
+        assert error.number in (102, 105, 134, 137, 141, 195, 2715)
         assert REFUSED[text] in error.text
         assert (answer.rows, answer.statuses, answer.failed) == ([], [], True)
         assert client.language("select 1 as one").rows == [["1"]], "the connection goes on"
@@ -327,7 +311,7 @@ def test_what_is_not_understood_is_named(clients: Clients, nothing_written: Unch
         ("select no_such_column from every_type", 207),
         ("select 1 +", 102),
         ("select 1 / 0", 8134),
-        ("select cast('x' as int)", 8114),
+        ("select cast('x' as int)", 245),
         ("select 2147483647 + 1", 8115),
     ],
 )
@@ -335,7 +319,8 @@ def test_errors_of_queries(clients: Clients, version: str, text: str, number: in
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(text)
         assert answer.error.number == number
-        assert "SQLSTATE" in answer.error.text
+        # PostgreSQL's own words come with its SQLSTATE
+        assert ("SQLSTATE" in answer.error.text) == (number not in (102, 245))
         assert client.language("select 1 as one").rows == [["1"]]
 
 

@@ -6,7 +6,7 @@ import pymssql
 import pytest
 
 import raw_tds
-from raw_tds import BATCH7, BIG, CHAINED, LITTLE, ROWCOUNT, Order, RawClient, batch7, option
+from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, RawClient, batch7, option
 from servers import RunningServer
 from tds_clients import Admin, Clients, Param
 
@@ -229,8 +229,7 @@ def test_chained_by_option_token(server: RunningServer, admin: Admin, order: Ord
 def test_an_option_that_is_not_served_is_refused(server: RunningServer) -> None:
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(server.writer).login == 5
-        row_count = option(1, ROWCOUNT, struct.pack("<i", 5)) + raw_tds.language("select 1 as one")
-        reply = client.ask(row_count)
+        reply = client.ask(option(1, DATEFORMAT, b"\2") + raw_tds.language("select 1 as one"))
         assert [error.number for error in reply.errors] == [195]
 
 

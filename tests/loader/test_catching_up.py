@@ -1,6 +1,7 @@
 """After an outage: rows of the spool go in order and in batches, live rows first, each stored once."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,33 @@ def test_a_row_whose_place_is_taken_goes_to_the_next(
     (old, place), (new, other) = sorted(both)
     assert (old, new) == (1.0, 2.0)
     assert other == place % 7 + 1
+
+
+@pytest.mark.parametrize("driver", ["ctds", "psycopg"])
+def test_other_drivers_send_batches_too(
+    driver: str, quick_server: RunningServer, address: Address, table: Table, tmp_path: Path
+) -> None:
+    if driver == "psycopg":
+        way = Address(address.user, "127.0.0.1", quick_server.postgres_port, "ringlog", driver=driver)
+    else:
+        way = replace(address, driver=driver)
+    site = Site(quick_server, way, table, tmp_path)
+    begin = BEGIN + timedelta(days=50 if driver == "ctds" else 60)
+    site.fill(
+        [
+            (begin + timedelta(seconds=number), [0.1, 0.1, number, None, None, False, "磁石"])
+            for number in range(200)
+        ]
+    )
+    figures = Counts()
+    with site.writer(figures) as writer:
+        assert writer.drain(20), (writer.error, figures)
+        writer.put(begin + timedelta(seconds=200), an_int=200)
+        assert writer.drain(10), (writer.error, figures)
+    assert figures.batches > 0
+    stored = site.log(begin, begin + timedelta(hours=1))
+    assert [row[4] for row in stored] == [*range(201)]
+    assert stored[7][3:] == (0.1, 7, None, None, False, "磁石")
 
 
 def test_a_server_without_batches_gets_rows_one_by_one(

@@ -14,10 +14,8 @@ import pytest
 import sqlalchemy as sa
 
 import ringlog
-from ringlog.clients import Address, AddressError, Connection, LoginRefused, Refused, Unanswered, call, output
+from ringlog.clients import AddressError, Connection, LoginRefused, Refused, Unanswered, call, output
 from ringlog.clients.tables import engine, tables
-from ringlog.clients.writer import Writer
-from ringlog.schema.facility import Facility
 from servers import Login, RunningServer
 
 FACILITY = Path(__file__).with_name("facility.toml")
@@ -189,24 +187,6 @@ def test_other_drivers_and_missing_databases_are_refused() -> None:
         call(closing(None), "put_beam", 1, current=2.0)  # type: ignore[arg-type]
     with pytest.raises(AddressError, match="no dialect for ctds"):
         engine("tds+ctds://a@b", "")
-
-
-def test_a_writer_can_go_straight_to_postgresql(
-    quick_server: RunningServer, facility: Facility, tmp_path: Path
-) -> None:
-    login = quick_server.writer
-    address = Address.parse(url("postgresql", quick_server, login))
-    (table,) = (table for table in facility.tables if table.name == "every_type")
-    begin = BEGIN + timedelta(days=400)
-    with Writer(table, ZoneInfo("Asia/Tokyo"), address, login.password, tmp_path) as own:
-        for number in range(5):
-            own.put(begin + timedelta(seconds=number), a_real=float(number), a_varchar="ab")
-        assert own.drain(10)
-    with psycopg.connect(quick_server.dsn) as connection:
-        rows = connection.execute(
-            "select a_real from log.every_type where time >= %s order by time", [begin]
-        ).fetchall()
-    assert [row[0] for row in rows] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("source", ["file", "registry"])

@@ -48,6 +48,10 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema online",
         "schema log",
         "schema ringlog",
+        "schema sys",
+        "schema sybsystemprocs",
+        "schema tsql_information_schema",
+        "schema tsql",
         "table magnets",
         "procedure get_signal",
         "procedure get_latest",
@@ -65,6 +69,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure get_magnets_at",
         "procedure get_magnets_range",
         "procedure last_magnets",
+        "catalogue of T-SQL",
     ]
     assert report.changed == ("setting TimeZone of the database", "setting search_path of the database")
     assert "created table magnets" in str(report)

@@ -4,10 +4,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import pymssql
 import pytest
 
 from ringlog.clients import Unanswered, call, connect
-from servers import READER, RunningServer, free_port, ringlog, serving
+from servers import READER, WRITER, RunningServer, free_port, ringlog, serving
 
 
 def read(port: int, path: str = "/metrics") -> str:
@@ -42,6 +43,46 @@ def test_calls_clients_and_refused_logins_are_counted(data: Path) -> None:
     assert count(text, "ringlog_gateway_refused_logins_total") == 0
     assert count(later, "ringlog_gateway_refused_logins_total") >= 1
     assert text.endswith("# EOF\n")
+
+
+def compilations(port: int) -> tuple[float, float]:
+    """How many texts Python has compiled, and how many needed no compiling."""
+    text = read(port)
+    compiled = count(text, "ringlog_gateway_batch_compilation_seconds_count")
+    return compiled, count(text, "ringlog_gateway_batch_compilation_reuses_total")
+
+
+def test_a_call_never_reaches_python_and_a_batch_only_once(data: Path) -> None:
+    port = free_port()
+    with serving(data, "--metrics", f"127.0.0.1:{port}") as server:
+        ringlog(
+            *("user", "add", WRITER.user, "--writer", "--password-stdin", "--data", data),
+            stdin=WRITER.password,
+        )
+        with pymssql.connect(
+            server=server.host,
+            port=str(server.port),
+            user=WRITER.user,
+            password=WRITER.password,
+            autocommit=True,
+        ) as connection:
+            cursor = connection.cursor()
+            before = compilations(port)
+            for seq_no in range(1, 6):
+                cursor.execute(f"exec put_sr_rf {seq_no}, '2024-05-06 07:08:09'")
+                cursor.execute(
+                    f"declare @n int exec @n = put_sr_rf {seq_no}, '2024-05-06 07:08:10' select @n"
+                )
+                put = "exec put_sr_rf @n, '2024-05-06 07:08:11'"
+                cursor.callproc("sp_executesql", (put, "@n int", seq_no))
+                cursor.execute("set nocount on if @@trancount > 0 commit")
+            assert compilations(port) == before, "calls and what concerns the session alone"
+            for number in range(5):
+                cursor.execute("select count(*) from sr_rf")
+                cursor.fetchall()
+                cursor.callproc("sp_executesql", ("select @n + 1", "@n int", number))
+                assert cursor.fetchall() == [(number + 1,)]
+            assert compilations(port) == (before[0] + 2, before[1] + 8)
 
 
 def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path) -> None:

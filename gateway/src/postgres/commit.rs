@@ -343,7 +343,7 @@ impl Open {
             out.extend_from_slice(role.as_bytes());
             Ok(IsNull::No)
         })?;
-        self.connection.put_execute(SET_ROLE, &[1], &value, &[]);
+        self.connection.put_execute(SET_ROLE, &[1], &value, &[], 0);
         self.role = Some(role.clone());
         Ok(())
     }
@@ -358,7 +358,7 @@ impl Open {
             fresh.push(statement.id);
         }
         if let Some(name) = self.prepared.get(&statement.id) {
-            self.connection.put_execute(name, &statement.parameter_formats, &call.values, &[1]);
+            self.connection.put_execute(name, &statement.parameter_formats, &call.values, &[1], 0);
         }
         Ok(())
     }

@@ -260,9 +260,24 @@ impl Connection {
         }
     }
 
-    /// Puts a Bind and an Execute for all rows into the output. `values` holds each parameter with its
+    /// Parses `sql` without a name and asks for its columns, inside the transaction that is under way.
+    pub async fn put_parse(&mut self, sql: &str) -> Result<()> {
+        frontend::parse("", sql, [], &mut self.output)?;
+        frontend::describe(b'S', "", &mut self.output)?;
+        self.put_flush();
+        self.flush().await
+    }
+
+    /// Puts a Bind and an Execute for `limit` rows, 0 for all, into the output. `values` holds each parameter with its
     /// length. `parameters` and `results` are formats, 0 for text and 1 for binary.
-    pub fn put_execute(&mut self, statement: &str, parameters: &[i16], values: &[u8], results: &[i16]) {
+    pub fn put_execute(
+        &mut self,
+        statement: &str,
+        parameters: &[i16],
+        values: &[u8],
+        results: &[i16],
+        limit: i32,
+    ) {
         let out = &mut self.output;
         put_message(out, b'B', |out| {
             out.put_u8(0);
@@ -275,8 +290,17 @@ impl Connection {
         });
         put_message(out, b'E', |out| {
             out.put_u8(0);
-            out.put_i32(0);
+            out.put_i32(limit);
         });
+    }
+
+    pub fn put_close_cursor(&mut self, name: &str) -> Result<()> {
+        Ok(frontend::close(b'P', name, &mut self.output)?)
+    }
+
+    /// Puts the word that answers are wanted, though the transaction goes on.
+    pub fn put_flush(&mut self) {
+        frontend::flush(&mut self.output);
     }
 
     pub fn put_sync(&mut self) {

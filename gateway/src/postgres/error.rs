@@ -56,10 +56,19 @@ impl Notice {
 
     /// The error with the number legacy code tests for. PostgreSQL's own words and the SQLSTATE come along.
     pub fn to_error(&self) -> ServerMessage {
+        if let Some(number) = own_number(&self.sqlstate) {
+            let error = ServerMessage::error(number, 16, self.text());
+            return ServerMessage { sqlstate: self.sqlstate.clone(), ..error };
+        }
         let (number, severity) = number(&self.sqlstate);
         let text = format!("{} (SQLSTATE {})", self.text(), self.sqlstate);
         ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::error(number, severity, text) }
     }
+}
+
+/// Functions of T-SQL raise its errors under their own numbers: SQLSTATE S0245 is 245.
+fn own_number(sqlstate: &str) -> Option<i32> {
+    sqlstate.strip_prefix('S').filter(|digits| digits.len() == 4)?.parse().ok()
 }
 
 /// SQLSTATE to (number, severity) of Sybase and SQL Server. Numbers from 50000 on are an application's
@@ -77,6 +86,10 @@ fn number(sqlstate: &str) -> (i32, u8) {
         "42601" => (102, 15),
         "3D000" | "3F000" => (911, 16),
         "28000" | "28P01" => (18456, 14),
+        "42P07" | "42710" | "42723" => (2714, 16),
+        "42702" => (209, 16),
+        "42803" => (8120, 16),
+        "21000" => (512, 16),
         "22001" => (8152, 16),
         "22003" => (8115, 16),
         "22012" => (8134, 16),

@@ -1,7 +1,8 @@
 //! Bulk copy in: rows from the client go as they come into PostgreSQL's binary COPY, under the client's own
 //! role. All rows of one message are stored, or none.
 
-use super::{Ended, Session, SessionError};
+use super::failure::{Failure, Stop};
+use super::{Session, SessionError};
 use crate::convert::{column_type, to_pg, ConvertError, PgType, SqlType, Value, Zone};
 use crate::postgres::connection::{put_value, row_count, server_error, server_notice, Message, PgColumn};
 use crate::postgres::{Connection, Notice, PgError};
@@ -12,7 +13,7 @@ use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::decode_value;
 use crate::tds::wire::WireError;
-use crate::text::bulk::InsertBulk;
+use crate::text::bulk::{self, InsertBulk};
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 use std::convert::Infallible;
@@ -53,10 +54,9 @@ const LAYOUT: [&str; 7] = ["colcnt", "colid", "type", "length", "status", "offse
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// `insert bulk`: PostgreSQL begins a COPY, so whatever it has against that is told at once.
-    pub(super) async fn open_bulk(&mut self, bulk: &InsertBulk, more: bool) -> Result<Ended, SessionError> {
-        if more || self.nesting > 0 || self.settings.only_formats {
-            let text = "'insert bulk' stands alone in its batch: the rows follow it.";
-            return Ok(self.fail(&ServerMessage::error(102, 15, text), more));
+    pub(super) async fn open_bulk(&mut self, bulk: &InsertBulk) -> Result<(), Stop> {
+        if self.depth > 1 || self.settings.only_formats {
+            return Err(bulk::alone().into());
         }
         if self.settings.implicit_transactions && !self.transaction.is_open() {
             self.begin("");
@@ -67,27 +67,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         // a trigger may leave anything
         self.backend.pin();
         if let Err(error) = self.start_transaction().await {
-            let message = self.told(&error);
-            return Ok(self.fail(&message, more));
+            self.told(&error);
+            return Err((&error).into());
         }
         match self.begin_bulk(bulk).await {
             Ok(opened) => {
                 self.put_layout(&opened);
                 self.bulk = Some(opened);
-                self.end(0, None, more);
-                Ok(Ended::Well)
+                self.passed(Some(0));
+                Ok(())
             }
             Err(refused) => {
-                let message = match refused {
-                    Refused::Postgres(error) => self.told(&error),
-                    Refused::Here(message) => message,
+                let failure = match refused {
+                    Refused::Postgres(error) => {
+                        self.told(&error);
+                        Failure::from(&error)
+                    }
+                    Refused::Here(message) => Failure::of_statement(message),
                 };
                 if self.transaction.is_open() {
                     if let Err(error) = self.settle_statement(false).await {
                         self.told(&error);
                     }
                 }
-                Ok(self.fail(&message, more))
+                Err(failure.into())
             }
         }
     }
@@ -256,12 +259,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.client.message(&ServerMessage::info(0, text));
         }
         match bulk.failure.take() {
-            Some(message) => {
-                self.fail(&message, cancelled);
-            }
+            Some(message) => self.refuse(&message),
             None => {
                 self.row_count = bulk.stored.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
-                self.end(0, bulk.stored, cancelled);
+                self.end(0, bulk.stored);
             }
         }
         if cancelled {

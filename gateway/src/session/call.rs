@@ -1,6 +1,8 @@
 //! A procedure call, in whichever form it came.
 
-use super::results::{untellable, Ran, Source};
+use super::failure::{Ends, Failure, Stop};
+use super::results::{untellable, Ran, Rows, Source};
+use super::statements::Flow;
 use super::system::System;
 use super::variables::Variables;
 use super::{Ended, Form, Session, SessionError};
@@ -10,6 +12,7 @@ use crate::gateway::Because;
 use crate::postgres::commit::{Claim, Outcome, Statement};
 use crate::postgres::connection::row_values;
 use crate::postgres::PgError;
+use crate::program::{Execute, Expression};
 use crate::tds::call::{Param, Procedure};
 use crate::tds::dialect::Dialect;
 use crate::tds::layout::Layout;
@@ -17,8 +20,6 @@ use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{self, Output};
 use crate::tds::types::{encode_value, Value};
-use crate::text::exec::Execute;
-use crate::text::literal::Scalar;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,13 +29,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 const MOST_PLANS: usize = 4;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Runs a call that is a request of its own and writes its whole reply; `more` says that another
-    /// follows.
+    /// Runs a call that is a request of its own and writes its whole reply.
     pub(super) async fn run_call(
         &mut self,
         procedure: &Procedure,
         params: &[Param<'_>],
-        more: bool,
     ) -> Result<Ended, SessionError> {
         let end = match procedure {
             Procedure::Named(name) => self.call(name, params).await?,
@@ -47,7 +46,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 )),
             },
         };
-        Ok(self.end_call(end, params, Form::Rpc, more))
+        self.undo(self.ends(&end)).await;
+        Ok(self.end_call(end, params, Form::Rpc))
+    }
+
+    /// What the failure of a call ends.
+    fn ends(&self, end: &CallEnd) -> Ends {
+        match end.failure() {
+            Some(_) if self.settings.abort_on_error => Ends::Transaction,
+            Some(failure) => failure.ends,
+            None => Ends::Statement,
+        }
     }
 
     /// Runs a call written as text; its status and outputs go to variables.
@@ -55,25 +64,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         &mut self,
         execute: &Execute,
         variables: &mut Variables<'_>,
-        more: bool,
-    ) -> Result<Ended, SessionError> {
+    ) -> Result<Flow, Stop> {
         if self.settings.only_formats {
             let text =
                 "'exec' is not understood under SET FMTONLY ON: a procedure tells its columns by rows.";
-            let refused = CallEnd::Failed(ServerMessage::error(102, 15, text));
-            return Ok(self.end_call(refused, &[], Form::Text, more));
+            return Err(ServerMessage::error(102, 15, text).into());
         }
-        let params = match variables.params(&execute.arguments) {
-            Ok(params) => params,
-            Err(message) => return Ok(self.end_call(CallEnd::Failed(message), &[], Form::Text, more)),
-        };
+        let params = self.params(&execute.arguments, variables).await?;
         let mut end = self.call(&execute.procedure, &params).await?;
         if let CallEnd::Returned { status, outputs, .. } = &end {
             if let Err(message) = assign(execute, variables, *status, outputs, &self.gateway.zone()) {
                 end = CallEnd::Failed(message);
             }
         }
-        Ok(self.end_call(end, &params, Form::Text, more))
+        if let Some(failure) = end.failure().filter(|_| self.tries.are_open()) {
+            return Err(failure.into());
+        }
+        let ends = self.ends(&end);
+        self.undo(ends).await;
+        Ok(match self.end_call(end, &params, Form::Text) {
+            Ended::Failed => ends.flow(),
+            ended => Flow::after(ended),
+        })
     }
 
     async fn call(&mut self, name: &str, params: &[Param<'_>]) -> Result<CallEnd, SessionError> {
@@ -188,12 +200,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             });
         }
         if !function.only_reads {
+            if self.settings.row_limit > 0 {
+                let text = "Under SET ROWCOUNT only procedures that read can be called.";
+                return Ok(CallEnd::Failed(ServerMessage::error(195, 15, text)));
+            }
             self.backend.pin();
         }
         let source =
             Source::Call { statement: &statement, values: &bound.values, only_reads: function.only_reads };
+        let rows = if function.returns == Returns::Rows { Rows::ToClient(None) } else { Rows::Kept };
         let reply_so_far = self.client.reply.len();
-        Ok(match self.run(source, function.returns == Returns::Rows).await? {
+        Ok(match self.run(source, rows).await? {
             Ran::Completed(outcome, _) => self.completed(function, &bound.outputs, outcome, &zone),
             Ran::Refused(error) if may_be_outdated(&error) => {
                 self.client.reply.truncate(reply_so_far);
@@ -275,7 +292,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             },
         };
         count(&function, start, &end);
-        self.end_call(end, &[], Form::Rpc, false);
+        self.end_call(end, &[], Form::Rpc);
         Ok(true)
     }
 
@@ -319,7 +336,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// The tokens that end a call.
-    fn end_call(&mut self, end: CallEnd, params: &[Param<'_>], form: Form, more: bool) -> Ended {
+    fn end_call(&mut self, end: CallEnd, params: &[Param<'_>], form: Form) -> Ended {
         let dialect = self.client.dialect;
         match end {
             CallEnd::Returned { status, outputs, rows } => {
@@ -332,32 +349,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 };
                 let encoded = match encoded {
                     Ok(encoded) => encoded,
-                    Err(message) => return self.end_failed(&message, form, more),
+                    Err(message) => return self.end_failed(&message, form),
                 };
                 self.error = 0;
                 self.row_count = rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
                 if rows.is_some() {
+                    let rows = rows.filter(|_| !self.settings.no_count);
                     self.client.done(Done::InProcedure, self.done_status(done::MORE), rows);
                 }
                 self.put_returned(status, &encoded, form);
-                self.end_procedure(0, form, more);
+                self.end_procedure(0, form);
                 Ended::Well
             }
-            CallEnd::FailedInside { outputs } => {
+            CallEnd::FailedInside { outputs, aborted } => {
                 let encoded = encoded(&outputs, params, &dialect, &self.gateway.zone()).unwrap_or_default();
                 self.put_returned(self.error, &encoded, form);
-                self.end_procedure(done::ERROR, form, more);
-                Ended::Failed
+                self.end_procedure(done::ERROR, form);
+                if aborted {
+                    Ended::Aborted
+                } else {
+                    Ended::Failed
+                }
             }
-            CallEnd::Failed(message) | CallEnd::Unfit(message) => self.end_failed(&message, form, more),
-            CallEnd::Outdated(error) | CallEnd::Postgres(error) => {
-                self.end_failed(&error.to_message(), form, more)
-            }
+            CallEnd::Failed(message) | CallEnd::Unfit(message) => self.end_failed(&message, form),
+            CallEnd::Outdated(error) | CallEnd::Postgres(error) => self.end_failed(&error.to_message(), form),
             CallEnd::Cancelled => {
                 self.client.acknowledge_cancel();
                 Ended::Cancelled
             }
             CallEnd::CancelledInside => Ended::Cancelled,
+            CallEnd::Thrown => Ended::Thrown,
         }
     }
 
@@ -370,18 +391,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    fn end_failed(&mut self, message: &ServerMessage, form: Form, more: bool) -> Ended {
+    fn end_failed(&mut self, message: &ServerMessage, form: Form) -> Ended {
         self.error = message.number;
         self.row_count = 0;
-        self.client.message(message);
-        if matches!(message.number, 515 | 547 | 2601 | 8152) {
-            self.client.message(&ServerMessage::info(3621, "The statement has been terminated."));
-        }
-        self.end_procedure(done::ERROR, form, more);
+        self.tell(message);
+        self.end_procedure(done::ERROR, form);
         Ended::Failed
     }
 
-    fn end_procedure(&mut self, status: u16, form: Form, more: bool) {
+    fn end_procedure(&mut self, status: u16, form: Form) {
         if form == Form::Text && self.nesting > 0 {
             // one statement of the procedure it stands in
             if status & done::ERROR != 0 {
@@ -389,8 +407,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             return;
         }
-        let status = if more || self.followed { status | done::MORE } else { status };
-        self.client.done(Done::Procedure, self.done_status(status), None);
+        self.client.done(Done::Procedure, self.done_status(status | done::MORE), None);
     }
 }
 
@@ -472,7 +489,7 @@ fn assign(
     }
     for output in outputs {
         let argument = execute.arguments.get(output.index);
-        if let Some(Scalar::Variable(name)) = argument.and_then(|argument| argument.value.as_ref()) {
+        if let Some(Expression::Variable(name)) = argument.and_then(|argument| argument.value.as_ref()) {
             variables.set(name, &output.value, zone)?;
         }
     }
@@ -519,13 +536,26 @@ pub(super) enum CallEnd {
     /// A statement that the procedure ran has failed, or was cancelled, and has told so.
     FailedInside {
         outputs: Vec<Returned>,
+        aborted: bool,
     },
     CancelledInside,
+    /// A statement that the procedure ran has failed, for a CATCH around it to see.
+    Thrown,
 }
 
 impl CallEnd {
     pub fn returned(status: i32) -> CallEnd {
         CallEnd::Returned { status, outputs: Vec::new(), rows: None }
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        match self {
+            CallEnd::Failed(message) | CallEnd::Unfit(message) => {
+                Some(Failure::of_statement(message.clone()))
+            }
+            CallEnd::Outdated(error) | CallEnd::Postgres(error) => Some(Failure::of_call(error)),
+            _ => None,
+        }
     }
 }
 

@@ -29,6 +29,10 @@ pub struct Client<S> {
     pub dialect: Dialect,
     /// Tokens of the reply being built.
     pub reply: BytesMut,
+    /// A result set has been announced and its end not been told.
+    pub rows_open: bool,
+    /// Where in the reply the latest DONE ends.
+    done: Option<usize>,
     wire: BytesMut,
 }
 
@@ -45,6 +49,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             packetizer: Packetizer::new(spid),
             dialect: Dialect::new(Version::Tds74),
             reply: BytesMut::new(),
+            rows_open: false,
+            done: None,
             wire: BytesMut::new(),
         }
     }
@@ -181,6 +187,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 
     pub fn done(&mut self, kind: Done, status: u16, count: Option<u64>) {
         done::put(&mut self.reply, kind, status, count, &self.dialect);
+        self.done = Some(self.reply.len());
+        self.rows_open = false;
+    }
+
+    /// What follows is the answer to another command.
+    pub fn begin_answer(&mut self) {
+        self.done = None;
+    }
+
+    /// Whether the answer ends with a DONE so far.
+    pub fn is_done(&self) -> bool {
+        self.done == Some(self.reply.len())
+    }
+
+    /// Takes back what the latest DONE says, that more follows.
+    pub fn make_last(&mut self) {
+        if self.is_done() {
+            done::make_last(&mut self.reply, &self.dialect);
+        }
     }
 
     /// Tells the client that it has cancelled and nothing more will come. From 7.2 on the reply ends with an
@@ -197,14 +222,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     /// Sends what has gathered when it is worth a system call.
     pub async fn flush_gathered(&mut self) -> Result<(), SessionError> {
         if self.reply.len() >= FLUSH {
-            self.packetizer.cut(&mut self.reply, false, &mut self.wire);
+            self.cut(false);
             self.send().await?;
         }
         Ok(())
     }
 
+    /// Sends all there is, but for a DONE at its end, which may yet be the last.
+    pub async fn send_now(&mut self) -> Result<(), SessionError> {
+        self.cut(true);
+        self.send().await
+    }
+
+    fn cut(&mut self, all: bool) {
+        let tail = if self.is_done() {
+            self.reply.split_off(self.reply.len() - done::length(&self.dialect))
+        } else {
+            BytesMut::new()
+        };
+        self.packetizer.cut(&mut self.reply, false, &mut self.wire);
+        if all {
+            self.packetizer.cut_rest(&mut self.reply, &mut self.wire);
+        }
+        self.reply.extend_from_slice(&tail);
+        self.done = (!tail.is_empty()).then_some(self.reply.len());
+    }
+
     /// Ends the reply.
     pub async fn finish(&mut self) -> Result<(), SessionError> {
+        self.done = None;
         self.packetizer.cut(&mut self.reply, true, &mut self.wire);
         self.send().await?;
         if self.reply.capacity() > FLUSH {

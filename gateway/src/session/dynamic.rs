@@ -7,14 +7,14 @@ use super::{Ended, Session, SessionError};
 use crate::catalogue::Function;
 use crate::convert::{output_type, PgType, SqlType};
 use crate::postgres::connection::PgColumn;
+use crate::program::compiler::Settings;
+use crate::program::{Action, Argument, Execute, Expression, Statement};
+use crate::tds::call::Param;
 use crate::tds::dynamic::{Dynamic, Operation};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::{dynamic, returns};
-use crate::tds::types::{TypeInfo, TypeToken};
-use crate::text::batch::Statement;
-use crate::text::exec::Execute;
-use crate::text::literal::Scalar;
-use crate::text::parser::{placeholder, Syntax};
+use crate::tds::types::{TypeInfo, TypeToken, Value};
+use crate::text::parser::placeholder;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -23,6 +23,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 struct Shape {
     inputs: Vec<PgType>,
     columns: Arc<[PgColumn]>,
+    /// What the columns are called, where PostgreSQL would call them otherwise.
+    names: Option<Vec<String>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
@@ -49,14 +51,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Ok(prepared) => return self.execute_dynamic(&prepared, request).await,
                 Err(message) => Err(message),
             },
-            Operation::Immediate => match self.read_dynamic(request) {
+            Operation::Immediate => match self.read_dynamic(request).await {
                 Ok(prepared) => return self.execute_dynamic(&prepared, request).await,
                 Err(message) => Err(message),
             },
         };
         match done {
             Ok(()) => {
-                self.end(0, None, false);
+                self.end(0, None);
                 Ok(Ended::Well)
             }
             Err(message) => {
@@ -72,18 +74,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.prepared.named(name).ok_or_else(missing)
     }
 
-    fn read_dynamic(&self, request: &Dynamic<'_>) -> Result<Arc<Prepared>, ServerMessage> {
+    async fn read_dynamic(&self, request: &Dynamic<'_>) -> Result<Arc<Prepared>, ServerMessage> {
         let charset = self.client.dialect.charset;
         let text = charset.decode(request.text);
         let text = text.ok_or_else(|| {
             ServerMessage::error(2402, 16, format!("The statement is not valid {}.", charset.name()))
         })?;
-        let reading = Syntax { placeholders: true, ..self.syntax() };
-        Prepared::read(without_create_proc(&text), Vec::new(), reading).map(Arc::new)
+        let settings = Settings { placeholders: true, ..self.compiling() };
+        let program = self.program(without_create_proc(&text), &settings).await?;
+        Ok(Arc::new(Prepared { declarations: Vec::new(), program, size: text.len() }))
     }
 
     async fn prepare_dynamic(&mut self, name: &str, request: &Dynamic<'_>) -> Result<(), ServerMessage> {
-        let prepared = self.read_dynamic(request)?;
+        let prepared = self.read_dynamic(request).await?;
         let shape = self.shape(&prepared).await?;
         self.prepared.keep_as(name, prepared)?;
         self.put_inputs(&shape);
@@ -96,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         prepared: &Prepared,
         request: &Dynamic<'_>,
     ) -> Result<Ended, SessionError> {
-        let expected = prepared.batch.placeholders;
+        let expected = prepared.program.placeholders;
         let given = request.params.len();
         let variables = if given < expected {
             let message = format!("The statement has {expected} parameters and {given} values were sent.");
@@ -105,7 +108,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Variables::in_order(&request.params, &self.client.dialect)
         };
         match variables {
-            Ok(mut variables) => self.run_statements(&prepared.batch.statements, &mut variables, false).await,
+            Ok(mut variables) => {
+                self.client.begin_answer();
+                let ended = self.run_statements(&prepared.program.statements, &mut variables).await?;
+                self.end_answer();
+                Ok(ended)
+            }
             Err(message) => {
                 self.refuse(&message);
                 Ok(Ended::Failed)
@@ -116,16 +124,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// What PostgreSQL, or a procedure's declaration, says of a statement.
     async fn shape(&mut self, prepared: &Prepared) -> Result<Shape, ServerMessage> {
         let mut shape = Shape::default();
-        for number in 1..=prepared.batch.placeholders {
+        for number in 1..=prepared.program.placeholders {
             let name = placeholder(number);
             shape.inputs.push(self.input_of_call(prepared, &name).await.unwrap_or(PgType::Varchar));
         }
-        if let [Statement::Query(query)] = prepared.batch.statements.as_slice() {
+        if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
+            shape.names.clone_from(&query.columns);
             // what a value will be is told only when it comes
-            let types = vec![SqlType::TEXT; query.variables.len()];
-            match self.describe(query, &types).await {
+            let types = vec![SqlType::TEXT; query.sql.variables.len()];
+            match self.describe(&query.sql, &types).await {
                 Ok(described) => {
-                    shape.inputs = described.parameters.iter().map(|oid| PgType::from_oid(*oid)).collect();
+                    for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
+                        let place =
+                            (1..).zip(&mut shape.inputs).find(|(number, _)| placeholder(*number) == *name);
+                        if let Some((_, input)) = place {
+                            *input = PgType::from_oid(*oid);
+                        }
+                    }
                     shape.columns = described.columns.clone();
                 }
                 // only the values' types will tell
@@ -138,12 +153,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// The type of a procedure's parameter where a placeholder stands.
     async fn input_of_call(&self, prepared: &Prepared, name: &str) -> Option<PgType> {
-        let [Statement::Execute(execute)] = prepared.batch.statements.as_slice() else { return None };
+        let [Statement { action: Action::Execute(execute), .. }] = prepared.program.statements.as_slice()
+        else {
+            return None;
+        };
         if execute.status.as_deref() == Some(name) {
             return Some(PgType::Int4);
         }
         let function = self.function_of(execute).await?;
-        let is_it = |value: &Option<Scalar>| matches!(value, Some(Scalar::Variable(found)) if found == name);
+        let is_it =
+            |value: &Option<Expression>| matches!(value, Some(Expression::Variable(found)) if found == name);
         let index = execute.arguments.iter().position(|argument| is_it(&argument.value))?;
         let argument = execute.arguments.get(index)?;
         let place = match function.places(&argument.name) {
@@ -154,8 +173,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     async fn function_of(&self, execute: &Execute) -> Option<Arc<Function>> {
-        let variables = Variables::placeholders(execute.arguments.len());
-        let params = variables.params(&execute.arguments).ok()?;
+        let unknown = |argument: &Argument| match argument.value {
+            None => Param::default(argument.name.clone()),
+            Some(_) => Param::of_text(argument.name.clone(), Value::Null, argument.output),
+        };
+        let params: Vec<_> = execute.arguments.iter().map(unknown).collect();
         self.resolve_name(&execute.procedure, &params).await.ok()
     }
 
@@ -175,7 +197,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     fn put_columns(&mut self, shape: &Shape) {
         if !shape.columns.is_empty() {
-            self.put_description(&shape.columns);
+            self.put_description(&shape.columns, shape.names.as_deref());
         }
     }
 }

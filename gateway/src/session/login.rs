@@ -4,6 +4,7 @@ use super::backend::Backend;
 use super::client::Client;
 use super::prepared::PreparedStatements;
 use super::settings::Settings;
+use super::statements::Tries;
 use super::transaction::Transaction;
 use super::{Session, SessionError};
 use crate::admission::Limits;
@@ -71,7 +72,10 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 row_count: 0,
                 prepared: PreparedStatements::default(),
                 nesting: 0,
-                followed: false,
+                depth: 0,
+                tries: Tries::default(),
+                inserted: None,
+                own_catalogue: None,
                 bulk: None,
                 error: 0,
                 gateway,

@@ -6,13 +6,18 @@ mod bulk;
 mod call;
 mod client;
 mod datatypes;
+mod define;
 mod dynamic;
+mod expression;
+mod failure;
 mod login;
 mod options;
 mod parameters;
 mod prepared;
+mod query;
 mod results;
 mod settings;
+mod statements;
 mod system;
 mod system_call;
 mod transaction;
@@ -30,12 +35,12 @@ use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::{Reader, WireError};
-use crate::text::parser::Syntax;
 use backend::Backend;
 use bulk::Bulk;
 use client::Client;
 use prepared::PreparedStatements;
 use settings::Settings;
+use statements::{Flow, Tries};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -98,8 +103,13 @@ pub struct Session<S> {
     /// How many procedures the text that runs is inside of (sp_executesql in sp_executesql): their own ends
     /// follow those of its statements.
     nesting: u8,
-    /// Another command follows in the request that is being answered.
-    followed: bool,
+    /// How many texts the one that runs is inside of, itself included: @@nestlevel and one.
+    depth: u8,
+    tries: Tries,
+    /// The table of the latest insert, as PostgreSQL reads it.
+    inserted: Option<String>,
+    /// What can be called, after a definition in the transaction that is open.
+    own_catalogue: Option<Arc<Catalogue>>,
     /// A bulk copy whose rows come next.
     bulk: Option<Bulk>,
     /// @@error: the number of the last statement's error, 0 when it had none.
@@ -117,9 +127,40 @@ enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Well,
+    /// By an error, which has been told.
     Failed,
+    /// By an error that ends what is around it too.
+    Aborted,
+    /// By an error that a CATCH around it is to see.
+    Thrown,
     /// The client cancelled and has been told so: nothing may follow in this reply.
     Cancelled,
+}
+
+impl Ended {
+    /// How a text ended. `error`: that of its last statement.
+    fn of(flow: Flow, error: i32) -> Ended {
+        match flow {
+            Flow::Cancelled => Ended::Cancelled,
+            Flow::Thrown | Flow::ThrownOut => Ended::Thrown,
+            Flow::Aborted => Ended::Aborted,
+            Flow::Failed => Ended::Failed,
+            _ if error != 0 => Ended::Failed,
+            _ => Ended::Well,
+        }
+    }
+}
+
+impl Flow {
+    /// What follows a statement that was a text of its own.
+    fn after(ended: Ended) -> Flow {
+        match ended {
+            Ended::Well | Ended::Failed => Flow::Next,
+            Ended::Aborted => Flow::Aborted,
+            Ended::Thrown => Flow::Thrown,
+            Ended::Cancelled => Flow::Cancelled,
+        }
+    }
 }
 
 /// Serves one connection until it ends.
@@ -224,6 +265,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     async fn conclude(&mut self, proceed: Result<bool, SessionError>) -> Result<bool, SessionError> {
         match proceed {
             Ok(true) => {
+                self.end_answer();
+                self.client.make_last();
                 self.client.finish().await?;
                 Ok(true)
             }
@@ -248,8 +291,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// An error and the end of the statement it belongs to.
     fn refuse(&mut self, message: &ServerMessage) {
         self.error = message.number;
+        self.row_count = 0;
         self.client.message(message);
-        self.end(done::ERROR, None, false);
+        self.end(done::ERROR, None);
     }
 
     async fn answer_batch(&mut self, body: &[u8]) -> Result<(), SessionError> {
@@ -274,8 +318,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         let mut reader = wire_call::reader(body, &dialect);
         while let Some(call) = wire_call::decode_rpc(&mut reader, &dialect)? {
-            let more = !reader.is_empty();
-            let ended = self.run_call(&call.procedure, &call.params, more).await?;
+            let ended = self.run_call(&call.procedure, &call.params).await?;
             if let (Ended::Well, wire_call::Procedure::Named(name)) = (ended, &call.procedure) {
                 self.learn(body, name, &call.params);
             }
@@ -298,9 +341,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let dialect = self.client.dialect;
         let mut reader = wire_call::reader(body, &dialect);
         while !reader.is_empty() {
-            self.followed = false;
             if let Some(call) = wire_call::decode_dbrpc(&mut reader, &dialect)? {
-                let ended = self.run_call(&call.procedure, &call.params, !reader.is_empty()).await?;
+                let ended = self.run_call(&call.procedure, &call.params).await?;
                 match (ended, &call.procedure) {
                     (Ended::Well, wire_call::Procedure::Named(name)) => self.learn(body, name, &call.params),
                     (Ended::Cancelled, _) => return Ok(true),
@@ -309,7 +351,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 continue;
             }
             if let Some(dynamic) = wire_dynamic::decode(&mut reader, &dialect)? {
-                self.followed = !reader.is_empty();
                 if self.answer_dynamic(&dynamic).await? == Ended::Cancelled {
                     return Ok(true);
                 }
@@ -352,7 +393,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         } else {
             wire_call::decode_arguments(reader, &self.client.dialect)?
         };
-        self.followed = !reader.is_empty();
         let dialect = self.client.dialect;
         let charset = dialect.charset;
         match charset.decode(text) {
@@ -385,12 +425,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.first_database.clone_into(&mut self.database);
         self.plans.clear();
         self.prepared = PreparedStatements::default();
+        self.inserted = None;
+        (self.row_count, self.error) = (0, 0);
         envchange::put_reset(&mut self.client.reply, &self.client.dialect);
-    }
-
-    /// How text of this session is read.
-    fn syntax(&self) -> Syntax {
-        Syntax { quoted_identifiers: self.settings.quoted_identifiers, placeholders: false }
     }
 
     /// What DONE says beside its own: whether a transaction is open.
@@ -404,6 +441,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     fn catalogue(&self) -> Arc<Catalogue> {
-        self.gateway.catalogue()
+        match &self.own_catalogue {
+            Some(own) if self.transaction.is_open() => own.clone(),
+            _ => self.gateway.catalogue(),
+        }
     }
 }

@@ -59,7 +59,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             return Err(WireError::Truncated("option").into());
         };
         let value = value.get(..usize::from(*size)).ok_or(WireError::Truncated("option"))?;
-        self.followed = !reader.is_empty();
         let dialect = self.client.dialect;
         let done = match *command {
             SET => set(&mut self.settings, *option, value, &dialect),
@@ -69,17 +68,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         self.announce_text_size();
         match done {
-            Ok(()) => self.end(0, None, false),
+            Ok(()) => self.end(0, None),
             Err(message) => self.refuse(&message),
         }
         Ok(())
+    }
+
+    /// A text size that the client has set is announced to it from now on.
+    pub(super) fn announce_text_size(&mut self) {
+        self.client.dialect.text_size =
+            self.settings.text_size.limit().unwrap_or(self.login.dialect.text_size);
     }
 
     fn list_option(&mut self, option: u8) -> Result<(), ServerMessage> {
         let settings = &self.settings;
         let value = match option {
             DATEFIRST => 7,
-            TEXTSIZE => settings.text_size(),
+            TEXTSIZE => settings.text_size.bytes() as u32,
             DATEFORMAT | ISOLATION => 1,
             CHAINED => u32::from(settings.implicit_transactions),
             24 => u32::from(settings.only_formats),
@@ -182,7 +187,7 @@ mod tests {
     fn an_option_that_would_change_results_is_refused() {
         let dialect = Dialect::new(Version::Tds50);
         let mut settings = Settings::new(&dialect);
-        for (option, value) in [(ROWCOUNT, 5), (10, 1), (DATEFORMAT, 2), (34, 0), (29, 1)] {
+        for (option, value) in [(10, 1), (DATEFORMAT, 2), (34, 0), (29, 1)] {
             let error = set(&mut settings, option, &[value], &dialect).unwrap_err();
             assert_eq!(error.number, 195, "{option}");
         }

@@ -1,10 +1,8 @@
 //! The statements a client has prepared: by number at 7.x, by name at 5.0. What PostgreSQL has prepared of
 //! them belongs to its connection and may go with it; this stays.
 
+use crate::program::{Declaration, Program};
 use crate::tds::tokens::message::ServerMessage;
-use crate::text::batch::{self, Batch};
-use crate::text::declaration::Declaration;
-use crate::text::parser::Syntax;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,21 +13,9 @@ const MOST_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Prepared {
     pub declarations: Vec<Declaration>,
-    pub batch: Batch,
+    pub program: Arc<Program>,
     /// Bytes of its text.
-    size: usize,
-}
-
-impl Prepared {
-    pub fn read(
-        text: &str,
-        declarations: Vec<Declaration>,
-        reading: Syntax,
-    ) -> Result<Prepared, ServerMessage> {
-        let names = declarations.iter().map(|declaration| declaration.name.as_str());
-        let batch = batch::parse(text, reading, names)?;
-        Ok(Prepared { declarations, batch, size: text.len() })
-    }
+    pub size: usize,
 }
 
 #[derive(Debug, Default)]
@@ -109,8 +95,7 @@ mod tests {
     use super::*;
 
     fn statement(text: &str) -> Arc<Prepared> {
-        let reading = Syntax { quoted_identifiers: true, placeholders: false };
-        Arc::new(Prepared::read(text, Vec::new(), reading).unwrap())
+        Arc::new(Prepared { declarations: Vec::new(), program: Arc::default(), size: text.len() })
     }
 
     #[test]

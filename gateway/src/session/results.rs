@@ -2,15 +2,20 @@
 
 use super::client::Client;
 use super::parameters::{self, Parameter, Typing};
+use super::settings::TextSize;
 use super::{Session, SessionError};
+use crate::catalogue::quoted;
 use crate::convert::{column_type, from_pg, PgType, SqlType, Zone};
 use crate::postgres::commit::{Outcome, Statement};
-use crate::postgres::connection::{row_count, row_values, server_error, server_notice, Message, PgColumn};
-use crate::postgres::{Connection, PgError};
+use crate::postgres::connection::{
+    read_columns, row_count, row_values, server_error, server_notice, Message, PgColumn,
+};
+use crate::postgres::{Connection, Notice, PgError};
+use crate::program::Sql;
 use crate::tds::tokens::columns::{self, Column};
+use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{encode_value, ConvertError, TypeInfo, Value};
-use crate::text::query::Query;
 use bytes::{BufMut, Bytes};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +28,29 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// What to run.
 pub enum Source<'a> {
     Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool },
-    Query { query: &'a Query, parameters: &'a [Parameter<'a>] },
+    Query { sql: &'a Sql, parameters: &'a [Parameter<'a>] },
+}
+
+/// What becomes of the rows of a statement.
+#[derive(Clone, Copy)]
+pub enum Rows<'a> {
+    /// They are a result set, whose columns may have other names than PostgreSQL's.
+    ToClient(Option<&'a [String]>),
+    /// The last one is kept.
+    Kept,
+}
+
+/// A notice that names a cursor, whose rows are a result set; the detail may be a JSON list of names for its
+/// columns.
+const RESULT_SET: &str = "01R01";
+/// A notice that tells a number of rows.
+const ROW_COUNT: &str = "01R02";
+
+/// What a function has told since its first result set, whose rows come when it has returned.
+enum Held {
+    Message(ServerMessage),
+    ResultSet { cursor: String, columns: Option<Vec<String>> },
+    Count(u64),
 }
 
 /// A statement as PostgreSQL has it prepared.
@@ -52,15 +79,20 @@ pub enum Ran {
 struct Told {
     pg_type: PgType,
     type_info: TypeInfo,
+    /// Of any length, which `set textsize` limits.
+    is_long: bool,
+}
+
+impl Told {
+    fn value<'r>(&self, raw: &'r [u8], zone: &Zone, limit: TextSize) -> Result<Value<'r>, ConvertError> {
+        let value = from_pg(self.pg_type, raw, zone)?;
+        Ok(if self.is_long { limit.cut(value) } else { value })
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Runs `source`. With `rows_to_client` its rows are a result set, otherwise its one row is kept.
-    pub(super) async fn run(
-        &mut self,
-        source: Source<'_>,
-        rows_to_client: bool,
-    ) -> Result<Ran, SessionError> {
+    /// Runs `source`.
+    pub(super) async fn run(&mut self, source: Source<'_>, rows: Rows<'_>) -> Result<Ran, SessionError> {
         if self.settings.implicit_transactions && !self.transaction.is_open() {
             self.begin("");
         }
@@ -68,13 +100,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if !in_transaction {
             self.backend.let_go_if_ended().await;
         }
-        if let Err(error) = self.start_transaction().await {
+        let may_raise = matches!(source, Source::Call { only_reads: false, .. });
+        let in_try = may_raise && self.tries.are_open();
+        let mut begun = self.start_transaction().await;
+        if begun.is_ok() && in_transaction && may_raise {
+            begun = self.set(&format!("set local tsql.trancount = {}", self.transaction.depth)).await;
+        }
+        if begun.is_ok() && in_try {
+            // what compiled procedures do with an error that ends nothing by itself
+            begun = self.set("set tsql.try = on").await;
+        }
+        if let Err(error) = begun {
             return Ok(self.failed(error));
         }
         let mut typing = Typing::Declared;
         let mut refusal = None;
         let ran = loop {
-            let ran = self.run_statement(&source, typing, rows_to_client).await?;
+            let ran = self.run_once(&source, typing, rows).await?;
             if let Ran::Failed(error) | Ran::Refused(error) = &ran {
                 if error.is_fatal() {
                     self.backend.forget();
@@ -98,7 +140,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 return Ok(self.failed(error));
             }
         }
+        if in_try {
+            if let Err(error) = self.set("set tsql.try = off").await {
+                return Ok(self.failed(error));
+            }
+        }
         Ok(ran)
+    }
+
+    async fn set(&mut self, sql: &str) -> Result<(), PgError> {
+        match self.backend.opened() {
+            Some(open) => open.connection.query_text(sql).await.map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// Whether a refused query is to be tried once more: with other types for its parameters, or because
@@ -146,11 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// What PostgreSQL finds for a query before it runs: the types of its parameters and its columns.
-    pub(super) async fn describe(
-        &mut self,
-        query: &Query,
-        types: &[SqlType],
-    ) -> Result<Arc<Described>, PgError> {
+    pub(super) async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
         let started = self.transaction.started;
         let open = self.backend.open(&self.database).await?;
         if started {
@@ -159,8 +209,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut typing = Typing::Declared;
         let mut refusal = None;
         let described = loop {
-            let (sql, oids) = parameters::statement(query, types, typing);
-            let error = match open.prepare_query(sql, oids).await {
+            let (text, oids) = parameters::statement(sql, types, typing);
+            let error = match open.prepare_query(text, oids).await {
                 Ok(described) => break Ok(described),
                 Err(error) => error,
             };
@@ -179,9 +229,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         described
     }
 
+    /// Asks PostgreSQL something by the way. A transaction bears that it refuses.
+    pub(super) async fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, PgError> {
+        let started = self.transaction.started;
+        let connection = &mut self.backend.open(&self.database).await?.connection;
+        if !started {
+            return connection.query_text(sql).await;
+        }
+        connection.query_text("savepoint ringlog_statement").await?;
+        let answer = connection.query_text(sql).await;
+        if answer.is_err() {
+            connection.query_text("rollback to savepoint ringlog_statement").await?;
+        }
+        connection.query_text("release savepoint ringlog_statement").await?;
+        answer
+    }
+
     /// Tells the client of a result set that will have these columns.
-    pub(super) fn put_description(&mut self, columns: &[PgColumn]) {
-        announce(columns, &mut self.client);
+    pub(super) fn put_description(&mut self, columns: &[PgColumn], names: Option<&[String]>) {
+        announce(columns, names, &mut self.client);
     }
 
     /// BEGIN when the client's transaction has not reached PostgreSQL yet, and a savepoint for the statement.
@@ -197,12 +263,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(())
     }
 
-    async fn run_statement(
+    async fn run_once(
         &mut self,
         source: &Source<'_>,
         typing: Typing,
-        rows_to_client: bool,
+        rows: Rows<'_>,
     ) -> Result<Ran, SessionError> {
+        let more = self.done_status(done::MORE);
         let open = match self.backend.open(&self.database).await {
             Ok(open) => open,
             Err(error) => return Ok(Ran::Failed(error)),
@@ -213,9 +280,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         let prepared = match source {
             Source::Call { statement, .. } => open.prepare(statement).await,
-            Source::Query { query, parameters } => {
+            Source::Query { sql, parameters } => {
                 let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
-                let (sql, oids) = parameters::statement(query, &types, typing);
+                let (sql, oids) = parameters::statement(sql, &types, typing);
                 open.prepare_query(sql, oids).await
             }
         };
@@ -224,23 +291,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Err(error) => return Ok(Ran::Refused(error)),
         };
         let columns = prepared.columns.clone();
-        let formats: Vec<i16> =
-            columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect();
+        let formats = formats(&columns);
+        let limit = match rows {
+            Rows::ToClient(_) => self.settings.row_limit,
+            Rows::Kept => 0,
+        };
         match source {
             Source::Call { statement, values, .. } => {
                 let sent = &statement.parameter_formats;
-                open.connection.put_execute(&prepared.name, sent, values, &formats);
+                open.connection.put_execute(&prepared.name, sent, values, &formats, limit);
             }
-            Source::Query { query, parameters } => {
-                match parameters::bind(query, parameters, &prepared.parameters, &zone) {
+            Source::Query { parameters, .. } => {
+                match parameters::bind(parameters, &prepared.parameters, &zone) {
                     Ok((sent, values)) => {
-                        open.connection.put_execute(&prepared.name, &sent, &values, &formats);
+                        open.connection.put_execute(&prepared.name, &sent, &values, &formats, limit);
                     }
                     Err(message) => return Ok(Ran::Untellable(message)),
                 }
             }
         }
-        open.connection.put_sync();
+        let only_reads = matches!(source, Source::Call { only_reads: true, .. });
+        // cursors end with the transaction, which is the statement's own unless the client has begun one
+        let may_open_cursors = matches!(source, Source::Call { only_reads: false, .. });
+        if may_open_cursors {
+            open.connection.put_flush();
+        } else {
+            open.connection.put_sync();
+        }
         if let Err(error) = open.connection.flush().await {
             return Ok(Ran::Failed(error));
         }
@@ -251,12 +328,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             columns,
             told: None,
             outcome: Outcome::default(),
+            rows: 0,
             has_effects: false,
-            only_reads: matches!(source, Source::Call { only_reads: true, .. }),
+            only_reads,
+            is_synced: !may_open_cursors,
+            held: Vec::new(),
+            more,
+            no_count: self.settings.no_count,
+            text_size: self.settings.text_size,
             end: None,
             cancelling: None,
         };
-        let ran = stream.run(rows_to_client).await;
+        let ran = stream.run(rows).await;
         if let Some(cancelling) = stream.cancelling.take() {
             // a cancel still on its way would hit the next statement
             let _ = cancelling.await;
@@ -274,9 +357,18 @@ struct RowStream<'a, S> {
     /// The result set as announced to the client.
     told: Option<Vec<Told>>,
     outcome: Outcome,
+    /// How many rows were told.
+    rows: u64,
     /// Rows were told, or something may have been written.
     has_effects: bool,
     only_reads: bool,
+    /// The Sync that ends the statement is sent.
+    is_synced: bool,
+    held: Vec<Held>,
+    /// The status of a DONE that is not the last.
+    more: u16,
+    no_count: bool,
+    text_size: TextSize,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Ran>,
     /// PostgreSQL is being asked to cancel.
@@ -289,7 +381,7 @@ enum Event {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
-    async fn run(&mut self, rows_to_client: bool) -> Result<Ran, SessionError> {
+    async fn run(&mut self, rows: Rows<'_>) -> Result<Ran, SessionError> {
         let mut error = None;
         loop {
             let message = match self.event().await? {
@@ -303,32 +395,58 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
             match message {
                 Message::BindComplete => {
                     self.has_effects = !self.only_reads;
-                    if rows_to_client && !self.columns.is_empty() {
-                        self.announce();
+                    if let Rows::ToClient(names) = rows {
+                        if !self.columns.is_empty() {
+                            self.told = Some(announce(&self.columns, names, self.client));
+                        }
                     }
                 }
                 Message::DataRow(body) if self.end.is_none() => {
                     if self.told.is_some() {
                         self.has_effects = true;
+                        self.rows += 1;
                         self.row(body.buffer_bytes());
                         self.client.flush_gathered().await?;
                     } else {
                         self.outcome.row = Some(body.buffer_bytes().clone());
                     }
                 }
-                Message::CommandComplete(body) => match body.tag() {
-                    Ok(tag) => self.outcome.count = row_count(tag),
-                    Err(error) => return Ok(Ran::Failed(error.into())),
-                },
+                Message::CommandComplete(body) => {
+                    match body.tag() {
+                        Ok(tag) => self.outcome.count = row_count(tag),
+                        Err(error) => return Ok(Ran::Failed(error.into())),
+                    }
+                    match self.tell_held().await? {
+                        Ok(()) => {}
+                        Err(failure) if failure.is_fatal() => return Ok(Ran::Failed(failure)),
+                        Err(failure) => error = Some(failure),
+                    }
+                    if let Err(error) = self.sync().await {
+                        return Ok(Ran::Failed(error));
+                    }
+                }
+                // the limit of rows is reached
+                Message::PortalSuspended => self.outcome.count = Some(self.rows),
                 Message::NoticeResponse(body) => match server_notice(&body) {
-                    Ok(notice) => self.client.message(&notice.to_message()),
+                    Ok(notice) => self.notice(&notice),
                     Err(error) => return Ok(Ran::Failed(error)),
                 },
-                Message::ErrorResponse(body) => match server_error(&body) {
-                    Ok(failure) if failure.is_fatal() => return Ok(Ran::Failed(failure)),
-                    Ok(failure) => error = Some(failure),
-                    Err(error) => return Ok(Ran::Failed(error)),
-                },
+                Message::ErrorResponse(body) => {
+                    match server_error(&body) {
+                        Ok(failure) if failure.is_fatal() => return Ok(Ran::Failed(failure)),
+                        Ok(failure) => error = Some(failure),
+                        Err(error) => return Ok(Ran::Failed(error)),
+                    }
+                    // the cursors are gone
+                    for held in self.held.drain(..) {
+                        if let Held::Message(message) = held {
+                            self.client.message(&message);
+                        }
+                    }
+                    if let Err(error) = self.sync().await {
+                        return Ok(Ran::Failed(error));
+                    }
+                }
                 Message::ReadyForQuery(_) => break,
                 Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
                     return Ok(Ran::Failed(PgError::Protocol("a copy, which is not served".into())));
@@ -368,8 +486,111 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
         }
     }
 
-    fn announce(&mut self) {
-        self.told = Some(announce(&self.columns, self.client));
+    /// Ends the statement, if that has not been done.
+    async fn sync(&mut self) -> Result<(), PgError> {
+        if self.is_synced {
+            return Ok(());
+        }
+        self.is_synced = true;
+        self.connection.put_sync();
+        self.connection.flush().await
+    }
+
+    /// What PostgreSQL remarks goes to the client at once, but not before a result set it comes after.
+    fn notice(&mut self, notice: &Notice) {
+        let held = match notice.sqlstate.as_str() {
+            RESULT_SET if !self.is_synced => Held::ResultSet {
+                cursor: notice.message.clone(),
+                columns: serde_json::from_str(&notice.detail).ok(),
+            },
+            ROW_COUNT if !self.is_synced => match notice.message.parse() {
+                Ok(count) => Held::Count(count),
+                Err(_) => Held::Message(notice.to_message()),
+            },
+            _ => Held::Message(notice.to_message()),
+        };
+        match held {
+            Held::Message(message) if self.held.is_empty() => self.client.message(&message),
+            held => self.held.push(held),
+        }
+    }
+
+    /// Tells what the function has to tell beside what it returns, in its order.
+    async fn tell_held(&mut self) -> Result<Result<(), PgError>, SessionError> {
+        for held in std::mem::take(&mut self.held) {
+            let count = match held {
+                Held::Message(message) => {
+                    self.client.message(&message);
+                    continue;
+                }
+                Held::Count(count) => count,
+                Held::ResultSet { cursor, columns } => {
+                    match self.result_set(&cursor, columns.as_deref()).await? {
+                        Ok(count) => count,
+                        Err(error) => return Ok(Err(error)),
+                    }
+                }
+            };
+            if self.end.is_some() {
+                break;
+            }
+            self.client.done(Done::InProcedure, self.more, Some(count).filter(|_| !self.no_count));
+        }
+        Ok(Ok(()))
+    }
+
+    /// The rows of an open cursor. Returns their number.
+    async fn result_set(
+        &mut self,
+        cursor: &str,
+        names: Option<&[String]>,
+    ) -> Result<Result<u64, PgError>, SessionError> {
+        let fetch = format!("fetch all from {}", quoted(cursor));
+        if let Err(error) = self.connection.put_parse(&fetch).await {
+            return Ok(Err(error));
+        }
+        let mut told = Vec::new();
+        let mut count = 0;
+        loop {
+            let message = match self.event().await? {
+                Ok(Event::Message(message)) => message,
+                Ok(Event::Attention) => {
+                    self.stop(Ran::Cancelled);
+                    continue;
+                }
+                Err(error) => return Ok(Err(error)),
+            };
+            match message {
+                Message::RowDescription(body) => {
+                    match read_columns(&body) {
+                        Ok(columns) => self.columns = columns.into(),
+                        Err(error) => return Ok(Err(error)),
+                    }
+                    told = announce(&self.columns, names, self.client);
+                    let formats = formats(&self.columns);
+                    self.connection.put_execute("", &[], &[], &formats, 0);
+                    self.connection.put_flush();
+                    if let Err(error) = self.connection.flush().await {
+                        return Ok(Err(error));
+                    }
+                }
+                Message::DataRow(body) if self.end.is_none() => {
+                    count += 1;
+                    self.told = Some(told);
+                    self.row(body.buffer_bytes());
+                    told = self.told.take().unwrap_or_default();
+                    self.client.flush_gathered().await?;
+                }
+                Message::CommandComplete(_) => {
+                    // it would stay open to the end of the client's transaction
+                    return Ok(self.connection.put_close_cursor(cursor).map(|()| count));
+                }
+                Message::ErrorResponse(body) => {
+                    return Ok(Err(server_error(&body).unwrap_or_else(|error| error)))
+                }
+                _ => {}
+            }
+        }
     }
 
     fn row(&mut self, row: &Bytes) {
@@ -381,7 +602,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
         for (index, (value, told)) in row_values(row).zip(told).enumerate() {
             let encoded = match value {
                 None => encode_value(&Value::Null, &told.type_info, &dialect, out),
-                Some(raw) => from_pg(told.pg_type, raw, self.zone)
+                Some(raw) => told
+                    .value(raw, self.zone, self.text_size)
                     .and_then(|value| encode_value(&value, &told.type_info, &dialect, out)),
             };
             if let Err(error) = encoded {
@@ -410,24 +632,35 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
 }
 
 /// Puts the description of a result set of these columns.
-fn announce<S>(pg_columns: &[PgColumn], client: &mut Client<S>) -> Vec<Told> {
+fn announce<S>(pg_columns: &[PgColumn], names: Option<&[String]>, client: &mut Client<S>) -> Vec<Told> {
     let dialect = client.dialect;
     let mut told = Vec::with_capacity(pg_columns.len());
     let mut columns = Vec::with_capacity(pg_columns.len());
-    for column in pg_columns {
+    for (index, column) in pg_columns.iter().enumerate() {
         let mut pg_type = PgType::from_oid(column.oid);
         let mut typmod = column.typmod;
         if pg_type.wants_text() {
             (pg_type, typmod) = (PgType::Text, -1);
         }
         let type_info = column_type(pg_type, typmod, &dialect);
-        // what PostgreSQL calls a column without a name has none in T-SQL
-        let name = if column.name == "?column?" { String::new() } else { column.name.clone() };
+        let name = match names.and_then(|names| names.get(index)) {
+            Some(name) => name.clone(),
+            // what PostgreSQL calls a column without a name has none in T-SQL
+            None if column.name == "?column?" => String::new(),
+            None => column.name.clone(),
+        };
         columns.push(Column { name, type_info });
-        told.push(Told { pg_type, type_info });
+        let is_long = matches!(pg_type, PgType::Text | PgType::Bytea);
+        told.push(Told { pg_type, type_info, is_long });
     }
     columns::put(&mut client.reply, &columns, &dialect);
+    client.rows_open = true;
     told
+}
+
+/// How PostgreSQL is to send these columns, 0 for text and 1 for binary.
+fn formats(columns: &[PgColumn]) -> Vec<i16> {
+    columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect()
 }
 
 /// The error for a value that has no form in the client's dialect.

@@ -1,19 +1,72 @@
 //! What `set` changes and `@@` variables tell: answered from the session, without PostgreSQL.
 
-use crate::convert::PgType;
+use crate::convert::SqlType;
 use crate::tds::dialect::Dialect;
+use crate::tds::login::Login;
 use crate::tds::tokens::loginack;
 use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub quoted_identifiers: bool,
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
-    /// `set textsize`: what the client can take, which limits nothing here.
-    pub text_size: Option<u32>,
+    pub text_size: TextSize,
     /// `set fmtonly on`: statements tell their columns and do nothing.
     pub only_formats: bool,
+    /// `set nocount on`: no numbers of rows are told.
+    pub no_count: bool,
+    /// `set rowcount n`: rows of a result at most; 0 for all.
+    pub row_limit: i32,
+    /// `set xact_abort on`: every error ends the batch and undoes the transaction.
+    pub abort_on_error: bool,
+}
+
+/// How much of a text or binary of any length is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextSize {
+    bytes: i32,
+    /// What a character, or half of one outside the basic plane, counts: 2 in UTF-16. At 5.0 bytes of UTF-8 count.
+    bytes_of_unit: usize,
+}
+
+impl TextSize {
+    const UNLIMITED: i32 = i32::MAX;
+
+    /// @@textsize
+    pub fn bytes(self) -> i32 {
+        self.bytes
+    }
+
+    /// What the client has set, if it has.
+    pub fn limit(self) -> Option<u32> {
+        u32::try_from(self.bytes).ok().filter(|_| self.bytes != TextSize::UNLIMITED)
+    }
+
+    pub fn cut(self, value: Value<'_>) -> Value<'_> {
+        let limit = usize::try_from(self.bytes).unwrap_or(usize::MAX);
+        match value {
+            _ if self.bytes == TextSize::UNLIMITED => value,
+            Value::Text(text) if text.len() * self.bytes_of_unit > limit => {
+                let mut size = 0;
+                let fits = |(_, character): &(usize, char)| {
+                    size += if self.bytes_of_unit == 2 {
+                        2 * character.len_utf16()
+                    } else {
+                        character.len_utf8()
+                    };
+                    size > limit
+                };
+                match text.char_indices().find(fits) {
+                    Some((end, _)) => Value::Text(text[..end].to_owned().into()),
+                    None => Value::Text(text),
+                }
+            }
+            Value::Binary(bytes) if bytes.len() > limit => Value::Binary(bytes[..limit].to_vec().into()),
+            value => value,
+        }
+    }
 }
 
 impl Settings {
@@ -22,16 +75,15 @@ impl Settings {
             // "x" is a name for SQL Server's clients and a text for Sybase's, unless they say otherwise
             quoted_identifiers: dialect.is_tds7(),
             implicit_transactions: false,
-            text_size: None,
+            text_size: TextSize {
+                bytes: TextSize::UNLIMITED,
+                bytes_of_unit: if dialect.is_tds7() { 2 } else { 1 },
+            },
             only_formats: false,
+            no_count: false,
+            row_limit: 0,
+            abort_on_error: false,
         }
-    }
-}
-
-impl Settings {
-    /// @@textsize
-    pub fn text_size(&self) -> u32 {
-        self.text_size.unwrap_or(i32::MAX as u32)
     }
 }
 
@@ -52,14 +104,11 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("flushmessage", &["on", "off"]),
     ("language", &["us_english", "english"]),
     ("lock_timeout", &["-1", "- 1"]),
-    ("nocount", &["on", "off"]),
     ("noexec", &["off"]),
     ("numeric_roundabort", &["off"]),
     ("parseonly", &["off"]),
-    ("rowcount", &["0"]),
     ("showplan_text", &["off"]),
     ("string_rtruncation", &["on"]),
-    ("xact_abort", &["on", "off"]),
 ];
 
 /// Applies `set` with these words.
@@ -72,12 +121,21 @@ pub fn apply(settings: &mut Settings, words: &[String]) -> Result<(), ServerMess
     match words.as_slice() {
         ["quoted_identifier", value @ ("on" | "off")] => settings.quoted_identifiers = *value == "on",
         ["fmtonly", value @ ("on" | "off")] => settings.only_formats = *value == "on",
+        ["nocount", value @ ("on" | "off")] => settings.no_count = *value == "on",
+        ["xact_abort", value @ ("on" | "off")] => settings.abort_on_error = *value == "on",
+        ["rowcount", number] => match number.parse() {
+            Ok(number @ 0..) => settings.row_limit = number,
+            _ => return refused(),
+        },
         ["implicit_transactions" | "chained", value @ ("on" | "off")] => {
             settings.implicit_transactions = *value == "on";
         }
         ["textsize", size] => match size.parse::<i64>() {
-            // 0 and -1 mean no limit
-            Ok(size) => settings.text_size = u32::try_from(size).ok().filter(|size| *size > 0),
+            // 0 is the default, which here as with -1 is no limit
+            Ok(size) => {
+                let size = i32::try_from(size).ok().filter(|size| *size > 0);
+                settings.text_size.bytes = size.unwrap_or(TextSize::UNLIMITED);
+            }
             Err(_) => return refused(),
         },
         // PostgreSQL gives read committed; reading uncommitted rows is more than anyone may ask
@@ -106,14 +164,23 @@ pub struct State<'a> {
     pub transactions: i32,
     pub charset: &'a str,
     pub packet_size: usize,
+    pub nesting: u8,
+    pub login: &'a Login,
+    pub database: &'a str,
+    /// What the CATCH block that runs has caught.
+    pub caught: Option<&'a ServerMessage>,
 }
 
-/// The value of `@@name` and the type it is told as; None when there is no such variable.
-pub fn variable(state: &State<'_>, name: &str) -> Option<(PgType, String)> {
-    let integer = |value: i64| (PgType::Int4, value.to_string());
-    let text = |value: &str| (PgType::Varchar, value.to_owned());
+/// The value of `@@name` and its type; None when there is no such variable. Functions that tell of the session
+/// and of what a CATCH block has caught are variables too.
+pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static>)> {
+    let integer = |value: i64| (SqlType::INT4, Value::Int(value));
+    let text = |value: &str| (SqlType::TEXT, Value::Text(value.to_owned().into()));
+    let of_caught = |number: fn(&ServerMessage) -> i64| {
+        (SqlType::INT4, state.caught.map_or(Value::Null, |caught| Value::Int(number(caught))))
+    };
     Some(match name {
-        "@@spid" => (PgType::Int2, state.spid.to_string()),
+        "@@spid" => (SqlType::INT2, Value::Int(i64::from(state.spid))),
         "@@version" => text(&version(state.dialect)),
         "@@microsoftversion" => integer(i64::from(u32::from_be_bytes(loginack::VERSION_7))),
         "@@rowcount" => integer(state.row_count),
@@ -133,11 +200,31 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(PgType, String)> {
         "@@client_csname" => text(state.charset),
         "@@maxpagesize" | "@@pagesize" => integer(8192),
         "@@packet_size" => integer(i64::try_from(state.packet_size).unwrap_or(0)),
-        "@@textsize" => integer(i64::from(state.settings.text_size().min(i32::MAX as u32))),
+        "@@textsize" => integer(i64::from(state.settings.text_size.bytes)),
         "@@options" => integer(0),
         "@@lock_timeout" => integer(-1),
-        "@@nestlevel" => integer(0),
+        "@@nestlevel" => integer(i64::from(state.nesting.saturating_sub(1))),
         "@@fetch_status" => integer(0),
+        "@@procid" => integer(0),
+        "@@xact_state" => integer(i64::from(state.transactions > 0)),
+        // ASE: 0 in progress, 1 committed
+        "@@transtate" => integer(i64::from(state.transactions == 0)),
+        "@@db_name" => text(state.database),
+        "@@host_name" => text(&state.login.host),
+        "@@app_name" => text(&state.login.application),
+        "@@user_name" | "@@suser_name" => text(&state.login.user),
+        "@@error_number" => of_caught(|caught| i64::from(caught.number)),
+        "@@error_severity" => of_caught(|caught| i64::from(caught.severity)),
+        "@@error_state" => of_caught(|caught| i64::from(caught.state)),
+        "@@error_line" => of_caught(|caught| i64::from(caught.line)),
+        "@@error_message" => match state.caught {
+            Some(caught) => text(&caught.text),
+            None => (SqlType::TEXT, Value::Null),
+        },
+        "@@error_procedure" => match state.caught {
+            Some(caught) if !caught.procedure.is_empty() => text(&caught.procedure),
+            _ => (SqlType::TEXT, Value::Null),
+        },
         _ => return None,
     })
 }
@@ -167,16 +254,34 @@ mod tests {
     fn settings_that_change_and_those_that_hold() {
         assert!(!set("quoted_identifier off").unwrap().quoted_identifiers);
         assert!(set("implicit_transactions on").unwrap().implicit_transactions);
-        for text in
-            ["arithabort on", "nocount on", "transaction isolation level read committed", "rowcount 0"]
-        {
+        for text in ["arithabort on", "transaction isolation level read committed", "rowcount 0"] {
             assert!(set(text).is_ok(), "{text}");
         }
+        assert!(set("nocount on").unwrap().no_count && set("xact_abort on").unwrap().abort_on_error);
+        assert_eq!(set("rowcount 5").unwrap().row_limit, 5);
+    }
+
+    #[test]
+    fn texts_end_where_textsize_says() {
+        let cut =
+            |size: i32, bytes_of_unit, text: &'static str| match (TextSize { bytes: size, bytes_of_unit })
+                .cut(Value::Text(text.into()))
+            {
+                Value::Text(text) => text.into_owned(),
+                other => panic!("{other:?}"),
+            };
+        assert_eq!(cut(4, 2, "abc"), "ab");
+        assert_eq!(cut(6, 2, "abc"), "abc");
+        assert_eq!(cut(3, 1, "aéz"), "aé");
+        assert_eq!(cut(3, 2, "é€"), "é");
+        assert_eq!(cut(TextSize::UNLIMITED, 2, "abc"), "abc");
+        let binary = (TextSize { bytes: 2, bytes_of_unit: 2 }).cut(Value::Binary(vec![1, 2, 3].into()));
+        assert_eq!(binary, Value::Binary(vec![1, 2].into()));
     }
 
     #[test]
     fn a_setting_that_would_change_results_is_refused() {
-        for text in ["rowcount 5", "dateformat dmy", "noexec on", "ansi_nulls off", "no_such on"] {
+        for text in ["rowcount -5", "dateformat dmy", "noexec on", "ansi_nulls off", "no_such on"] {
             let error = set(text).unwrap_err();
             assert!(error.text.contains(text), "{}", error.text);
         }

@@ -5,11 +5,11 @@ use super::prepared::Prepared;
 use super::variables::Variables;
 use super::{Ended, Session, SessionError};
 use crate::convert::{PgType, SqlType};
+use crate::program::{Action, Program, Statement};
 use crate::tds::call::Param;
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
-use crate::text::batch::Statement;
 use crate::text::declaration;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -74,7 +74,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         params: &[Param<'_>],
     ) -> Result<CallEnd, SessionError> {
         let end = match system {
-            System::ExecuteSql => match self.prepared_from(params, 1, 0) {
+            System::ExecuteSql => match self.prepared_from(params, 1, 0).await {
                 Ok(prepared) => {
                     let rest = params.get(2..).unwrap_or(&[]);
                     return self.execute(&prepared, rest, 2, None).await;
@@ -82,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 Err(message) => Err(message),
             },
             System::Prepare => return self.prepare(params).await,
-            System::PrepareAndExecute => match self.prepared_from(params, 1, 2) {
+            System::PrepareAndExecute => match self.prepared_from(params, 1, 2).await {
                 Ok(prepared) => match self.prepared.keep(prepared.clone()) {
                     Ok(handle) => {
                         let rest = params.get(3..).unwrap_or(&[]);
@@ -118,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// The statement whose declarations and text are these of `params`.
-    fn prepared_from(
+    async fn prepared_from(
         &self,
         params: &[Param<'_>],
         declarations: usize,
@@ -131,7 +131,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Some(declarations) => declaration::parse(&declarations)?,
             None => Vec::new(),
         };
-        Prepared::read(&text, declarations, self.syntax()).map(Arc::new)
+        let mut settings = self.compiling();
+        for declaration in &declarations {
+            settings.declare(&declaration.name, declaration.sql_type);
+        }
+        let program = self.program(&text, &settings).await?;
+        Ok(Arc::new(Prepared { declarations, program, size: text.len() }))
     }
 
     fn text_of(&self, params: &[Param<'_>], index: usize) -> Result<Option<String>, ServerMessage> {
@@ -169,21 +174,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         const RETURN_METADATA: i64 = 1;
         let options = params.get(3).and_then(|param| param.value(&self.client.dialect).ok());
         let wants_columns = matches!(options, Some(Value::Int(options)) if options & RETURN_METADATA != 0);
-        let prepared = match self.prepared_from(params, 1, 2) {
+        let prepared = match self.prepared_from(params, 1, 2).await {
             Ok(prepared) => prepared,
             Err(message) => return Ok(CallEnd::Failed(message)),
         };
-        if let [Statement::Query(query)] = prepared.batch.statements.as_slice() {
+        if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
             let type_of = |name: &String| {
                 let declared = prepared.declarations.iter().find(|declaration| declaration.name == *name);
                 declared.map_or(SqlType::TEXT, |declaration| declaration.sql_type)
             };
-            let types: Vec<SqlType> = query.variables.iter().map(type_of).collect();
-            match self.describe(query, &types).await {
+            let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
+            match self.describe(&query.sql, &types).await {
                 Ok(described)
                     if wants_columns && !described.columns.is_empty() && query.assigns.is_empty() =>
                 {
-                    self.put_description(&described.columns);
+                    self.put_description(&described.columns, query.columns.as_deref());
                     self.client.done(Done::InProcedure, self.done_status(done::MORE), None);
                 }
                 Ok(_) => {}
@@ -211,37 +216,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Ok(variables) => variables,
             Err(message) => return Ok(CallEnd::Failed(message)),
         };
-        let ended = self.run_nested(&prepared.batch.statements, &mut variables).await?;
+        let ended = self.run_nested(&prepared.program, &mut variables).await?;
         let mut outputs: Vec<Returned> = handle.map(handle_of).into_iter().collect();
         outputs.extend(variables.returned());
         Ok(match ended {
             Ended::Cancelled => CallEnd::CancelledInside,
             // a handle is told all the same: the client has to close it
-            Ended::Failed => CallEnd::FailedInside { outputs },
+            Ended::Failed => CallEnd::FailedInside { outputs, aborted: false },
+            Ended::Aborted => CallEnd::FailedInside { outputs, aborted: true },
+            Ended::Thrown => CallEnd::Thrown,
             Ended::Well => CallEnd::Returned { status: 0, outputs, rows: None },
         })
     }
 
     /// Runs statements as those of a procedure: its own end follows theirs.
-    pub(super) async fn run_nested(
+    async fn run_nested(
         &mut self,
-        statements: &[Statement],
+        program: &Program,
         variables: &mut Variables<'_>,
     ) -> Result<Ended, SessionError> {
-        /// as T-SQL
-        const DEEPEST: u8 = 32;
-        if self.nesting >= DEEPEST {
-            self.nesting = 0;
-            let message = "Maximum stored procedure nesting level exceeded (limit 32).";
-            self.client.message(&ServerMessage::error(217, 16, message));
-            self.error = 217;
-            return Ok(Ended::Failed);
-        }
-        let outside = self.nesting;
         self.nesting += 1;
         // boxed: the statements may be calls again
-        let ran = Box::pin(self.run_statements(statements, variables, true)).await;
-        self.nesting = outside;
+        let ran = Box::pin(self.run_statements(&program.statements, variables)).await;
+        self.nesting -= 1;
         ran
     }
 }

@@ -2,13 +2,12 @@
 
 use super::call::Returned;
 use crate::convert::{cast, PgType, SqlType, Value, Zone};
+use crate::program::compiler::Settings;
+use crate::program::Declaration;
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
 use crate::text::batch::undeclared;
-use crate::text::declaration::Declaration;
-use crate::text::exec::Argument;
-use crate::text::literal::Scalar;
 use crate::text::parser::placeholder;
 
 #[derive(Clone, Debug)]
@@ -121,24 +120,15 @@ impl<'a> Variables<'a> {
         Ok(variables)
     }
 
-    /// So many placeholders without values.
-    pub fn placeholders(count: usize) -> Variables<'a> {
-        let mut variables = Variables::default();
-        for number in 1..=count {
-            variables.declare(&placeholder(number), SqlType::TEXT);
-        }
-        variables
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().map(|variable| variable.name.as_str())
-    }
-
     pub fn get(&self, name: &str) -> Option<&Variable<'a>> {
         self.list.iter().find(|variable| variable.name == name)
     }
 
+    /// Declares a variable. One that a loop declares again keeps its value, as T-SQL's does.
     pub fn declare(&mut self, name: &str, sql_type: SqlType) {
+        if self.get(name).is_some() {
+            return;
+        }
         self.list.push(Variable { name: name.to_owned(), sql_type, value: Value::Null, output: None });
     }
 
@@ -153,24 +143,10 @@ impl<'a> Variables<'a> {
         Ok(())
     }
 
-    /// The arguments of an `exec` in the text.
-    pub fn params(&self, arguments: &[Argument]) -> Result<Vec<Param<'a>>, ServerMessage> {
-        let param = |argument: &Argument| {
-            Ok(match &argument.value {
-                None => Param::default(argument.name.clone()),
-                Some(scalar) => Param::of_text(argument.name.clone(), self.value(scalar)?, argument.output),
-            })
-        };
-        arguments.iter().map(param).collect()
-    }
-
-    pub fn value(&self, scalar: &Scalar) -> Result<Value<'a>, ServerMessage> {
-        match scalar {
-            Scalar::Literal(value) => Ok(value.clone()),
-            Scalar::Variable(name) => {
-                let variable = self.get(name).ok_or_else(|| undeclared(name))?;
-                Ok(variable.value.clone())
-            }
+    /// Tells the compiler what is declared.
+    pub fn declare_to(&self, settings: &mut Settings) {
+        for variable in &self.list {
+            settings.declare(&variable.name, variable.sql_type);
         }
     }
 

@@ -191,6 +191,14 @@ impl Packetizer {
         }
     }
 
+    /// Moves what is left of `reply` into `wire` as a packet that is not the last.
+    pub fn cut_rest(&mut self, reply: &mut BytesMut, wire: &mut BytesMut) {
+        if !reply.is_empty() {
+            let body = reply.split();
+            self.packet(&body, 0, wire);
+        }
+    }
+
     fn packet(&mut self, body: &[u8], status: u8, wire: &mut BytesMut) {
         self.sequence = self.sequence.wrapping_add(1);
         wire.reserve(HEADER + body.len());

@@ -1,9 +1,9 @@
 //! `insert bulk table [(column type, …)] [with (hint, …)]`: what clients send before the rows of a bulk copy
 //! (FreeTDS src/tds/bulk.c tds_bcp_start_insert_stmt; mssql-jdbc SQLServerBulkCopy.createInsertBulkCommand).
 
-use super::lexer::Token;
+use super::lexer::{Kind, Token};
 use super::parser::{syntax, Parser};
-use super::query;
+use crate::catalogue::quoted;
 use crate::tds::tokens::message::ServerMessage;
 
 /// Where the rows of a bulk copy go.
@@ -37,8 +37,7 @@ pub fn parse(parser: &mut Parser<'_>) -> Result<InsertBulk, ServerMessage> {
     if end == start {
         return Err(syntax("insert bulk wants a table"));
     }
-    parser.at = start;
-    let table = query::for_postgres(parser, end)?.sql(|_| String::new());
+    let table = table(parser.tokens.get(start..end).unwrap_or(&[]));
     let mut columns = Vec::new();
     if parser.symbol('(') {
         columns = list(parser)?;
@@ -55,6 +54,26 @@ pub fn parse(parser: &mut Parser<'_>) -> Result<InsertBulk, ServerMessage> {
     }
     let keep_nulls = hints.iter().any(|hint| hint.eq_ignore_ascii_case("keep_nulls"));
     Ok(InsertBulk { table, columns, keep_nulls })
+}
+
+/// That rows follow leaves no place for other statements.
+pub fn alone() -> ServerMessage {
+    ServerMessage::error(102, 15, "'insert bulk' stands alone in its batch: the rows follow it.")
+}
+
+/// `a..b` and `a.dbo.b` mean b in schema a.
+fn table(tokens: &[Token]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut names = tokens.iter().filter_map(|token| Some((token, token.identifier()?))).peekable();
+    while let Some((token, name)) = names.next() {
+        if names.peek().is_some() && !parts.is_empty() && name.eq_ignore_ascii_case("dbo") {
+            continue;
+        }
+        // a bare word is PostgreSQL's to fold, but for the sign of a temporary table
+        let is_bare = matches!(&token.kind, Kind::Word(word) if !word.starts_with('#'));
+        parts.push(if is_bare { name.to_owned() } else { quoted(name) });
+    }
+    parts.join(".")
 }
 
 /// The first word of each item up to the closing parenthesis.
@@ -86,15 +105,16 @@ fn list(parser: &mut Parser<'_>) -> Result<Vec<String>, ServerMessage> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::batch::{self, Statement};
+    use super::super::batch;
     use super::super::parser::Syntax;
     use super::*;
+    use crate::program::Action;
 
     fn read(text: &str) -> Result<InsertBulk, String> {
         let syntax = Syntax { quoted_identifiers: true, placeholders: false };
-        match batch::parse(text, syntax, []) {
-            Ok(mut batch) => match batch.statements.remove(0) {
-                Statement::InsertBulk(bulk) => Ok(bulk),
+        match batch::read(text, syntax, []) {
+            Ok(program) => match program.unwrap().statements.remove(0).action {
+                Action::InsertBulk(bulk) => Ok(bulk),
                 other => panic!("{other:?}"),
             },
             Err(message) => Err(message.text),
@@ -114,6 +134,8 @@ mod tests {
             Ok(bulk("log.t", &["a", "B c", "d"], false))
         );
         assert_eq!(read("insert bulk dbo.t"), Ok(bulk("t", &[], false)));
+        assert_eq!(read("insert bulk #t"), Ok(bulk("\"#t\"", &[], false)));
+        assert_eq!(read("insert bulk log.dbo.[t]"), Ok(bulk("log.\"t\"", &[], false)));
         assert_eq!(
             read("INSERT BULK [my t] ([a] int) WITH (CHECK_CONSTRAINTS,KEEP_NULLS, ORDER([a] ASC, b))"),
             Ok(bulk("\"my t\"", &["a"], true))
@@ -129,7 +151,7 @@ mod tests {
             ("insert bulk t (a int", "not closed"),
             ("insert bulk t (1)", "'1'"),
             ("insert bulk t (a int) with tablock", "parenthesis"),
-            ("insert bulk #t (a int)", "#t"),
+            ("insert bulk t (a int) select 1", "alone"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -1,19 +1,11 @@
 //! Declarations of variables and parameters: `@a int, @b nvarchar(40) = 'x' output`.
 
 use super::lexer::{tokens, Kind, Token};
-use super::literal::{scalar, Scalar};
+use super::literal::scalar;
 use super::parser::{syntax, Parser, Syntax};
 use crate::convert::SqlType;
+use crate::program::Declaration;
 use crate::tds::tokens::message::ServerMessage;
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Declaration {
-    /// With its @, in lower case.
-    pub name: String,
-    pub sql_type: SqlType,
-    pub output: bool,
-    pub value: Option<Scalar>,
-}
 
 /// Reads the text that declares the parameters of sp_executesql and sp_prepare.
 pub fn parse(text: &str) -> Result<Vec<Declaration>, ServerMessage> {

@@ -1,29 +1,11 @@
 //! `exec [@r =] procedure [[@name =] value [output], …]` and `exec ('text')`.
 
 use super::lexer::{Kind, Token};
-use super::literal::{scalar, Scalar};
+use super::literal::scalar;
 use super::parser::{syntax, Parser};
+use crate::program::{Argument, Execute, Expression};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
-
-/// A procedure call written as text.
-#[derive(Debug)]
-pub struct Execute {
-    /// The variable that takes the return status.
-    pub status: Option<String>,
-    /// As written, with its qualifiers.
-    pub procedure: String,
-    pub arguments: Vec<Argument>,
-}
-
-#[derive(Debug)]
-pub struct Argument {
-    /// Without its @; "" for a positional one.
-    pub name: String,
-    /// None: the word `default`.
-    pub value: Option<Scalar>,
-    pub output: bool,
-}
 
 /// Reads what follows `exec` and is no parenthesis.
 pub fn parse(parser: &mut Parser<'_>) -> Result<Execute, ServerMessage> {
@@ -40,24 +22,18 @@ pub fn parse(parser: &mut Parser<'_>) -> Result<Execute, ServerMessage> {
     Ok(Execute { status, procedure, arguments })
 }
 
-/// Reads `('text' + @variable + …)`.
-pub fn parse_text(parser: &mut Parser<'_>) -> Result<Vec<Scalar>, ServerMessage> {
-    let mut parts = Vec::new();
+/// Reads `('text')` and `(@variable)`.
+pub fn parse_text(parser: &mut Parser<'_>) -> Result<Expression, ServerMessage> {
     parser.symbol('(');
-    loop {
-        let part = scalar(parser, false)?;
-        if !matches!(part, Scalar::Variable(_) | Scalar::Literal(Value::Text(_))) {
-            return Err(syntax("exec (…) wants a text"));
-        }
-        parts.push(part);
-        if parser.symbol(')') {
-            return Ok(parts);
-        }
-        if !parser.symbol('+') {
-            let found = parser.shown(parser.peek());
-            return Err(syntax(&format!("a parenthesis is not closed before '{found}'")));
-        }
+    let text = scalar(parser, false)?;
+    if !matches!(text, Expression::Variable(_) | Expression::Literal(Value::Text(_))) {
+        return Err(syntax("exec (…) wants a text"));
     }
+    if !parser.symbol(')') {
+        let found = parser.shown(parser.peek());
+        return Err(syntax(&format!("a parenthesis is not closed before '{found}'")));
+    }
+    Ok(text)
 }
 
 fn status(parser: &mut Parser<'_>) -> Result<Option<String>, ServerMessage> {
@@ -117,7 +93,7 @@ fn argument(parser: &mut Parser<'_>) -> Result<Argument, ServerMessage> {
     }
     let value = scalar(parser, true)?;
     let output = parser.keyword(&["output", "out"]);
-    if output && matches!(value, Scalar::Literal(_)) {
+    if output && matches!(value, Expression::Literal(_)) {
         return Err(ServerMessage::error(
             179,
             15,

@@ -1,6 +1,6 @@
 //! Reserved words of T-SQL, which no name is unless it stands in brackets.
 
-use super::lexer::{Kind, Token};
+use super::lexer::Token;
 
 /// Words that begin statements other than those a batch is read for.
 const OTHER_STATEMENTS: [&str; 37] = [
@@ -43,27 +43,26 @@ const OTHER_STATEMENTS: [&str; 37] = [
     "writetext",
 ];
 
-/// Those of them that a query may hold as well.
-const ALSO_IN_QUERIES: [&str; 4] = ["else", "end", "fetch", "merge"];
-
-/// Words of a query after which an operand follows.
-const BEFORE_OPERANDS: [&str; 28] = [
-    "all", "and", "any", "as", "between", "by", "case", "distinct", "else", "exists", "from", "having", "in",
-    "into", "is", "join", "like", "limit", "not", "offset", "on", "or", "select", "set", "some", "then",
-    "when", "where",
+/// Words that follow the list of a select.
+const CONTINUE_QUERY: [&str; 12] = [
+    "compute",
+    "except",
+    "for",
+    "from",
+    "group",
+    "having",
+    "intersect",
+    "into",
+    "option",
+    "order",
+    "union",
+    "where",
 ];
 
 pub fn begins_other_statement(token: &Token) -> bool {
     OTHER_STATEMENTS.iter().any(|word| token.is(word))
 }
 
-/// Whether `token`, which stands in a query behind `before`, begins another statement. Where an operand must
-/// follow it is the name of a column or table, which PostgreSQL allows it to be.
-pub fn ends_query(before: &Token, token: &Token) -> bool {
-    let operand_follows = match &before.kind {
-        Kind::Symbol(symbol) => *symbol != ')',
-        Kind::Word(_) => BEFORE_OPERANDS.iter().any(|word| before.is(word)),
-        _ => false,
-    };
-    begins_other_statement(token) && !operand_follows && !ALSO_IN_QUERIES.iter().any(|word| token.is(word))
+pub fn continues_query(token: &Token) -> bool {
+    CONTINUE_QUERY.iter().any(|word| token.is(word))
 }

@@ -2,23 +2,16 @@
 
 use super::lexer::{Kind, Token};
 use super::parser::{syntax, Parser};
+use crate::program::Expression;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{Decimal, Value};
 use std::borrow::Cow;
 
-/// A value that needs no computing.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Scalar {
-    Literal(Value<'static>),
-    /// By its name with @, or `?1` for the first placeholder of a dynamic statement.
-    Variable(String),
-}
-
 /// Reads a literal, a variable or a placeholder. A bare word is a text where T-SQL takes it so, among the
 /// arguments of a procedure.
-pub fn scalar(parser: &mut Parser<'_>, bare_words: bool) -> Result<Scalar, ServerMessage> {
+pub fn scalar(parser: &mut Parser<'_>, bare_words: bool) -> Result<Expression, ServerMessage> {
     if let Some(placeholder) = parser.placeholder() {
-        return Ok(Scalar::Variable(placeholder));
+        return Ok(Expression::Variable(placeholder));
     }
     let negative = parser.symbol('-');
     let signed = negative || parser.symbol('+');
@@ -28,7 +21,7 @@ pub fn scalar(parser: &mut Parser<'_>, bare_words: bool) -> Result<Scalar, Serve
         Some(Kind::Number(digits)) if money => money_value(digits, negative),
         Some(Kind::Number(digits)) => number(digits, negative),
         _ if signed || money => None,
-        Some(Kind::Variable(name)) => return Ok(Scalar::Variable(name.to_lowercase())),
+        Some(Kind::Variable(name)) => return Ok(Expression::Variable(name.to_lowercase())),
         Some(Kind::Text(text) | Kind::DoubleQuoted(text)) => Some(text_value(text)),
         Some(Kind::Bracketed(text)) if bare_words => Some(text_value(text)),
         Some(Kind::Binary(digits)) => binary(digits),
@@ -36,7 +29,7 @@ pub fn scalar(parser: &mut Parser<'_>, bare_words: bool) -> Result<Scalar, Serve
         Some(Kind::Word(word)) if bare_words => Some(text_value(word)),
         _ => None,
     };
-    value.map(Scalar::Literal).ok_or_else(|| syntax(&format!("'{}' is not a value", parser.shown(token))))
+    value.map(Expression::Literal).ok_or_else(|| syntax(&format!("'{}' is not a value", parser.shown(token))))
 }
 
 fn text_value(text: &str) -> Value<'static> {
@@ -62,10 +55,18 @@ fn number(digits: &str, negative: bool) -> Option<Value<'static>> {
             return Some(Value::Int(value));
         }
     }
+    decimal(digits).map(|decimal| Value::Decimal(Decimal { negative, ..decimal }))
+}
+
+/// `-12.50` with as many decimals as are written.
+pub fn decimal(text: &str) -> Option<Decimal> {
+    let digits = text.strip_prefix('-');
+    let negative = digits.is_some();
+    let digits = digits.unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let scale = u8::try_from(fraction.len()).ok().filter(|scale| *scale <= 38)?;
     let magnitude = format!("0{whole}{fraction}").parse().ok()?;
-    Some(Value::Decimal(Decimal { negative, magnitude, scale }))
+    Some(Decimal { negative, magnitude, scale })
 }
 
 /// Money literals keep four decimals; more are refused.

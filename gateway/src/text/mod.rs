@@ -1,5 +1,4 @@
-//! T-SQL text that needs no translation: procedure calls, session statements, and queries PostgreSQL reads
-//! as they stand.
+//! T-SQL text that needs no translation: procedure calls and statements about the session.
 
 pub mod batch;
 pub mod bulk;
@@ -9,4 +8,3 @@ mod keywords;
 mod lexer;
 pub mod literal;
 pub mod parser;
-pub mod query;

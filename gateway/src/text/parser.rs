@@ -30,11 +30,13 @@ pub struct Parser<'a> {
     pub syntax: Syntax,
     /// Placeholders seen so far.
     placeholders: usize,
+    /// A place in the text and the line it is on.
+    seen: (usize, u32),
 }
 
 impl<'a> Parser<'a> {
     pub fn new(text: &'a str, tokens: &'a [Token], syntax: Syntax) -> Parser<'a> {
-        Parser { text, tokens, at: 0, syntax, placeholders: 0 }
+        Parser { text, tokens, at: 0, syntax, placeholders: 0, seen: (0, 1) }
     }
 
     pub fn peek(&self) -> Option<&'a Token> {
@@ -63,12 +65,11 @@ impl<'a> Parser<'a> {
 
     /// Takes a `?` and names the variable it stands for.
     pub fn placeholder(&mut self) -> Option<String> {
-        (self.syntax.placeholders && self.symbol('?')).then(|| self.next_placeholder())
-    }
-
-    pub fn next_placeholder(&mut self) -> String {
+        if !(self.syntax.placeholders && self.symbol('?')) {
+            return None;
+        }
         self.placeholders += 1;
-        placeholder(self.placeholders)
+        Some(placeholder(self.placeholders))
     }
 
     pub fn placeholders(&self) -> usize {
@@ -83,6 +84,16 @@ impl<'a> Parser<'a> {
                 || LEADING.iter().any(|leading| token.is(leading))
                 || keywords::begins_other_statement(token)
         })
+    }
+
+    /// The line of the next token, from 1.
+    pub fn line(&mut self) -> u32 {
+        let (place, line) = self.seen;
+        let next = self.peek().map_or(self.text.len(), |token| token.span.start);
+        let between = self.text.get(place..next).unwrap_or("");
+        let lines = u32::try_from(between.matches('\n').count()).unwrap_or(u32::MAX);
+        self.seen = (next, line.saturating_add(lines));
+        self.seen.1
     }
 
     /// The text of a token, for messages.

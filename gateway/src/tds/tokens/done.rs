@@ -1,7 +1,7 @@
 //! DONE, DONEPROC, DONEINPROC: the end of a statement, a procedure, a statement in a procedure.
 //! MS-TDS 2.2.7.6–8; at 5.0 the field after the status is the transaction state.
 
-use crate::tds::dialect::{Dialect, Version};
+use crate::tds::dialect::{Dialect, Endian, Version};
 use crate::tds::wire::Put;
 use bytes::{BufMut, BytesMut};
 
@@ -18,6 +18,27 @@ pub const IN_TRANSACTION: u16 = 0x0004;
 pub const COUNT: u16 = 0x0010;
 /// Acknowledges a cancel.
 pub const ATTENTION: u16 = 0x0020;
+
+/// Bytes of the token.
+pub fn length(dialect: &Dialect) -> usize {
+    if dialect.version >= Version::Tds72 {
+        13
+    } else {
+        9
+    }
+}
+
+/// Says of the token that `out` ends with that nothing follows it.
+pub fn make_last(out: &mut BytesMut, dialect: &Dialect) {
+    let at = out.len() - length(dialect) + 1;
+    if let Some(status) = out.get_mut(at..at + 2) {
+        let low = match dialect.endian {
+            Endian::Little => 0,
+            Endian::Big => 1,
+        };
+        status[low] &= !(MORE as u8);
+    }
+}
 
 /// `count` of rows is told when it is Some.
 pub fn put(out: &mut BytesMut, done: Done, status: u16, count: Option<u64>, dialect: &Dialect) {

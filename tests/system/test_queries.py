@@ -1,0 +1,122 @@
+"""Queries on the catalogue as drivers and people write them, compiled and run on PostgreSQL."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from ringlog.gateway.tsql import compile_batch
+from servers import RunningServer
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def reader(server: RunningServer) -> Iterator[Connection]:
+    with psycopg.connect(server.dsn_of(server.reader), autocommit=True) as connection:
+        yield connection
+
+
+def run(connection: Connection, batch: str) -> list[list[tuple[Any, ...]]]:
+    """The result sets of a batch of queries."""
+    program = json.loads(compile_batch(batch, json.dumps({"database": "online"})))
+    assert "error" not in program, program["error"]
+    results = []
+    for step in program["statements"]:
+        assert (step["do"], list(step["variables"])) == ("query", []), step
+        cursor = connection.execute(step["sql"].encode())
+        if step["kind"] == "select":
+            results.append(cursor.fetchall())
+    return results
+
+
+def refusal(batch: str) -> str:
+    return str(json.loads(compile_batch(batch, json.dumps({"database": "online"})))["error"]["text"])
+
+
+RINGS = ["every_type", "sr_mag_ps", "sr_rf", "sr_vac"]
+QUERIES: list[tuple[str, list[tuple[Any, ...]]]] = [
+    ("select name from sysobjects where type = 'U' order by name", [(name,) for name in RINGS]),
+    ("select name from dbo.sysobjects where xtype = 'U' and name like 'sr[_]r%'", [("sr_rf",)]),
+    ("SELECT NAME FROM SYS.TABLES ORDER BY NAME", [(name,) for name in RINGS]),
+    (
+        "select c.name, t.name, c.length from sysobjects o, syscolumns c, systypes t"
+        " where o.id = c.id and c.usertype = t.usertype and o.name = 'sr_rf' order by c.colid",
+        [("seq_no", "int", 4), ("time", "datetime2", 8), ("power", "real", 4), ("arcs", "int", 4)],
+    ),
+    (
+        "select [COLUMN_NAME], data_type from [INFORMATION_SCHEMA].[COLUMNS]"
+        " where [Columns].Table_Name = 'sr_rf' and is_nullable = 'NO'",
+        [("seq_no", "int")],
+    ),
+    ("select name from sys.columns where is_nullable = 0 and object_id = object_id('sr_rf')", [("seq_no",)]),
+    (
+        "select col_name(object_id('sr_rf'), 2), type_name(56), col_length('sr_rf', 'time')",
+        [("time", "int", 8)],
+    ),
+    ("select name from master..sysdatabases where name = 'log'", [("log",)]),
+    # another database
+    ("select count(*) from log..sysobjects where type = 'U'", [(4,)]),
+    (
+        "select t.name from [log].[sys].[tables] t join log.sys.objects o on o.object_id = t.object_id"
+        " where o.name = 'sr_rf'",
+        [("sr_rf",)],
+    ),
+    ("select distinct table_catalog from log.INFORMATION_SCHEMA.COLUMNS", [("log",)]),
+    ("select tables.name from log.sys.tables where log.sys.tables.name = 'sr_rf'", [("sr_rf",)]),
+    # mssql-jdbc
+    ("SELECT name AS TABLE_CAT FROM sys.databases WHERE name in ('log') order by name", [("log",)]),
+    (
+        "select name collate database_default as n from sys.tables"
+        " where name = 'sr_rf' COLLATE DATABASE_DEFAULT",
+        [("sr_rf",)],
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), QUERIES)
+def test_queries_on_the_catalogue(reader: Connection, query: str, expected: list[tuple[Any, ...]]) -> None:
+    assert run(reader, query) == [expected]
+
+
+def test_what_no_database_has_is_refused(reader: Connection) -> None:
+    assert "temporary tables are not in the catalogue" in refusal("select * from tempdb..sysobjects")
+    with pytest.raises(psycopg.errors.InvalidSchemaName, match="database 'nowhere'"):
+        run(reader, "select * from nowhere.sys.tables")
+
+
+def test_columns_as_mssql_jdbc_asks_for_them(reader: Connection) -> None:
+    batch = (
+        "DECLARE @result TABLE(TABLE_QUALIFIER SYSNAME, TABLE_OWNER SYSNAME, TABLE_NAME SYSNAME,"
+        " COLUMN_NAME SYSNAME, KEY_SEQ SMALLINT, PK_NAME SYSNAME);"
+        "INSERT INTO @result EXEC sp_pkeys 'sr_rf', null, @table_qualifier = 'log';"
+        "SELECT TABLE_QUALIFIER AS TABLE_CAT, COLUMN_NAME, KEY_SEQ FROM @result ORDER BY KEY_SEQ"
+    )
+    for _ in range(2):
+        assert run(reader, batch) == [[("log", "time", 1), ("log", "seq_no", 2)]]
+
+
+def test_a_table_variable_lives_in_its_batch(reader: Connection) -> None:
+    batch = (
+        "declare @t table (a int primary key, b varchar(10)) insert @t values (1, 'x'), (2, 'y')"
+        " update @t set b = 'z' where a = 2 delete @t where a = 1 select t.a, t.b from @t as t"
+    )
+    assert run(reader, batch) == [[(2, "z")]]
+    assert run(reader, batch) == [[(2, "z")]]
+    assert reader.execute("select to_regclass('pg_temp.\"#@t\"')").fetchone() == (None,)
+    assert "@t" in refusal("select * from @t")
+
+
+@pytest.mark.parametrize(
+    ("batch", "said"),
+    [
+        ("begin tran declare @t table (a int) rollback", "rollback with a table variable"),
+        ("declare @t table (a int), @n int", "declare each by itself"),
+        ("insert into #t exec get_sr_rf 1", "for system procedures"),
+        ("insert into #t exec ('select 1')", "for system procedures"),
+    ],
+)
+def test_what_is_refused(batch: str, said: str) -> None:
+    assert said in refusal(batch)
