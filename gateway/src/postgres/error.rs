@@ -14,6 +14,8 @@ pub struct Notice {
     pub constraint: String,
     /// Where in a function or in a COPY it happened.
     pub context: String,
+    /// What was said before an error of a call, which has to be told before it.
+    pub before: Vec<Notice>,
 }
 
 impl Notice {
@@ -129,6 +131,14 @@ impl PgError {
         match self {
             PgError::Server(notice) => matches!(notice.severity.as_str(), "FATAL" | "PANIC"),
             _ => true,
+        }
+    }
+
+    /// What a call said before it failed.
+    pub fn before(&self) -> &[Notice] {
+        match self {
+            PgError::Server(notice) => &notice.before,
+            _ => &[],
         }
     }
 

@@ -11,7 +11,7 @@ use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType,
 use crate::gateway::Because;
 use crate::postgres::commit::{Claim, Outcome, Statement};
 use crate::postgres::connection::row_values;
-use crate::postgres::PgError;
+use crate::postgres::{Notice, PgError};
 use crate::program::{Execute, Expression};
 use crate::tds::call::{Param, Procedure};
 use crate::tds::dialect::Dialect;
@@ -103,6 +103,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         } else {
             self.call_function(function.clone(), params).await?
         };
+        if let CallEnd::Outdated(error) = &end {
+            self.put_notices(error.before(), &function);
+        }
         count(&function, start, &end);
         Ok(end)
     }
@@ -242,9 +245,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let commit = self.gateway.commit();
         let call = commit.call(statement, self.role.clone(), values, self.claim.clone());
         tokio::pin!(call);
-        let outcome = tokio::select! {
+        let answer = tokio::select! {
             biased;
-            outcome = &mut call => outcome?,
+            answer = &mut call => answer,
             attention = self.client.attention() => {
                 if attention.is_ok() && self.claim.withdraw() {
                     self.claim = Claim::default();
@@ -254,13 +257,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                     self.client.answer_attention_later();
                 }
                 // who has gone has sent a whole call all the same
-                call.await?
+                call.await
             }
         };
-        for notice in &outcome.notices {
+        match &answer {
+            Ok(outcome) => self.put_notices(&outcome.notices, function),
+            // what may be tried again is told when it is not
+            Err(error) if may_be_outdated(error) => {}
+            Err(error) => self.put_notices(error.before(), function),
+        }
+        answer.map(Some)
+    }
+
+    fn put_notices(&mut self, notices: &[Notice], function: &Function) {
+        for notice in notices {
             self.client.message(&notice.to_message().in_procedure(&function.name));
         }
-        Ok(Some(outcome))
     }
 
     /// Answers `body` (a request without its headers) by a plan made from an earlier call like it.
