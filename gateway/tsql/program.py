@@ -21,13 +21,16 @@ from ringlog.gateway.tsql.statements import (
     Block,
     Body,
     Break,
+    CloseCursor,
     Commit,
     Continue,
     CreateIndex,
     CreateProcedure,
     CreateTable,
     CreateView,
+    DeallocateCursor,
     Declare,
+    DeclareCursor,
     DropIndex,
     DropProcedure,
     DropTable,
@@ -35,10 +38,12 @@ from ringlog.gateway.tsql.statements import (
     Execute,
     ExecuteText,
     Expression,
+    FetchCursor,
     ForgetTable,
     Grant,
     If,
     InsertExecute,
+    OpenCursor,
     Print,
     Query,
     Raiserror,
@@ -68,7 +73,7 @@ LONGEST = 16 * 2**20
 def compile_batch(text: str, settings: str) -> str:
     """The program of a batch as JSON: {"statements": …} or {"error": …}. `settings` is JSON too.
 
-    Everything is refused or compiled before anything runs. See docs/tsql.md for the steps.
+    Everything is refused or compiled before anything runs. gateway/src/program/json.rs reads the steps.
     """
     program: dict[str, Any]
     try:
@@ -101,7 +106,13 @@ class _Program:
         self.variables: dict[str, Type | None] = {
             name.lower(): of_oid(*declared) for name, declared in (settings.get("variables") or {}).items()
         }
-        self.scope = Scope(self.variables, bool(settings.get("sybase", False)), settings.get("database", ""))
+        self.tables: dict[str, tuple[str, ...]] = {}
+        self.scope = Scope(
+            self.variables,
+            sybase=bool(settings.get("sybase", False)),
+            database=settings.get("database", ""),
+            tables=self.tables,
+        )
         self.catches = 0
         self.length = 0
 
@@ -212,6 +223,10 @@ class _Program:
                 return {"do": "execute_text", **self.value(statement.text, TEXT)}
             case InsertExecute():
                 return self.insert_execute(statement)
+            case CloseCursor() | DeallocateCursor() | DeclareCursor() | FetchCursor() | OpenCursor():
+                raise refused(
+                    f"cursor {statement.name}", "cursors are for procedures; a batch selects", statement.line
+                )
             case ForgetTable():
                 return self.ddl(forgotten(statement))
             case Use():
@@ -247,9 +262,17 @@ class _Program:
                 | Grant()
                 | Truncate()
             ):
+                if isinstance(statement, CreateTable):
+                    self.note(statement)
                 return self.ddl(definition(statement, self.scope))
             case Block() | Declare():
                 raise AssertionError(f"{statement} is several steps")
+
+    def note(self, made: CreateTable) -> None:
+        """What an insert that names no columns must know of a table."""
+        if any(column.identity is not None for column in made.columns):
+            others = [column.name for column in made.columns if column.identity is None]
+            self.tables[table(made.table)] = tuple(others)
 
     @staticmethod
     def ddl(sql: str) -> Step:

@@ -34,6 +34,8 @@ class Scope:
     definition: bool = False
     """the default or the check of a column is being written"""
     database: str = ""
+    tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """tables that the batch has made with an identity column, as SQL names them, and their other columns"""
 
     def type_of(self, name: str, line: int) -> Type | None:
         """The type of a variable. Raises TsqlError 137 when there is none."""

@@ -84,6 +84,9 @@ def _create_table(statement: CreateTable, scope: Scope) -> str:
 
 def column_type(type_: Type) -> str:
     """The type a column of this T-SQL type has: domains tell apart what PostgreSQL holds in one."""
+    if type_.pg_name in ("timestamp(1)", "timestamp(4)"):
+        # digits that mark datetime and smalldatetime
+        raise refused(f"a column of {type_.name}{type_.pg_name[9:]}", "take datetime2 without digits", 0)
     return _DOMAINS.get(type_.name, type_.sql)
 
 

@@ -69,6 +69,9 @@ def _insert(translation: Translation, cursor: Cursor, ctes: tuple[Token, ...]) -
     if cursor.next_is_symbol("(") and not cursor.next_is("select", "with", ahead=1):
         columns = cursor.names_in_parentheses()
     translation.into = table(target)
+    if columns is None:
+        # an identity column takes no value
+        columns = translation.scope.tables.get(translation.into)
     head = f"insert into {translation.into}"
     if columns is not None:
         head += f" ({', '.join(identifier(column, target.line) for column in columns)})"

@@ -8,7 +8,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,8 +36,9 @@ from ringlog.loadtest.paper.results import (
 from ringlog.loadtest.paper.sampling import Sampler
 from ringlog.loadtest.paper.site import Site
 
-# Seconds between two lines of counts; until all write; for their last answers.
-_LINES = 0.2
+# Seconds between two lines of counts, in a short load and in one of more than a minute.
+_LINES, _LINES_OF_LONG = 0.2, 1.0
+# Seconds until all write, and for their last answers.
 _BEGUN, _ENDED = 60.0, 60.0
 
 
@@ -54,6 +55,8 @@ class Writer:
     """seconds of all calls together"""
     longest: list[float] = field(default_factory=list)
     """of the calls since the line before, in seconds"""
+    repeated: int = 0
+    """calls that were made again"""
     said: str = ""
     writing: threading.Event = field(default_factory=threading.Event)
 
@@ -70,6 +73,7 @@ class Writer:
             self.stored.append(counts["stored"])
             self.waited.append(counts["waited"])
             self.longest.append(counts["longest"])
+            self.repeated = counts["repeated"]
             self.writing.set()
         self.said = self.process.stderr.read().strip()
         self.writing.set()
@@ -82,8 +86,9 @@ class Writer:
         self.check()
 
     def check(self) -> None:
-        """Raises LoadTestError when it has ended by itself or a call went wrong."""
-        if self.said or self.process.poll() not in (None, 0):
+        """Raises LoadTestError when it has ended by itself, or a row was refused."""
+        if self.process.poll() not in (None, 0):
+            self._listener.join()
             raise LoadTestError(f"ct-library writers: {self.said or 'one has ended by itself'}")
 
     def between(self, begin: float, end: float) -> TableFigures:
@@ -101,11 +106,14 @@ class Writer:
 
 
 @contextmanager
-def _writers(program: Path, server: Server, groups: Sequence[Tables]) -> Iterator[list[Writer]]:
+def _writers(
+    program: Path, server: Server, groups: Sequence[Tables], seconds: float
+) -> Iterator[list[Writer]]:
     writers = []
+    lines = str(_LINES if seconds <= 60 else _LINES_OF_LONG)
     try:
         for tables in groups:
-            command = [program, "-c", "0", "-i", str(_LINES), f"{server.host}:{server.port}", WRITER]
+            command = [program, "-c", "0", "-i", lines, f"{server.host}:{server.port}", WRITER]
             process = subprocess.Popen(
                 [*map(str, command), tables.names[0], str(tables.rows), *tables.column_names],
                 stdin=subprocess.PIPE,
@@ -132,7 +140,7 @@ def ctlib_run(lab: Laboratory, site: Site, program: Path, label: str, groups: Se
     since = datetime.now(UTC)
     with ExitStack() as stack:
         lab.steps.say(f"{len(groups)} ct-library writers log in")
-        writers = stack.enter_context(_writers(program, site.server, groups))
+        writers = stack.enter_context(_writers(program, site.server, groups, lab.seconds))
         for writer in writers:
             if not writer.writing.wait(_BEGUN):
                 raise LoadTestError(f"a ct-library writer stored nothing in {_BEGUN:g} s")
@@ -165,7 +173,7 @@ def ctlib_run(lab: Laboratory, site: Site, program: Path, label: str, groups: Se
         rows=sum(one.rows for one in tables),
         kilobytes=sum(one.rows * one.columns for one in tables) * VALUE_BYTES / KILOBYTE,
         asked=None,
-        writes=_together(tables, end - began),
+        writes=replace(_together(tables, end - began), failed=sum(one.repeated for one in writers)),
         wide=_together([one for one in tables if one.columns == WIDE], end - began),
         reads=None,
         logins=None,
@@ -175,6 +183,7 @@ def ctlib_run(lab: Laboratory, site: Site, program: Path, label: str, groups: Se
         check=check,
         by_second=_by_second(writers, began, end),
         files=[samples_file],
+        complaint=next((one.said for one in writers if one.said), ""),
     )
 
 
@@ -193,27 +202,15 @@ def _together(tables: Sequence[TableFigures], seconds: float) -> Calls:
 
 
 def _by_second(writers: Sequence[Writer], began: float, end: float) -> list[tuple[int, float]]:
-    found = []
-    for second in range(int(end - began)):
-        begin = began + second
-        rows = sum(
-            float(
-                np.interp(begin + 1, writer.times, writer.stored)
-                - np.interp(begin, writer.times, writer.stored)
-            )
-            for writer in writers
-        )
-        longest = max(
-            (
-                one
-                for writer in writers
-                for time, one in zip(writer.times, writer.longest, strict=True)
-                if begin < time <= begin + 1
-            ),
-            default=0.0,
-        )
-        found.append((round(rows), longest))
-    return found
+    """Rows acknowledged in each second, and the longest time of one; the last second may be a part of one."""
+    edges = np.append(np.arange(began, end), end)
+    rows, longest = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+    for writer in writers:
+        rows += np.diff(np.interp(edges, writer.times, writer.stored))
+        seconds = np.searchsorted(edges, writer.times) - 1
+        inside = (seconds >= 0) & (seconds < len(longest))
+        np.maximum.at(longest, seconds[inside], np.array(writer.longest)[inside])
+    return [(round(float(count)), float(most)) for count, most in zip(rows, longest, strict=True)]
 
 
 def _check(server: Server, before: dict[Tables, int], stored: dict[Tables, int], since: datetime) -> Check:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringlog.loadtest.paper import published
 from ringlog.loadtest.paper.results import CTLIB, NATIVE, PYTHON, Run, Sample
-from ringlog.loadtest.paper.words import KIND_NAMES
+from ringlog.loadtest.paper.words import KIND_NAMES, server_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def _logarithmic(panel: "Axes") -> None:
 
     panel.set_yscale("log")
     low, high = panel.get_ylim()
-    wide = high > 50 * low
+    wide = high > 1000 * low
     panel.yaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     panel.yaxis.set_minor_formatter(NullFormatter())
@@ -185,24 +185,32 @@ def tables(runs: Sequence[Run], file: Path) -> None:
 
 
 def columns(runs: Sequence[Run], file: Path) -> None:
-    """Figure 4: rows a second of 60 writers against columns, and the same in kilobytes."""
-    figure = _figure(9, 4)
-    rows, kilobytes = figure.subplots(1, 2)
+    """Figure 4: rows a second of 60 writers against columns, the same in kilobytes, and, where it can be
+    seen, what a row cost the server, which depends least on what else the machine does."""
+    costs = any(server_seconds(run) for run in runs)
+    figure = _figure(12 if costs else 9, 4)
+    panels = figure.subplots(1, 3 if costs else 2)
     for kind, (colour, marker, name) in _CLIENTS.items():
         chosen = [run for run in runs if run.clients == kind]
         widths = [run.columns for run in chosen]
-        if chosen:
-            rows.plot(widths, [run.rows for run in chosen], color=colour, marker=marker, label=name)
-            kilobytes.plot(widths, [run.kilobytes for run in chosen], color=colour, marker=marker)
+        values = [[run.rows for run in chosen], [run.kilobytes for run in chosen]]
+        if costs:
+            values.append([1e6 * (server_seconds(run) or 0.0) for run in chosen])
+        for panel, heights in zip(panels if chosen else (), values, strict=False):
+            panel.plot(widths, heights, color=colour, marker=marker, label=name)
     linux = published.TABLE_1[0]
-    _paper(rows, published.MEAN_WIDTH, published.rows_a_second(linux))
-    _paper(kilobytes, published.MEAN_WIDTH, linux.kilobytes)
-    for panel, name in ((rows, "rows a second, 60 writers"), (kilobytes, "KB a second")):
+    _paper(panels[0], published.MEAN_WIDTH, published.rows_a_second(linux))
+    _paper(panels[1], published.MEAN_WIDTH, linux.kilobytes)
+    names = ("rows a second, 60 writers", "KB a second", "CPU of PostgreSQL and gateway a row, µs")
+    for panel, name in zip(panels, names, strict=False):
         panel.set_xlabel("data columns of a table")
         panel.set_ylabel(name)
-        _logarithmic(panel)
         panel.set_xlim(left=0)
-    rows.legend(frameon=False, fontsize=9)
+    for panel in panels[:2]:
+        _logarithmic(panel)
+    if costs:
+        panels[2].set_ylim(bottom=0)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     _save(figure, file)
 
 

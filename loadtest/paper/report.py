@@ -32,8 +32,6 @@ _SECTIONS = {
     "columns": sections.columns,
     "users": sections.users,
 }
-# More of the machine than this taken by processes of others makes figures of speed doubtful.
-_DISTURBED = 0.10
 
 _METHOD = (
     "A row counts as acknowledged when the client has its answer, which comes after PostgreSQL's commit, "
@@ -147,7 +145,10 @@ def _in_short(results: Sequence[Result]) -> Iterator[str]:
     for result in results:
         yield from _SHORT[result.experiment](result.runs)
     disturbed = [
-        share for result in results for run in result.runs if (share := others(run) or 0.0) > _DISTURBED
+        share
+        for result in results
+        for run in result.runs
+        if (share := others(run) or 0.0) > sections.DISTURBED
     ]
     if disturbed:
         yield (
@@ -214,7 +215,6 @@ def _conditions(result: Result) -> str:
 
 def _circumstances(result: Result) -> Facts:
     machine = result.machine
-    clients = {run.clients: run.description for run in reversed(result.runs)}
     rows: list[tuple[str, str]] = [
         ("processor", f"{machine.processor}, {machine.cores} cores"),
         ("memory", f"{machine.memory / 2**30:.1f} GiB"),
@@ -224,7 +224,7 @@ def _circumstances(result: Result) -> Facts:
         ("begun", result.began),
         *((name, version) for name, version in result.versions.items()),
         ("PostgreSQL's settings", ", ".join(f"{name} {value}" for name, value in result.settings.items())),
-        *(("clients", description) for description in clients.values()),
+        *(("clients", description) for description in dict.fromkeys(run.description for run in result.runs)),
         ("raw figures", ", ".join(file for run in result.runs for file in run.files)),
     ]
     return Facts(rows)

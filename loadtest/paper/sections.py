@@ -8,6 +8,7 @@ from ringlog.loadtest.paper.document import Block, Items, Paragraph, Picture, Ta
 from ringlog.loadtest.paper.duration import in_words
 from ringlog.loadtest.paper.results import KINDS, NATIVE, PYTHON, Calls, Result, Run
 from ringlog.loadtest.paper.words import (
+    KIND_NAMES,
     MISSING,
     duration,
     kind,
@@ -20,6 +21,8 @@ from ringlog.loadtest.paper.words import (
 
 # Where it bends: so much of what is asked is not answered, or 1 % waits longer than the shortest cycle.
 _ANSWERED, _SHORTEST_CYCLE = 0.9, 1.0
+# More of the machine than this taken by processes of others makes figures of speed doubtful.
+DISTURBED = 0.10
 # Native writers that are faster than Python users by this show that the latter measure themselves.
 _FASTER = 1.25
 
@@ -192,8 +195,8 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
     figures.columns(result.runs, folder / "figure-4.png")
     yield Picture(
         "figure-4.png",
-        "Figure 4: rows a second and KB a second against data columns of a table. The paper's point is table "
-        "1's total rate, at the mean number of columns of its tables.",
+        "Figure 4: rows a second, KB a second and the server's CPU a row against data columns of a table. "
+        "The paper's point is table 1's total rate, at the mean number of columns of its tables.",
     )
     widths = sorted({run.columns for run in result.runs})
     kinds = [one for one in KINDS if any(run.clients == one for run in result.runs)]
@@ -213,7 +216,9 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
                 else [MISSING] * len(_COLUMN_FIGURES)
             )
         rows.append(row)
-    headings = [f"{clients}: {what}" for clients in kinds for what in _COLUMN_FIGURES]
+    headings = [
+        f"{KIND_NAMES[clients].rpartition(' ')[0]}: {what}" for clients in kinds for what in _COLUMN_FIGURES
+    ]
     yield Table("Speed and number of columns", ["columns", *headings], rows)
     if widths:
         middle = widths[len(widths) // 2]
@@ -301,6 +306,11 @@ def bend(runs: Sequence[Run]) -> str:
                 whose = (
                     f" There the clients took {percent(run.share('clients'))} of the machine, the server "
                     f"{percent(run.server_share)}, everything together {percent(run.share('machine'))}."
+                )
+            if (share := others(run) or 0.0) > DISTURBED:
+                whose += (
+                    f" Processes that have nothing to do with it took {percent(share)}: on a quiet machine "
+                    "it may not bend there."
                 )
             return f"At the normal rate it bends {where} users: {reason}.{whose}"
         before = run

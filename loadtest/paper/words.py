@@ -37,6 +37,13 @@ def processor_time(run: Run, share: float | None) -> str:
     return f"{1e6 * share * run.cores / run.rows:,.0f} µs"
 
 
+def server_seconds(run: Run) -> float | None:
+    """CPU a row of PostgreSQL and gateway together."""
+    if run.server_share is None or not run.rows:
+        return None
+    return run.server_share * run.cores / run.rows
+
+
 def kind(run: Run) -> str:
     """Whose load it was."""
     return KIND_NAMES[run.clients]

@@ -202,6 +202,20 @@ alter function gateway_test.enter_slowly(text, double precision) owner to ringlo
 revoke execute on function gateway_test.enter_slowly(text, double precision) from public;
 grant execute on function gateway_test.enter_slowly(text, double precision) to daq_writer;
 
+-- says two things and then fails
+create function gateway_test.say_and_fail(entry text) returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$ begin
+  raise notice 'about to enter %', entry;
+  insert into gateway_test.journal (entry) values (entry);
+  raise warning 'entered';
+  raise exception 'refused' using errcode = 'RL001';
+end $$;
+alter function gateway_test.say_and_fail(text) owner to ringlog_owner;
+revoke execute on function gateway_test.say_and_fail(text) from public;
+
 -- the same on the caller's own connection, since it is no definer's
 grant insert on gateway_test.journal to daq_writer;
 grant usage on sequence gateway_test.journal_id_seq to daq_writer;

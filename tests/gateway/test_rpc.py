@@ -304,6 +304,24 @@ def test_a_row_as_the_only_output_is_a_result_set(clients: Clients, version: str
 
 
 @BOTH
+def test_messages_come_before_the_error_that_follows_them(
+    clients: Clients, nothing_written: Unchanged, version: str
+) -> None:
+    with clients.ct(clients.server.writer, version) as client, nothing_written():
+        for answer in (
+            client.call("say_and_fail", [Param("char", "x")]),
+            client.language("say_and_fail 'x'"),
+        ):
+            assert [message.text for message in answer.messages] == [
+                "about to enter x",
+                "entered",
+                "refused (SQLSTATE RL001)",
+            ]
+            assert [message.severity > 10 for message in answer.messages] == [False, False, True]
+            assert answer.statuses == []
+
+
+@BOTH
 def test_notices_are_messages(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         answer = client.call("say", [Param("char", "grüße")])

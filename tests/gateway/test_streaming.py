@@ -19,7 +19,7 @@ DONE_ATTENTION = 0x20
 
 
 def query(rows: int = ROWS) -> str:
-    return f"select generate_series(1, {rows}) as streamed_row, 1.5::float8 as value, 'twelve bytes' as words"
+    return f"select generate_series(1, {rows}) as streamed_row, cast(1.5 as float) as value, 'twelve bytes' as words"
 
 
 class Reading:

@@ -380,9 +380,12 @@ impl Open {
                 }
                 Message::NoticeResponse(body) => current.notices.push(server_notice(&body)?),
                 Message::ErrorResponse(body) => {
-                    let failure = server_error(&body)?;
+                    let mut failure = server_error(&body)?;
                     if failure.is_fatal() {
                         return Err(failure);
+                    }
+                    if let PgError::Server(notice) = &mut failure {
+                        notice.before = std::mem::take(&mut current.notices);
                     }
                     error = Some(failure);
                 }

@@ -18,12 +18,13 @@ begin
     create domain tsql.smallmoney as numeric(10, 4);
     create domain tsql.tinyint as smallint
       constraint tinyint_range check (value between 0 and 255);
-    create domain tsql.datetime as timestamp
+    -- the number of digits tells a value on its way into such a column how to be rounded (08_carriers.sql)
+    create domain tsql.datetime as timestamp(4)
       constraint datetime_step check (
         extract(year from value) >= 1753
         and extract(microseconds from value)::bigint % 10000 in (0, 3000, 7000)
       );
-    create domain tsql.smalldatetime as timestamp
+    create domain tsql.smalldatetime as timestamp(1)
       constraint smalldatetime_step check (extract(microseconds from value)::bigint = 0);
   end if;
 end

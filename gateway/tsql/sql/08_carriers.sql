@@ -1,6 +1,12 @@
 -- Values on their way into columns. The compiler does not know the columns: a value is wrapped in a type of its own,
 -- and PostgreSQL, which does, assigns it by a cast that converts as T-SQL does.
 
+create or replace function tsql.fitted(moment timestamp, digits integer) returns timestamp
+language sql immutable parallel safe
+return case digits when 4 then tsql.to_datetime(moment) when 1 then tsql.to_smalldatetime(moment) else moment end;
+comment on function tsql.fitted(timestamp, integer) is
+  'Rounded as datetime and smalldatetime are, whose domains have 4 and 1 digits.';
+
 do $$
 declare
   source record;
@@ -48,15 +54,22 @@ begin
         end if;
       end if;
       continue when body is null;
-      execute format('create or replace function tsql.%I(carried tsql.carried_%s) returns %s'
-        ' language sql %s parallel safe return %s',
-        'carried_to_' || replace(target.type, ' ', '_'), source.name, target.type, volatility, body);
+      if target.type = 'timestamp' then
+        execute format('create or replace function tsql.carried_to_timestamp(carried tsql.carried_%s, digits integer)'
+          ' returns timestamp language sql %s parallel safe return tsql.fitted(%s, digits)',
+          source.name, volatility, body);
+      else
+        execute format('create or replace function tsql.%I(carried tsql.carried_%s) returns %s'
+          ' language sql %s parallel safe return %s',
+          'carried_to_' || replace(target.type, ' ', '_'), source.name, target.type, volatility, body);
+      end if;
       if not exists (
         select from pg_cast
         where castsource = to_regtype('tsql.carried_' || source.name) and casttarget = to_regtype(target.type)
       ) then
-        execute format('create cast (tsql.carried_%s as %s) with function tsql.%I(tsql.carried_%1$s) as assignment',
-          source.name, target.type, 'carried_to_' || replace(target.type, ' ', '_'));
+        execute format('create cast (tsql.carried_%s as %s) with function tsql.%I(tsql.carried_%1$s%4$s) as assignment',
+          source.name, target.type, 'carried_to_' || replace(target.type, ' ', '_'),
+          case target.type when 'timestamp' then ', integer' else '' end);
       end if;
     end loop;
   end loop;
