@@ -71,8 +71,18 @@ class Skeleton:
     tree: exp.Expr
     leaves: dict[str, Leaf]
     into: ObjectName | None
-    line: int
+    tokens: Tokens
     met: set[str] = field(default_factory=set)
+
+    @property
+    def line(self) -> int:
+        return self.tokens[0].line
+
+    def is_between(self, first: exp.Expr, word: str, second: exp.Expr) -> bool:
+        """Whether the word stands between two parts of the tree."""
+        before = max(map(_place, first.find_all(exp.Identifier, exp.Anonymous)), default=0)
+        behind = min(map(_place, second.find_all(exp.Identifier, exp.Anonymous)), default=len(self.tokens))
+        return any(token.is_word(word) for token in self.tokens[before:behind])
 
     def leaf(self, mark: str) -> Leaf:
         if mark not in self.leaves:
@@ -88,6 +98,12 @@ class Skeleton:
             leaf = self.leaves[min(lost, key=lambda mark: int(mark[1:]))]
             shown, line = _shown(leaf)
             raise refused(shown, "it is not understood where it stands", line or self.line)
+
+
+def _place(node: exp.Expr) -> int:
+    """The token that a mark stands for."""
+    mark = str(node.this)[1:]
+    return int(mark) if mark.isdigit() else 0
 
 
 def _shown(leaf: Leaf) -> tuple[str, int]:
@@ -112,6 +128,7 @@ _STRUCTURE = words(
     """
 )
 _CLAUSES = {"from": 1, "where": 2, "group": 3, "having": 4, "order": 5}
+_ITEMS_BEGIN = frozenset(("ALL", "CASE", "DISTINCT", "EXISTS", "NOT", "NULL"))
 _WHY_REFUSED = {
     "collate": "texts are compared as the database has it",
     "compute": "use group by, or two queries",
@@ -157,7 +174,7 @@ class _Reader:
                 self.lines.append(text)
                 self.origins.append(at)
             at = following
-        return Skeleton(self._parse(), self.leaves, self.into, self.tokens[0].line)
+        return Skeleton(self._parse(), self.leaves, self.into, self.tokens)
 
     def _mark(self, kind: str, at: int, leaf: Leaf) -> str:
         mark = f"{kind}{at}"
@@ -417,17 +434,27 @@ class _Reader:
         return True
 
     def _refuse_gap(self, at: int, text: str) -> None:
-        """sqlglot passes over missing items of a list."""
+        """sqlglot passes over missing items of a list, missing names and missing parentheses."""
         before = self.lines[-1] if self.lines else ""
-        wants_item = before in ("SELECT", "DISTINCT", "ALL", ",") or before.startswith("TOP ")
-        if wants_item and (text in (",", ")") or (text == "FROM")):
-            token = self.tokens[at]
-            raise keyword_syntax(token.value, token.line) if text == "FROM" else syntax(text, token.line)
+        token = self.tokens[at]
+        if before in ("SELECT", "DISTINCT", "ALL", ",") or before.startswith("TOP "):
+            begins = text in _ITEMS_BEGIN or text.startswith("TOP ") or not text.isupper()
+            wrong = text in (",", ")") or not (begins or (before == "ALL" and text == "SELECT"))
+        elif before == "AS":
+            wrong = text != "(" and not text.startswith("n")
+        elif before == "OVER":
+            wrong = text != "("
+        else:
+            wrong = before == "(" and text == ","
+        if wrong:
+            raise (
+                keyword_syntax(token.value, token.line) if text.isupper() else syntax(token.shown, token.line)
+            )
 
     def _parse(self) -> exp.Expr:
         last = self.lines[-1] if self.lines else ""
         end = self.tokens[-1]
-        if last in (",", "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "BY", "ON"):
+        if last in (",", "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "BY", "ON", "AS", "OVER"):
             raise syntax(end.shown, end.line)
         dialect = _Skeletons()
         text = "\n".join(self.lines)
