@@ -6,6 +6,8 @@ marks: n5 stands for the name at token 5, f5 for a function, v5 for a value. Wha
 its number, and every mark must come back from the tree: nothing is lost on the way.
 """
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
@@ -78,12 +80,6 @@ class Skeleton:
     def line(self) -> int:
         return self.tokens[0].line
 
-    def is_between(self, first: exp.Expr, word: str, second: exp.Expr) -> bool:
-        """Whether the word stands between two parts of the tree."""
-        before = max(map(_place, first.find_all(exp.Identifier, exp.Anonymous)), default=0)
-        behind = min(map(_place, second.find_all(exp.Identifier, exp.Anonymous)), default=len(self.tokens))
-        return any(token.is_word(word) for token in self.tokens[before:behind])
-
     def leaf(self, mark: str) -> Leaf:
         if mark not in self.leaves:
             # sqlglot lets keywords be names
@@ -98,12 +94,6 @@ class Skeleton:
             leaf = self.leaves[min(lost, key=lambda mark: int(mark[1:]))]
             shown, line = _shown(leaf)
             raise refused(shown, "it is not understood where it stands", line or self.line)
-
-
-def _place(node: exp.Expr) -> int:
-    """The token that a mark stands for."""
-    mark = str(node.this)[1:]
-    return int(mark) if mark.isdigit() else 0
 
 
 def _shown(leaf: Leaf) -> tuple[str, int]:
@@ -464,15 +454,38 @@ class _Reader:
             raise self._wrong(error) from None
         if len(trees) != 1 or trees[0] is None:
             raise syntax(end.shown, end.line)
+        self._check_written(text, trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.IGNORE))
         return trees[0]
 
-    def _wrong(self, error: ParseError) -> TsqlError:
-        line = error.errors[0].get("line") if error.errors else None
-        place = min((line or len(self.origins)) - 1, len(self.origins) - 1)
+    def _check_written(self, read: str, written: str) -> None:
+        """What sqlglot has read, it writes with the same words: it has passed over none, and added none."""
+        before, behind = _words_of(read), _words_of(written)
+        for word in (before - behind) + (behind - before):
+            if not word[1:].isdigit():
+                place = next((at for at, line in enumerate(self.lines) if line == word), len(self.lines) - 1)
+                raise self._wrong_at(place)
+
+    def _wrong_at(self, place: int) -> TsqlError:
         token = self.tokens[self.origins[place]]
         if token.kind is Kind.WORD and token.value.lower() in RESERVED:
             return keyword_syntax(token.value, token.line)
         return syntax(token.shown, token.line)
+
+    def _wrong(self, error: ParseError) -> TsqlError:
+        line = error.errors[0].get("line") if error.errors else None
+        return self._wrong_at(min((line or len(self.origins)) - 1, len(self.origins) - 1))
+
+
+def _words_of(text: str) -> Counter[str]:
+    """How often each word and operator stands in a text, but for those that may be left out or put in."""
+    found = Counter(_WORD.findall(text.upper()))
+    for word in _OPTIONAL:
+        found.pop(word, None)
+    return found
+
+
+_WORD = re.compile(r"[A-Z]\w*|<>|<=|>=|\|\||[^\s\w]")
+_OPTIONAL = ("ALL", "ANY", "AS", "ASC", "INNER", "OUTER", "SOME", "(", ")", "=", "+", "||", "'")
 
 
 def _parentheses(tokens: Tokens) -> tuple[dict[int, int], dict[int, int]]:

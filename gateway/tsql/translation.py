@@ -455,9 +455,6 @@ class Translation:
                 return self._in(node)
             case exp.Between():
                 only(node, "this", "low", "high")
-                # sqlglot does without the AND
-                if not self.skeleton.is_between(node.args["low"], "and", node.args["high"]):
-                    raise keyword_syntax("between", self.line_of(node))
                 value, low, high = (self.value(node.args[name]) for name in ("this", "low", "high"))
                 at_least = self._compared(">=", value, low)
                 return f"({at_least} and {self._compared('<=', value, high)})"
