@@ -270,6 +270,19 @@ def test_texts_nest_32_deep(clients: Clients) -> None:
         assert client.language("select 1").rows == [["1"]]
 
 
+def test_a_text_that_nests_without_end_is_refused(clients: Clients) -> None:
+    with clients.ct(clients.server.reader, "7.4") as client:
+        for text in (
+            "select " + "(" * 20_000 + "1" + ")" * 20_000,
+            "select 1" + " + 1" * 20_000,
+            "if 1 = 1 " * 20_000 + "print 'deep'",
+            "begin " * 20_000 + "print 'deep' " + "end " * 20_000,
+        ):
+            answer = client.language(text)
+            assert len(answer.errors) == 1 or answer.rows == [["20001"]], text[:40]
+            assert client.language("select 1").rows == [["1"]]
+
+
 @BOTH
 def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, version: str) -> None:
     """As procedures compiled from T-SQL tell of them."""
