@@ -98,6 +98,8 @@ pub struct Session<S> {
     database: String,
     first_database: String,
     row_count: i64,
+    /// @@error that the procedure just called has left.
+    left_error: i32,
     prepared: PreparedStatements,
     /// How many procedures the text that runs is inside of (sp_executesql in sp_executesql): their own ends
     /// follow those of its statements.
