@@ -547,6 +547,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
                     self.client.message(&message);
                     continue;
                 }
+                Held::Count(_) if self.no_count => continue,
                 Held::Count(count) => count,
                 Held::ResultSet { cursor, columns } => {
                     match self.result_set(&cursor, columns.as_deref()).await? {
