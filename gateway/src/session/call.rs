@@ -400,7 +400,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             CallEnd::Failed(message) | CallEnd::Unfit(message) => self.end_failed(&message, form),
             CallEnd::Outdated(error) | CallEnd::Postgres(error) => self.end_failed(&error.to_message(), form),
             CallEnd::Cancelled => {
-                self.client.done(Done::Statement, done::ATTENTION, None);
+                self.client.acknowledge_cancel();
                 Ended::Cancelled
             }
             CallEnd::CancelledInside => Ended::Cancelled,
