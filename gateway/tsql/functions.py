@@ -10,6 +10,7 @@ from ringlog.gateway.tsql import types
 from ringlog.gateway.tsql.errors import TsqlError, refused
 from ringlog.gateway.tsql.keywords import words
 from ringlog.gateway.tsql.names import identifier, literal
+from ringlog.gateway.tsql.scope import Numbered
 from ringlog.gateway.tsql.session import FUNCTIONS as SESSION_FUNCTIONS
 from ringlog.gateway.tsql.types import Family, Type
 from ringlog.gateway.tsql.values import Value, converted, unified
@@ -290,8 +291,12 @@ def _pi(call: Call) -> Value:
 def _now(sql: str, of: Type) -> Handler:
     def handler(call: Call) -> Value:
         call.count(0)
+        if isinstance(call.translation.style, Numbered):
+            return Value(sql, of)
+        # a procedure is one statement to PostgreSQL: its clock would stand still
+        asked = sql.replace("()", "(clock_timestamp())")
         # a default of a column is no place for a select
-        return Value(sql if call.translation.scope.definition else f"(select {sql})", of)
+        return Value(asked if call.translation.scope.definition else f"(select {asked})", of)
 
     return handler
 

@@ -213,7 +213,9 @@ class Translation:
             case exp.Paren():
                 only(node, "this")
                 inner = self.value(node.this)
-                return inner if inner.sql.startswith("(") else Value(f"({inner.sql})", inner.type)
+                if inner.sql.startswith("("):
+                    return inner
+                return Value(f"({inner.sql})", inner.type, digits=inner.digits)
             case exp.Column():
                 return self._column(node)
             case exp.Anonymous():

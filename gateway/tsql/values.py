@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ringlog.gateway.tsql import types
+from ringlog.gateway.tsql.digits import Digits, Later, combined, of_column, of_result
 from ringlog.gateway.tsql.errors import TsqlError, refused
 from ringlog.gateway.tsql.names import literal
 from ringlog.gateway.tsql.tokens import Kind, Token
@@ -14,7 +15,8 @@ class Value:
     """An expression of PostgreSQL's, closed in itself.
 
     `type`: T-SQL's type, None where only PostgreSQL knows it.
-    `text` and `integer`: what a literal is. `null`: it is the word NULL.
+    `text` and `integer`: what a literal is. `null`: it is the word NULL. `digits`: of arithmetic of unknown
+    type, precision and scale were it a decimal.
     """
 
     sql: str
@@ -22,6 +24,7 @@ class Value:
     text: str | None = None
     integer: int | None = None
     null: bool = False
+    digits: Later | None = None
 
 
 NULL = Value("null", null=True)
@@ -167,7 +170,30 @@ def arithmetic(operator: str, left: Value, right: Value, line: int, *, sybase: b
             return known
     # ASE takes a null text for an empty one
     name = "+|" if operator == "+" and sybase else operator
-    return Value(f"({left.sql} operator(tsql.{name}) {right.sql})")
+    sql = f"({left.sql} operator(tsql.{name}) {right.sql})"
+    if operator not in "+-*/%" or not (_may_be_decimal(left) or _may_be_decimal(right)):
+        return Value(sql)
+    if operator == "/":
+        sides = ", ".join((*_digits_later(left), *_digits_later(right)))
+        sql = f"tsql.divided({left.sql}, {right.sql}, {sides}, {'true' if sybase else 'false'})"
+
+    def digits() -> Digits:
+        return combined(operator, _digits_later(left), _digits_later(right), sybase)
+
+    return Value(sql, digits=digits)
+
+
+def _may_be_decimal(value: Value) -> bool:
+    return value.digits is not None or (value.type is not None and value.type.family is Family.DECIMAL)
+
+
+def _digits_later(value: Value) -> Digits:
+    if value.type is not None:
+        known = _digits(value, value.type) if value.type.is_exact else (0, 0)
+        return str(known[0]), str(known[1])
+    if value.null:
+        return "0", "0"
+    return of_column(value.sql) if value.digits is None else of_result(value.sql, value.digits())
 
 
 def _known_arithmetic(

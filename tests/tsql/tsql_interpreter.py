@@ -79,13 +79,18 @@ class Session:
             self.outcomes.append({"status": leave.status})
         return self.outcomes
 
-    def _batch(self, text: str, depth: int) -> None:
+    def compiled(self, text: str) -> dict[str, Any]:
+        """The program of a batch."""
         settings = {
             "database": "online",
             "quoted_identifiers": self.quoted_identifiers,
             "sybase": self.sybase,
         }
-        program = json.loads(compile_batch(text, json.dumps(settings)))
+        program: dict[str, Any] = json.loads(compile_batch(text, json.dumps(settings)))
+        return program
+
+    def _batch(self, text: str, depth: int) -> None:
+        program = self.compiled(text)
         if "error" in program:
             wrong = program["error"]
             raise Failed(wrong["number"], wrong["text"], wrong["line"], wrong["severity"], wrong["state"])

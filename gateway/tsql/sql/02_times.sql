@@ -8,23 +8,16 @@ return date_trunc('second', moment)
 comment on function tsql.rounded(timestamp) is
   'To the nearest 1/300 s, as datetime has it: milliseconds end in 0, 3 and 7.';
 
--- The clock: queries write (select tsql.getdate()), which is asked once for each statement, also inside a
--- procedure, and serves an index.
-create or replace function tsql.getdate() returns timestamp
-language sql volatile parallel safe
-return tsql.rounded(clock_timestamp()::timestamp);
-
-create or replace function tsql.getutcdate() returns timestamp
-language sql volatile parallel safe
-return tsql.rounded(clock_timestamp() at time zone 'UTC');
-
-create or replace function tsql.sysdatetime() returns timestamp
-language sql volatile parallel safe
-return clock_timestamp()::timestamp;
-
-create or replace function tsql.sysutcdatetime() returns timestamp
-language sql volatile parallel safe
-return clock_timestamp() at time zone 'UTC';
+-- The clock. A statement of a batch asks for the time it began at; in a procedure, which is one statement to
+-- PostgreSQL, queries write (select tsql.getdate(clock_timestamp())): asked once for each, and an index serves.
+create or replace function tsql.getdate(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return tsql.rounded(moment::timestamp);
+create or replace function tsql.getutcdate(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return tsql.rounded(moment at time zone 'UTC');
+create or replace function tsql.sysdatetime(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return moment::timestamp;
+create or replace function tsql.sysutcdatetime(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return moment at time zone 'UTC';
 
 create or replace function tsql.read_clock(text_ text) returns interval
 language plpgsql immutable strict parallel safe

@@ -306,7 +306,9 @@ $$;
 -- regexp_instr finds the leftmost match: what follows a last % may be anything
 create or replace function tsql.isnumeric(value text) returns integer
 language sql immutable parallel safe
-return case when value ~ '^\s*[-+]?[$]?([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?\s*$' then 1 else 0 end;
+return case when value ~ '^\s*[-+]?[$]?([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?\s*$' then 1
+  -- a sign, a currency's or a point alone counts too
+  when value in ('+', '-', '$', '.', ',') then 1 else 0 end;
 do $$
 declare
   source text;

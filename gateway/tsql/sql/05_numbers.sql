@@ -137,3 +137,59 @@ begin
   return ceil(percent::numeric * number / 100);
 end
 $$;
+
+-- Digits of decimals: "Precision, scale, and length". Of whole numbers they are known by their type.
+do $$
+declare
+  of record;
+begin
+  for of in select * from (values ('boolean', '1', '0'), ('smallint', '5', '0'), ('integer', '10', '0'),
+    ('bigint', '19', '0'), ('real', '0', '0'), ('double precision', '0', '0'), ('text', 'null', 'null'),
+    ('numeric', 'otherwise', 'otherwise')
+  ) as types (type, precision, scale) loop
+    execute format('create or replace function tsql.precision_of(value %s, otherwise integer) returns integer'
+      ' language sql immutable parallel safe return %s::integer', of.type, of.precision);
+    execute format('create or replace function tsql.scale_of(value %s, otherwise integer) returns integer'
+      ' language sql immutable parallel safe return %s::integer', of.type, of.scale);
+  end loop;
+end
+$$;
+
+create or replace function tsql.full_scale(sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer)
+returns integer
+language sql immutable strict parallel safe
+return case sign
+  when '*' then s1 + s2
+  when '/' then greatest(6, case when sybase then s1 + p2 - s2 + 1 else s1 + p2 + 1 end)
+  else greatest(s1, s2)
+end;
+create or replace function tsql.full_precision(
+  sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer
+) returns integer
+language sql immutable strict parallel safe
+return case sign
+  when '*' then p1 + p2 + 1
+  when '/' then p1 - s1 + s2 + tsql.full_scale(sign, sybase, p1, s1, p2, s2)
+  when '%' then least(p1 - s1, p2 - s2) + greatest(s1, s2)
+  else greatest(p1 - s1, p2 - s2) + greatest(s1, s2) + 1
+end;
+create or replace function tsql.result_precision(
+  sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer
+) returns integer
+language sql immutable strict parallel safe
+return least(38, tsql.full_precision(sign, sybase, p1, s1, p2, s2));
+create or replace function tsql.result_scale(
+  sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer
+) returns integer
+language sql immutable strict parallel safe
+return case
+  when tsql.full_precision(sign, sybase, p1, s1, p2, s2) <= 38 then tsql.full_scale(sign, sybase, p1, s1, p2, s2)
+  when sign in ('*', '/') then least(
+    tsql.full_scale(sign, sybase, p1, s1, p2, s2),
+    greatest(
+      38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2),
+      least(tsql.full_scale(sign, sybase, p1, s1, p2, s2), 6)
+    ))
+  else greatest(0, least(tsql.full_scale(sign, sybase, p1, s1, p2, s2),
+    38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2)))
+end;
