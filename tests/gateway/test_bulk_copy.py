@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import psutil
-import pymssql
 import pytest
+from pymssql import _mssql
 
 from raw_tds import ATTENTION, BATCH7, RawClient, batch7
 from servers import Login, RunningServer
@@ -390,12 +390,13 @@ def test_times_are_the_facilitys(clients: Clients, admin: Admin, tmp_path: Path)
 def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
     """It asks sys.columns which columns take UTF-16."""
     with clients.pymssql(clients.server.writer, version=version, database="gateway_test") as connection:
-        rows = [(1, "häuser", 0.5, "-12.34", "Ω"), (2, None, None, None, None)]
-        connection.bulk_copy("copied", rows[:1], check_constraints=True)
-        connection.bulk_copy("copied", [(2,), (3,)], column_ids=[1], batch_size=1, tablock=True)
-        with pytest.raises(pymssql.Error, match="Row 2: duplicate key"):
-            connection.bulk_copy("copied", [(4,), (1,)], column_ids=[1])
+        connection.bulk_copy("copied", [(1, "häuser", 0.5, "-12.34", "Ω")], check_constraints=True)
+        connection.bulk_copy("copied", [(2, "b"), (3, "c")], column_ids=[1, 5], batch_size=1, tablock=True)
+        with pytest.raises(_mssql.MSSQLDatabaseException, match="Row 2: duplicate key"):
+            connection.bulk_copy("copied", [(4, "d"), (1, "a")], column_ids=[1, 5])
+        with pytest.raises(_mssql.MSSQLDatabaseException, match="Row 1, column 'note'"):
+            connection.bulk_copy("copied", [(4,)], column_ids=[1])
     assert [id for id, *_ in stored(admin)] == [1, 2, 3]
     assert stored(admin)[0] == (1, "häuser", 0.5, Decimal("-12.34"))
     notes = admin.execute("select note from gateway_test.copied order by id").fetchall()
-    assert notes == [("Ω",), ("none",), ("none",)]
+    assert notes == [("Ω",), ("b",), ("c",)]
