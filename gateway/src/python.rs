@@ -19,6 +19,10 @@ use tokio::time::timeout;
 /// How long `stop` waits for running calls.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Bytes of a thread's stack: the compiler of T-SQL calls itself for every nesting of a text, as deep as Python
+/// allows.
+const STACK: usize = 16 << 20;
+
 #[pyclass(name = "Server")]
 struct PyServer {
     runtime: Option<Runtime>,
@@ -52,6 +56,7 @@ impl PyServer {
             let runtime = Builder::new_multi_thread()
                 .worker_threads(threads())
                 .thread_name("ringlog-gateway")
+                .thread_stack_size(STACK)
                 .enable_all()
                 .build()?;
             let (stop, stopping) = watch::channel(false);

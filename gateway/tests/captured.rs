@@ -1,7 +1,7 @@
 //! What real clients send (tests/gateway/captures, recorded by tests/gateway/record.py), as it was and damaged in
 //! every way: the decoders read or refuse it, without a panic and in memory bounded by the bytes that came.
 
-use _core::convert::{column_type, PgType};
+use _core::convert::{column_type, PgType, SqlType};
 use _core::tds::bulk::{Column, Rows};
 use _core::tds::call;
 use _core::tds::dialect::Dialect;
@@ -177,7 +177,7 @@ fn read_text(text: &str, understood: &mut Understood) -> Option<()> {
     understood.batches += 1;
     for placeholders in [false, true] {
         let syntax = Syntax { quoted_identifiers: placeholders, placeholders };
-        let _ = batch::read(text, syntax, ["@p1"]);
+        let _ = batch::read(text, syntax, [("@p1", SqlType::INT4)]);
     }
     Some(())
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 
-from ringlog.gateway.tsql.errors import TsqlError
+from ringlog.gateway.tsql.errors import TsqlError, refused
 
 
 class Kind(Enum):
@@ -81,7 +81,7 @@ _TOKEN = re.compile(
   | (?P<float>(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE](?:[-+]?[0-9]+)?)
   | (?P<decimal>[0-9]+\.[0-9]*|\.[0-9]+)
   | (?P<integer>[0-9]+)
-  | (?P<money>[$£¥€]\s*[-+]?\s*(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)|[$£¥€](?![\w$\#@]))
+  | (?P<money>[$£¥€]\s*[-+]?\s*(?:[0-9]+(?:,[0-9]+)*\.?[0-9]*|\.[0-9]+)|[$£¥€](?![\w$\#@]))
   | (?P<variable>@@?[\w$\#@]+|@)
   | (?P<word>[^\W\d][\w$\#@]*|\#\#?[\w$\#@]*)
   | (?P<symbol><>|<=|>=|!=|!<|!>|\+=|-=|\*=|/=|%=|&=|\|=|\^=|=\*|\|\||::|[^\s])
@@ -152,7 +152,10 @@ def _meaning(group: str, whole: str, quoted_identifiers: bool, line: int) -> tup
     if kind is Kind.BINARY:
         return kind, whole[2:], False
     if kind is Kind.MONEY:
-        amount = re.sub(r"[\s,$£¥€+]", "", whole)
+        if "," in whole:
+            # SQL Server passes over the comma, others see two values
+            raise refused(whole, "write an amount without commas, or a blank between two values", line)
+        amount = re.sub(r"[\s$£¥€+]", "", whole)
         return kind, amount or "0", False
     return kind, whole, False
 

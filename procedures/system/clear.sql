@@ -1,38 +1,47 @@
--- Drops what an earlier version made. Functions that return a view's rows, views, other functions, types: each kind in
--- one statement, as they may depend on one another. What somebody else has built on them makes PostgreSQL refuse, with
--- its name.
+-- Drops what an earlier version made: views, functions, types, each kind in one statement, as they may depend on one
+-- another. What somebody else has built on them makes PostgreSQL refuse, with its name.
 do $$
 declare
   system constant regnamespace[] := array['sys', 'sybsystemprocs', 'tsql_information_schema']::regnamespace[];
-  views text;
-  functions text;
-  types text;
+  is_made_of_functions constant boolean := exists (
+    select from pg_class where relnamespace = any (system) and relname like 'every\_row\_of\_%'
+  );
+  step text;
+  listed text;
 begin
-  select string_agg(procedures.oid::regprocedure::text, ', ') into functions
-  from pg_proc as procedures
-  join pg_type as types on types.oid = procedures.prorettype
-  join pg_class as returned on returned.oid = types.typrelid
-  where procedures.pronamespace = any (system) and returned.relnamespace = any (system);
-  if functions is not null then
-    execute 'drop function ' || functions;
-  end if;
-  select string_agg(format('%I.%I', relnamespace::regnamespace, relname), ', ') into views
-  from pg_class
-  where relnamespace = any (system) and relkind = 'v';
-  if views is not null then
-    execute 'drop view ' || views;
-  end if;
-  select string_agg(oid::regprocedure::text, ', ') into functions
+  -- a view is its function's rows, which are those of the view that defines it: see elsewhere.sql
+  foreach step in array case when is_made_of_functions then '{views,rows,definitions}' else '{rows,views}' end::text[]
+  loop
+    if step = 'rows' then
+      select string_agg(procedures.oid::regprocedure::text, ', ') into listed
+      from pg_proc as procedures
+      join pg_type as types on types.oid = procedures.prorettype
+      join pg_class as returned on returned.oid = types.typrelid
+      where procedures.pronamespace = any (system) and returned.relnamespace = any (system);
+      if listed is not null then
+        execute 'drop function ' || listed;
+      end if;
+    else
+      select string_agg(format('%I.%I', relnamespace::regnamespace, relname), ', ') into listed
+      from pg_class
+      where relnamespace = any (system) and relkind = 'v'
+        and (not is_made_of_functions or (step = 'definitions') = (relname like 'every\_%'));
+      if listed is not null then
+        execute 'drop view ' || listed;
+      end if;
+    end if;
+  end loop;
+  select string_agg(oid::regprocedure::text, ', ') into listed
   from pg_proc
   where pronamespace = any (system);
-  if functions is not null then
-    execute 'drop function ' || functions;
+  if listed is not null then
+    execute 'drop function ' || listed;
   end if;
-  select string_agg(oid::regtype::text, ', ') into types
+  select string_agg(oid::regtype::text, ', ') into listed
   from pg_type
   where typnamespace = any (system) and typtype = 'd';
-  if types is not null then
-    execute 'drop domain ' || types;
+  if listed is not null then
+    execute 'drop domain ' || listed;
   end if;
 end
 $$;

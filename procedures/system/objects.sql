@@ -227,7 +227,8 @@ select
   'VIEW'::sys.sysname as type_desc
 from pg_catalog.pg_class
 where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'sys')
-  and relkind = 'v';
+  and relkind = 'v'
+  and relname not like 'every\_%';
 
 comment on view sys.system_views is 'SQL Server: Catalog Views, sys.system_views';
 

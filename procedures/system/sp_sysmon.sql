@@ -305,15 +305,23 @@ declare
   rows refcursor;
   counted jsonb;
 begin
+  -- there are some dozens of counts for each procedure of the catalogue: those of the called ones do
+  with later as materialized (
+    select * from sys.read_metrics(after)
+  ),
+  earlier as materialized (
+    select * from sys.read_metrics(before)
+  )
   select jsonb_agg(jsonb_build_object(
     'name', later.name, 'procedure', later.procedure, 'bound', later.bound,
     'count', later.value - coalesce(earlier.value, 0)
   )) into counted
-  from sys.read_metrics(after) as later
-  left join sys.read_metrics(before) as earlier
+  from later
+  left join earlier
     on earlier.name = later.name
-    and earlier.procedure is not distinct from later.procedure
-    and earlier.bound is not distinct from later.bound;
+    and coalesce(earlier.procedure, '') = coalesce(later.procedure, '')
+    and coalesce(earlier.bound, '-Infinity') = coalesce(later.bound, '-Infinity')
+  where later.procedure is null or later.value > coalesce(earlier.value, 0);
 
   if coalesce(wanted, 'netio') = 'netio' then
     open rows for
@@ -355,42 +363,43 @@ begin
   if coalesce(wanted, 'procs') = 'procs' then
     rows := null;
     open rows for
+    with counts as materialized (
+      select *
+      from jsonb_to_recordset(counted)
+        as counts (name text, procedure text, bound double precision, count double precision)
+      where counts.procedure is not null
+    )
     select
       listed.procedure::sys.sysname as "Procedure",
       listed.calls::bigint as calls,
       (listed.calls / seconds)::numeric(18, 1) as "per sec",
       listed.failed::bigint as failed,
       (1000 * listed.took / listed.calls)::numeric(18, 3) as "ms on average",
-      sys.percentile(counted, listed.procedure, 0.5 * listed.calls) as "50 % within ms",
-      sys.percentile(counted, listed.procedure, 0.99 * listed.calls) as "99 % within ms",
-      sys.percentile(counted, listed.procedure, listed.calls) as "all within ms"
+      (1000 * nullif(within.half, 'Infinity'))::numeric(18, 3) as "50 % within ms",
+      (1000 * nullif(within.most, 'Infinity'))::numeric(18, 3) as "99 % within ms",
+      (1000 * nullif(within.every, 'Infinity'))::numeric(18, 3) as "all within ms"
     from (
       select
         counts.procedure,
         max(counts.count) filter (where counts.name = 'call_seconds_count') as calls,
         max(counts.count) filter (where counts.name = 'call_seconds_sum') as took,
         coalesce(max(counts.count) filter (where counts.name = 'failed_calls_total'), 0) as failed
-      from jsonb_to_recordset(counted) as counts (name text, procedure text, count double precision)
-      where counts.procedure is not null
+      from counts
       group by counts.procedure
     ) as listed
+    -- the bounds of the buckets; there is none above the last
+    cross join lateral (
+      select
+        min(buckets.bound) filter (where buckets.count >= 0.5 * listed.calls) as half,
+        min(buckets.bound) filter (where buckets.count >= 0.99 * listed.calls) as most,
+        min(buckets.bound) filter (where buckets.count >= listed.calls) as every
+      from counts as buckets
+      where buckets.name = 'call_seconds_bucket' and buckets.procedure = listed.procedure
+    ) as within
     where listed.calls > 0
     order by listed.calls desc, listed.procedure;
     perform sys.tell(rows);
   end if;
   return 0;
 end
-$$;
-
-create function sys.percentile(counted jsonb, procedure text, calls double precision)
-returns numeric
-language sql
-immutable
-as $$
-  -- the bound of the bucket; there is none above the last
-  select (1000 * nullif(min(buckets.bound), 'Infinity'))::numeric(18, 3)
-  from jsonb_to_recordset(percentile.counted)
-    as buckets (name text, procedure text, bound double precision, count double precision)
-  where buckets.name = 'call_seconds_bucket' and buckets.procedure = percentile.procedure
-    and buckets.count >= percentile.calls
 $$;

@@ -51,7 +51,7 @@ class Answer:
     description: list[tuple[str, int]] = field(default_factory=list)
     """names and ct-library types of what a dynamic statement takes or gives"""
     events: list[tuple[str, object]] = field(default_factory=list)
-    """rows, messages (their texts), counts and return statuses in the order they came"""
+    """names of columns, rows, messages, counts and return statuses in the order they came"""
     failed: bool = False
     end: str = ""
 
@@ -137,8 +137,13 @@ class CtClient:
         answer = Answer()
         for line in self._process.stdout:
             ((kind, value),) = json.loads(line, strict=False).items()
-            if kind in ("row", "message", "count", "status"):
-                answer.events.append((kind, value[2] if kind == "message" else value))
+            match kind:
+                case "row_columns":
+                    answer.events.append(("columns", [name for name, *_ in value]))
+                case "message":
+                    answer.events.append((kind, Message(*value)))
+                case "row" | "count" | "status":
+                    answer.events.append((kind, value))
             match kind:
                 case "row":
                     answer.rows.append(value)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tds_clients import Admin, Clients, CtClient, Param
+from tds_clients import Admin, Answer, Clients, CtClient, Message, Param
 
 pytestmark = pytest.mark.usefixtures("functions")
 BOTH = pytest.mark.parametrize("version", ["5.0", "7.4"])
@@ -17,8 +17,16 @@ ROW, MESSAGE, COUNT, STATUS = "row", "message", "count", "status"
 
 
 def events(client: CtClient, text: str) -> list[tuple[str, object]]:
-    """What a batch says, without the ends that count nothing."""
-    return [event for event in client.language(text).events if event != (COUNT, -1)]
+    """What a batch says: rows, the texts of messages, counts and statuses."""
+    return said(client.language(text))
+
+
+def said(answer: Answer) -> list[tuple[str, object]]:
+    return [
+        (kind, value.text if isinstance(value, Message) else value)
+        for kind, value in answer.events
+        if kind != "columns" and (kind, value) != (COUNT, -1)
+    ]
 
 
 PROGRAMS: dict[str, list[tuple[str, object]]] = {
@@ -166,9 +174,7 @@ def test_try_and_catch(clients: Clients, version: str, text: str) -> None:
         answer = client.language(text)
         numbers = [error.number for error in answer.errors]
         shown = [
-            (kind, str(numbers[0]) if kind == MESSAGE and numbers else value)
-            for kind, value in answer.events
-            if (kind, value) != (COUNT, -1)
+            (kind, str(numbers[0]) if kind == MESSAGE and numbers else value) for kind, value in said(answer)
         ]
         assert shown == TRIES[text]
 
@@ -264,6 +270,19 @@ def test_texts_nest_32_deep(clients: Clients) -> None:
         assert client.language("select 1").rows == [["1"]]
 
 
+def test_a_text_that_nests_without_end_is_refused(clients: Clients) -> None:
+    with clients.ct(clients.server.reader, "7.4") as client:
+        for text in (
+            "select " + "(" * 20_000 + "1" + ")" * 20_000,
+            "select 1" + " + 1" * 20_000,
+            "if 1 = 1 " * 20_000 + "print 'deep'",
+            "begin " * 20_000 + "print 'deep' " + "end " * 20_000,
+        ):
+            answer = client.language(text)
+            assert len(answer.errors) == 1 or answer.rows == [["20001"]], text[:40]
+            assert client.language("select 1").rows == [["1"]]
+
+
 @BOTH
 def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, version: str) -> None:
     """As procedures compiled from T-SQL tell of them."""
@@ -294,6 +313,6 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
             assert by_rpc.outputs == {"@n": "3"}, by_rpc
             for answer in (by_text, by_rpc):
                 assert answer.errors == []
-                shown = [event for event in answer.events if event[0] in (ROW, MESSAGE)]
+                shown = [event for event in said(answer) if event[0] in (ROW, MESSAGE)]
                 assert shown[:6] == expected
             assert by_text.rows[-1] == ["3"]

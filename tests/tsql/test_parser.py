@@ -154,7 +154,7 @@ def test_texts_in_double_quotes_follow_the_setting() -> None:
 
 
 def test_tokens() -> None:
-    text = "select N'a''b', [x]]y], 0xFf, 1.5e-3, .5, $1,234.5, @@A, #t..b -- c\n/* /* n */ */ <> !< *="
+    text = "select N'a''b', [x]]y], 0xFf, 1.5e-3, .5, $1234.5, @@A, #t..b -- c\n/* /* n */ */ <> !< *="
     assert [(token.kind.value, token.value) for token in read_tokens(text)] == [
         ("word", "select"),
         ("text", "a'b"),

@@ -41,6 +41,12 @@ impl Settings {
     pub fn declare(&mut self, name: &str, sql_type: SqlType) {
         self.variables.insert(name.to_owned(), (sql_type.oid, sql_type.typmod));
     }
+
+    pub fn declared(&self) -> impl Iterator<Item = (&str, SqlType)> {
+        self.variables
+            .iter()
+            .map(|(name, (oid, typmod))| (name.as_str(), SqlType { oid: *oid, typmod: *typmod }))
+    }
 }
 
 pub struct Compiler {

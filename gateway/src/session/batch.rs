@@ -62,7 +62,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         let syntax =
             Syntax { quoted_identifiers: settings.quoted_identifiers, placeholders: settings.placeholders };
-        match batch::read(text, syntax, settings.variables.keys().map(String::as_str))? {
+        match batch::read(text, syntax, settings.declared())? {
             Some(program) => Ok(Arc::new(program)),
             None => self.gateway.compiler.compile(text, settings).await,
         }

@@ -8,18 +8,19 @@ use super::keywords;
 use super::lexer::{tokens, Kind, Token};
 use super::literal::{scalar, text_of};
 use super::parser::{placeholder, syntax, Parser, Syntax};
+use crate::convert::SqlType;
 use crate::program::{Action, Condition, Expression, Program, Statement};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// The program of a text; None when it is for the compiler, which also says what is wrong with it. `declared`:
 /// the variables that are there already.
 pub fn read<'a>(
     text: &str,
     reading: Syntax,
-    declared: impl IntoIterator<Item = &'a str>,
+    declared: impl IntoIterator<Item = (&'a str, SqlType)>,
 ) -> Result<Option<Program>, ServerMessage> {
     let Ok(tokens) = tokens(text) else { return Ok(None) };
     let mut parser = Parser::new(text, &tokens, reading);
@@ -34,34 +35,64 @@ pub fn read<'a>(
         }
     }
     let placeholders = parser.placeholders();
-    let mut known: HashSet<String> = declared.into_iter().map(str::to_owned).collect();
-    known.extend((1..=placeholders).map(placeholder));
-    let all_declared = statements.iter().all(|statement| is_declared(statement, &mut known));
-    Ok(all_declared.then_some(Program { statements, placeholders }))
+    let mut known: HashMap<String, Option<SqlType>> =
+        declared.into_iter().map(|(name, sql_type)| (name.to_owned(), Some(sql_type))).collect();
+    known.extend((1..=placeholders).map(|number| (placeholder(number), None)));
+    let all_plain = statements.iter().all(|statement| is_plain(statement, &mut known));
+    Ok(all_plain.then_some(Program { statements, placeholders }))
 }
 
-/// Variables are known from their declaration on, to the end of the batch.
-fn is_declared(statement: &Statement, known: &mut HashSet<String>) -> bool {
-    let name_is = |name: &str, known: &HashSet<String>| name.starts_with("@@") || known.contains(name);
-    let value_is = |value: &Expression, known: &HashSet<String>| match value {
-        Expression::Variable(name) => name_is(name, known),
+/// Whether the statement names only variables that are declared before it, and gives them only values that they
+/// hold as they are: how others are converted is for the compiler to say.
+fn is_plain(statement: &Statement, known: &mut HashMap<String, Option<SqlType>>) -> bool {
+    let is_known = |name: &str, known: &HashMap<String, Option<SqlType>>| {
+        name.starts_with("@@") || known.contains_key(name)
+    };
+    let value_is_known = |value: &Expression, known: &HashMap<String, Option<SqlType>>| match value {
+        Expression::Variable(name) => is_known(name, known),
         _ => true,
     };
     match &statement.action {
         Action::Declare(declaration) => {
-            let has_value = declaration.value.as_ref().is_none_or(|value| value_is(value, known));
-            has_value && known.insert(declaration.name.clone())
+            let sql_type = Some(declaration.sql_type);
+            let value = declaration.value.as_ref();
+            value.is_none_or(|value| holds(sql_type, value, known))
+                && known.insert(declaration.name.clone(), sql_type).is_none()
         }
         Action::Execute(execute) => {
             let mut values = execute.arguments.iter().filter_map(|argument| argument.value.as_ref());
-            let status = execute.status.as_ref().is_none_or(|name| name_is(name, known));
-            status && values.all(|value| value_is(value, known))
+            let status = execute.status.as_ref().is_none_or(|name| is_known(name, known));
+            status && values.all(|value| value_is_known(value, known))
         }
-        Action::Assign(name, value) => name_is(name, known) && value_is(value, known),
-        Action::Print(value) | Action::ExecuteText(value) => value_is(value, known),
-        Action::Variables(names) => names.iter().all(|(name, _)| name_is(name, known)),
-        Action::If { then, .. } => then.iter().all(|statement| is_declared(statement, known)),
+        Action::Assign(name, value) => known.get(name).is_some_and(|found| holds(*found, value, known)),
+        Action::Print(value) | Action::ExecuteText(value) => value_is_known(value, known),
+        Action::Variables(names) => names.iter().all(|(name, _)| is_known(name, known)),
+        Action::If { then, .. } => then.iter().all(|statement| is_plain(statement, known)),
         _ => true,
+    }
+}
+
+/// Whether a variable of this type holds the value as it is.
+fn holds(sql_type: Option<SqlType>, value: &Expression, known: &HashMap<String, Option<SqlType>>) -> bool {
+    let Some(sql_type) = sql_type else { return false };
+    match value {
+        Expression::Literal(Value::Null) => true,
+        Expression::Literal(Value::Int(number)) => match sql_type {
+            // tinyint is one too
+            SqlType::INT2 => (0..=255).contains(number),
+            SqlType::INT4 => i32::try_from(*number).is_ok(),
+            SqlType::INT8 => true,
+            _ => false,
+        },
+        Expression::Literal(Value::Float(_)) => sql_type == SqlType::FLOAT8,
+        Expression::Literal(Value::Text(text)) => {
+            let is_varchar = sql_type.oid == SqlType::varchar(None).oid;
+            let length = usize::try_from(sql_type.typmod - 4).unwrap_or(usize::MAX);
+            // how much room a character takes is not the same for all clients
+            is_varchar && text.is_ascii() && !text.is_empty() && text.len() <= length
+        }
+        Expression::Variable(name) => known.get(name).is_some_and(|found| *found == Some(sql_type)),
+        _ => false,
     }
 }
 
@@ -285,7 +316,7 @@ mod tests {
     const DYNAMIC: Syntax = Syntax { quoted_identifiers: false, placeholders: true };
 
     fn parse(text: &str, syntax: Syntax) -> Option<Program> {
-        read(text, syntax, ["@p1", "@p2"]).unwrap()
+        read(text, syntax, [("@p1", SqlType::INT4), ("@p2", SqlType::INT4)]).unwrap()
     }
 
     fn shown(text: &str) -> Vec<String> {
@@ -357,8 +388,28 @@ mod tests {
             "declare @x int = 1 + 2",
             "print 'a' + 'b'",
             "return",
+            // what is converted
+            "set @p1 = 1.9",
+            "set @p1 = '1'",
+            "set @p1 = 3000000000",
+            "set @p1 = @@error",
+            "declare @x smallint = @p1",
+            "declare @x varchar(2) = 'abc'",
+            "declare @x char(2) = 'ab'",
+            "declare @x tinyint = -1",
+            "declare @x bit = 1",
         ] {
             assert!(parse(text, SEVEN).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_that_variables_hold_need_no_converting() {
+        for text in [
+            "set @p1 = -5 set @p1 = null set @p1 = @p2",
+            "declare @x varchar(3) = 'abc', @y varchar(max) = 'abc', @z float = 1e3, @n bigint = 3000000000",
+        ] {
+            assert!(parse(text, SEVEN).is_some(), "{text}");
         }
     }
 
@@ -385,7 +436,7 @@ mod tests {
             text in "(select|exec|declare|set|@p1|@x|=|,|\\?|output|from|if|'a'|\\(|\\)|p|;|1| |\n){0,12}"
         ) {
             for syntax in [SEVEN, DYNAMIC] {
-                let _ = read(&text, syntax, ["@p1"]);
+                let _ = read(&text, syntax, [("@p1", SqlType::INT4)]);
             }
         }
     }

@@ -1,0 +1,217 @@
+"""The statements of tests/tsql/statements through the gateway: ct-library at TDS 5.0, pymssql at 7.4."""
+
+import re
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, Generic, TypeVar
+
+import pymssql
+import pytest
+
+from statement_table import Case, cases
+from tds_clients import Clients, CtClient, Message, errors_of
+from tsql_interpreter import shown
+
+TERMINATED = 3621
+"""the message that follows some errors"""
+Outcome = dict[str, Any]
+Client = TypeVar("Client")
+
+_LEAVES_STATE = re.compile(r"#|\bset\s+[a-z]|\btran|\buse\b", re.I)
+
+
+class Sessions(Generic[Client]):
+    """A session for case after case; a new one after a case that may leave something behind."""
+
+    def __init__(self, log_in: Callable[[], Client], log_out: Callable[[Client], None]) -> None:
+        self._log_in, self._log_out = log_in, log_out
+        self._open: Client | None = None
+
+    @contextmanager
+    def of(self, case: Case) -> Iterator[Client]:
+        client = self._open or self._log_in()
+        self._open = None
+        try:
+            yield client
+        except BaseException:
+            self._log_out(client)
+            raise
+        if any(_LEAVES_STATE.search(text) for text in (*case.setup, case.text)):
+            self._log_out(client)
+        else:
+            self._open = client
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._log_out(self._open)
+
+
+@pytest.fixture(scope="module")
+def at_5(clients: Clients) -> Iterator[Sessions[CtClient]]:
+    def log_in() -> CtClient:
+        client = CtClient(clients.program, clients.configuration, "5.0", clients.server.reader)
+        assert client.login.end == "login"
+        return client
+
+    sessions = Sessions(log_in, CtClient.close)
+    yield sessions
+    sessions.close()
+
+
+@pytest.fixture(scope="module")
+def at_7(clients: Clients) -> Iterator[Sessions[pymssql.Connection]]:
+    def log_in() -> pymssql.Connection:
+        connection = clients.pymssql(clients.server.reader)
+        with connection.cursor() as cursor:
+            # as the table has it: "x" is a text
+            cursor.execute("set quoted_identifier off")
+        return connection
+
+    sessions = Sessions(log_in, pymssql.Connection.close)
+    yield sessions
+    sessions.close()
+
+
+def of(sybase: bool) -> pytest.MarkDecorator:
+    chosen = [case for case in cases() if case.runs_in(sybase)]
+    return pytest.mark.parametrize("case", chosen, ids=[case.name for case in chosen])
+
+
+# --- TDS 5.0: everything, in order ---
+
+
+@of(sybase=True)
+def test_at_5(at_5: Sessions[CtClient], case: Case) -> None:
+    with at_5.of(case) as client:
+        for text in case.setup:
+            client.language(text)
+        answer = client.language(case.text)
+    outcomes = list(in_order(answer.events))
+    if any("error" in one for one in case.expect):
+        # a query that fails may have told its columns
+        outcomes = [one for one in outcomes if one.get("rows") != []]
+    # a batch has no status of its own
+    expected = [one for one in case.expect if "status" not in one]
+    assert len(outcomes) == len(expected), outcomes
+    for outcome, one in zip(outcomes, expected, strict=True):
+        if "rows" in one:
+            rows = [[str(cell) for cell in row] for row in one["rows"]]
+            assert [len(row) for row in outcome["rows"]] == [len(row) for row in rows], outcome
+            for found, wanted in zip(outcome["rows"], rows, strict=True):
+                assert all(map(is_same_text, found, wanted)), (found, wanted)
+            assert outcome["columns"] == one.get("columns", outcome["columns"])
+        for key in ("count", "message", "error"):
+            assert outcome.get(key) == one.get(key)
+        assert one.get("says", "") in outcome.get("text", ""), outcome
+
+
+def in_order(events: list[tuple[str, object]]) -> Iterator[Outcome]:
+    rows: Outcome | None = None
+    for kind, value in events:
+        if kind == "columns":
+            rows = {"columns": value, "rows": []}
+            yield rows
+        elif kind == "row" and rows is not None:
+            rows["rows"].append(value)
+        elif kind == "count" and rows is None and value != -1:
+            yield {"count": value}
+        elif isinstance(value, Message) and value.severity > 10:
+            yield {"error": value.number, "text": value.text}
+        elif isinstance(value, Message) and value.number != TERMINATED:
+            yield {"message": value.text}
+        if kind == "count":
+            rows = None
+
+
+def is_same_text(found: str | None, wanted: str) -> bool:
+    """Whether ct-library's text of a value is that of the table's."""
+    if found is None or wanted == "NULL":
+        return (found is None) == (wanted == "NULL")
+    if found == wanted or f"0x{found.upper()}" == wanted or found.upper() == wanted:
+        return True
+    if wanted == "":
+        # Sybase knows no empty text
+        return found == " "
+    if (moment := a_moment(found)) is not None:
+        return shown(moment) == wanted
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", wanted):
+        return found.isdigit() and shown(date(1900, 1, 1) + timedelta(days=int(found))) == wanted
+    if re.fullmatch(r"\d\d:\d\d:\d\d(\.\d+)?", wanted):
+        return found.isdigit() and shown((datetime.min + timedelta(microseconds=int(found))).time()) == wanted
+    try:
+        number, expected = Decimal(found), Decimal(wanted)
+    except InvalidOperation:
+        return False
+    return number == expected or is_same_float(float(number), float(expected))
+
+
+def a_moment(text: str) -> datetime | None:
+    """A datetime, which ct_client.c writes in words, or a bigdatetime, which it writes as a number."""
+    if text.isdigit() and len(text) > 15:
+        # microseconds since the year 0, which had 366 days and which Python does not know
+        return datetime.min + (timedelta(microseconds=int(text)) - timedelta(days=366))
+    text = " ".join(text.split())
+    for form in ("%b %d %Y %I:%M:%S:%f%p", "%b %d %Y %I:%M:%S.%f%p", "%b %d %Y %I:%M%p", "%b %d %Y"):
+        try:
+            return datetime.strptime(text, form)
+        except ValueError:
+            continue
+    return None
+
+
+def is_same_float(found: float, wanted: float) -> bool:
+    """Equal, or equal as reals of four bytes."""
+
+    def real(value: float) -> bytes:
+        try:
+            return struct.pack("f", value)
+        except OverflowError:
+            return b""
+
+    return found == wanted or real(found) == real(wanted) != b""
+
+
+# --- TDS 7.4: the values in their types, and the first error ---
+
+
+@of(sybase=False)
+def test_at_7(at_7: Sessions[pymssql.Connection], case: Case) -> None:
+    results: list[list[list[Any]]] = []
+    error: Message | None = None
+    with at_7.of(case) as connection, connection.cursor() as cursor:
+        for text in case.setup:
+            cursor.execute(text)
+        try:
+            cursor.execute(case.text)
+            while True:
+                if cursor.description is not None:
+                    results.append([list(row) for row in cursor.fetchall()])
+                if not cursor.nextset():
+                    break
+        except pymssql.Error as raised:
+            error = errors_of(raised)
+    # pymssql reads on after an error only to throw away
+    first = next((at for at, one in enumerate(case.expect) if "error" in one), len(case.expect))
+    wanted = [one["rows"] for one in case.expect[:first] if "rows" in one]
+    assert error is not None or first == len(case.expect)
+    if error is not None:
+        assert error.number == case.expect[first]["error"], error
+        assert case.expect[first].get("says", "") in error.text
+        wanted = wanted[: len(results)]
+    assert len(results) == len(wanted), results
+    for rows, expected in zip(results, wanted, strict=True):
+        assert [len(row) for row in rows] == [len(row) for row in expected], rows
+        for row, cells in zip(rows, expected, strict=True):
+            assert all(map(is_same, row, map(str, cells))), (row, cells)
+
+
+def is_same(found: Any, wanted: str) -> bool:
+    if isinstance(found, float) and wanted != "NULL":
+        return is_same_float(found, float(wanted))
+    if isinstance(found, Decimal) and wanted != "NULL":
+        # one whose digits nothing declares comes with as many as there may be
+        return found == Decimal(wanted)
+    return shown(found) == wanted
