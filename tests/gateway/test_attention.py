@@ -13,7 +13,7 @@ from tds_clients import PLAIN, Admin, Clients, Param
 
 pytestmark = pytest.mark.usefixtures("functions")
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
-DONE_ATTENTION = 0x20
+DONE_ERROR, DONE_ATTENTION = 0x02, 0x20
 
 
 def running(admin: Admin, words: str) -> int:
@@ -150,6 +150,19 @@ def test_an_attention_sent_with_the_request(server: RunningServer) -> None:
             reply = client.receive()
             while not _ends_with_attention(reply):
                 reply = client.receive()
+
+
+def test_the_acknowledgement_of_a_cancel_is_a_reply_of_its_own(server: RunningServer) -> None:
+    """From 7.2 on, behind one that ends with an error: tedious and mssql-jdbc wait for both."""
+    with RawClient(server.host, server.port) as client:
+        assert b"\xad" in client.log_in7(PLAIN)
+        for text in ("select pg_sleep(30)", "select repeat('x', 100) from generate_series(1, 10000000)"):
+            client.send(BATCH7, batch7(text))
+            time.sleep(0.2)
+            client.send(ATTENTION, b"")
+            reply, acknowledgement = client.receive(), client.receive()
+            assert int.from_bytes(reply[-12:-10], "little") == DONE_ERROR
+            assert (len(acknowledgement), _ends_with_attention(acknowledgement)) == (13, True)
 
 
 def _ends_with_attention(reply: bytes) -> bool:

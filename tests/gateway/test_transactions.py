@@ -6,7 +6,7 @@ import pymssql
 import pytest
 
 import raw_tds
-from raw_tds import BATCH7, RawClient, batch7
+from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, RawClient, batch7, option
 from servers import RunningServer
 from tds_clients import Admin, Clients, Param
 
@@ -210,7 +210,31 @@ def test_implicit_transactions(clients: Clients, admin: Admin, version: str) -> 
     assert entries(admin) == ["a", "c"]
 
 
+@pytest.mark.parametrize("order", [LITTLE, BIG])
+def test_chained_by_option_token(server: RunningServer, admin: Admin, order: Order) -> None:
+    """As ct_options and DBD::Sybase's AutoCommit set it."""
+    puts = [raw_tds.dbrpc("enter", [raw_tds.Param(raw_tds.VARCHAR, entry)], order) for entry in "ab"]
+    with RawClient(server.host, server.port, order=order) as client:
+        assert client.log_in5(server.writer).login == 5
+        assert client.ask(option(1, CHAINED, b"\1", order)).errors == []
+        assert client.ask(puts[0]).statuses == [0]
+        assert entries(admin) == []
+        assert client.language("commit").errors == []
+        assert entries(admin) == ["a"]
+        # the default is off
+        assert client.ask(option(2, CHAINED, b"", order) + puts[1]).errors == []
+        assert entries(admin) == ["a", "b"]
+
+
+def test_an_option_that_is_not_served_is_refused(server: RunningServer) -> None:
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(server.writer).login == 5
+        reply = client.ask(option(1, DATEFORMAT, b"\2") + raw_tds.language("select 1 as one"))
+        assert [error.number for error in reply.errors] == [195]
+
+
 # --- requests of drivers, byte by byte ---
+
 
 TRANSACTION, RESET = 0x0E, 0x08
 BEGIN, COMMIT, ROLLBACK, SAVE = 5, 7, 8, 9

@@ -41,6 +41,7 @@ pub struct Argument {
 /// A parameter as callers see it.
 #[derive(Debug)]
 pub struct Field {
+    /// Without the @ that arguments of procedures compiled from T-SQL begin with.
     pub name: String,
     pub oid: u32,
     pub pg_type: PgType,
@@ -68,6 +69,8 @@ pub struct Function {
     pub name: String,
     pub is_procedure: bool,
     pub returns: Returns,
+    /// Where the return status stands in the row of a function that gives outputs too.
+    pub status_column: Option<usize>,
     /// Whether its calls may share a transaction with those of others.
     pub joins_group: bool,
     /// STABLE or IMMUTABLE: leaves nothing behind on its connection.
@@ -84,6 +87,9 @@ static NEXT_STATEMENT: AtomicU64 = AtomicU64::new(1);
 const INT2: u32 = 21;
 const INT4: u32 = 23;
 const VOID: u32 = 2278;
+
+/// The OUT argument that is the return status of a function with outputs.
+const RETURN_STATUS: &str = "return_status";
 
 impl Function {
     /// As messages show it.
@@ -183,6 +189,7 @@ pub struct Parts {
     arguments: Vec<Argument>,
     fields: Vec<Field>,
     composite_outputs: usize,
+    status_column: Option<usize>,
 }
 
 impl Parts {
@@ -198,11 +205,24 @@ impl Parts {
     ) {
         let start = self.fields.len();
         let argument = self.arguments.len();
+        if direction == Direction::Out && name == RETURN_STATUS && oid == INT4 {
+            self.status_column = Some(self.arguments.iter().filter(|one| one.direction.is_output()).count());
+            self.arguments.push(Argument {
+                name: name.to_owned(),
+                direction,
+                has_default,
+                oid,
+                fields: start..start,
+                is_composite: false,
+            });
+            return;
+        }
         // an output of composite type is not unfolded
         self.composite_outputs += usize::from(attributes.is_some() && direction.is_output());
         let attributes = attributes.filter(|_| direction == Direction::In);
         let is_composite = attributes.is_some();
-        let fields = attributes.unwrap_or_else(|| vec![(name.to_owned(), oid, pg_type)]);
+        let shown = name.strip_prefix('@').unwrap_or(name);
+        let fields = attributes.unwrap_or_else(|| vec![(shown.to_owned(), oid, pg_type)]);
         self.fields.extend(fields.into_iter().map(|(name, oid, pg_type)| Field {
             name,
             oid,
@@ -262,6 +282,7 @@ impl Parts {
             name: name.to_owned(),
             is_procedure,
             returns,
+            status_column: self.status_column,
             joins_group: joins_group && returns != Returns::Rows,
             only_reads,
             arguments: self.arguments,

@@ -248,6 +248,29 @@ fn outputs_and_defaults_shape_the_statement() {
     assert_eq!((bound.given, bound.outputs), (vec![false, false, false], vec![(0, 2)]));
 }
 
+/// `p(out return_status int4, "@a" int4, inout "@b" float4)`, as the compiler of T-SQL makes them.
+fn compiled_function() -> Arc<Function> {
+    let mut parts = Parts::default();
+    parts.argument("return_status", Direction::Out, false, INT4, PgType::Int4, None);
+    parts.argument("@a", Direction::In, true, INT4, PgType::Int4, None);
+    parts.argument("@b", Direction::InOut, true, FLOAT4, PgType::Float4, None);
+    let metrics = Metrics::default().of_procedure("s.p".into());
+    Arc::new(parts.function(3, "s", "p", true, false, 2249, false, false, metrics))
+}
+
+#[test]
+fn a_compiled_procedure_shows_neither_the_sign_of_its_arguments_nor_its_status() {
+    let function = compiled_function();
+    let shown: Vec<_> = function.fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(shown, ["a", "b"]);
+    assert_eq!(function.status_column, Some(0));
+    assert_eq!(
+        function.statement(&[false, false, true]).sql,
+        "call \"s\".\"p\"(\"return_status\" => null, \"@b\" => $1)"
+    );
+    assert_eq!(last_function().status_column, None);
+}
+
 #[test]
 fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
     let function = |schema: &str| {

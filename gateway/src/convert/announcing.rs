@@ -10,8 +10,6 @@ const NUMERIC: (u8, u8) = (38, 18);
 const LONGEST_VARCHAR: u32 = 255;
 /// Characters of NVARCHAR(n); bytes of VARBINARY(n) are twice that.
 const LONGEST_NVARCHAR: u32 = 4000;
-/// What ASE announces for TEXT and IMAGE: its default @@textsize. Clients size buffers by it.
-const TEXT_SIZE: u32 = 32_768;
 const LONGEST_BLOB: u32 = i32::MAX as u32;
 
 /// The column of a result set. `typmod` as in RowDescription, -1 for none.
@@ -170,7 +168,7 @@ fn characters(length: Option<u32>, padded: bool, d: &Dialect) -> TypeInfo {
             TypeInfo::new(T::VarChar, bytes.max(1)).with_user_type(user_type::VARCHAR)
         }
         Some(bytes) if d.takes.long => TypeInfo::new(T::LongChar, bytes).with_user_type(user_type::VARCHAR),
-        _ => TypeInfo::new(T::Text, TEXT_SIZE).with_user_type(user_type::TEXT),
+        _ => TypeInfo::new(T::Text, d.text_size).with_user_type(user_type::TEXT),
     }
 }
 
@@ -184,7 +182,7 @@ fn bytes(d: &Dialect) -> TypeInfo {
     if d.version >= Version::Tds72 {
         return TypeInfo::new(TypeToken::BigVarBinary, MAX);
     }
-    let size = if d.is_tds7() { LONGEST_BLOB } else { TEXT_SIZE };
+    let size = if d.is_tds7() { LONGEST_BLOB } else { d.text_size };
     TypeInfo::new(TypeToken::Image, size).with_user_type(of_sybase(d, user_type::IMAGE))
 }
 

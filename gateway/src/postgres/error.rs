@@ -51,13 +51,35 @@ impl Notice {
         text
     }
 
-    /// RAISE NOTICE and the like as a client's message: number 0, as PRINT.
+    /// RAISE NOTICE and the like as a client's message: number 0, as PRINT, unless it tells its own.
     pub fn to_message(&self) -> ServerMessage {
+        if self.sqlstate == TOLD {
+            if let Some(message) = self.numbered() {
+                return message;
+            }
+        }
         ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::info(0, self.text()) }
+    }
+
+    /// What the detail says: number, severity, state, line and procedure.
+    fn numbered(&self) -> Option<ServerMessage> {
+        let mut words = self.detail.splitn(5, ' ');
+        let number = words.next()?.parse().ok()?;
+        let severity = words.next()?.parse().ok()?;
+        let state = words.next()?.parse().ok()?;
+        let line = words.next()?.parse().ok()?;
+        let procedure = words.next().unwrap_or("").to_owned();
+        let error = ServerMessage::error(number, severity, self.message.clone());
+        Some(ServerMessage { state, line, procedure, ..error })
     }
 
     /// The error with the number legacy code tests for. PostgreSQL's own words and the SQLSTATE come along.
     pub fn to_error(&self) -> ServerMessage {
+        if self.sqlstate == RAISED {
+            if let Some(message) = self.numbered() {
+                return message;
+            }
+        }
         if let Some(number) = own_number(&self.sqlstate) {
             let error = ServerMessage::error(number, 16, self.text());
             return ServerMessage { sqlstate: self.sqlstate.clone(), ..error };
@@ -67,6 +89,11 @@ impl Notice {
         ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::error(number, severity, text) }
     }
 }
+
+/// A notice that is an error or message of its own number, told by a procedure that goes on.
+const TOLD: &str = "01R03";
+/// An error that a procedure compiled from T-SQL raises.
+const RAISED: &str = "TS001";
 
 /// Functions of T-SQL raise its errors under their own numbers: SQLSTATE S0245 is 245.
 fn own_number(sqlstate: &str) -> Option<i32> {
@@ -153,5 +180,28 @@ impl PgError {
                 ),
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_tells_its_number() {
+        let told = Notice {
+            sqlstate: TOLD.into(),
+            message: "beam lost".into(),
+            detail: "20001 16 3 12 my proc".into(),
+            ..Notice::default()
+        };
+        let message = told.to_message();
+        assert_eq!((message.number, message.severity, message.state, message.line), (20001, 16, 3, 12));
+        assert_eq!((message.text.as_str(), message.procedure.as_str()), ("beam lost", "my proc"));
+        assert!(message.is_error());
+        let raised = Notice { sqlstate: RAISED.into(), ..told.clone() };
+        assert_eq!(raised.to_error().number, 20001);
+        let damaged = Notice { detail: "beyond words".into(), ..told };
+        assert_eq!(damaged.to_message().number, 0);
     }
 }

@@ -266,7 +266,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
         }
         if cancelled {
-            self.client.done(Done::Statement, done::ATTENTION, None);
+            self.client.acknowledge_cancel();
         }
         Ok(Taken::Answered)
     }

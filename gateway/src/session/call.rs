@@ -1,7 +1,7 @@
 //! A procedure call, in whichever form it came.
 
 use super::failure::{Ends, Failure, Stop};
-use super::results::{untellable, Ran, Rows, Source};
+use super::results::{left_error_told, row_count_told, untellable, Ran, Rows, Source};
 use super::statements::Flow;
 use super::system::System;
 use super::variables::Variables;
@@ -229,6 +229,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn shares(&self, function: &Function) -> bool {
         function.joins_group
             && self.backend.may_share
+            // a connection of its own can be told that errors are for a CATCH
+            && !self.tries.are_open()
             && !self.transaction.is_open()
             && !self.settings.implicit_transactions
     }
@@ -271,6 +273,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     fn put_notices(&mut self, notices: &[Notice], function: &Function) {
         for notice in notices {
+            if let Some(count) = row_count_told(notice) {
+                let count = Some(count).filter(|_| !self.settings.no_count);
+                self.client.done(Done::InProcedure, self.done_status(done::MORE), count);
+                continue;
+            }
+            if left_error_told(notice).is_some() {
+                continue;
+            }
             self.client.message(&notice.to_message().in_procedure(&function.name));
         }
     }
@@ -330,18 +340,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     fn completed(
-        &self,
+        &mut self,
         function: &Function,
         asked: &[(usize, usize)],
         outcome: Outcome,
         zone: &Zone,
     ) -> CallEnd {
+        self.left_error = outcome.notices.iter().rev().find_map(left_error_told).unwrap_or(0);
         match function.returns {
             Returns::Rows => CallEnd::Returned { status: 0, outputs: Vec::new(), rows: outcome.count },
             Returns::Nothing => CallEnd::returned(0),
-            Returns::Status => CallEnd::returned(status(&outcome)),
+            Returns::Status => CallEnd::returned(status(&outcome, 0)),
             Returns::Outputs => match returned(function, asked, &outcome, zone) {
-                Ok(outputs) => CallEnd::Returned { status: 0, outputs, rows: None },
+                Ok(outputs) => {
+                    let status = function.status_column.map_or(0, |column| status(&outcome, column));
+                    CallEnd::Returned { status, outputs, rows: None }
+                }
                 Err(message) => CallEnd::Failed(message.in_procedure(&function.name)),
             },
         }
@@ -363,7 +377,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                     Ok(encoded) => encoded,
                     Err(message) => return self.end_failed(&message, form),
                 };
-                self.error = 0;
+                self.error = std::mem::take(&mut self.left_error);
                 self.row_count = rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
                 if rows.is_some() {
                     let rows = rows.filter(|_| !self.settings.no_count);
@@ -386,7 +400,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             CallEnd::Failed(message) | CallEnd::Unfit(message) => self.end_failed(&message, form),
             CallEnd::Outdated(error) | CallEnd::Postgres(error) => self.end_failed(&error.to_message(), form),
             CallEnd::Cancelled => {
-                self.client.done(Done::Statement, done::ATTENTION, None);
+                self.client.acknowledge_cancel();
                 Ended::Cancelled
             }
             CallEnd::CancelledInside => Ended::Cancelled,
@@ -571,9 +585,9 @@ impl CallEnd {
     }
 }
 
-/// The int2 or int4 a function returned; NULL counts as 0.
-fn status(outcome: &Outcome) -> i32 {
-    let value = outcome.row.as_ref().and_then(|row| row_values(row).next().flatten());
+/// The int2 or int4 a function returned in this column; NULL counts as 0.
+fn status(outcome: &Outcome, column: usize) -> i32 {
+    let value = outcome.row.as_ref().and_then(|row| row_values(row).nth(column).flatten());
     match value {
         Some(&[a, b, c, d]) => i32::from_be_bytes([a, b, c, d]),
         Some(&[a, b]) => i32::from(i16::from_be_bytes([a, b])),

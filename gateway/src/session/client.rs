@@ -208,6 +208,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
+    /// Tells the client that it has cancelled and nothing more will come. From 7.2 on the reply ends with an
+    /// error and the acknowledgement is a reply of its own, which tedious and mssql-jdbc wait for
+    /// (mssql-jdbc, TDSCommand.onResponseEOM; tedious, SentAttention).
+    pub fn acknowledge_cancel(&mut self) {
+        if self.dialect.version >= Version::Tds72 {
+            self.done(Done::Statement, done::ERROR, None);
+            self.packetizer.cut(&mut self.reply, true, &mut self.wire);
+        }
+        self.done(Done::Statement, done::ATTENTION, None);
+    }
+
     /// Sends what has gathered when it is worth a system call.
     pub async fn flush_gathered(&mut self) -> Result<(), SessionError> {
         if self.reply.len() >= FLUSH {

@@ -72,6 +72,8 @@ impl From<&PgError> for Failure {
     fn from(error: &PgError) -> Failure {
         let message = error.to_message();
         let ends = match error.sqlstate() {
+            // THROW in a procedure
+            Some("TS001") if message.number >= 50000 => Ends::Batch,
             // raised by T-SQL itself, under its own number
             Some(state) if state.starts_with('S') || state == "TS001" => return message.into(),
             _ if error.is_fatal() => Ends::Batch,

@@ -70,6 +70,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 database: welcome.schema.clone(),
                 first_database: welcome.schema,
                 row_count: 0,
+                left_error: 0,
                 prepared: PreparedStatements::default(),
                 nesting: 0,
                 depth: 0,

@@ -11,6 +11,7 @@ mod dynamic;
 mod expression;
 mod failure;
 mod login;
+mod options;
 mod parameters;
 mod prepared;
 mod query;
@@ -98,6 +99,8 @@ pub struct Session<S> {
     database: String,
     first_database: String,
     row_count: i64,
+    /// @@error that the procedure just called has left.
+    left_error: i32,
     prepared: PreparedStatements,
     /// How many procedures the text that runs is inside of (sp_executesql in sp_executesql): their own ends
     /// follow those of its statements.
@@ -332,7 +335,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     async fn answer_tokens(&mut self, body: &[u8]) -> Result<bool, SessionError> {
         const LANGUAGE: u8 = 0x21;
         const LOGOUT: u8 = 0x71;
-        const OPTION: u8 = 0xA6;
         /// CURDECLARE3 and 2; CURCLOSE to CURINFO3
         const CURSORS: [u8; 11] = [0x10, 0x23, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88];
         if self.run_planned(body).await? {
@@ -362,7 +364,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                         return Ok(true);
                     }
                 }
-                OPTION => self.answer_option(&mut reader)?,
+                options::TOKEN => self.answer_option(&mut reader)?,
                 LOGOUT => return Ok(false),
                 token if CURSORS.contains(&token) => {
                     self.refuse(&ServerMessage::error(
@@ -396,7 +398,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let dialect = self.client.dialect;
         let charset = dialect.charset;
         match charset.decode(text) {
-            Some(text) => match Variables::undeclared(&params, &dialect) {
+            Some(text) => match Variables::of_command(&params, &dialect) {
                 Ok(mut variables) => self.run_batch(&text, &mut variables).await,
                 Err(message) => {
                     self.refuse(&message);
@@ -411,23 +413,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// OPTIONCMD (SAP/go-dblib tds/packageOptionCmd.go): options that clients set by token instead of text.
-    fn answer_option(&mut self, reader: &mut Reader<'_>) -> Result<(), SessionError> {
-        const SET: u8 = 1;
-        const CHAINED: u8 = 8;
-        let length = usize::from(reader.u16("option length")?);
-        let body = reader.take(length, "option")?;
-        let [command, option, size, value @ ..] = body else {
-            return Err(WireError::Truncated("option").into());
-        };
-        if *command == SET && *option == CHAINED && *size == 1 {
-            self.settings.implicit_transactions = value.first().is_some_and(|value| *value != 0);
-        }
-        // the others concern what the client itself displays
-        self.end(0, None);
-        Ok(())
-    }
-
     /// Back to the state after login.
     async fn reset(&mut self, keep_transaction: bool) {
         if !(keep_transaction && self.transaction.is_open()) {
@@ -438,6 +423,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.transaction.end();
         }
         self.settings = Settings::new(&self.client.dialect);
+        self.announce_text_size();
         self.first_database.clone_into(&mut self.database);
         self.plans.clear();
         self.prepared = PreparedStatements::default();

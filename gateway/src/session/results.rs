@@ -46,6 +46,27 @@ const RESULT_SET: &str = "01R01";
 /// A notice that tells a number of rows.
 const ROW_COUNT: &str = "01R02";
 
+/// The number of rows that a notice of a procedure tells.
+pub(super) fn row_count_told(notice: &Notice) -> Option<u64> {
+    if notice.sqlstate == ROW_COUNT {
+        notice.message.parse().ok()
+    } else {
+        None
+    }
+}
+
+/// A notice that tells the error that a procedure leaves behind: @@error after its call.
+const LEFT_ERROR: &str = "01R04";
+
+/// The number of the error that a notice says a procedure leaves.
+pub(super) fn left_error_told(notice: &Notice) -> Option<i32> {
+    if notice.sqlstate == LEFT_ERROR {
+        notice.message.parse().ok()
+    } else {
+        None
+    }
+}
+
 /// What a function has told since its first result set, whose rows come when it has returned.
 enum Held {
     Message(ServerMessage),
@@ -498,16 +519,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
 
     /// What PostgreSQL remarks goes to the client at once, but not before a result set it comes after.
     fn notice(&mut self, notice: &Notice) {
+        if left_error_told(notice).is_some() {
+            self.outcome.notices.push(notice.clone());
+            return;
+        }
         let held = match notice.sqlstate.as_str() {
             RESULT_SET if !self.is_synced => Held::ResultSet {
                 cursor: notice.message.clone(),
                 columns: serde_json::from_str(&notice.detail).ok(),
             },
-            ROW_COUNT if !self.is_synced => match notice.message.parse() {
-                Ok(count) => Held::Count(count),
-                Err(_) => Held::Message(notice.to_message()),
+            _ => match row_count_told(notice).filter(|_| !self.is_synced) {
+                Some(count) => Held::Count(count),
+                None => Held::Message(notice.to_message()),
             },
-            _ => Held::Message(notice.to_message()),
         };
         match held {
             Held::Message(message) if self.held.is_empty() => self.client.message(&message),

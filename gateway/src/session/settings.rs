@@ -34,6 +34,16 @@ pub struct TextSize {
 impl TextSize {
     const UNLIMITED: i32 = i32::MAX;
 
+    /// @@textsize
+    pub fn bytes(self) -> i32 {
+        self.bytes
+    }
+
+    /// What the client has set, if it has.
+    pub fn limit(self) -> Option<u32> {
+        u32::try_from(self.bytes).ok().filter(|_| self.bytes != TextSize::UNLIMITED)
+    }
+
     pub fn cut(self, value: Value<'_>) -> Value<'_> {
         let limit = usize::try_from(self.bytes).unwrap_or(usize::MAX);
         match value {

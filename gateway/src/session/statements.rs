@@ -183,6 +183,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             Action::Set(words) => {
                 settings::apply(&mut self.settings, words)?;
+                self.announce_text_size();
                 self.passed(Some(0));
             }
             Action::Begin(name) => {
@@ -279,7 +280,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.fail(failure).await
             }
             Stop::Cancelled => {
-                self.client.done(Done::Statement, done::ATTENTION, None);
+                self.client.acknowledge_cancel();
                 Ok(Flow::Cancelled)
             }
             Stop::Session(error) => Err(error),

@@ -10,7 +10,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::text::batch::undeclared;
 use crate::text::parser::placeholder;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Variable<'a> {
     /// With its @ in lower case, or `?1`.
     pub name: String,
@@ -80,7 +80,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Parameters that nothing declares, as TDS 5.0 sends them: `@name`, or `?1` for the first without one.
-    pub fn undeclared(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
+    fn undeclared(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
         let mut variables = Variables::default();
         for (index, param) in params.iter().enumerate() {
             let name = if param.is_named() {
@@ -94,6 +94,19 @@ impl<'a> Variables<'a> {
                 output: param.output.then_some(index),
                 name,
             });
+        }
+        Ok(variables)
+    }
+
+    /// Parameters of a command in text. One without a name is `@p0` too, as jTDS calls the first in the text
+    /// (Support.substituteParamMarkers).
+    pub fn of_command(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
+        let mut variables = Variables::undeclared(params, dialect)?;
+        for (index, _) in params.iter().enumerate().filter(|(_, param)| !param.is_named()) {
+            if let Some(variable) = variables.list.get(index) {
+                let alias = Variable { name: format!("@p{index}"), output: None, ..variable.clone() };
+                variables.list.push(alias);
+            }
         }
         Ok(variables)
     }

@@ -34,6 +34,8 @@ pub struct Dialect {
     pub charset: &'static Charset,
     /// TDS 5.0 only: what the client's capabilities allow in results.
     pub takes: Takes,
+    /// TDS 5.0 only: bytes that a TEXT or IMAGE column is announced with, by which clients size buffers.
+    pub text_size: u32,
 }
 
 /// Types that only newer clients of TDS 5.0 take. In place of one that a client does not take goes an older one.
@@ -55,10 +57,19 @@ impl Takes {
         Takes { int8: false, date: false, time: false, big_datetime: false, big_time: false, long: false };
 }
 
+/// ASE's @@textsize before the client sets it.
+const DEFAULT_TEXT_SIZE: u32 = 32_768;
+
 impl Dialect {
     /// A little-endian client of `version`, single-byte data in windows-1252.
     pub fn new(version: Version) -> Dialect {
-        Dialect { version, endian: Endian::Little, charset: &charset::CP1252, takes: Takes::ALL }
+        Dialect {
+            version,
+            endian: Endian::Little,
+            charset: &charset::CP1252,
+            takes: Takes::ALL,
+            text_size: DEFAULT_TEXT_SIZE,
+        }
     }
 
     pub fn is_tds7(&self) -> bool {

@@ -82,6 +82,7 @@ mod tests {
         endian: Endian::Little,
         charset: &crate::tds::charset::UTF_8,
         takes: crate::tds::dialect::Takes::ALL,
+        text_size: 32_768,
     };
 
     /// From FreeTDS 1.3.17, DBD::Sybase: prepare("select ?").

@@ -79,7 +79,8 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         name => Charset::named(name).ok_or_else(|| unknown(name))?,
     };
     let capabilities = capabilities(&mut reader, endian)?;
-    let dialect = Dialect { version: Version::Tds50, endian, charset: encoding, takes: takes(&capabilities) };
+    let takes = takes(&capabilities);
+    let dialect = Dialect { endian, charset: encoding, takes, ..Dialect::new(Version::Tds50) };
     let password = if short_password.len() == NAME {
         long_password(remote).unwrap_or(short_password)
     } else {

@@ -45,7 +45,8 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         0x0701_0000 | 0x7100_0000 | 0x7100_0001 => Some(Version::Tds71),
         0x7209_0000..=0x7209_FFFF => Some(Version::Tds72),
         0x730A_0000..=0x730B_FFFF => Some(Version::Tds73),
-        0x7400_0000..=0x74FF_FFFF => Some(Version::Tds74),
+        // TDS 8.0 is 7.4 inside TLS (mssql-jdbc encrypt=strict)
+        0x7400_0000..=0x74FF_FFFF | 0x0800_0000 => Some(Version::Tds74),
         _ => None,
     };
     let known = version_known.ok_or_else(|| {

@@ -19,7 +19,8 @@ impl Encryption {
             0 => Ok(Encryption::Off),
             1 => Ok(Encryption::On),
             2 => Ok(Encryption::NotSupported),
-            3 => Ok(Encryption::Required),
+            // 4 is go-mssqldb's word for what TLS before the login has settled already
+            3 | 4 => Ok(Encryption::Required),
             other => Err(WireError::Malformed(format!("PRELOGIN encryption {other} is unknown"))),
         }
     }

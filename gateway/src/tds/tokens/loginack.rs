@@ -40,7 +40,7 @@ pub fn put(out: &mut BytesMut, login: &Login, status: Status) {
 }
 
 /// Requests the gateway does not serve (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
-const NOT_SERVED: [RangeInclusive<usize>; 16] = [
+const NOT_SERVED: [RangeInclusive<usize>; 17] = [
     // events, cursors
     3..=3,
     6..=6,
@@ -51,6 +51,8 @@ const NOT_SERVED: [RangeInclusive<usize>; 16] = [
     // logical connections, urgent events
     41..=41,
     44..=44,
+    // bits that may be NULL, which ASE has none of; jTDS has no way to declare them where it may send them
+    50..=50,
     // rows of bulk copies as tables with row locks store them
     53..=53,
     // Java objects

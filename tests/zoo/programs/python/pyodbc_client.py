@@ -1,0 +1,84 @@
+"""pyodbc over FreeTDS's ODBC driver."""
+
+import re
+import threading
+from typing import Any
+
+import pyodbc
+from answering import Param, converse, tell, tell_rows
+
+
+class Client:
+    def __init__(
+        self, host: str, port: int, user: str, password: str, version: str, driver: str, encryption: str
+    ) -> None:
+        self.connection = pyodbc.connect(
+            f"Driver={driver};Server={host};Port={port};TDS_Version={version};ClientCharset=UTF-8;"
+            f"Encryption={encryption}",
+            user=user,
+            password=password,
+            autocommit=True,
+        )
+
+    def rpc(self, name: str, params: list[Param]) -> None:
+        if any(param.name for param in params):
+            words = f"exec {name} " + ", ".join(f"{param.name} = ?" for param in params)
+        else:
+            words = f"{{call {name}({', '.join('?' * len(params))})}}" if params else f"{{call {name}}}"
+        self.execute(words, params)
+
+    def language(self, text: str) -> None:
+        self.execute(text, [])
+
+    def execute(self, text: str, params: list[Param]) -> None:
+        # not `with`: its end would commit
+        cursor = self.connection.cursor()
+        cursor.execute(text, [param.value for param in params])
+        for _, message in cursor.messages or ():
+            tell("message", [None, 0, message])
+        tell_rows(cursor)
+        cursor.close()
+
+    def begin(self) -> None:
+        self.connection.autocommit = False
+
+    def commit(self) -> None:
+        self.connection.commit()
+        self.connection.autocommit = True
+
+    def rollback(self) -> None:
+        self.connection.rollback()
+        self.connection.autocommit = True
+
+    def abandon(self, text: str) -> None:
+        cursor = self.connection.cursor()
+        cursor.execute(text)
+        tell("row", list(cursor.fetchone()))
+        cursor.close()
+
+    def cancel(self, seconds: float, text: str) -> None:
+        cursor = self.connection.cursor()
+        timer = threading.Timer(seconds, cursor.cancel)
+        timer.start()
+        try:
+            cursor.execute(text)
+            tell_rows(cursor)
+        finally:
+            timer.join()
+
+    def timeout(self, seconds: float, text: str) -> None:
+        self.connection.timeout = int(seconds)
+        try:
+            self.language(text)
+        finally:
+            self.connection.timeout = 0
+
+
+def number(error: Any) -> int | None:
+    """The server's number stands in parentheses behind the text; before it, the SQLSTATE."""
+    found = re.search(r"\((\d+)\) \(SQL\w+\)", str(error))
+    return int(found[1]) if found else None
+
+
+if __name__ == "__main__":
+    converse(Client, pyodbc.Error, number)
