@@ -248,6 +248,29 @@ def test_a_cancel_amid_the_rows(server: RunningServer, admin: Admin) -> None:
     assert stored(admin) == [(1, None, None, None)]
 
 
+def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
+    """PostgreSQL still works at them: a trigger takes its time."""
+    admin.execute(
+        "create function gateway_test.dawdle() returns trigger language plpgsql "
+        "as $$ begin perform pg_sleep(30); return null; end $$; "
+        "create trigger slow after insert on gateway_test.copied execute function gateway_test.dawdle()"
+    )
+    try:
+        with Copying(server, server.writer) as copying:
+            copying.batch(INSERT)
+            copying.client.send(BULK7, colmetadata() + row(1))
+            time.sleep(0.3)
+            start = time.monotonic()
+            copying.client.send(ATTENTION, b"")
+            assert copying.client.receive()[:3] == b"\xfd\x02\0"
+            assert copying.client.receive()[:3] == b"\xfd\x20\0"
+            assert time.monotonic() - start < 10
+            assert words(copying.batch("select 1")) == ""
+    finally:
+        admin.execute("drop function gateway_test.dawdle() cascade")
+    assert stored(admin) == []
+
+
 def test_another_request_in_place_of_rows(server: RunningServer, admin: Admin) -> None:
     with Copying(server, server.writer) as copying:
         copying.batch(INSERT)
@@ -307,7 +330,7 @@ def freebcp(clients: Clients, version: str, *words: str | Path) -> str:
 
 
 @VERSIONS
-@pytest.mark.parametrize("form", ["-c"])
+@pytest.mark.parametrize("form", ["-c", "-n"])
 def test_every_type_out_and_in(
     clients: Clients, admin: Admin, version: str, form: str, tmp_path: Path
 ) -> None:
