@@ -116,6 +116,7 @@ def _troubles(statistics: Collection[Statistics]) -> list[str]:
     """What should not happen, counted, where it has."""
     counts = {
         "refused": sum(one.refused for one in statistics),
+        "thinned": sum(one.thinned for one in statistics),
         "repeated": sum(one.repeated for one in statistics),
         "missed": sum(one.missed for one in statistics),
         "skipped": sum(one.skipped for one in statistics),

@@ -1,6 +1,5 @@
-"""The command `ringlog load`."""
+"""The commands `ringlog load` and `ringlog reload`."""
 
-import math
 import os
 import signal
 import sys
@@ -29,16 +28,10 @@ from ringlog.clients import (
 from ringlog.clients.figures import State
 from ringlog.loader.bell import Bell, ring
 from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
+from ringlog.loader.choice import LoadError, chosen, host_and_port
 from ringlog.loader.notify import notify
 from ringlog.loader.reload import Reload
-from ringlog.loader.sources import Source, SourceError
-from ringlog.loader.sources.csv_replay import CsvReplay
-from ringlog.loader.sources.epics import Epics
-from ringlog.loader.sources.lines import Lines
-from ringlog.loader.sources.parquet_replay import ParquetReplay
-from ringlog.loader.sources.python import Python
-from ringlog.loader.sources.replay import Replay
-from ringlog.loader.sources.simulator import Simulator
+from ringlog.loader.sources import SourceError
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
@@ -48,8 +41,6 @@ _REFRESH = 0.5
 # A failure of all tables has one reason: some of them are enough.
 _TOLD = 3
 MiB = 2**20
-_RECORDINGS: dict[str, type[Replay]] = {"csv": CsvReplay, "parquet": ParquetReplay}
-_SOURCES = "simulator, csv:DIR, parquet:DIR, lines:HOST:PORT, ca, pva, python:MODULE:FUNCTION"
 
 
 Spool = Annotated[
@@ -62,10 +53,6 @@ Spool = Annotated[
         "and ~/.local/state/ringlog for others.",
     ),
 ]
-
-
-class LoadError(Exception):
-    """What was asked for cannot be done; the message says what to change."""
 
 
 def load(
@@ -128,10 +115,10 @@ def load(
     try:
         loaded = load_facility(facility)
         address = Address.parse(url)
-        given, chosen = _chosen(loaded, source, speed, seed, tables)
+        given, written = chosen(loaded, source, speed, seed, tables)
         password = find_password(address, password_file)
-        where = None if metrics is None else _host_and_port(metrics, "--metrics")
-        _check(address, password, chosen)
+        where = None if metrics is None else host_and_port(metrics, "--metrics")
+        _check(address, password, written)
         folder = spool or default_spool()
     except (LoadError, AddressError, PasswordError, FacilityError, SourceError) as error:
         _say(str(error))
@@ -142,7 +129,7 @@ def load(
     zone = ZoneInfo(loaded.timezone)
     writers = [
         Writer(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)
-        for table in chosen
+        for table in written
     ]
     try:
         well = _run(writers, facility, loaded, folder, where)
@@ -175,63 +162,6 @@ def reload(spool: Spool = None) -> None:
         raise typer.Exit(1)
     if not whole:
         raise typer.Exit(1)
-
-
-def _host_and_port(text: str, option: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise LoadError(f"{option} '{text}': write HOST:PORT")
-    return host, int(port)
-
-
-def _chosen(
-    facility: Facility, source: str, speed: float, seed: int, names: str | None
-) -> tuple[Source, Sequence[Table]]:
-    """The source, and the tables to write."""
-    if not speed > 0:
-        raise LoadError(f"--speed {speed:g} is not above 0")
-    wanted = None if names is None else [name.strip() for name in names.split(",")]
-    known = {table.name: table for table in facility.tables}
-    for name in wanted or ():
-        if name not in known:
-            raise LoadError(f"--tables: the facility has no table '{name}'")
-    kind, _, folder = source.partition(":")
-    if kind in _RECORDINGS and folder:
-        replay = _RECORDINGS[kind](Path(folder), ZoneInfo(facility.timezone), speed)
-        recorded = replay.tables(facility)
-        for name in wanted or ():
-            if known[name] not in recorded:
-                raise LoadError(f"--tables: {folder} has no file {name}.{kind}")
-        tables = [table for table in recorded if wanted is None or table.name in wanted]
-        replay.check(tables)
-        return replay, tables
-    everything = [table for table in facility.tables if wanted is None or table.name in wanted]
-    if source == "simulator":
-        if math.isinf(speed):
-            raise LoadError("--speed inf is for recordings: a simulated machine has a pace")
-        return Simulator(seed, speed), everything
-    if speed != 1.0 and (source in ("ca", "pva") or kind in ("lines", "python")):
-        raise LoadError("--speed is for the simulator and recordings")
-    if source in ("ca", "pva"):
-        epics = Epics(source)
-        epics.check()
-        return epics, everything
-    if kind == "python":
-        module, _, function = folder.partition(":")
-        if not module or not function.isidentifier():
-            raise LoadError(f"--source '{source}': write python:MODULE:FUNCTION")
-        own = Python(module, function)
-        own.check()
-        return own, everything
-    if kind == "lines":
-        try:
-            host, port = _host_and_port(folder, "")
-        except LoadError:
-            raise LoadError(f"--source '{source}': write lines:HOST:PORT") from None
-        if len(wanted or ()) != 1:
-            raise LoadError("--source lines is for one table: name it with --tables")
-        return Lines(host, port), [known[name] for name in wanted or ()]
-    raise LoadError(f"--source '{source}' is none of {_SOURCES}")
 
 
 def default_spool() -> Path:

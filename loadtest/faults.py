@@ -37,7 +37,7 @@ from psycopg import sql
 
 _RINGLOG = (sys.executable, "-P", "-c", "from ringlog.cli import main; main()")
 _COLUMNS = 20
-SERVER_DISK, SPOOL_DISK = "600m", "16m"
+SERVER_DISK, SPOOL_DISK = "600m", "24m"
 """Sizes of disks that are to be full: what is in use at the begin, and little more."""
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
 """Kinds of faults, and how often one is chosen beside the others."""
@@ -457,6 +457,8 @@ def main() -> None:
         options.rows,
         server_disk=SERVER_DISK if options.full_server else "",
         spool_disk=SPOOL_DISK if options.full_spool else "",
+        # so that the spools of all tables fit on their disk until it is taken
+        budget=4 if options.full_spool else 1024,
     ) as place:
         figures = run(
             place,
