@@ -330,7 +330,7 @@ def freebcp(clients: Clients, version: str, *words: str | Path) -> str:
 
 
 @VERSIONS
-@pytest.mark.parametrize("form", ["-c", "-n"])
+@pytest.mark.parametrize("form", ["-c"])
 def test_every_type_out_and_in(
     clients: Clients, admin: Admin, version: str, form: str, tmp_path: Path
 ) -> None:
