@@ -18,7 +18,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ringlog.clients import dialect
 from ringlog.clients.address import Address, AddressError
 from ringlog.clients.connection import connect
 from ringlog.clients.password import find_password
@@ -35,7 +34,7 @@ def engine(
     Raises AddressError and PasswordError.
     """
     address = Address.parse(url) if isinstance(url, str) else url
-    dialects = {"psycopg": "postgresql+psycopg", "pymssql": dialect.NAME.replace(".", "+")}
+    dialects = {"psycopg": "postgresql+psycopg", "pymssql": "mssql+pymssql"}
     if address.driver not in dialects:
         raise AddressError(f"SQLAlchemy has no dialect for {address.driver}: write tds: or postgresql:")
     secret = find_password(address, password_file) if password is None else password

@@ -208,6 +208,7 @@ def test_tables_are_read_by_sqlalchemy(way: str, source: str, quick_server: Runn
         sa.select(log.c.seq_no, log.c.a_real, log.c.a_bit, log.c.a_varchar)
         .where(log.c.a_varchar == "open", log.c.seq_no == 11)
         .order_by(log.c.time.desc())
+        .limit(1)
     )
     with machine.connect() as connection:
         assert connection.execute(query).all() == [(11, 1.5, True, "open")]
