@@ -519,12 +519,14 @@ class Writer:
 
     def _query(self, statement: Query, place: _Place) -> None:
         query = translate_query(statement, self.scope, self._variable)
+        makes_table = query.sql.startswith("create ")
+        if makes_table:
+            self.own_connection = True
         if temporary := _made_by(statement):
             self._temporary[temporary] = None
-            self.own_connection = True
         if query.assigns:
             self._run(place, statement.line, self._select_into(query))
-        elif query.kind == "select" and not query.sql.startswith("create "):
+        elif query.kind == "select" and not makes_table:
             self._rows(query, statement.line, place)
         else:
             lines = (f"{query.sql};", *self._told_count())

@@ -69,6 +69,22 @@ immutable
 as $$ select a_bit, a_smallint, an_int, a_bigint, a_real, a_float, a_numeric, a_varchar, a_text, a_bytea,
   a_date, a_time, a_timestamp, a_timestamptz, a_uuid $$;
 
+-- values as PostgreSQL writes them
+create function gateway_test.numeric_of(words text) returns table (told numeric)
+language sql
+immutable
+as $$ select words::numeric $$;
+
+create function gateway_test.timestamp_of(words text) returns table (told timestamp)
+language sql
+immutable
+as $$ select words::timestamp $$;
+
+create function gateway_test.date_of(words text) returns table (told date)
+language sql
+immutable
+as $$ select words::date $$;
+
 -- a value as PostgreSQL shows it
 create function gateway_test.shown(
   a_bit boolean default null,
