@@ -44,9 +44,9 @@ _METHOD = (
     "Unless a server was named, server and clients share one machine; the paper had a loading machine. So "
     "clients take CPU that the server could use.",
     "Python users are locust's, each with a connection of its own by pymssql (TDS 7.4), in a few processes. "
-    "While one waits for its answer the others of its process go on (pymssql's wait callback and gevent), so "
-    "all calls are outstanding at once. Times include the client's own work and its waiting for the "
-    "processor.",
+    "While one waits for its answer the others of its process go on (pymssql's wait callback and gevent). "
+    "Fewer calls outstanding than users means that users waited for their own processor, not for the server. "
+    "Times include the client's own work and its waiting for the processor.",
     "ct-library writers are clients/ctlib/writer.c, a legacy DAQ process: as in the paper one process writes "
     "one table, with ct-library at TDS 5.0. Native writers send ct-library's requests, recorded once, again "
     "with another seq_no, time and set of values: they cost next to nothing, and leave the machine to the "
