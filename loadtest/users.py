@@ -108,8 +108,8 @@ class OnlineUser(User):
                 self._connection = gevent.get_hub().threadpool.apply(
                     connect, (self.address, find_password(self.address)), {"timeout": _PATIENCE}
                 )
-                error = None
-            except Unanswered as failure:
+                error: Exception | None = None
+            except (Unanswered, TimeoutError) as failure:
                 error = failure
             self._tell(Kind.LOGIN, "log in", self._logins, begun, time.perf_counter() - start, error)
             if error is not None:

@@ -6,6 +6,8 @@ marks: n5 stands for the name at token 5, f5 for a function, v5 for a value. Wha
 its number, and every mark must come back from the tree: nothing is lost on the way.
 """
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
@@ -71,8 +73,12 @@ class Skeleton:
     tree: exp.Expr
     leaves: dict[str, Leaf]
     into: ObjectName | None
-    line: int
+    tokens: Tokens
     met: set[str] = field(default_factory=set)
+
+    @property
+    def line(self) -> int:
+        return self.tokens[0].line
 
     def leaf(self, mark: str) -> Leaf:
         if mark not in self.leaves:
@@ -112,6 +118,7 @@ _STRUCTURE = words(
     """
 )
 _CLAUSES = {"from": 1, "where": 2, "group": 3, "having": 4, "order": 5}
+_ITEMS_BEGIN = frozenset(("ALL", "CASE", "DISTINCT", "EXISTS", "NOT", "NULL"))
 _WHY_REFUSED = {
     "collate": "texts are compared as the database has it",
     "compute": "use group by, or two queries",
@@ -157,7 +164,7 @@ class _Reader:
                 self.lines.append(text)
                 self.origins.append(at)
             at = following
-        return Skeleton(self._parse(), self.leaves, self.into, self.tokens[0].line)
+        return Skeleton(self._parse(), self.leaves, self.into, self.tokens)
 
     def _mark(self, kind: str, at: int, leaf: Leaf) -> str:
         mark = f"{kind}{at}"
@@ -417,17 +424,27 @@ class _Reader:
         return True
 
     def _refuse_gap(self, at: int, text: str) -> None:
-        """sqlglot passes over missing items of a list."""
+        """sqlglot passes over missing items of a list, missing names and missing parentheses."""
         before = self.lines[-1] if self.lines else ""
-        wants_item = before in ("SELECT", "DISTINCT", "ALL", ",") or before.startswith("TOP ")
-        if wants_item and (text in (",", ")") or (text == "FROM")):
-            token = self.tokens[at]
-            raise keyword_syntax(token.value, token.line) if text == "FROM" else syntax(text, token.line)
+        token = self.tokens[at]
+        if before in ("SELECT", "DISTINCT", "ALL", ",") or before.startswith("TOP "):
+            begins = text in _ITEMS_BEGIN or text.startswith("TOP ") or not text.isupper()
+            wrong = text in (",", ")") or not (begins or (before == "ALL" and text == "SELECT"))
+        elif before == "AS":
+            wrong = text != "(" and not text.startswith("n")
+        elif before == "OVER":
+            wrong = text != "("
+        else:
+            wrong = before == "(" and text == ","
+        if wrong:
+            raise (
+                keyword_syntax(token.value, token.line) if text.isupper() else syntax(token.shown, token.line)
+            )
 
     def _parse(self) -> exp.Expr:
         last = self.lines[-1] if self.lines else ""
         end = self.tokens[-1]
-        if last in (",", "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "BY", "ON"):
+        if last in (",", "SELECT", "DISTINCT", "WHERE", "AND", "OR", "NOT", "BY", "ON", "AS", "OVER"):
             raise syntax(end.shown, end.line)
         dialect = _Skeletons()
         text = "\n".join(self.lines)
@@ -437,15 +454,38 @@ class _Reader:
             raise self._wrong(error) from None
         if len(trees) != 1 or trees[0] is None:
             raise syntax(end.shown, end.line)
+        self._check_written(text, trees[0].sql(dialect=dialect, unsupported_level=ErrorLevel.IGNORE))
         return trees[0]
 
-    def _wrong(self, error: ParseError) -> TsqlError:
-        line = error.errors[0].get("line") if error.errors else None
-        place = min((line or len(self.origins)) - 1, len(self.origins) - 1)
+    def _check_written(self, read: str, written: str) -> None:
+        """What sqlglot has read, it writes with the same words: it has passed over none, and added none."""
+        before, behind = _words_of(read), _words_of(written)
+        for word in (before - behind) + (behind - before):
+            if not word[1:].isdigit():
+                place = next((at for at, line in enumerate(self.lines) if line == word), len(self.lines) - 1)
+                raise self._wrong_at(place)
+
+    def _wrong_at(self, place: int) -> TsqlError:
         token = self.tokens[self.origins[place]]
         if token.kind is Kind.WORD and token.value.lower() in RESERVED:
             return keyword_syntax(token.value, token.line)
         return syntax(token.shown, token.line)
+
+    def _wrong(self, error: ParseError) -> TsqlError:
+        line = error.errors[0].get("line") if error.errors else None
+        return self._wrong_at(min((line or len(self.origins)) - 1, len(self.origins) - 1))
+
+
+def _words_of(text: str) -> Counter[str]:
+    """How often each word and operator stands in a text, but for those that may be left out or put in."""
+    found = Counter(_WORD.findall(text.upper()))
+    for word in _OPTIONAL:
+        found.pop(word, None)
+    return found
+
+
+_WORD = re.compile(r"[A-Z]\w*|<>|<=|>=|\|\||[^\s\w]")
+_OPTIONAL = ("ALL", "ANY", "AS", "ASC", "INNER", "OUTER", "SOME", "(", ")", "=", "+", "||", "'")
 
 
 def _parentheses(tokens: Tokens) -> tuple[dict[int, int], dict[int, int]]:

@@ -12,6 +12,7 @@ the error stays. A transaction is a block that ends where every path has ended i
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -265,8 +266,8 @@ class Writer:
         if self._tracks_rows:
             self._add("perform set_config('tsql.rowcount', coalesce(\"@@rowcount\"::text, ''), true);")
         if self._temporary:
-            names = ", ".join(literal(name) for name in self._temporary)
-            self._add(f"perform tsql.leave(array[{names}]);")
+            names = _array((literal(name.lower()) for name in self._temporary), "text")
+            self._add(f"perform tsql.drop_temporary({names}, true);")
 
     @staticmethod
     def _goes_on(body: Body, asks: bool) -> bool:
@@ -518,12 +519,14 @@ class Writer:
 
     def _query(self, statement: Query, place: _Place) -> None:
         query = translate_query(statement, self.scope, self._variable)
+        makes_table = query.sql.startswith("create ")
+        if makes_table:
+            self.own_connection = True
         if temporary := _made_by(statement):
             self._temporary[temporary] = None
-            self.own_connection = True
         if query.assigns:
             self._run(place, statement.line, self._select_into(query))
-        elif query.kind == "select" and not query.sql.startswith("create "):
+        elif query.kind == "select" and not makes_table:
             self._rows(query, statement.line, place)
         else:
             lines = (f"{query.sql};", *self._told_count())
@@ -558,8 +561,8 @@ class Writer:
             place.region.results = line
         cursor = quoted(_CURSOR)
         self.declared[_CURSOR] = "refcursor"
-        # its errors and its number of rows are known only when it has run
-        runs = place.handler is not None or self._tracks_rows
+        # its errors and its number of rows are known only when it has run, and so is the time it tells
+        runs = place.handler is not None or self._tracks_rows or not _keeps(query.sql)
         lines = [f"{cursor} := null;", f"open {cursor} {'scroll' if runs else 'no scroll'} for {query.sql};"]
         rows: str | None = None
         if runs:
@@ -893,6 +896,12 @@ class Writer:
         self.own_connection = True
         if isinstance(statement, CreateTable) and statement.table.is_temporary:
             self._temporary[statement.table.name] = None
+        if isinstance(statement, DropTable) and all(table.is_temporary for table in statement.tables):
+            # a result set may still have to be read from it
+            names = _array((literal(table.name.lower()) for table in statement.tables), "text")
+            missing = "true" if statement.if_exists else "false"
+            self._run(place, statement.line, _Run((f"perform tsql.drop_temporary({names}, {missing});",)))
+            return
         self._run(place, statement.line, _Run((f"{definition(statement, self.scope)};",)))
 
     # --- values ---
@@ -1032,6 +1041,21 @@ def _made_by(query: Query) -> str | None:
             if before.is_word("into") and token.is_name and token.value.startswith("#"):
                 return token.value
     return None
+
+
+_CALLED = re.compile(r"'(?:[^']|'')*'|([\w.\"@#]+)\s*\(")
+_KEEPS = re.compile(
+    r"tsql\.(?!getdate|getutcdate|sys|last_identity|transaction_count|new|rand)\w+"
+    r"|(?i:all|and|any|array|as|avg|between|case|cast|char|character|coalesce|count|distinct|else|exists|filter|from"
+    r"|group|having|in|join|max|min|not|nullif|numeric|on|operator|or|over|select|sum|then|time|timestamp|values"
+    r"|varchar|when|where|with|within|\d+)"
+)
+
+
+def _keeps(sql: str) -> bool:
+    """Whether a query gives the same rows whenever it runs on the same tables: it calls nothing that may tell
+    the time, the session's state or, as a function of the site's own, anything."""
+    return all(_KEEPS.fullmatch(name) for name in _CALLED.findall(sql) if name)
 
 
 def _check_catch(catch: Body, line: int) -> None:

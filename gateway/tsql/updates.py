@@ -230,6 +230,8 @@ def _update(translation: Translation, cursor: Cursor) -> str:
         expressions.append(expression)
         if not cursor.symbol(","):
             break
+        if cursor.at == end:
+            raise cursor.wrong()
     if cursor.at != end or not columns:
         raise cursor.wrong()
     if len(set(columns)) != len(columns):

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -255,6 +256,8 @@ def _laboratory(
     from ringlog.loadtest.paper.swarm import Workers
 
     console = Console(highlight=False)
+    # whoever ends it by either signal wants the server and the users ended too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _errors_told(), _folder() as folder:
         given = _given(url, reader, dsn)
         lab = Laboratory(

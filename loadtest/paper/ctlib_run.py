@@ -78,18 +78,18 @@ class Writer:
         self.said = self.process.stderr.read().strip()
         self.writing.set()
 
-    def end(self) -> None:
-        """Lets it end after the row it is at, and takes its last line. Raises LoadTestError as `check`."""
-        self.process.terminate()
-        self.process.wait(_ENDED)
-        self._listener.join()
-        self.check()
+    def ended(self) -> bool:
+        """Whether it has ended, by itself or by Ctrl-C."""
+        return self.process.poll() is not None
 
-    def check(self) -> None:
-        """Raises LoadTestError when it has ended by itself, or a row was refused."""
-        if self.process.poll() not in (None, 0):
-            self._listener.join()
-            raise LoadTestError(f"ct-library writers: {self.said or 'one has ended by itself'}")
+    def end(self) -> None:
+        """Lets it end after the row it is at, and takes its last line. Raises LoadTestError when a row was
+        refused or has no answer."""
+        self.process.terminate()
+        code = self.process.wait(_ENDED)
+        self._listener.join()
+        if code != 0:
+            raise LoadTestError(f"ct-library writers: {self.said}")
 
     def between(self, begin: float, end: float) -> TableFigures:
         """What it did between two moments."""
@@ -144,13 +144,19 @@ def ctlib_run(lab: Laboratory, site: Site, program: Path, label: str, groups: Se
         for writer in writers:
             if not writer.writing.wait(_BEGUN):
                 raise LoadTestError(f"a ct-library writer stored nothing in {_BEGUN:g} s")
-            writer.check()
+            if writer.ended():
+                writer.end()
         sampler = Sampler(site, [psutil.Process(writer.process.pid) for writer in writers])
         stack.callback(sampler.close)
         began = now() / SECOND
         sampler.begin()
         with lab.steps.step(f"{len(groups)} ct-library writers", lab.seconds) as tell:
-            lab.watch(sampler, tell, lambda: f"{sum(writer.stored[-1] for writer in writers):,} rows")
+            lab.watch(
+                sampler,
+                tell,
+                lambda: f"{sum(writer.stored[-1] for writer in writers):,} rows",
+                over=lambda: any(writer.ended() for writer in writers),
+            )
         end = now() / SECOND
         for writer in writers:
             writer.end()

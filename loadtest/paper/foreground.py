@@ -55,6 +55,7 @@ def _locust(load: Load, password: str | None, arguments: Sequence[str]) -> int:
     with subprocess.Popen(locust_command(arguments), env=locust_environment(load, password)) as process:
         # Ctrl-C reaches locust by itself, and afterwards there is something left to do here
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         try:
             return process.wait()
         finally:

@@ -8,15 +8,15 @@ declare
   rows refcursor;
 begin
   if objname is null then
-    open rows for
-    select
-      objects.name as "Name",
-      'dbo'::sys.sysname as "Owner",
-      sys.kind_of(objects.type)::sys.sysname as "Object_type"
-    from sys.objects as objects
-    where objects.type in ('U', 'V', 'P')
-    order by 3 desc, 1;
-    perform sys.tell(rows);
+    perform sys.tell_fitted($query$
+      select
+        objects.name::varchar(%s) as "Name",
+        'dbo'::varchar(5) as "Owner",
+        sys.kind_of(objects.type)::varchar(30) as "Object_type"
+      from sys.objects as objects
+      where objects.type in ('U', 'V', 'P')
+      order by 3 desc, 1
+    $query$, null, null, 'Name');
     return 0;
   end if;
 
@@ -37,66 +37,64 @@ begin
 
   id := sys.demand_object(objname);
   select objects.type into kind from sys.objects as objects where objects.object_id = id;
-  open rows for
-  select
-    objects.name as "Name",
-    'dbo'::sys.sysname as "Owner",
-    sys.kind_of(objects.type)::sys.sysname as "Type",
-    objects.create_date as "Created_datetime"
-  from sys.objects as objects
-  where objects.object_id = id;
-  perform sys.tell(rows);
+  perform sys.tell_fitted($query$
+    select
+      objects.name::varchar(%s) as "Name",
+      'dbo'::varchar(5) as "Owner",
+      sys.kind_of(objects.type)::varchar(30) as "Type",
+      objects.create_date as "Created_datetime"
+    from sys.objects as objects
+    where objects.object_id = $2
+  $query$, null, id, 'Name');
 
   if kind in ('U', 'V') then
-    rows := null;
-    open rows for
+    perform sys.tell_fitted($query$
     select
-      columns.name::sys.sysname as "Column_name",
-      case when ase then types.ase_name else types.name end as "Type",
-      case when columns.is_computed then 'yes' else 'no' end::sys.sysname as "Computed",
-      case when ase then types.ase_length else types.bytes end as "Length",
+      columns.name::varchar(%s) as "Column_name",
+      case when $1::boolean then types.ase_name else types.name end::varchar(%s) as "Type",
+      case when columns.is_computed then 'yes' else 'no' end::varchar(3) as "Computed",
+      case when $1::boolean then types.ase_length else types.bytes end as "Length",
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
-      case when columns.is_nullable then 'yes' else 'no' end::sys.sysname as "Nullable"
+      case when columns.is_nullable then 'yes' else 'no' end::varchar(3) as "Nullable"
     from sys.every_column as columns
     cross join lateral sys.described_type(columns.type, columns.typmod) as types
-    where columns.relation = id::oid
-    order by columns.number;
-    perform sys.tell(rows);
+    where columns.relation = $2::integer::oid
+    order by columns.number
+    $query$, to_jsonb(ase), id, 'Column_name', 'Type');
     if exists (select from sys.every_index as indexes where indexes.relation = id::oid) then
-      rows := null;
-      open rows for select * from sys.sp_helpindex(objname);
-      perform sys.tell(rows);
+      perform sys.tell_fitted($query$
+        select index_name::varchar(%s), index_description::varchar(%s), index_keys::varchar(%s)
+        from sys.sp_helpindex($1 #>> '{}')
+      $query$, to_jsonb(objname), null, 'index_name', 'index_description', 'index_keys');
     end if;
     if exists (select from sys.every_constraint as constraints where constraints.relation = id::oid) then
-      rows := null;
-      open rows for
-      select
-        case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
-          else 'CHECK' end::sys.sysname as constraint_type,
-        constraints.name::sys.sysname as constraint_name,
-        pg_catalog.pg_get_constraintdef(constraints.oid)::sys.list as constraint_keys
-      from sys.every_constraint as constraints
-      where constraints.relation = id::oid
-      order by 1, 2;
-      perform sys.tell(rows);
+      perform sys.tell_fitted($query$
+        select
+          case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
+            else 'CHECK' end::varchar(15) as constraint_type,
+          constraints.name::varchar(%s) as constraint_name,
+          pg_catalog.pg_get_constraintdef(constraints.oid)::varchar(%s) as constraint_keys
+        from sys.every_constraint as constraints
+        where constraints.relation = $2::integer::oid
+        order by 1, 2
+      $query$, null, id, 'constraint_name', 'constraint_keys');
     end if;
   elsif kind = 'P' then
-    rows := null;
-    open rows for
+    perform sys.tell_fitted($query$
     select
-      ('@' || parameters.name)::sys.sysname as "Parameter_name",
-      case when ase then types.ase_name else types.name end as "Type",
-      case when ase then types.ase_length else types.bytes end as "Length",
+      ('@' || parameters.name)::varchar(%s) as "Parameter_name",
+      case when $1::boolean then types.ase_name else types.name end::varchar(%s) as "Type",
+      case when $1::boolean then types.ase_length else types.bytes end as "Length",
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
       parameters.place as "Param_order",
-      case when parameters.is_output then 'yes' else 'no' end::sys.sysname as "Output"
+      case when parameters.is_output then 'yes' else 'no' end::varchar(3) as "Output"
     from sys.every_parameter as parameters
     cross join lateral sys.described_type(parameters.type, parameters.typmod) as types
-    where parameters.procedure = id::oid
-    order by parameters.place;
-    perform sys.tell(rows);
+    where parameters.procedure = $2::integer::oid
+    order by parameters.place
+    $query$, to_jsonb(ase), id, 'Parameter_name', 'Type');
   end if;
   return 0;
 end

@@ -197,14 +197,14 @@ begin
     ], seconds, committed);
   end if;
   if coalesce(wanted, 'tables') = 'tables' then
-    open rows for
+    perform sys.tell_fitted($query$
     select
-      listed.item::sys.sysname as "Table",
+      listed.item::varchar(%s) as "Table",
       listed.inserted::bigint as inserted,
       listed.updated::bigint as updated,
       listed.deleted::bigint as deleted,
-      (listed.written / seconds)::numeric(18, 1) as "per sec",
-      (100 * listed.written / sum(listed.written) over ())::numeric(5, 1) as "% of total"
+      (listed.written / $2)::numeric(18, 1) as "per sec",
+      (100 * listed.written / sum(listed.written) over ())::numeric(5, 1) as "%% of total"
     from (
       select
         changes.item,
@@ -212,13 +212,13 @@ begin
         sum(changes.count) filter (where changes.section = 'table updated') as updated,
         sum(changes.count) filter (where changes.section = 'table deleted') as deleted,
         sum(changes.count) as written
-      from jsonb_to_recordset(counted) as changes (section text, item text, count numeric)
-      where changes.section like 'table %'
+      from jsonb_to_recordset($1) as changes (section text, item text, count numeric)
+      where changes.section like 'table %%'
       group by changes.item
       having sum(changes.count) > 0
     ) as listed
-    order by listed.written desc, listed.item;
-    perform sys.tell(rows);
+    order by listed.written desc, listed.item
+    $query$, counted, seconds, 'Table');
   end if;
   -- PostgreSQL counts calls only where track_functions says so; the gateway's own count follows in any case
   if coalesce(wanted, 'procs') = 'procs' and exists (
@@ -267,7 +267,7 @@ begin
   -- the columns of ASE's report
   open rows for execute format(
     'select
-       listed.item::sys.sysname as %I,
+       listed.item::varchar(30) as %I,
        (listed.count / $3)::numeric(18, 1) as "per sec",
        (listed.count / nullif($4, 0))::numeric(18, 2) as "per xact",
        listed.count::bigint as count,
@@ -326,7 +326,7 @@ begin
   if coalesce(wanted, 'netio') = 'netio' then
     open rows for
     select
-      names.title::sys.sysname as "Network I/O (KB)",
+      names.title::varchar(30) as "Network I/O (KB)",
       (listed.count / 1024 / seconds)::numeric(18, 1) as "per sec",
       (listed.count / 1024)::numeric(18, 1) as count,
       (100 * listed.count / nullif(sum(listed.count) over (), 0))::numeric(5, 1) as "% of total"
@@ -344,7 +344,7 @@ begin
         when listed.bound is null then 'more than ' || listed.below || ' calls'
         when listed.bound = listed.below + 1 then listed.bound || ' calls'
         else (listed.below + 1) || ' to ' || listed.bound || ' calls'
-      end)::sys.sysname as "Transactions of group commit",
+      end)::varchar(30) as "Transactions of group commit",
       (listed.count / seconds)::numeric(18, 1) as "per sec",
       listed.count::bigint as count,
       (100 * listed.count / nullif(sum(listed.count) over (), 0))::numeric(5, 1) as "% of total"
@@ -361,22 +361,21 @@ begin
     perform sys.tell(rows);
   end if;
   if coalesce(wanted, 'procs') = 'procs' then
-    rows := null;
-    open rows for
+    perform sys.tell_fitted($query$
     with counts as materialized (
       select *
-      from jsonb_to_recordset(counted)
+      from jsonb_to_recordset($1)
         as counts (name text, procedure text, bound double precision, count double precision)
       where counts.procedure is not null
     )
     select
-      listed.procedure::sys.sysname as "Procedure",
+      listed.procedure::varchar(%s) as "Procedure",
       listed.calls::bigint as calls,
-      (listed.calls / seconds)::numeric(18, 1) as "per sec",
+      (listed.calls / $2)::numeric(18, 1) as "per sec",
       listed.failed::bigint as failed,
       (1000 * listed.took / listed.calls)::numeric(18, 3) as "ms on average",
-      (1000 * nullif(within.half, 'Infinity'))::numeric(18, 3) as "50 % within ms",
-      (1000 * nullif(within.most, 'Infinity'))::numeric(18, 3) as "99 % within ms",
+      (1000 * nullif(within.half, 'Infinity'))::numeric(18, 3) as "50 %% within ms",
+      (1000 * nullif(within.most, 'Infinity'))::numeric(18, 3) as "99 %% within ms",
       (1000 * nullif(within.every, 'Infinity'))::numeric(18, 3) as "all within ms"
     from (
       select
@@ -397,8 +396,8 @@ begin
       where buckets.name = 'call_seconds_bucket' and buckets.procedure = listed.procedure
     ) as within
     where listed.calls > 0
-    order by listed.calls desc, listed.procedure;
-    perform sys.tell(rows);
+    order by listed.calls desc, listed.procedure
+    $query$, counted, seconds::numeric, 'Procedure');
   end if;
   return 0;
 end

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pymssql import _mssql
 
 from raw_tds import ATTENTION, BATCH7, RawClient, batch7
 from servers import Login, RunningServer
@@ -247,6 +248,29 @@ def test_a_cancel_amid_the_rows(server: RunningServer, admin: Admin) -> None:
     assert stored(admin) == [(1, None, None, None)]
 
 
+def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
+    """PostgreSQL still works at them: a trigger takes its time."""
+    admin.execute(
+        "create function gateway_test.dawdle() returns trigger language plpgsql "
+        "as $$ begin perform pg_sleep(30); return null; end $$; "
+        "create trigger slow after insert on gateway_test.copied execute function gateway_test.dawdle()"
+    )
+    try:
+        with Copying(server, server.writer) as copying:
+            copying.batch(INSERT)
+            copying.client.send(BULK7, colmetadata() + row(1))
+            time.sleep(0.3)
+            start = time.monotonic()
+            copying.client.send(ATTENTION, b"")
+            assert copying.client.receive()[:3] == b"\xfd\x02\0"
+            assert copying.client.receive()[:3] == b"\xfd\x20\0"
+            assert time.monotonic() - start < 10
+            assert words(copying.batch("select 1")) == ""
+    finally:
+        admin.execute("drop function gateway_test.dawdle() cascade")
+    assert stored(admin) == []
+
+
 def test_another_request_in_place_of_rows(server: RunningServer, admin: Admin) -> None:
     with Copying(server, server.writer) as copying:
         copying.batch(INSERT)
@@ -383,3 +407,19 @@ def test_times_are_the_facilitys(clients: Clients, admin: Admin, tmp_path: Path)
         assert admin.execute("select at from gateway_test.times").fetchall() == 3 * [(expected,)]
     finally:
         admin.execute("drop table gateway_test.times")
+
+
+@pytest.mark.parametrize("version", ["7.1", "7.4"])
+def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
+    """It asks sys.columns which columns take UTF-16."""
+    with clients.pymssql(clients.server.writer, version=version, database="gateway_test") as connection:
+        connection.bulk_copy("copied", [(1, "häuser", 0.5, "-12.34", "Ω")], check_constraints=True)
+        connection.bulk_copy("copied", [(2, "b"), (3, "c")], column_ids=[1, 5], batch_size=1, tablock=True)
+        with pytest.raises(_mssql.MSSQLDatabaseException, match="Row 2: duplicate key"):
+            connection.bulk_copy("copied", [(4, "d"), (1, "a")], column_ids=[1, 5])
+        with pytest.raises(_mssql.MSSQLDatabaseException, match="Row 1, column 'note'"):
+            connection.bulk_copy("copied", [(4,)], column_ids=[1])
+    assert [id for id, *_ in stored(admin)] == [1, 2, 3]
+    assert stored(admin)[0] == (1, "häuser", 0.5, Decimal("-12.34"))
+    notes = admin.execute("select note from gateway_test.copied order by id").fetchall()
+    assert notes == [("Ω",), ("b",), ("c",)]

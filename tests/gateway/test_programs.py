@@ -316,3 +316,24 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
                 shown = [event for event in said(answer) if event[0] in (ROW, MESSAGE)]
                 assert shown[:6] == expected
             assert by_text.rows[-1] == ["3"]
+
+
+@BOTH
+def test_a_procedure_that_is_defined_can_be_called_at_once(
+    clients: Clients, admin: Admin, version: str
+) -> None:
+    """Inside a transaction too, where nobody else sees it."""
+    admin.execute("grant create on schema gateway_test to daq_writer")
+    with clients.ct(clients.server.writer, version) as client:
+        assert client.language("use gateway_test").errors == []
+        create = "create procedure doubled @a int, @b int output as set @b = @a * 2 return 3"
+        assert client.language(create).errors == []
+        answer = client.call("doubled", [Param("int", "4", "@a"), Param("int", None, "@b", out=True)])
+        assert (answer.statuses, answer.outputs) == ([3], {"@b": "8"})
+        assert client.language("drop procedure doubled").errors == []
+        assert client.call("doubled").error.number == 2812
+        client.language("begin tran")
+        assert client.language(create.replace("doubled", "for_now")).errors == []
+        assert client.language("declare @b int exec for_now 5, @b output select @b").rows == [["10"]]
+        client.language("rollback")
+        assert client.call("for_now").error.number == 2812

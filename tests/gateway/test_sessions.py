@@ -231,3 +231,18 @@ def test_too_many_logins_under_way(server: RunningServer) -> None:
 def test_what_is_refused_is_logged_without_secrets(server: RunningServer) -> None:
     written = Path(server.data.with_name("served.stderr")).read_text()
     assert "wrong" not in written
+
+
+def test_what_a_text_sets_holds_to_its_end(clients: Clients) -> None:
+    with clients.pymssql(PLAIN) as connection:
+        cursor = connection.cursor()
+        limited = "set fmtonly on set rowcount 1"
+        for text in (f"exec ('{limited}')", f"exec sp_executesql N'{limited}'"):
+            cursor.execute(f"{text} select 2 union select 3")
+            while cursor.nextset():
+                pass
+            cursor.execute("select 2 as n union select 3 order by n")
+            assert cursor.fetchall() == [(2,), (3,)]
+        cursor.callproc("sp_executesql", ("set fmtonly on",))
+        cursor.execute("select 2 as n union select 3 order by n")
+        assert cursor.fetchall() == [(2,), (3,)]

@@ -19,7 +19,8 @@ DONE_ATTENTION = 0x20
 
 
 def query(rows: int = ROWS) -> str:
-    return f"select generate_series(1, {rows}) as streamed_row, cast(1.5 as float) as value, 'twelve bytes' as words"
+    columns = "cast(1.5 as float) as value, 'twelve bytes' as words"
+    return f"select generate_series(1, {rows}) as streamed_row, {columns}"
 
 
 class Reading:

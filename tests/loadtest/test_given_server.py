@@ -127,14 +127,17 @@ def trouble(site: RunningServer, statement: str) -> Iterator[None]:
             connection.execute("drop function public.trouble() cascade")
 
 
-def test_ctrl_c_ends_a_load_early_with_its_report(there: tuple[str, ...], home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_load_that_is_ended_early_has_its_report(
+    there: tuple[str, ...], home: Path, tmp_path: Path, ending: signal.Signals
+) -> None:
     words = ("normal", "--time", "14d", *there, "--reader", "reader", "--output", str(tmp_path))
     with started(home, *words) as process:
         assert process.stdout is not None
         # they have logged in before
         assert any("6 Python users ..." in line for line in process.stdout)
         sleep(2)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert "Nothing was lost: " in said

@@ -884,6 +884,38 @@ def test_temporary_tables_go_with_their_procedure(site: Site, points: None) -> N
     assert site.rows("select to_regclass('pg_temp.\"#work\"')") == [(None,)]
 
 
+def test_a_temporary_table_goes_while_rows_are_read_from_it(site: Site) -> None:
+    site.define(
+        """create procedure drops_early as
+        create table #early (id int)
+        insert #early values (1)
+        select * from #early
+        drop table #early
+        create table #early (id int, more int)
+        insert #early values (2, 3)
+        select * from #early
+        drop table #early
+        drop table if exists #early
+        drop table #early"""
+    )
+    for _ in range(3):
+        with pytest.raises(psycopg.Error, match="Cannot drop the table '#early'"):
+            site.call("drops_early")
+    site.define("alter procedure drops_early as select id = 1 into #early select * from #early")
+    for _ in range(3):
+        assert site.call("drops_early").rows == [[(1,)]]
+    (left,) = site.rows(
+        "select count(*) from pg_class where relnamespace = pg_my_temp_schema() and relname like '#%'"
+    )
+    assert left == (1,), "the one whose rows were read last"
+
+
+def test_a_result_set_tells_the_time_of_its_moment(site: Site) -> None:
+    site.define("create procedure waits as select getdate() waitfor delay '00:00:00.2' select getdate()")
+    ((first,),), ((second,),) = site.call("waits").rows
+    assert 0.15 < (second - first).total_seconds() < 5
+
+
 def test_alter_keeps_rights_and_drop_takes_them(site: Site) -> None:
     site.define("create procedure changes @a int as return @a")
     with pytest.raises(psycopg.Error) as taken:

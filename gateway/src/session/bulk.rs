@@ -259,14 +259,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.client.message(&ServerMessage::info(0, text));
         }
         match bulk.failure.take() {
+            Some(_) if cancelled => self.client.acknowledge_cancel(),
             Some(message) => self.refuse(&message),
             None => {
                 self.row_count = bulk.stored.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
                 self.end(0, bulk.stored);
+                if cancelled {
+                    self.client.answer_attention_later();
+                }
             }
-        }
-        if cancelled {
-            self.client.acknowledge_cancel();
         }
         Ok(Taken::Answered)
     }

@@ -121,12 +121,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if !in_transaction {
             self.backend.let_go_if_ended().await;
         }
-        let may_raise = matches!(source, Source::Call { only_reads: false, .. });
-        let in_try = may_raise && self.tries.are_open();
+        let in_try = matches!(source, Source::Call { only_reads: false, .. }) && self.tries.are_open();
         let mut begun = self.start_transaction().await;
-        if begun.is_ok() && in_transaction && may_raise {
-            begun = self.set(&format!("set local tsql.trancount = {}", self.transaction.depth)).await;
-        }
         if begun.is_ok() && in_try {
             // what compiled procedures do with an error that ends nothing by itself
             begun = self.set("set tsql.try = on").await;
@@ -275,11 +271,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     pub(super) async fn start_transaction(&mut self) -> Result<(), PgError> {
         let open = self.backend.open(&self.database).await?;
         if self.transaction.is_open() {
-            if !self.transaction.started {
-                open.connection.query_text("begin").await?;
-                self.transaction.started = true;
-            }
-            open.connection.query_text("savepoint ringlog_statement").await?;
+            let begin = if self.transaction.started { "" } else { "begin; " };
+            // what procedures compiled from T-SQL take for @@trancount
+            let depth = match self.transaction.depth {
+                depth if depth == self.transaction.told => String::new(),
+                depth => format!("set local tsql.trancount = {depth}; "),
+            };
+            open.connection.query_text(&format!("{begin}{depth}savepoint ringlog_statement")).await?;
+            self.transaction.started = true;
+            self.transaction.told = self.transaction.depth;
         }
         Ok(())
     }
@@ -547,6 +547,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RowStream<'_, S> {
                     self.client.message(&message);
                     continue;
                 }
+                Held::Count(_) if self.no_count => continue,
                 Held::Count(count) => count,
                 Held::ResultSet { cursor, columns } => {
                     match self.result_set(&cursor, columns.as_deref()).await? {

@@ -83,9 +83,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             return Ok(Ended::of(flow, self.error));
         }
         let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
+        // what a text inside another, or inside a procedure, sets holds to its end
+        let is_inside = self.depth > 0 || self.nesting > 0;
+        let settings = is_inside.then(|| self.settings.clone());
         self.depth += 1;
         let flow = Box::pin(self.run_block(statements, variables)).await?;
         self.depth -= 1;
+        if let Some(settings) = settings {
+            self.settings = settings;
+        }
         self.tries.open = self.tries.outside;
         self.tries.outside = outside;
         Ok(Ended::of(flow, self.error))

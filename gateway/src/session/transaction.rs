@@ -19,6 +19,8 @@ pub struct Transaction {
     pub depth: i32,
     /// PostgreSQL has a transaction open.
     pub started: bool,
+    /// The depth that PostgreSQL has been told of.
+    pub told: i32,
     /// The name it was begun with, or "".
     name: String,
     /// Names of the client's savepoints, oldest first. The same name may come again.
@@ -64,6 +66,7 @@ impl Transaction {
     /// Forgets the savepoints made after number `savepoint`, as PostgreSQL has when it went back there.
     pub fn went_back_to(&mut self, savepoint: usize) {
         self.savepoints.truncate(savepoint + 1);
+        self.told = 0;
     }
 }
 

@@ -178,6 +178,9 @@ declare
   error tsql.error := tsql.caught(sqlstate, message, detail, line, procedure);
 begin
   perform tsql.tell(error.number, error.severity, error.state, error.message, error.line, error.procedure);
+  if error.number in (515, 547, 2601, 8152) then
+    perform tsql.tell(3621, 10, 0, 'The statement has been terminated.', error.line, error.procedure);
+  end if;
   return error.number;
 end
 $$;
@@ -348,29 +351,45 @@ $$COMMIT where a procedure has begun no transaction: error 3902, or refused, sin
 
 -- Temporary tables
 
-create or replace function tsql.leave(names text[])
+create or replace function tsql.drop_temporary(names text[], if_exists boolean)
 returns void
 language plpgsql
 as $$
 declare
   name text;
 begin
+  -- those that result sets were read from before
+  for name in
+    select c.relname from pg_catalog.pg_class c
+    where c.relnamespace = pg_catalog.pg_my_temp_schema() and c.relkind = 'r' and c.relname like '#@left %'
+  loop
+    begin
+      execute format('drop table pg_temp.%I', name);
+    exception when object_in_use or insufficient_privilege then
+      null;
+    end;
+  end loop;
   foreach name in array names loop
-    if to_regclass(format('pg_temp.%I', name)) is not null then
-      begin
-        execute format('drop table pg_temp.%I', name);
-      exception when object_in_use then
-        -- a result set still has to be fetched from it
-        execute format('alter table pg_temp.%I rename to %I', name, '#' || gen_random_uuid());
-      end;
+    if to_regclass(format('pg_temp.%I', name)) is null then
+      if not if_exists then
+        perform tsql.raise(3701, 11, 5, format(
+          'Cannot drop the table ''%s'', because it does not exist or you do not have permission.', name));
+      end if;
+      continue;
     end if;
+    begin
+      execute format('drop table pg_temp.%I', name);
+    exception when object_in_use then
+      -- a result set still has to be read from it
+      execute format('alter table pg_temp.%I rename to %I', name, '#@left ' || gen_random_uuid());
+    end;
   end loop;
 end
 $$;
 
-comment on function tsql.leave(text[]) is
-$$Drops the temporary tables that a procedure has made, at its end. One that a result set is still read from gets
-another name, and goes with the session.$$;
+comment on function tsql.drop_temporary(text[], boolean) is
+$$Drops temporary tables of a procedure, at its end or where it says so. One that a result set is still read from
+gets another name, and is dropped by the next call, or goes with the session. Error: there is none (3701).$$;
 
 
 -- Procedures
