@@ -16,10 +16,10 @@ def test_each_row_is_logged_exactly_once_whatever_is_killed() -> None:
 
 
 def test_a_full_disk_under_postgresql_loses_nothing() -> None:
-    with site(tables=2, cycle=0.02, rows=900, server_disk=SERVER_DISK) as place:
-        figures = run(place, faults=0, mean=1.0, outage=0.0, full_server=6.0)
+    with site(tables=2, cycle=0.02, rows=600, server_disk=SERVER_DISK) as place:
+        figures = run(place, faults=0, mean=1.0, outage=0.0, full_server=4.0)
     assert figures.faults["full disk of the server"] == 1
-    assert figures.produced == figures.in_log == 1800, figures
+    assert figures.produced == figures.in_log == 1200, figures
     assert figures.good, figures
     assert figures.calls_repeated > 0, "the server went on storing rows"
 
