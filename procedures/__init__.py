@@ -71,6 +71,7 @@ _SYSTEM = (
     "sp_who",
     "sp_lock",
     "sp_rename",
+    "sp_applock",
     "sp_sysmon",
     "elsewhere",
     "rights",

@@ -67,7 +67,7 @@ join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
 where procedures.prokind in ('f', 'p')
   and procedures.provariadic = 0
   and procedures.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
-  and schemas.nspname not in ('pg_catalog', 'information_schema', 'sys', 'sybsystemprocs', 'tsql')
+  and schemas.nspname not in ('pg_catalog', 'information_schema', 'sys', 'sybsystemprocs', 'tsql', 'tsql_information_schema')
   and pg_catalog.has_function_privilege(procedures.oid, 'execute')
   and pg_catalog.has_schema_privilege(schemas.oid, 'usage')
   -- what an extension brings is PostgreSQL's own
@@ -125,7 +125,10 @@ select
 from (
   select oid, name, 0::oid as parent, type from sys.every_relation
   union all
-  select oid, name, 0, 'P' from sys.every_procedure
+  select oid, name, 0, 'P'
+  from sys.every_procedure
+  -- ringlog's own are those of the rings and logs
+  where schema = current_schema() or (schema = 'ringlog' and current_schema() in ('online', 'log'))
   union all
   select oid, name, relation, type from sys.every_constraint
   union all
