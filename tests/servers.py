@@ -130,3 +130,11 @@ def serving(data: Path, *options: str, facility: Path | None = FACILITY) -> Iter
         finally:
             process.terminate()
             process.wait()
+
+
+def add_logins(running: RunningServer) -> None:
+    """Makes the logins `writer` and `reader`."""
+    for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
+        words = ("user", "add", login.user, right, "--password-stdin", "--data", running.data)
+        added = ringlog(*words, stdin=login.password)
+        assert added.returncode == 0, added.stderr

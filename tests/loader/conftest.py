@@ -13,7 +13,7 @@ from psycopg import sql
 
 from ringlog.clients import Address
 from ringlog.schema.facility import Facility, load_facility
-from servers import RINGLOG, RunningServer, ringlog, serving
+from servers import RINGLOG, RunningServer, add_logins, serving
 
 FACILITY = Path(__file__).with_name("facility.toml")
 
@@ -27,10 +27,7 @@ def facility() -> Facility:
 def quick_server(temporary_directory: Path) -> Iterator[RunningServer]:
     """`ringlog serve` with tests/loader/facility.toml and the logins `writer` and `reader`."""
     with serving(temporary_directory / "quick", facility=FACILITY) as running:
-        for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
-            words = ("user", "add", login.user, right, "--password-stdin", "--data", running.data)
-            added = ringlog(*words, stdin=login.password)
-            assert added.returncode == 0, added.stderr
+        add_logins(running)
         yield running
 
 

@@ -6,15 +6,17 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from ringlog.clients import Address
-from servers import RINGLOG, RunningServer
+from servers import RINGLOG, RunningServer, add_logins, serving
 
-FACILITY = Path(__file__).with_name("facility.toml")
+FACILITY = Path(__file__).with_name("clock.toml")
 
 # Every row that it gives is written down before a writer sees it.
 SOURCE = """
@@ -39,9 +41,14 @@ def faketime() -> str:
     return library
 
 
-def test_a_clock_that_jumps_loses_nothing(
-    quick_server: RunningServer, address: Address, spool: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def clock_server(temporary_directory: Path) -> Iterator[RunningServer]:
+    with serving(temporary_directory / "clock", facility=FACILITY) as running:
+        add_logins(running)
+        yield running
+
+
+def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, spool: Path, tmp_path: Path) -> None:
     (tmp_path / "jumping.py").write_text(SOURCE)
     clock = tmp_path / "clock"
 
@@ -54,7 +61,7 @@ def test_a_clock_that_jumps_loses_nothing(
     set_clock(0)
     begin = datetime.now(UTC)
     environment = os.environ | {
-        "RINGLOG_PASSWORD": quick_server.writer.password,
+        "RINGLOG_PASSWORD": clock_server.writer.password,
         "RINGLOG_SPOOL": str(spool),
         "LD_PRELOAD": faketime(),
         "FAKETIME_TIMESTAMP_FILE": str(clock),
@@ -62,7 +69,8 @@ def test_a_clock_that_jumps_loses_nothing(
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "DONT_FAKE_MONOTONIC": "1",
     }
-    command = [RINGLOG, "load", "--facility", FACILITY, "--url", str(address), "--tables", "clock"]
+    address = Address(clock_server.writer.user, clock_server.host, clock_server.port)
+    command = [RINGLOG, "load", "--facility", FACILITY, "--url", str(address)]
     with subprocess.Popen(
         [*command, "--source", "python:jumping:read"],
         cwd=tmp_path,
@@ -91,7 +99,7 @@ def test_a_clock_that_jumps_loses_nothing(
     assert process.returncode == 0, said
     assert "refused" not in said
     numbers = [int(line) for line in given.read_text().split()]
-    with psycopg.connect(quick_server.dsn) as connection:
+    with psycopg.connect(clock_server.dsn) as connection:
         stored = connection.execute("select count::int from log.clock").fetchall()
         events = connection.execute(
             "select words from ringlog.event where kind = 'clock' and table_name = 'clock'"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers import RINGLOG, RunningServer, ringlog, run, serving
+from servers import RINGLOG, RunningServer, add_logins, run, serving
 
 QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
 
@@ -15,10 +15,7 @@ QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
 def site(temporary_directory: Path) -> Iterator[RunningServer]:
     """`ringlog serve` with the loader's facility and the logins `writer` and `reader`."""
     with serving(temporary_directory / "site", facility=QUICK) as running:
-        for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
-            words = ("user", "add", login.user, right, "--password-stdin", "--data", running.data)
-            added = ringlog(*words, stdin=login.password)
-            assert added.returncode == 0, added.stderr
+        add_logins(running)
         yield running
 
 

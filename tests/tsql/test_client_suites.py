@@ -2,7 +2,7 @@
 
 import decimal
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import psycopg
@@ -36,10 +36,13 @@ def connection(clients: Clients) -> Iterator[pymssql.Connection]:
         yield connection
 
 
+AHEAD_OF_TOKYO = timezone(timedelta(hours=11, minutes=30))
+
 TYPES = [
     ("bigint", _mssql.SQLINT8, 123456789),
     ("bit", _mssql.SQLBITN, True),
     ("datetime", _mssql.SQLDATETIME, datetime(2009, 8, 27, 15, 28, 38)),
+    ("datetimeoffset", _mssql.SQLDATETIMEOFFSET, datetime(2999, 12, 31, 23, 59, 59, 999999, AHEAD_OF_TOKYO)),
     ("decimal(6, 5)", _mssql.SQLDECIMAL, decimal.Decimal("5.12345")),
     ("int", _mssql.SQLINT4, 10056),
     ("money", _mssql.SQLMONEY, decimal.Decimal("5.12")),

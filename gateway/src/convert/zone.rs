@@ -1,6 +1,6 @@
 //! Local time and instants, by PostgreSQL's rule for the hours that a change of clocks skips or repeats.
 
-use super::{ConvertError, ErrorKind};
+use super::{ConvertError, ErrorKind, Value};
 use crate::tds::types::clock;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
@@ -70,6 +70,12 @@ impl Zone {
             Rule::Changing(zone) => micros(zone.to_offset(instant(utc))),
         };
         utc.saturating_add(offset)
+    }
+
+    /// An instant with the offset that is in force then, in whole minutes.
+    pub fn with_offset(&self, utc: i64) -> Value<'static> {
+        let minutes = (self.to_local(utc).saturating_sub(utc)).div_euclid(60_000_000);
+        Value::DateTimeOffset { utc, offset_minutes: i16::try_from(minutes).unwrap_or(0) }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::tds::layout::Layout;
 use crate::tds::tokens::done::{self, Done};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{self, Output};
-use crate::tds::types::{encode_value, Value};
+use crate::tds::types::{encode_value, TypeToken, Value};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use std::time::Instant;
@@ -457,6 +457,11 @@ fn returned(
             .count();
         let value = match values.get(column).copied().flatten() {
             None => Value::Null,
+            // an instant stays one until it is known whether the client wants it with its offset
+            Some(raw) if field.pg_type == PgType::TimestampTz => from_pg(PgType::Timestamp, raw, zone)
+                .and_then(|utc| utc.to_datetime(field.pg_type.name()))
+                .map(|utc| zone.with_offset(utc))
+                .map_err(|error| untellable(&format!("Output parameter '@{}'", field.name), &error))?,
             Some(raw) => from_pg(field.pg_type, raw, zone)
                 .map_err(|error| untellable(&format!("Output parameter '@{}'", field.name), &error))?
                 .into_owned(),
@@ -483,6 +488,12 @@ fn encoded(
         let converted = match &output.value {
             Value::Text(_) if !wire_type.is_characters() => {
                 cast(&output.value, wire_type, zone).map_err(untold)?
+            }
+            Value::DateTimeOffset { utc, .. } if type_info.token != TypeToken::DateTimeOffset => {
+                Value::DateTime(zone.to_local(*utc))
+            }
+            Value::DateTime(local) if type_info.token == TypeToken::DateTimeOffset => {
+                zone.with_offset(zone.to_utc(*local))
             }
             value => value.clone(),
         };
