@@ -147,5 +147,5 @@ def test_every_procedure_says_what_it_promises(magnets: Magnets) -> None:
     comments = magnets.rows(
         "select proname, obj_description(oid) from pg_proc where pronamespace = 'ringlog'::regnamespace"
     )
-    assert len(comments) == 15
+    assert len(comments) == 16
     assert all(comment for _, comment in comments)

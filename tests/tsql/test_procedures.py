@@ -215,7 +215,9 @@ def test_a_procedure_that_only_writes_is_a_function_that_may_share_transactions(
     assert site.call("put_point", 1, 2.5).status == 0
     assert site.call("put_point", 1, 3.5).events == []
     assert site.rows("select id, value from site.points") == [(1, 3.5)]
-    (kind,) = site.rows("select prokind from pg_proc where proname = 'shown'")
+    (kind,) = site.rows(
+        "select prokind from pg_proc where proname = 'shown' and pronamespace = 'site'::regnamespace"
+    )
     assert kind == ("p",), "what sends rows runs on a connection of its own"
 
 
