@@ -125,7 +125,7 @@ def test_cursors_are_those_of_pep_249(scheme: str, quick_server: RunningServer, 
         assert names[:3] == ["signal", "table_name", "column_name"]
         assert [row[0] for row in cursor.fetchall()] == ["sr_mag_1/current"]
         cursor.execute("select count(*) from ringlog.logged_table")
-        assert cursor.fetchone()[0] == 4
+        assert cursor.fetchone()[0] == 3
     # without autocommit nothing is stored until the commit
     login = quick_server.writer
     time = BEGIN + timedelta(days=2, hours=[*KINDS].index(scheme))
