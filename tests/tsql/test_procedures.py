@@ -215,9 +215,8 @@ def test_a_procedure_that_only_writes_is_a_function_that_may_share_transactions(
     assert site.call("put_point", 1, 2.5).status == 0
     assert site.call("put_point", 1, 3.5).events == []
     assert site.rows("select id, value from site.points") == [(1, 3.5)]
-    (kind,) = site.rows(
-        "select prokind from pg_proc where proname = 'shown' and pronamespace = 'site'::regnamespace"
-    )
+    site.define("create procedure point_told @id int as select value from points where id = @id")
+    (kind,) = site.rows("select prokind from pg_proc where proname = 'point_told'")
     assert kind == ("p",), "what sends rows runs on a connection of its own"
 
 
