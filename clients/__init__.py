@@ -4,6 +4,7 @@ from ringlog.clients.address import Address, AddressError
 from ringlog.clients.connection import connect
 from ringlog.clients.password import PasswordError, find_password
 from ringlog.clients.procedure import Answer, Connection, LoginRefused, Refused, Unanswered, call, output
+from ringlog.clients.reading import ReadRefused, read
 
 __all__ = [
     "Address",
@@ -12,10 +13,12 @@ __all__ = [
     "Connection",
     "LoginRefused",
     "PasswordError",
+    "ReadRefused",
     "Refused",
     "Unanswered",
     "call",
     "connect",
     "find_password",
     "output",
+    "read",
 ]

@@ -1,6 +1,9 @@
-"""The address of a server as a URL: tds://user@host:port[/database], and the driver that connects to it."""
+"""The address of a server as a URL: tds://user@host:port[/database], and the driver that connects to it.
 
-from dataclasses import dataclass, field
+Several gateways of one facility, on different machines, are named as `host:port,host:port`.
+"""
+
+from dataclasses import dataclass, field, replace
 from typing import Self
 from urllib.parse import quote, unquote, urlsplit
 
@@ -16,7 +19,7 @@ DRIVERS = {
 }
 """Schemes of URLs, and the driver of each: the gateway's by TDS, or PostgreSQL itself."""
 
-_FORM = "tds://user@host:port[/database]"
+_FORM = "tds://user@host:port[,host:port …][/database]"
 
 
 class AddressError(ValueError):
@@ -33,17 +36,28 @@ class Address:
     database: str = ""
     password: str | None = field(default=None, repr=False)
     driver: str = "pymssql"
+    others: tuple[tuple[str, int], ...] = ()
+    """hosts and ports that serve the same data where this one does not answer"""
+
+    @property
+    def each(self) -> "tuple[Address, ...]":
+        """Every host's own address, in the order to try them."""
+        places = ((self.host, self.port), *self.others)
+        return tuple(replace(self, host=host, port=port, others=()) for host, port in places)
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Reads `tds://user[:password]@host[:port][/database]`; %xx stands for a character in each part.
+        """Reads `tds://user[:password]@host[:port][,host[:port] …][/database]`; %xx stands for a character in
+        each part.
 
         The scheme names the driver: `tds` or `tds+pymssql`, `tds+ctds`, `postgresql`. Raises AddressError
         naming the part that is missing or wrong.
         """
         try:
             parts = urlsplit(url)
-            port = parts.port
+            *_, places = parts.netloc.rpartition("@")
+            first, *others = [urlsplit(f"//{place}") for place in places.split(",")]
+            ports = [place.port for place in (first, *others)]
         except ValueError:
             # The reason would repeat a part of the URL: perhaps of a password with a '/' in it.
             raise AddressError(
@@ -58,10 +72,11 @@ class Address:
             )
         if not parts.username:
             raise AddressError(f"the URL names no user: write {_FORM}")
-        if not parts.hostname:
+        hosts = [place.hostname or "" for place in (first, *others)]
+        if not all(hosts):
             raise AddressError(f"the URL names no host: write {_FORM}")
-        if ":" in parts.hostname:
-            raise AddressError(f"the URL's host {parts.hostname} is an IPv6 address: give a name")
+        if ipv6 := [host for host in hosts if ":" in host]:
+            raise AddressError(f"the URL's host {ipv6[0]} is an IPv6 address: give a name")
         if parts.query or parts.fragment:
             raise AddressError("the URL takes no options after '?' or '#'")
         database = unquote(parts.path.removeprefix("/"))
@@ -69,16 +84,20 @@ class Address:
             raise AddressError(f"the URL names the database '{database}': a database has no '/' in its name")
         if driver == "psycopg" and not database:
             raise AddressError("the URL names no database: write postgresql://user@host:port/database")
+        usual = _POSTGRESQL_PORT if driver == "psycopg" else DEFAULT_PORT
+        (host, port), *rest = [(host, port or usual) for host, port in zip(hosts, ports, strict=True)]
         return cls(
             user=unquote(parts.username),
-            host=parts.hostname,
-            port=port or (_POSTGRESQL_PORT if driver == "psycopg" else DEFAULT_PORT),
+            host=host,
+            port=port,
             database=database,
             password=None if parts.password is None else unquote(parts.password),
             driver=driver,
+            others=tuple(rest),
         )
 
     def __str__(self) -> str:
         database = f"/{quote(self.database, safe='')}" if self.database else ""
         scheme = next(scheme for scheme, driver in DRIVERS.items() if driver == self.driver)
-        return f"{scheme}://{quote(self.user, safe='')}@{self.host}:{self.port}{database}"
+        hosts = ",".join(f"{one.host}:{one.port}" for one in self.each)
+        return f"{scheme}://{quote(self.user, safe='')}@{hosts}{database}"

@@ -1,13 +1,19 @@
 """A connection as PEP 249 has it, from a URL."""
 
+from contextlib import suppress
 from pathlib import Path
+from typing import TypedDict
 
 from ringlog.clients.address import Address, AddressError
 from ringlog.clients.drivers import driver
 from ringlog.clients.password import find_password
-from ringlog.clients.procedure import Connection
+from ringlog.clients.procedure import Connection, Unanswered
 
-_PACKAGES = {"ctds": "ringlog[ctds]"}
+
+class Options(TypedDict):
+    autocommit: bool
+    login_timeout: int
+    timeout: int
 
 
 def connect(
@@ -21,9 +27,10 @@ def connect(
 ) -> Connection:
     """Connects to a gateway, or to PostgreSQL itself, and gives the driver's own connection.
 
-    The URL says by which driver: `tds://user@host:port[/database]` or `tds+pymssql:` by pymssql, `tds+ctds:`
-    by ctds, `postgresql://user@host:port/database` by psycopg. `ringlog.call` calls procedures in the same
-    way over all of them.
+    Of several hosts (`host:port,host:port`) the first that answers is taken. The URL says by which driver:
+    `tds://user@host:port[/database]` or `tds+pymssql:` by pymssql, `tds+ctds:` by ctds,
+    `postgresql://user@host:port/database` by psycopg. `ringlog.call` calls procedures in the same way over
+    all of them.
 
     Each statement commits by itself, unless `autocommit` is turned off: rows are logged one by one, and the
     gateway brings those of many writers into one transaction. Without `password`, `find_password` looks for
@@ -39,14 +46,19 @@ def connect(
     except ModuleNotFoundError as error:
         if error.name != address.driver:
             raise
-        package = _PACKAGES.get(address.driver, address.driver)
-        raise AddressError(f"{address.driver} is not installed: pip install '{package}'") from None
+        raise AddressError(
+            f"{address.driver} is not installed: pip install 'ringlog[{address.driver}]'"
+        ) from None
+    options: Options = {
+        "autocommit": autocommit,
+        "login_timeout": -int(-login_timeout // 1),
+        "timeout": -int(-timeout // 1),
+    }
     if password is None:
         password = find_password(address, password_file)
-    return chosen.connect(
-        address,
-        password,
-        autocommit=autocommit,
-        login_timeout=-int(-login_timeout // 1),
-        timeout=-int(-timeout // 1),
-    )
+    *others, last = address.each
+    for one in others:
+        # another gateway has the same logins, but may reach a server that this one does not
+        with suppress(Unanswered):
+            return chosen.connect(one, password, **options)
+    return chosen.connect(last, password, **options)

@@ -26,7 +26,7 @@ def find_password(address: Address, file: str | Path | None = None) -> str:
     Raises PasswordError when there is none, or when a file may be read by others than its owner.
     """
     if file is not None:
-        return _only_line(Path(file))
+        return only_line(Path(file))
     if address.password is not None:
         return address.password
     if (password := os.environ.get(ENVIRONMENT)) is not None:
@@ -44,7 +44,8 @@ def find_password(address: Address, file: str | Path | None = None) -> str:
     )
 
 
-def _only_line(file: Path) -> str:
+def only_line(file: Path) -> str:
+    """The first line of a file that only its owner may read. Raises PasswordError."""
     lines = _read(file).splitlines()
     if not lines or not lines[0]:
         raise PasswordError(f"password file {file}: its first line is empty")

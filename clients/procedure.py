@@ -9,10 +9,18 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 from uuid import UUID
 
-from pymssql import output as output
+Value: TypeAlias = bool | int | float | str | bytes | Decimal | datetime | date | time | UUID | None
+
+
+@dataclass(frozen=True)
+class output:  # noqa: N801 - written as PEP 249's drivers write theirs
+    """An output parameter: the Python type that its value comes back as, and the value it goes out with."""
+
+    type: type
+    value: Value = None
+
 
 Argument: TypeAlias = bool | int | float | str | bytes | datetime | output | None
-Value: TypeAlias = bool | int | float | str | bytes | Decimal | datetime | date | time | UUID | None
 
 _SQLSTATE = re.compile(r"\(SQLSTATE (\w{5})\)")
 
@@ -74,7 +82,8 @@ class Answer:
     status: int
     outputs: tuple[Value, ...]
     columns: tuple[str, ...]
-    rows: list[tuple[Value, ...]]
+    rows: list[tuple[Any, ...]]
+    """values, and waveforms as numpy arrays where numpy is installed"""
 
 
 class Driver(Protocol):
@@ -108,10 +117,12 @@ def call(connection: Connection, procedure: str, /, *arguments: Argument, **name
     """
     # here: only the driver in use is loaded
     from ringlog.clients.drivers import driver_of
+    from ringlog.clients.waveforms import with_arrays
 
     if arguments and named:
         raise TypeError(f"{procedure}: arguments go by position or by name, not both")
-    return driver_of(connection).call(connection, procedure, arguments, named)
+    driver = driver_of(connection)
+    return with_arrays(driver, connection, procedure, driver.call(connection, procedure, arguments, named))
 
 
 def sendable(place: str, argument: Argument) -> Argument:

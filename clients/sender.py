@@ -13,10 +13,13 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from ringlog.clients.figures import Figures, State
-from ringlog.clients.line import Failed, Interrupted, Line
+from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.procedure import Argument, Refused, output
-from ringlog.clients.spool import Reading, Spool, Spooled, microseconds, moment_of
-from ringlog.schema.facility import WIDTHS, Table
+from ringlog.clients.readings import Reading, swapped
+from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
+from ringlog.clients.spool import Spool, Spooled
+from ringlog.schema.entries import WIDTHS
+from ringlog.schema.facility import Table
 
 # After so many live rows without a pause the backlog has its turn.
 _LIVE_IN_A_ROW = 4
@@ -42,7 +45,7 @@ class Sender:
         spool: Spool,
         table: Table,
         zone: ZoneInfo,
-        line: Line,
+        connection: ReconnectingConnection,
         figures: Figures,
         acknowledged: Callable[[int, datetime], None] | None = None,
     ) -> None:
@@ -51,9 +54,12 @@ class Sender:
         self._columns = [column.name for column in table.columns]
         self._reals = [place for place, column in enumerate(table.columns) if column.type == "real"]
         self._texts = [place for place, column in enumerate(table.columns) if column.type not in WIDTHS]
+        # long rows gain nothing by company, and JSON would make them longer
+        self._one_by_one = any(column.is_waveform for column in table.columns)
+        self._packed = {place: column for place, column in enumerate(table.columns) if column.is_packed}
         self._width = sum(WIDTHS.get(column.type, 0) for column in table.columns)
         self._zone = zone
-        self._line = line
+        self._connection = connection
         self._figures = figures
         self._acknowledged = acknowledged
         self._wake = threading.Event()
@@ -71,14 +77,14 @@ class Sender:
         self._wake.set()
 
     def begin(self, take_over: bool = False) -> None:
-        """Claims the table and asks where its ring stands. Raises as Line.call does: Failed when somebody
-        else writes the table and shall not be taken over."""
+        """Claims the table and asks where its ring stands. Raises as the connection's call does:
+        Failed when somebody else writes the table and shall not be taken over."""
         name = f"{socket.gethostname()} process {os.getpid()}"
         claim = ("claim_writer", self._table, self._spool.name, name, take_over, output(int))
-        (epoch,) = self._line.call(*claim).outputs
+        (epoch,) = self._connection.call(*claim).outputs
         self._epoch = int(str(epoch))
         # As text the time comes exactly; the driver's own datetime parameter counts 1/300 s.
-        seq_no, text = self._line.call(f"last_{self._table}", output(int), output(str)).outputs
+        seq_no, text = self._connection.call(f"last_{self._table}", output(int), output(str)).outputs
         time = None
         if text is not None:
             moment = datetime.fromisoformat(str(text))
@@ -124,16 +130,18 @@ class Sender:
         spool = self._spool
         try:
             for hour in spool.hours():
-                self._line.attempt("tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
+                self._connection.attempt(
+                    "tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:]
+                )
                 spool.hour_told(hour)
             events = spool.events()
             for event in events:
                 until = None if event.until is None else moment_of(event.until)
                 what = (moment_of(event.time), event.kind, event.words or "-", until, event.rows)
-                self._line.attempt("tell_event", self._table, spool.name, event.id, *what)
+                self._connection.attempt("tell_event", self._table, spool.name, event.id, *what)
             if events:
                 spool.events_told(events[-1])
-            self._line.attempt("tell_writer", **self._status())
+            self._connection.attempt("tell_writer", **self._status())
         except Interrupted:
             return False
         return True
@@ -141,7 +149,7 @@ class Sender:
     def release(self) -> None:
         """Gives the table up, so that the next writer need not take it over."""
         with suppress(Interrupted, Refused, Failed):
-            self._line.attempt("release_writer", self._table, self._spool.name)
+            self._connection.attempt("release_writer", self._table, self._spool.name)
 
     def _status(self) -> dict[str, Argument]:
         figures, oldest = self._figures, self._spool.oldest
@@ -164,7 +172,7 @@ class Sender:
     def _next_of_backlog(self) -> Sequence[Spooled]:
         if self._backlog >= self._mark:
             return ()
-        rows = 1 if self._backlog < self._alone else self._together
+        rows = 1 if self._one_by_one or self._backlog < self._alone else self._together
         return self._spool.batch(self._backlog, self._mark, rows, _CHARACTERS)
 
     def _send(self, row: Spooled, late: bool) -> bool:
@@ -173,9 +181,9 @@ class Sender:
         begun = time.perf_counter()
         try:
             # By name: the ring's columns are in another order when the facility file gained some.
-            readings: dict[str, Argument] = dict(zip(self._columns, row.readings, strict=True))
+            readings: dict[str, Argument] = dict(zip(self._columns, self._sent(row), strict=True))
             readings |= {"seq_no": row.seq_no, "time": moment, "_epoch": self._epoch}
-            self._line.attempt(f"put_{self._table}_claimed", **readings)
+            self._connection.attempt(f"put_{self._table}_claimed", **readings)
         except (Refused, ValueError, TypeError) as error:
             if isinstance(error, Refused) and error.number == _PLACE_TAKEN:
                 # the clock was set back by as long as the ring takes to go round
@@ -195,13 +203,29 @@ class Sender:
             self._stored([row], late)
         return True
 
+    def _sent(self, row: Spooled) -> Sequence[Reading]:
+        """A row's readings as they go to the server."""
+        if not self._packed:
+            return row.readings
+        readings = list(row.readings)
+        for place, column in self._packed.items():
+            elements = readings[place]
+            if elements == b"":
+                # of binary data nothing is NULL to the drivers
+                readings[place] = "{}"
+            elif isinstance(elements, bytes) and column.byte_order == "big" and self._connection.over_tds:
+                readings[place] = swapped(elements, column)
+        return readings
+
     def _send_together(self, rows: Sequence[Spooled]) -> bool:
         """Whether the rows of the backlog are done with. When the server refuses them, they go one by one."""
         begun = time.perf_counter()
         # in ASCII, which every driver can send at any length
         text = json.dumps([self._object(row) for row in rows], separators=(",", ":"))
         try:
-            answer = self._line.attempt_if_there(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
+            answer = self._connection.attempt_if_there(
+                f"put_{self._table}_batch", rows=text, _epoch=self._epoch
+            )
         except (Refused, ValueError):
             self._alone = rows[-1].id
             return False
@@ -243,9 +267,7 @@ class Sender:
         """The server has these rows."""
         for row in rows:
             self._spool.acknowledge(row, late)
-            self._figures.bytes += self._width + sum(
-                len(str(row.readings[place] or "").encode()) for place in self._texts
-            )
+            self._figures.bytes += self._width + sum(_length(row.readings[place]) for place in self._texts)
             if self._acknowledged:
                 self._acknowledged(row.seq_no or 0, moment_of(row.time))
         self._figures.late += late * len(rows)
@@ -254,7 +276,7 @@ class Sender:
     def _interrupted(self, why: Interrupted) -> None:
         if why.made:
             self._spool.repeat(why.unknown)
-        self._line.pause()
+        self._connection.pause()
         self._rewind()
 
     def _rewind(self) -> None:
@@ -263,3 +285,8 @@ class Sender:
         self._mark = self._live = self._spool.newest - 1
         self._backlog = 0
         self._figures.oldest = self._spool.oldest or 0
+
+
+def _length(reading: Reading) -> int:
+    """Bytes of a text or a waveform."""
+    return len(reading) if isinstance(reading, bytes) else len(str(reading or "").encode())

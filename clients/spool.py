@@ -10,31 +10,23 @@ When the budget or the disk is full, the older half of the rows is thinned from 
 the others cover the whole outage evenly. The books have what was dropped.
 """
 
-import json
 import os
 import sqlite3
 import threading
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-Reading: TypeAlias = bool | int | float | str | None
-"""A column's value as its type in the facility file has it; None is no reading."""
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
-HOUR = 3_600_000_000
-"""In microseconds."""
+from ringlog.clients.moments import HOUR
+from ringlog.clients.readings import Reading, restored, stored
+from ringlog.clients.spool_file import PAGE, SpoolError, is_one_of, open_file
 
 GiB = 2**30
 LEAST_BUDGET = 2**20
 
-_PAGE = 4096
 # Acknowledged rows that are removed together at the latest.
 _TOGETHER = 256
 # Rows kept in memory while the disk takes nothing at all.
@@ -43,25 +35,6 @@ _MOST_HELD = 1000
 _RETRY = 30.0
 # Hours whose figures the server has are kept this long: late rows find theirs.
 _KEPT = 14 * 24 * HOUR
-
-_TABLES = (
-    "create table if not exists row ("
-    " id integer primary key, time integer not null, seq_no integer, readings text not null)",
-    "create table if not exists refused (id integer primary key, time integer not null, seq_no integer,"
-    " readings text not null, reason text not null)",
-    "create table if not exists ledger (hour integer primary key, produced integer not null default 0,"
-    " acknowledged integer not null default 0, thinned integer not null default 0,"
-    " refused integer not null default 0, late integer not null default 0,"
-    " repeated integer not null default 0, changed integer not null default 1)",
-    "create table if not exists event (id integer primary key autoincrement, time integer not null,"
-    " until integer, kind text not null, rows integer, words text not null)",
-    "create table if not exists state (spool text not null, table_name text not null, columns text not null,"
-    " id integer not null, seq_no integer, time integer)",
-)
-
-
-class SpoolError(Exception):
-    """A spool that cannot be opened; the message says why and what to do."""
 
 
 class Spooled(NamedTuple):
@@ -103,16 +76,6 @@ class Event(NamedTuple):
     words: str
 
 
-def microseconds(moment: datetime) -> int:
-    """A time with its zone, in microseconds since 1970."""
-    return (moment - EPOCH) // MICROSECOND
-
-
-def moment_of(time: int) -> datetime:
-    """The time, in UTC, of microseconds since 1970."""
-    return EPOCH + time * MICROSECOND
-
-
 class _NoRoomError(Exception):
     """There is nothing left to thin."""
 
@@ -133,12 +96,12 @@ class Spool:
         self._log = min(4 * 2**20, budget // 8)
         self._budget = budget - 3 * self._log
         # rows looked at in one step of thinning: few enough for the log, and for a source that waits
-        self._stretch = self._log // 4 // _PAGE
+        self._stretch = self._log // 4 // PAGE
         self._reserve = file.with_name(file.name + "-reserve")
         self._full_until: float | None = None
         self._lock = threading.Lock()
         # rows that the disk has not taken yet, and how many such were given up, by their hour
-        self._held: list[tuple[int, str]] = []
+        self._held: list[tuple[int, str | bytes]] = []
         self._given_up: Counter[int] = Counter()
         # rows acknowledged that are still in the file, and whether they came late
         self._done: dict[int, bool] = {}
@@ -150,7 +113,7 @@ class Spool:
         # thinning has come to the row of this id, goes on to that one, and keeps rows of every such id
         self._passed = self._middle = 0
         self._keep_each = 2
-        self._db = self._open(table, [*columns])
+        self._db = open_file(file, table, [*columns], self._log)
         state = self._db.execute("select spool, id, seq_no, time from state").fetchone()
         self.name: str = state[0]
         """an identifier that no other spool has"""
@@ -164,62 +127,15 @@ class Spool:
         self.thinned = 0
         """rows dropped since it was opened"""
 
-    def _open(self, table: str, columns: list[str]) -> sqlite3.Connection:
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(self.file, isolation_level=None, check_same_thread=False, timeout=0.5)
-            # alone: nobody else writes here, and no shared memory is needed
-            db.execute("pragma locking_mode = exclusive")
-            db.execute(f"pragma page_size = {_PAGE}")
-            db.execute("pragma journal_mode = wal")
-            db.execute("pragma synchronous = full")
-            db.execute("pragma cache_size = -512")
-            db.execute(f"pragma wal_autocheckpoint = {self._log // 2 // _PAGE}")
-            db.execute("begin immediate")
-            for statement in _TABLES:
-                db.execute(statement)
-            self._take(db, table, columns)
-            db.execute("commit")
-        except sqlite3.OperationalError as error:
-            if _is(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise SpoolError(f"{self.file}: another process writes table {table}") from None
-            raise SpoolError(f"{self.file}: {error}") from None
-        except sqlite3.DatabaseError as error:
-            raise SpoolError(f"{self.file} is no spool ({error}): move it away to begin a new one") from None
-        except OSError as error:
-            raise SpoolError(f"{self.file}: {error.strerror}") from None
-        return db
-
-    def _take(self, db: sqlite3.Connection, table: str, columns: list[str]) -> None:
-        """Makes a new file the table's; lays rows that an older facility file ordered otherwise out anew."""
-        state = db.execute("select table_name, columns from state").fetchone()
-        if state is None:
-            words = (uuid.uuid4().hex, table, json.dumps(columns))
-            db.execute("insert into state values (?, ?, ?, 0, null, null)", words)
-            return
-        if state[0] != table:
-            raise SpoolError(f"{self.file} is the spool of table {state[0]}, not of {table}")
-        had: list[str] = json.loads(state[1])
-        if had == columns:
-            return
-        for row, text in db.execute("select id, readings from row").fetchall():
-            readings = dict(zip(had, json.loads(text), strict=True))
-            for name, reading in readings.items():
-                if reading is not None and name not in columns:
-                    raise SpoolError(f"{self.file} has rows with column {name}, which {table} has no longer")
-            laid_out = _text([readings.get(name) for name in columns])
-            db.execute("update row set readings = ? where id = ?", (laid_out, row))
-        db.execute("update state set columns = ?", (json.dumps(columns),))
-
     # --- the source's side ---
 
     def put(self, time: int, readings: Sequence[Reading]) -> None:
         """Takes a row for good; `time` in microseconds since 1970. It never waits for the server. On a full
         disk it makes room, and at worst keeps some rows in memory until there is some."""
-        text = _text(readings)
+        content = stored(readings)
         with self._lock:
-            self._held.append((time, text))
-            if self._is_full(len(text)):
+            self._held.append((time, content))
+            if self._is_full(len(content)):
                 self._thin()
             while not self._take_in():
                 if not self._thin():
@@ -268,10 +184,10 @@ class Spool:
                 "select id, time, seq_no, readings from row where id > ? and id <= ? order by id",
                 (row, self.newest if until is None else until),
             )
-            for found, time, seq_no, text in waiting:
+            for found, time, seq_no, content in waiting:
                 if found not in self._done:
                     self._in_flight = range(found, found + 1)
-                    return Spooled(found, time, seq_no, tuple(json.loads(text)))
+                    return Spooled(found, time, seq_no, restored(content))
             return None
 
     def batch(self, row: int, until: int, rows: int, size: int) -> list[Spooled]:
@@ -283,13 +199,13 @@ class Spool:
                 "select id, time, seq_no, readings from row where id > ? and id <= ? order by id",
                 (row, until),
             )
-            for number, time, seq_no, text in waiting:
+            for number, time, seq_no, content in waiting:
                 if number in self._done:
                     continue
-                size -= len(text)
+                size -= len(content)
                 if found and (size < 0 or len(found) >= rows):
                     break
-                found.append(Spooled(number, time, seq_no, tuple(json.loads(text))))
+                found.append(Spooled(number, time, seq_no, restored(content)))
             waiting.close()
             if found:
                 self._in_flight = range(found[0].id, found[-1].id + 1)
@@ -424,7 +340,7 @@ class Spool:
             if self._db.in_transaction:
                 self._db.execute("rollback")
             if isinstance(error, sqlite3.OperationalError):
-                if not _is(error, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                if not is_one_of(error, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                     raise
                 self._make_room()
             return False
@@ -455,11 +371,11 @@ class Spool:
 
         def insert() -> None:
             nonlocal seq_no, newest, moment
-            for moment, text in self._held:
+            for moment, content in self._held:
                 newest += 1
                 if seq_no is not None:
                     seq_no = seq_no % self._rows + 1
-                self._db.execute("insert into row values (?, ?, ?, ?)", (newest, moment, seq_no, text))
+                self._db.execute("insert into row values (?, ?, ?, ?)", (newest, moment, seq_no, content))
                 self._count(moment, produced=1)
             self._db.execute("update state set id = ?, seq_no = ?, time = ?", (newest, seq_no, moment))
 
@@ -477,10 +393,10 @@ class Spool:
         if self._full_until is not None:
             # what the file has is all there is, until the disk is tried again
             if time.monotonic() < self._full_until:
-                return free < 16 + more // _PAGE
+                return free < 16 + more // PAGE
             self._full_until = None
         self._keep_reserve()
-        return (self._number("pragma page_count") - free) * _PAGE + more > self._budget
+        return (self._number("pragma page_count") - free) * PAGE + more > self._budget
 
     def _thin(self) -> bool:
         """Drops rows of the next stretch on the way through the older half."""
@@ -556,11 +472,3 @@ class Spool:
         self._reserve.unlink(missing_ok=True)
         with suppress(sqlite3.OperationalError):
             self._db.execute("pragma wal_checkpoint(restart)").fetchall()
-
-
-def _text(readings: Sequence[Reading]) -> str:
-    return json.dumps(readings, ensure_ascii=False, separators=(",", ":"))
-
-
-def _is(error: sqlite3.OperationalError, *codes: int) -> bool:
-    return error.sqlite_errorcode & 0xFF in codes

@@ -6,16 +6,19 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 from ringlog.clients.address import Address
 from ringlog.clients.figures import Counts, Figures, State
-from ringlog.clients.line import Failed, Line, Released
+from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.password import find_password
+from ringlog.clients.readings import Reading, waveform
+from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
 from ringlog.clients.sender import Sender
-from ringlog.clients.spool import GiB, Reading, Spool, microseconds, moment_of
-from ringlog.schema.facility import Table, load_facility
+from ringlog.clients.spool import GiB, Spool
+from ringlog.schema.facility import Table
+from ringlog.schema.facility_file import load_facility
 
 # Seconds between two reports of a writer.
 _TELLING = 30.0
@@ -57,8 +60,8 @@ class Writer:
         self._began = threading.Event()
         self._ended = ended
         self._take_over = take_over
-        self._line = Line(address, password, self.figures, self._sleep)
-        self._sender = Sender(self._spool, table, zone, self._line, self.figures, acknowledged)
+        self._connection = ReconnectingConnection(address, password, self.figures, self._sleep)
+        self._sender = Sender(self._spool, table, zone, self._connection, self.figures, acknowledged)
         self.figures.spooled = self._spool.depth
         self._thread = threading.Thread(target=self._run, name=f"send {table.name}", daemon=True)
         self._thread.start()
@@ -82,16 +85,20 @@ class Writer:
         loaded = load_facility(facility)
         address = Address.parse(url)
         for known in loaded.tables:
-            if known.name == table:
+            if known.name == table and not known.retired:
                 zone = ZoneInfo(loaded.timezone)
                 password = find_password(address, password_file)
-                return cls(known, zone, address, password, Path(spool), budget=budget, take_over=take_over)
+                return cls(
+                    known.written, zone, address, password, Path(spool), budget=budget, take_over=take_over
+                )
         raise LookupError(f"facility {loaded.name} has no table {table}")
 
-    def put(self, time: datetime, **readings: Reading) -> None:
-        """Takes a row, which is on disk when this returns. Columns left out have no reading.
+    def put(self, time: datetime, **readings: Any) -> None:
+        """Takes a row, which is on disk when this returns. Columns left out have no reading. A waveform is a
+        numpy array, a sequence of numbers, or their packed bytes.
 
-        Raises TypeError for a time without a zone or a column the table does not have.
+        Raises TypeError for a time without a zone or a column the table does not have, and TypeError or
+        ValueError for a waveform that its column cannot hold.
         """
         if time.tzinfo is None:
             raise TypeError(f"{self.table.name}: the time {time} has no zone")
@@ -99,7 +106,11 @@ class Writer:
         for name, reading in readings.items():
             if name not in self._places:
                 raise TypeError(f"{self.table.name} has no column {name}")
-            values[self._places[name]] = reading
+            place = self._places[name]
+            column = self.table.columns[place]
+            values[place] = (
+                waveform(reading, column) if column.is_waveform and reading is not None else reading
+            )
         self.take(microseconds(time), values)
 
     def take(self, time: int, readings: list[Reading] | tuple[Reading, ...]) -> None:
@@ -149,7 +160,7 @@ class Writer:
         self._thread.join(grace)
         # a thread that still waits for an answer has the spool; the row is sent again next time
         if not self._thread.is_alive():
-            self._line.close()
+            self._connection.close()
             self._spool.close()
 
     def __enter__(self) -> Self:
@@ -172,8 +183,8 @@ class Writer:
                 self._sender.step(max(0.0, due - time.monotonic()))
             if self.figures.state == State.RUNNING:
                 self._spool.settle()
-                self._sender.release()
                 self._sender.tell()
+                self._sender.release()
         except Released:
             pass
         except Failed as error:
@@ -192,5 +203,6 @@ class Writer:
 
 def spool_file(folder: Path, address: Address, table: str) -> Path:
     """The file of a table's spool: what is meant for one server never goes to another."""
-    server = f"{address.host}-{address.port}" + (f"-{address.database}" if address.database else "")
+    server = ",".join(f"{one.host}-{one.port}" for one in address.each)
+    server += f"-{address.database}" if address.database else ""
     return folder / server / f"{table}.spool"

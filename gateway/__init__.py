@@ -1,13 +1,27 @@
 """How legacy clients reach ringlog: the TDS server in front of PostgreSQL."""
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.gateway._core import Server, self_signed
+from ringlog.gateway._core import Mirror as _Mirror
+from ringlog.gateway._core import Server, TsqlError, self_signed, start_log, translate
 
-__all__ = ["Gateway", "Tls", "self_signed"]
+__all__ = [
+    "Gateway",
+    "LastCall",
+    "LastError",
+    "Mirror",
+    "Tls",
+    "TsqlError",
+    "self_signed",
+    "start_log",
+    "translate",
+]
 
 
 @dataclass(frozen=True)
@@ -22,36 +36,73 @@ class Tls:
     required: bool
 
 
+@dataclass(frozen=True)
+class LastError:
+    """The error that a procedure answered last. `at` is in seconds since 1970."""
+
+    at: float
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class LastCall:
+    """The last call of a procedure: host and program as the client calls them. `called` is in seconds since
+    1970; `error` may be of an earlier call."""
+
+    procedure: str
+    host: str
+    program: str
+    login: str
+    called: float
+    error: LastError | None
+
+
 class Gateway:
     """A running TDS server. It listens from construction on and serves until `stop`.
 
     `postgres` is a libpq connection string for the gateway's own role (host, port, dbname, user,
-    password). Client logins go to the same host, port and dbname with the client's own user and
-    password. `port` 0 takes a free port.
+    password, sslmode, sslrootcert, target_session_attrs). Client logins go to the same host, port and
+    dbname, by TLS in the same way, with the client's own user and password. Of several hosts the one that
+    takes changes is used, whichever it is at the time. `port` 0 takes a free port.
 
     Raises OSError when the address cannot be listened on, ValueError for a connection string that
     says too little or too much and for a certificate or key that cannot be used, ConnectionError when
     PostgreSQL refuses the gateway's own login.
+
+    With `readers_stand_back` PostgreSQL's processes that serve readers run at a nice of 10 more than the
+    others, where they are on this machine and this process has the right: `postmaster` is the number of
+    PostgreSQL's first process, which a Unix socket tells too.
     """
 
     def __init__(
-        self, postgres: str, host: str = "127.0.0.1", port: int = 5000, tls: Tls | None = None
+        self,
+        postgres: str,
+        host: str = "127.0.0.1",
+        port: int = 5000,
+        tls: Tls | None = None,
+        *,
+        postmaster: int | None = None,
+        readers_stand_back: bool = True,
     ) -> None:
         settings = {key: str(value) for key, value in conninfo_to_dict(postgres).items() if value is not None}
         missing = [key for key in ("host", "dbname", "user", "password") if key not in settings]
         if missing:
             raise ValueError(f"the gateway's connection string lacks {', '.join(missing)}")
-        if settings.get("sslmode") in ("require", "verify-ca", "verify-full"):
-            raise ValueError(f"the gateway does not speak TLS to PostgreSQL: sslmode={settings['sslmode']}")
+        sslmode, sslrootcert = _encryption(settings)
         self._server = Server(
-            postgres_host=settings["host"],
-            postgres_port=int(settings.get("port", "5432")),
+            postgres=_hosts(settings),
+            read_write=_read_write(settings),
+            sslmode=sslmode,
+            sslrootcert=sslrootcert,
             database=settings["dbname"],
             role=settings["user"],
             password=settings["password"],
             host=host,
             port=port,
             tls=None if tls is None else (tls.certificate, tls.key, tls.required),
+            postmaster=postmaster,
+            readers_stand_back=readers_stand_back,
         )
 
     @property
@@ -63,6 +114,94 @@ class Gateway:
         """What the gateway counts, as OpenMetrics text."""
         return self._server.metrics()
 
+    def last_calls(self) -> list[LastCall]:
+        """The last call of each procedure that was called since the start, by schema.name."""
+        return [
+            LastCall(name, *caller, called, None if error is None else LastError(*error))
+            for name, caller, called, error in self._server.last_calls()
+        ]
+
     def stop(self) -> None:
         """Ends the sessions after their running call and releases the port."""
         self._server.stop()
+
+
+class Mirror:
+    """Passes clients to one of two servers, and compares what the other one answers.
+
+    `old` and `new` are host:port; `report` is the file for differences. It listens from construction on and
+    serves until `stop`. Raises OSError when the address cannot be listened on, or the report not written.
+    """
+
+    def __init__(self, host: str, port: int, old: str, new: str, report: Path) -> None:
+        self._mirror = _Mirror(host=host, port=port, old=old, new=new, report=report)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port it listens on."""
+        return self._mirror.address
+
+    @property
+    def new_answers(self) -> bool:
+        """Whether the new server answers who connects now."""
+        return self._mirror.new_answers
+
+    def switch(self, to: Literal["old", "new"], *, close: bool = False) -> None:
+        """Has that server answer who connects from now on; with `close`, sessions end when at rest."""
+        self._mirror.switch(to == "new", close)
+
+    def metrics(self) -> str:
+        """What the mirror counts, as OpenMetrics text."""
+        return self._mirror.metrics()
+
+    def stop(self) -> None:
+        """Ends all sessions and releases the port."""
+        self._mirror.stop()
+
+
+def _hosts(settings: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Hosts and their ports: one port for each, or one for all, as libpq has it. Raises ValueError."""
+    hosts = settings["host"].split(",")
+    ports = (settings.get("port") or "5432").split(",")
+    if len(ports) == 1:
+        ports *= len(hosts)
+    if len(ports) != len(hosts) or "" in hosts:
+        raise ValueError(f"the connection string has {len(hosts)} hosts and {len(ports)} ports")
+    return [(host, int(port or "5432")) for host, port in zip(hosts, ports, strict=True)]
+
+
+def _read_write(settings: Mapping[str, str]) -> bool:
+    """Whether only a server that takes changes will do. Raises ValueError for a wish that is not served."""
+    wanted = settings.get("target_session_attrs") or "any"
+    if wanted not in ("any", "read-write", "primary"):
+        raise ValueError(
+            f"target_session_attrs={wanted}: the gateway writes, and needs read-write (or primary, or any)"
+        )
+    return wanted != "any"
+
+
+_UNSERVED = {
+    "sslcrl": None,
+    "sslcrldir": None,
+    "sslnegotiation": "postgres",
+    "channel_binding": "prefer",
+}
+"""settings of libpq that would make TLS stricter, with the value that asks for nothing more"""
+
+
+def _encryption(settings: Mapping[str, str]) -> tuple[str, Path | None]:
+    """sslmode and the file of trusted certificates, found as libpq finds them.
+
+    Raises ValueError for a setting that the gateway would have to leave out.
+    """
+    for name, harmless in _UNSERVED.items():
+        if settings.get(name) not in (None, "", "disable", harmless):
+            raise ValueError(f"the gateway cannot keep to {name}={settings[name]} of the connection string")
+    mode = settings.get("sslmode") or os.environ.get("PGSSLMODE") or "prefer"
+    given = settings.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
+    if given == "system":
+        raise ValueError("sslrootcert=system is not understood: name the file of certificates to trust")
+    usual = Path.home() / ".postgresql" / "root.crt"
+    if given:
+        return mode, Path(given)
+    return mode, usual if usual.exists() else None

@@ -1,8 +1,8 @@
 """The commands `ringlog load` and `ringlog reload`."""
 
+import logging
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,16 +26,20 @@ from ringlog.clients import (
     output,
 )
 from ringlog.clients.figures import State
-from ringlog.loader.bell import Bell, ring
-from ringlog.loader.board import Board, Display, LineDisplay, LiveDisplay
-from ringlog.loader.choice import LoadError, chosen, host_and_port
+from ringlog.loader.backfill import backfill as import_files
+from ringlog.loader.control_socket import ControlSocket, ring
+from ringlog.loader.display import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.notify import notify
+from ringlog.loader.options import LoadError, chosen, host_and_port
 from ringlog.loader.reload import Reload
 from ringlog.loader.sources import SourceError
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
-from ringlog.schema.facility import Facility, FacilityError, Table, load_facility
+from ringlog.schema.facility import Facility, Table
+from ringlog.schema.facility_file import FacilityError, load_facility
+
+log = logging.getLogger(__name__)
 
 _REFRESH = 0.5
 # A failure of all tables has one reason: some of them are enough.
@@ -59,7 +63,9 @@ def load(
     facility: Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")],
     url: Annotated[
         str,
-        typer.Option(metavar="URL", help=r"Where and as whom to write: tds://user@host:port\[/database]."),
+        typer.Option(
+            metavar="URL", help=r"Where and as whom to write: tds://user@host:port[,host:port …]\[/database]."
+        ),
     ],
     tables: Annotated[
         str | None,
@@ -99,6 +105,24 @@ def load(
             "is asked for.",
         ),
     ] = None,
+    backfill: Annotated[
+        bool,
+        typer.Option(
+            "--backfill",
+            help="Import the files of --source csv:DIR or parquet:DIR as old rows, by COPY, and "
+            "end. --url is PostgreSQL's own: postgresql://user@host:port/ringlog.",
+        ),
+    ] = False,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            show_default=False,
+            help="So many processes write all tables, a thread a table. Default: a process a table. With "
+            "--backfill: so many tables at a time. Default: as many as there are processors.",
+        ),
+    ] = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -115,7 +139,14 @@ def load(
     try:
         loaded = load_facility(facility)
         address = Address.parse(url)
+        if backfill:
+            password = find_password(address, password_file)
+            if not import_files(loaded, source, tables, address, password, processes):
+                raise typer.Exit(1)
+            return
         given, written = chosen(loaded, source, speed, seed, tables)
+        if processes is not None and source.partition(":")[0] in ("ca", "pva", "python"):
+            raise LoadError("--processes is for sources that may be read by threads: simulator, csv, parquet")
         password = find_password(address, password_file)
         where = None if metrics is None else host_and_port(metrics, "--metrics")
         _check(address, password, written)
@@ -132,7 +163,7 @@ def load(
         for table in written
     ]
     try:
-        well = _run(writers, facility, loaded, folder, where)
+        well = _run(writers, facility, loaded, folder, where, processes)
     except LoadError as error:
         _say(str(error))
         raise typer.Exit(1) from None
@@ -198,6 +229,7 @@ def _run(
     facility: Facility,
     spools: Path,
     metrics: tuple[str, int] | None,
+    processes: int | None,
 ) -> bool:
     """Writes until told to stop or the source ends; False when a source failed."""
     stopped = hung_up = False
@@ -215,12 +247,12 @@ def _run(
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks for this
         signal.signal(signal.SIGHUP, hang_up)
     with ExitStack() as stack:
-        supervisor = Supervisor([Job(writer.table.name, writer.run) for writer in writers])
+        supervisor = Supervisor([Job(writer.table.name, writer.run) for writer in writers], processes)
         stack.enter_context(supervisor)
         statistics = supervisor.statistics
         reload = Reload(file, facility, writers, supervisor)
         try:
-            bell = stack.enter_context(Bell(spools))
+            control = stack.enter_context(ControlSocket(spools))
         except OSError as error:
             raise LoadError(f"spool {spools}: {error.strerror}") from None
         counting = None if metrics is None else stack.enter_context(_counting(metrics, statistics))
@@ -240,11 +272,11 @@ def _run(
                     counting.tend(0.0)
                 display.show()
                 notify(f"WATCHDOG=1\nSTATUS={board.summary(board.rates())}")
-                bell.answer(reload)
+                control.answer(reload)
                 if hung_up:
                     hung_up = False
                     for line in reload().lines:
-                        _say(line)
+                        log.info("%s", line)
         finally:
             display.close()
             notify("STOPPING=1")
@@ -270,4 +302,4 @@ def _counting(where: tuple[str, int], statistics: Mapping[str, Statistics]) -> S
 
 
 def _say(text: str) -> None:
-    print(f"ringlog: {text}", file=sys.stderr, flush=True)
+    logging.getLogger("ringlog").error("%s", text)

@@ -14,8 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from ringlog.clients.figures import State
-from ringlog.loader.leash import Leash
 from ringlog.loader.statistics import Statistics
+from ringlog.loader.stop_signal import StopSignal
 
 # Bounds of the histogram, in octaves above 10 microseconds: 0.16 ms to 10.5 s.
 _BOUNDS = range(4, 21)
@@ -105,8 +105,8 @@ class Endpoint:
         """Where it listens, when it was asked for any."""
         return self._server.server_port
 
-    def run(self, _statistics: Statistics, leash: Leash) -> None:
-        """Answers until the leash is released."""
+    def run(self, _statistics: Statistics, stop: StopSignal) -> None:
+        """Answers until the stop is released."""
         while True:
-            if leash.sleep(_TICK, self._server.fileno()):
+            if stop.sleep(_TICK, self._server.fileno()):
                 self._server.handle_request()

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ringlog.loader.orders import Policy
+from ringlog.loader.policy_channel import Policy
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
-from ringlog.schema.facility import Facility, FacilityError, Table, load_facility
+from ringlog.schema.facility import Facility, Table
+from ringlog.schema.facility_file import FacilityError, load_facility
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Reload:
             return Reloaded(False, (*str(error).splitlines(), "nothing is changed"))
         install = f"run ringlog init --facility {self._file}"
         refused, told = [], []
-        known = {table.name: table for table in self._facility.tables}
-        tables = {table.name: table for table in new.tables}
+        known = {table.name: table.written for table in self._facility.tables}
+        tables = {table.name: table.written for table in new.tables if not table.retired}
         if new.timezone != self._facility.timezone:
             refused.append(f"timezone: {install}, then start ringlog load again")
         refused += [
@@ -57,7 +58,7 @@ class Reload:
                 )
             else:
                 if (policy := Policy.of(table)) != Policy.of(writer.table):
-                    if writer.orders.give(policy):
+                    if writer.policies.give(policy):
                         told.append(f"{name}: {_difference(writer.table, table)}")
                         self._renew(replace(writer, table=policy.applied(writer.table)))
                     else:

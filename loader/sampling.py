@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ringlog.clients.spool import moment_of
+from ringlog.clients.moments import moment_of
 from ringlog.loader.schedule import SECOND, Schedule, now
 from ringlog.loader.sources import Changed, Reading, Row, Wait
 from ringlog.loader.statistics import Statistics
@@ -35,6 +35,7 @@ class Filter:
     def adopt(self, table: Table) -> None:
         """Goes by the policy of `table` from now on."""
         self._deadbands = [column.deadband for column in table.columns]
+        self._below = table.nanoseconds
         self._longest = table.sample.max_period
         self._on = table.sample.max_period is not None or any(self._deadbands)
 
@@ -45,7 +46,14 @@ class Filter:
             not self._on
             or last is None
             or (self._longest is not None and (row.time - last.time).total_seconds() >= self._longest)
-            or any(map(moved, self._deadbands, last.values, row.values))
+            or any(
+                moved(deadband, before, after)
+                for place, (deadband, before, after) in enumerate(
+                    zip(self._deadbands, last.values, row.values, strict=True)
+                )
+                # another time is no other reading
+                if place != self._below
+            )
         )
         if wanted:
             self._last = row
@@ -58,6 +66,7 @@ class _Update(NamedTuple):
     stamp: int
     came: float
     reading: Reading
+    nanoseconds: int
 
 
 class Cells:
@@ -75,8 +84,9 @@ class Cells:
         self._updates: list[deque[_Update]] = [deque() for _ in table.columns]
         self._newest: list[Reading] = [None] * len(table.columns)
         self._deadbands = [column.deadband for column in table.columns]
-        # of the rows so far, in microseconds since 1970
+        # of the rows so far, in microseconds since 1970 and nanoseconds beside them
         self._latest_stamp = 0
+        self._latest_nanoseconds = 0
 
     def adopt(self, table: Table) -> None:
         """Goes by the policy of `table` from now on; the readings stay."""
@@ -95,15 +105,17 @@ class Cells:
             self._monitors = table.sample.mode == "monitor"
             self._deadbands = [column.deadband for column in table.columns]
 
-    def set(self, readings: Sequence[tuple[int, Reading]], stamp: int) -> None:
-        """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970)."""
+    def set(self, readings: Sequence[tuple[int, Reading]], stamp: int, nanoseconds: int = 0) -> None:
+        """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970) and so many
+        nanoseconds (below 1000).
+        """
         came = time.monotonic()
         with self._lock:
             for place, reading in readings:
                 if self._monitors:
                     if moved(self._deadbands[place], self._newest[place], reading):
                         self._newest[place] = reading
-                        self._updates[place].append(_Update(stamp, came, reading))
+                        self._updates[place].append(_Update(stamp, came, reading, nanoseconds))
                     continue
                 # of readings between two scans the last one counts
                 self._statistics.dropped += place in self._fresh
@@ -120,17 +132,11 @@ class Cells:
 
     def _scanned(self, wait: Wait) -> Iterator[Row]:
         schedule = Schedule.of(self._table.name, self._table.cycle)
-        previous: int | None = None
-        while True:
-            due = schedule.after(now(), previous)
-            if previous is not None:
-                self._statistics.missed += schedule.missed(previous, due)
-            wait(due)
+        for due in schedule.instants(wait, self._statistics):
             with self._lock:
                 self._fresh.clear()
-                row = Row(moment_of(due), tuple(self._readings))
+                row = self._row(due, 0)
             yield row
-            previous = due
 
     def _monitored(self, wait: Wait) -> Iterator[Row]:
         """A row has what was taken within a cycle, before the next update of any of it. However late updates
@@ -140,7 +146,7 @@ class Cells:
         patience = max(cycle, sample.min_period or 0.0)
         latest = time.monotonic()
         while True:
-            wait(now() + round(min(_LOOK, cycle / 4) * SECOND))
+            wait(min(_LOOK, cycle / 4))
             rows = []
             with self._lock:
                 moment = time.monotonic()
@@ -156,26 +162,35 @@ class Cells:
                         seconds = [updates[1].stamp for updates in waiting if len(updates) > 1]
                         end = max(min([end, *seconds]), first + 1)
                     # an update that comes after later ones does not take the row back in time
-                    latest, self._latest_stamp = moment, max(self._latest_stamp, self._take(end))
-                    rows.append(Row(moment_of(self._latest_stamp), tuple(self._readings)))
+                    latest = moment
+                    newest = max((self._latest_stamp, self._latest_nanoseconds), self._take(end))
+                    self._latest_stamp, self._latest_nanoseconds = newest
+                    rows.append(self._row(*newest))
                 if (
                     sample.max_period is not None
                     and self._latest_stamp
                     and moment - latest >= sample.max_period
                 ):
                     latest = moment
-                    rows.append(Row(moment_of(now()), tuple(self._readings)))
+                    rows.append(self._row(now(), 0))
             yield from rows
 
-    def _take(self, end: int) -> int:
-        """Brings the next update of each column from before `end` into the row; their latest stamp."""
-        latest = 0
+    def _row(self, stamp: int, nanoseconds: int) -> Row:
+        if self._table.nanoseconds is not None:
+            self._readings[self._table.nanoseconds] = nanoseconds
+        return Row(moment_of(stamp), tuple(self._readings))
+
+    def _take(self, end: int) -> tuple[int, int]:
+        """Brings the next update of each column from before `end` into the row; their latest stamp, with its
+        nanoseconds.
+        """
+        latest = (0, 0)
         for place, updates in enumerate(self._updates):
             taken = 0
             while updates and updates[0].stamp < end and (not taken or self._table.sample.min_period):
                 update = updates.popleft()
                 self._readings[place] = update.reading
-                latest = max(latest, update.stamp)
+                latest = max(latest, (update.stamp, update.nanoseconds))
                 taken += 1
             self._statistics.dropped += max(0, taken - 1)
         return latest

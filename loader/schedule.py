@@ -2,7 +2,10 @@
 
 import time
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from ringlog.loader.statistics import Statistics
 
 SECOND = 1_000_000
 
@@ -33,3 +36,19 @@ class Schedule:
     def missed(self, previous: int, due: int) -> int:
         """How many instants lie between two of them; none when the clock was set back."""
         return max(0, (due - previous) // self.cycle - 1)
+
+    def instants(self, wait: Callable[[float], object], statistics: Statistics) -> Iterator[int]:
+        """Each instant when it has come, for ever; those that passed meanwhile are counted as missed.
+
+        `wait` sleeps for so many seconds. They come from one look at the clock: whoever sets it back
+        afterwards does not hold the next instant up.
+        """
+        previous: int | None = None
+        while True:
+            moment = now()
+            due = self.after(moment, previous)
+            if previous is not None:
+                statistics.missed += self.missed(previous, due)
+            wait((due - moment) / SECOND)
+            yield due
+            previous = due

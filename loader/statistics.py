@@ -40,6 +40,7 @@ class Statistics(ctypes.Structure):
     last_latency: float
     longest_latency: float
     cpu: float
+    _parts: int = 1
 
     _fields_ = [
         ("state", ctypes.c_int32),
@@ -117,14 +118,15 @@ class Statistics(ctypes.Structure):
         self.total_latency = 0.0
         ctypes.memset(self._latencies, 0, ctypes.sizeof(self._latencies))
 
-    def start_cpu(self) -> None:
-        """For a process that has just begun."""
+    def start_cpu(self, parts: int = 1) -> None:
+        """For a process that has just begun, and does so many jobs: each is told its part."""
+        self._parts = parts
         self._cpu_mark = time.process_time()
 
     def count_cpu(self) -> None:
         """Adds the processor time used since the last count."""
         mark = time.process_time()
-        self.cpu += mark - self._cpu_mark
+        self.cpu += (mark - self._cpu_mark) / self._parts
         self._cpu_mark = mark
 
 

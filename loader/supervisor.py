@@ -1,10 +1,11 @@
-"""Processes, one for each job, that are started again when they die and end when told."""
+"""Processes, each for a job or several, that are started again when they die and end when told."""
 
 import gc
 import multiprocessing
 import multiprocessing.connection
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from ringlog.clients.figures import State
-from ringlog.clients.line import Failed, Released
 from ringlog.clients.pauses import growing_pauses
-from ringlog.loader.leash import Leash
+from ringlog.clients.reconnecting import Failed, Released
 from ringlog.loader.statistics import Statistics, shared
+from ringlog.loader.stop_signal import StopSignal
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -26,17 +27,29 @@ _SETTLED = 60.0
 
 @dataclass(frozen=True)
 class Job:
-    """What one process does. `run` returns when it has nothing more to do; raises Failed when it cannot go on
-    and would fail again: its process is not started again then."""
+    """What a process does, or a thread of one. `run` returns when it has nothing more to do; raises Failed
+    when it cannot go on and would fail again: it is not started again then."""
 
     name: str
-    run: Callable[[Statistics, Leash], None]
+    run: Callable[[Statistics, StopSignal], None]
 
 
 @dataclass
 class _Place:
     job: Job
     statistics: Statistics
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job is done or failed for good."""
+        return self.statistics.state in (State.DONE, State.FAILED)
+
+
+@dataclass
+class _Group:
+    """The jobs of a process."""
+
+    places: Sequence[_Place]
     process: ForkProcess | None = None
     started: float = 0.0
     due: float = 0.0
@@ -46,14 +59,17 @@ class _Place:
 class Supervisor:
     """Runs jobs as forked processes. Fork keeps 60 of them small: they share what was imported before.
 
-    The caller must have no other threads. Used as a context manager it leaves no process behind.
+    Each job has a process, or `processes` share them, a thread each. The caller must have no other threads.
+    Used as a context manager it leaves no process behind.
     """
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._leash = Leash()
+    def __init__(self, jobs: Sequence[Job], processes: int | None = None) -> None:
+        self._stop = StopSignal()
         self._places = [
             _Place(job, statistics) for job, statistics in zip(jobs, shared(len(jobs)), strict=True)
         ]
+        count = min(processes or len(jobs), len(jobs))
+        self._groups = [_Group(self._places[number::count]) for number in range(count)]
 
     @property
     def statistics(self) -> dict[str, Statistics]:
@@ -64,15 +80,16 @@ class Supervisor:
     def pids(self) -> dict[str, int]:
         """The process ids of the jobs now running."""
         return {
-            place.job.name: place.process.pid
-            for place in self._places
-            if place.process is not None and place.process.pid is not None
+            place.job.name: group.process.pid
+            for group in self._groups
+            if group.process is not None and group.process.pid is not None
+            for place in group.places
         }
 
     @property
     def finished(self) -> bool:
         """Whether every job is done or failed for good."""
-        return all(place.statistics.state in (State.DONE, State.FAILED) for place in self._places)
+        return all(place.is_over for place in self._places)
 
     def renew(self, job: Job) -> None:
         """The job of this name is this one from its process's next start on."""
@@ -85,46 +102,46 @@ class Supervisor:
         # What exists now lives as long as the processes: kept out of collections, its pages stay shared.
         gc.collect()
         gc.freeze()
-        for place in self._places:
-            self._start(place)
+        for group in self._groups:
+            self._start(group)
 
     def tend(self, seconds: float) -> None:
         """Spends `seconds` on restarting what died, with growing pauses."""
         until = time.monotonic() + seconds
         while True:
             moment = time.monotonic()
-            for place in self._places:
-                if place.process is None and place.statistics.state == State.DEAD and place.due <= moment:
-                    place.statistics.restarts += 1
-                    self._start(place)
+            dead = [group for group in self._groups if group.process is None and self._goes_on(group)]
+            for group in dead:
+                if group.due <= moment:
+                    for place in group.places:
+                        place.statistics.restarts += not place.is_over
+                    self._start(group)
             if moment >= until:
                 return
-            wake = min(
-                [until, *(place.due for place in self._places if place.statistics.state == State.DEAD)]
-            )
-            running = [place.process.sentinel for place in self._places if place.process is not None]
+            wake = min([until, *(group.due for group in dead if group.process is None)])
+            running = [group.process.sentinel for group in self._groups if group.process is not None]
             if running:
                 multiprocessing.connection.wait(running, max(0.0, wake - moment))
             else:
                 time.sleep(max(0.0, wake - moment))
-            for place in self._places:
-                if place.process is not None and place.process.exitcode is not None:
-                    self._bury(place)
+            for group in self._groups:
+                if group.process is not None and group.process.exitcode is not None:
+                    self._bury(group)
 
     def stop(self, grace: float = 5.0) -> None:
         """Lets every process finish its call and end; kills those that have not after `grace` seconds."""
-        self._leash.release()
+        self._stop.release()
         until = time.monotonic() + grace
-        running = [place.process for place in self._places if place.process is not None]
+        running = [group.process for group in self._groups if group.process is not None]
         for process in running:
             process.join(max(0.0, until - time.monotonic()))
             if process.is_alive():
                 process.kill()
                 process.join()
             process.close()
-        for place in self._places:
-            place.process = None
-        self._leash.discard()
+        for group in self._groups:
+            group.process = None
+        self._stop.discard()
 
     def __enter__(self) -> Self:
         return self
@@ -134,46 +151,88 @@ class Supervisor:
     ) -> None:
         self.stop()
 
-    def _start(self, place: _Place) -> None:
-        place.statistics.state = State.STARTING
-        place.process = multiprocessing.get_context("fork").Process(
-            target=_live, args=(place.job, place.statistics, self._leash), name=place.job.name
-        )
-        place.started = time.monotonic()
-        place.process.start()
+    def _goes_on(self, group: _Group) -> bool:
+        return any(place.statistics.state == State.DEAD for place in group.places)
 
-    def _bury(self, place: _Place) -> None:
-        assert place.process is not None
-        code = place.process.exitcode
-        place.process.close()
-        place.process = None
-        if code == 0:
-            place.statistics.state = State.DONE
-        elif place.statistics.state != State.FAILED:
-            place.statistics.state = State.DEAD
+    def _start(self, group: _Group) -> None:
+        places = [place for place in group.places if not place.is_over]
+        for place in places:
+            place.statistics.state = State.STARTING
+        group.process = multiprocessing.get_context("fork").Process(
+            target=_live, args=(places, self._stop), name=" ".join(place.job.name for place in places)
+        )
+        group.started = time.monotonic()
+        group.process.start()
+
+    def _bury(self, group: _Group) -> None:
+        assert group.process is not None
+        code = group.process.exitcode
+        group.process.close()
+        group.process = None
+        for place in group.places:
+            if place.is_over:
+                continue
+            place.statistics.state = State.DONE if code == 0 else State.DEAD
             if code is not None and code < 0:
                 place.statistics.message = f"killed by {signal.Signals(-code).name}"
-            if time.monotonic() - place.started >= _SETTLED:
-                place.pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
-            place.due = time.monotonic() + next(place.pauses)
+        if code != 0:
+            if time.monotonic() - group.started >= _SETTLED:
+                group.pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+            group.due = time.monotonic() + next(group.pauses)
 
 
-def _live(job: Job, statistics: Statistics, leash: Leash) -> None:
-    # Ctrl-C reaches the whole foreground group: the supervisor alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    leash.wear()
-    statistics.start_cpu()
+def _live(places: Sequence[_Place], stop: StopSignal) -> None:
+    # Ctrl-C and systemd's SIGTERM reach the whole group: the supervisor alone decides what they mean.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    stop.watch()
+    for place in places:
+        place.statistics.start_cpu(len(places))
+    if len(places) == 1:
+        sys.exit(not _do(places[0], stop))
+    stops = [stop.apart() for _ in places]
+    well = [True] * len(places)
+
+    def one(number: int) -> None:
+        place = places[number]
+        well[number] = _do(place, stops[number])
+        if well[number]:
+            # told to end with one that was not well, it is not done
+            if all(well):
+                place.statistics.state = State.DONE
+        elif place.statistics.state != State.FAILED:
+            # all are started again: each goes by what the supervisor knows of it then
+            for other in stops:
+                other.set_here()
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(places))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.exit(
+        any(
+            place.statistics.state != State.FAILED
+            for place, good in zip(places, well, strict=True)
+            if not good
+        )
+    )
+
+
+def _do(place: _Place, stop: StopSignal) -> bool:
+    """Does a job; False when it failed, which its statistics tell."""
+    statistics = place.statistics
     try:
-        job.run(statistics, leash)
+        place.job.run(statistics, stop)
     except Released:
         pass
     except Failed as error:
         statistics.message = str(error)
         statistics.state = State.FAILED
-        sys.exit(1)
+        return False
     except Exception as error:
         statistics.message = f"{type(error).__name__}: {error}"
-        sys.exit(1)
+        return False
     finally:
         statistics.count_cpu()
+    return True

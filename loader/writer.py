@@ -6,16 +6,17 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from ringlog.clients import Address
-from ringlog.clients.line import Failed
-from ringlog.clients.spool import GiB, microseconds
+from ringlog.clients.moments import microseconds
+from ringlog.clients.reconnecting import Failed
+from ringlog.clients.spool import GiB
 from ringlog.clients.writer import Writer as SpoolingWriter
+from ringlog.loader.ack_log import AckLog
 from ringlog.loader.gaps import Gaps
-from ringlog.loader.leash import Leash
-from ringlog.loader.orders import Orders
-from ringlog.loader.receipts import Receipts
+from ringlog.loader.policy_channel import PolicyChannel
 from ringlog.loader.sampling import Filter
 from ringlog.loader.sources import Changed, Source, SourceError
 from ringlog.loader.statistics import Statistics
+from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.facility import Table
 
 # Seconds between two looks at a server that a recording waits for.
@@ -35,13 +36,13 @@ class Writer:
     source: Source
     spool: Path
     budget: int = GiB
-    receipts: Path | None = None
+    acknowledgements: Path | None = None
     take_over: bool = False
-    orders: Orders = field(default_factory=Orders)
+    policies: PolicyChannel = field(default_factory=PolicyChannel)
 
-    def run(self, statistics: Statistics, leash: Leash) -> None:
-        """Writes until the source ends and the server has its rows, or the leash is released."""
-        receipts = Receipts(self.receipts) if self.receipts else None
+    def run(self, statistics: Statistics, stop: StopSignal) -> None:
+        """Writes until the source ends and the server has its rows, or the stop is released."""
+        acknowledgements = AckLog(self.acknowledgements) if self.acknowledgements else None
         writer = SpoolingWriter(
             self.table,
             self.zone,
@@ -52,13 +53,13 @@ class Writer:
             # once: when it is started again and somebody else has taken the table, that was on purpose
             take_over=self.take_over and not statistics.restarts,
             figures=statistics,
-            acknowledged=receipts.add if receipts else None,
-            ended=leash.cut,
+            acknowledged=acknowledgements.add if acknowledgements else None,
+            ended=stop.set_here,
         )
         try:
-            self._write(writer, statistics, leash)
+            self._write(writer, statistics, stop)
             while writer.waiting:
-                leash.sleep(_LOOK)
+                stop.sleep(_LOOK)
         except SourceError as error:
             raise Failed(str(error)) from error
         finally:
@@ -66,18 +67,19 @@ class Writer:
             if writer.error:
                 raise writer.error
 
-    def _write(self, writer: SpoolingWriter, statistics: Statistics, leash: Leash) -> None:
+    def _write(self, writer: SpoolingWriter, statistics: Statistics, stop: StopSignal) -> None:
         while self.source.recorded and not writer.began:
-            leash.sleep(_LOOK)
+            stop.sleep(_LOOK)
         before = None if writer.latest is None else microseconds(writer.latest)
         table = self.table
         gaps = Gaps(_longest_distance(table), not self.source.recorded, before, writer.note)
         kept = Filter(table)
         current = [table]
 
-        def wait(moment: int) -> None:
-            while leash.sleep((moment - time.time_ns() // 1000) / 1e6, self.orders.fileno()):
-                if policy := self.orders.take():
+        def wait(seconds: float) -> None:
+            end = time.monotonic() + seconds
+            while stop.sleep(end - time.monotonic(), self.policies.fileno()):
+                if policy := self.policies.take():
                     current[0] = policy.applied(table)
                     if not self.source.recorded:
                         raise Changed(current[0])
@@ -94,7 +96,7 @@ class Writer:
             statistics.sent += 1
             statistics.count_cpu()
             while self.source.unhindered and writer.waiting > _AHEAD:
-                leash.sleep(_LOOK)
+                stop.sleep(_LOOK)
 
 
 def _longest_distance(table: Table) -> float | None:

@@ -6,94 +6,41 @@ A server and `ringlog load` run with recordings as sources, at their own pace. W
 server (gateway), PostgreSQL are killed with SIGKILL and connections are cut; then, where asked for, the
 server is away, its disk is full, the spools' disk is full; until the recordings have ended. Then every row of
 every recording must be in the log exactly once, with its values. Only what a full spool has thinned may be
-missing: as many rows as the ledger says.
+missing: as many rows as the ledger says. With `--points` each row is a waveform of so many points.
 """
 
 import argparse
-import csv
 import os
 import random
-import re
 import secrets
 import shutil
-import signal
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 import psycopg
 from psycopg import sql
 
-_RINGLOG = (sys.executable, "-P", "-c", "from ringlog.cli import main; main()")
-_COLUMNS = 20
+from ringlog.loadtest.killed_server import RINGLOG, KilledServer
+from ringlog.loadtest.proxy import Proxy
+from ringlog.loadtest.recordings import COLUMNS, record_values, record_waveforms, recorded
+from ringlog.loadtest.small_disk import filled, small_disk
+
 SERVER_DISK, SPOOL_DISK = "600m", "24m"
 """Sizes of disks that are to be full: what is in use at the begin, and little more."""
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
 """Kinds of faults, and how often one is chosen beside the others."""
-# Seconds until a server takes calls and writers store rows, and beyond the recordings' own length until all
+# Seconds until writers store rows, and beyond the recordings' own length until all
 # is through.
 _STARTED, _DRAINED = 120.0, 300.0
-
-
-class Proxy:
-    """A way to the server whose connections can be cut, all at once, at any moment."""
-
-    def __init__(self, port: int) -> None:
-        self._server = port
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        self.closed = False
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=200)
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def cut(self) -> None:
-        with self._lock:
-            doomed, self._open = self._open, set()
-        for end in doomed:
-            with suppress(OSError):
-                # with a reset: what is on its way is lost
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                end.shutdown(socket.SHUT_RDWR)
-                end.close()
-
-    def _accept(self) -> None:
-        while True:
-            client, _ = self._listener.accept()
-            try:
-                if self.closed:
-                    raise ConnectionError
-                server = socket.create_connection(("127.0.0.1", self._server))
-            except OSError:
-                client.close()
-                continue
-            with self._lock:
-                self._open |= {client, server}
-            for source, target in ((client, server), (server, client)):
-                threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
-
-    def _forward(self, source: socket.socket, target: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-        for end in (source, target):
-            with self._lock:
-                self._open.discard(end)
-            with suppress(OSError):
-                # wakes the thread that waits for the other direction: closing alone would leave it open
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
 
 
 @dataclass
@@ -129,82 +76,63 @@ class Figures:
 class Site:
     """A server, recordings and writers in a folder of their own."""
 
+    processes: int | None = None
+    """of the writers; None: one a table"""
+
     def __init__(
-        self, folder: Path, tables: int, cycle: float, rows: int, budget: int, say: Callable[[str], None]
+        self,
+        folder: Path,
+        tables: int,
+        cycle: float,
+        rows: int,
+        budget: int,
+        say: Callable[[str], None],
+        points: int = 0,
     ) -> None:
         self.folder = folder
         self._tables = [f"fault_{number}" for number in range(tables)]
         self._say = say
-        self._data = folder / "server" / "data"
-        self._data.parent.mkdir(exist_ok=True)
+        (folder / "server").mkdir(exist_ok=True)
         self._spool = folder / "spool"
         self._budget = budget
         self._facility = folder / "facility.toml"
+        self._recordings = folder / "recordings"
+        column = f'name = "c_{{n}}"\ncount = {COLUMNS}\ntype = "double"'
+        if points:
+            column = f'name = "trace"\ntype = "double[]"\npoints = {points}'
         self._facility.write_text(
             "".join(
-                f'[[table]]\nname = "{name}"\nrows = 100\ncycle = {cycle}\n'
-                f'[[table.column]]\nname = "c_{{n}}"\ncount = {_COLUMNS}\ntype = "double"\n'
+                f'[[table]]\nname = "{name}"\nrows = 100\ncycle = {cycle}\n[[table.column]]\n{column}\n'
                 for name in self._tables
             )
         )
         self.length = rows * cycle
-        self._record(cycle, rows)
-        self._port = _free_port()
-        self._pg_port = _free_port()
-        self._serve: subprocess.Popen[bytes] | None = None
+        self._form = "parquet" if points else "csv"
+        self._columns = ["trace"] if points else [f"c_{number}" for number in range(1, COLUMNS + 1)]
+        self._record(cycle, rows, points)
         self._load: subprocess.Popen[bytes] | None = None
         self._password = secrets.token_urlsafe(12)
-        self.start_server()
-        words = [
-            *_RINGLOG,
-            "user",
-            "add",
-            "writer",
-            "--writer",
-            "--password-stdin",
-            "--data",
-            str(self._data),
-        ]
-        subprocess.run(words, input=self._password.encode(), check=True, capture_output=True)
-        words = [*_RINGLOG, "dsn", "--data", str(self._data)]
-        self.dsn = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
-        self.proxy = Proxy(self._port)
+        self.server = KilledServer(folder / "server" / "data", self._facility, folder / "serve.log")
+        subprocess.run(
+            self.server.command("user", "add", "writer", "--writer", "--password-stdin"),
+            input=self._password.encode(),
+            check=True,
+            capture_output=True,
+        )
+        self.dsn = self.server.dsn
+        self.proxy = Proxy(self.server.port)
 
-    def _record(self, cycle: float, rows: int) -> None:
-        folder = self.folder / "recordings"
-        folder.mkdir()
-        begin = datetime.now(UTC).replace(microsecond=0)
-        for name in self._tables:
-            dice = random.Random(name)
-            with (folder / f"{name}.csv").open("w", newline="") as file:
-                lines = csv.writer(file)
-                lines.writerow(["time", *(f"c_{number}" for number in range(1, _COLUMNS + 1))])
-                for number in range(rows):
-                    moment = begin + timedelta(seconds=number * cycle)
-                    lines.writerow([moment.isoformat(), *(repr(dice.random()) for _ in range(_COLUMNS))])
-
-    def start_server(self) -> None:
-        """Starts `ringlog serve`, and waits until it takes calls."""
-        said = self.folder / "serve.log"
-        begun = time.monotonic()
-        # after kill -9 the port may be taken for a moment
-        while True:
-            command = [*_RINGLOG, "serve", "--facility", str(self._facility), "--data", str(self._data)]
-            command += ["--listen", f"127.0.0.1:{self._port}", "--memory", "512MB", "--pg-port"]
-            with said.open("wb") as log:
-                self._serve = subprocess.Popen([*command, str(self._pg_port)], stdout=log, stderr=log)
-            while self._serve.poll() is None:
-                if re.search(r"^TDS on", said.read_text(errors="replace"), re.MULTILINE):
-                    return
-                time.sleep(0.05)
-            if time.monotonic() - begun > _STARTED:
-                raise RuntimeError(f"the server does not start: {said.read_text(errors='replace')}")
-            time.sleep(0.2)
+    def _record(self, cycle: float, rows: int, points: int) -> None:
+        begins = dict.fromkeys(self._tables, datetime.now(UTC).replace(microsecond=0))
+        if points:
+            record_waveforms(self._recordings, begins, cycle, rows, points)
+        else:
+            record_values(self._recordings, begins, cycle, rows)
 
     def start_writers(self) -> None:
         with (self.folder / "load.log").open("ab") as log:
             command = [
-                *_RINGLOG,
+                *RINGLOG,
                 "load",
                 "--facility",
                 str(self._facility),
@@ -213,7 +141,9 @@ class Site:
                 "--spool-budget",
                 str(self._budget),
             ]
-            command += ["--source", f"csv:{self.folder / 'recordings'}"]
+            command += ["--source", f"{self._form}:{self._recordings}"]
+            if self.processes is not None:
+                command += ["--processes", str(self.processes)]
             self._load = subprocess.Popen(
                 [*command, "--url", f"tds://writer@127.0.0.1:{self.proxy.port}"],
                 stdout=log,
@@ -223,10 +153,8 @@ class Site:
 
     def tend(self) -> bool:
         """Starts again what a person or systemd would; whether writers still have something to do."""
-        assert self._serve is not None
         assert self._load is not None
-        if self._serve.poll() is not None:
-            self.start_server()
+        self.server.tend()
         if (code := self._load.poll()) is None:
             return True
         if code == 0:
@@ -236,7 +164,6 @@ class Site:
 
     def harm(self, kind: str) -> bool:
         """Makes a fault; False when there was nothing to harm."""
-        assert self._serve is not None
         assert self._load is not None
         try:
             match kind:
@@ -249,12 +176,9 @@ class Site:
                     self._load.kill()
                     self._load.wait()
                 case "gateway":
-                    self._serve.kill()
-                    self._serve.wait()
+                    self.server.kill()
                 case "postgresql":
-                    pid = int((self._data / "postgresql-18" / "postmaster.pid").read_text().split()[0])
-                    os.kill(pid, signal.SIGKILL)
-                    self._serve.wait(30)
+                    self.server.kill_postgresql()
         except (psutil.Error, OSError, IndexError, ValueError):
             return False
         return True
@@ -286,29 +210,15 @@ class Site:
         time.sleep(seconds)
         self.proxy.closed = False
 
-    @contextmanager
-    def full_disk(self, of: str) -> Iterator[None]:
-        """Takes all that is left of the disk of the `server` or the `spool`, which must be a small one."""
-        taken = self.folder / of / "taken"
-        with suppress(OSError), taken.open("wb", buffering=0) as file:
-            while True:
-                file.write(b"x" * 4096)
-        try:
-            yield
-        finally:
-            taken.unlink()
-
     def compare(self, figures: Figures) -> None:
         """Looks for every row of the recordings in the log, and for every row of the log in them."""
         with psycopg.connect(self.dsn, options="-c timezone=UTC") as connection:
             for name in self._tables:
-                with (self.folder / "recordings" / f"{name}.csv").open(newline="") as file:
-                    lines = csv.reader(file)
-                    next(lines)
-                    wanted = {
-                        datetime.fromisoformat(line[0]): [float(cell) for cell in line[1:]] for line in lines
-                    }
-                query = sql.SQL("select * from {}").format(sql.Identifier("log", name))
+                wanted = recorded(self._recordings / f"{name}.{self._form}")
+                columns = (sql.Identifier(column) for column in self._columns)
+                query = sql.SQL('select seq_no, "time", {} from {}').format(
+                    sql.SQL(", ").join(columns), sql.Identifier("log", name)
+                )
                 stored = connection.execute(query, binary=True).fetchall()
                 times = Counter(row[1] for row in stored)
                 figures.produced += len(wanted)
@@ -323,10 +233,10 @@ class Site:
             figures.calls_repeated, figures.late, figures.thinned = books
 
     def stop(self) -> None:
-        for process in (self._load, self._serve):
-            if process is not None and process.poll() is None:
-                process.terminate()
-                process.wait()
+        if self._load is not None and self._load.poll() is None:
+            self._load.terminate()
+            self._load.wait()
+        self.server.stop()
 
 
 @contextmanager
@@ -339,11 +249,12 @@ def site(
     server_disk: str = "",
     spool_disk: str = "",
     budget: int = 1024,
+    points: int = 0,
 ) -> Iterator[Site]:
     """A site in a temporary folder that every account can enter.
 
     `server_disk` and `spool_disk` are sizes (600m) of file systems of their own, in memory; mounting
-    them takes root. `budget` is that of a spool, in MiB.
+    them takes root. `budget` is that of a spool, in MiB. With `points` the rows are waveforms of so many.
     """
     folder = Path(tempfile.mkdtemp(prefix="ringlog-faults-", dir="/tmp"))
     folder.chmod(0o755)
@@ -352,21 +263,10 @@ def site(
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         for name, size in (("server", server_disk), ("spool", spool_disk)):
             if size:
-                stack.enter_context(_disk(folder / name, size))
-        made = Site(folder, tables, cycle, rows, budget, say)
+                stack.enter_context(small_disk(folder / name, size))
+        made = Site(folder, tables, cycle, rows, budget, say, points)
         stack.callback(made.stop)
         yield made
-
-
-@contextmanager
-def _disk(folder: Path, size: str) -> Iterator[None]:
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", str(folder)], check=True)
-    try:
-        yield
-    finally:
-        # what was just killed may still hold it
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def run(
@@ -405,14 +305,14 @@ def run(
     if full_server:
         place.await_rows()
         say(f"the server's disk is full for {full_server:.0f} s")
-        with place.full_disk("server"):
+        with filled(place.folder / "server"):
             time.sleep(full_server)
         figures.faults["full disk of the server"] += 1
         place.tend()
     if full_spool:
         place.await_rows()
         say(f"the spools' disk is full for {full_spool:.0f} s")
-        with place.full_disk("spool"):
+        with filled(place.folder / "spool"):
             place.outage(full_spool)
         figures.faults["full disk of the spools"] += 1
     until = time.monotonic() + place.length + _DRAINED
@@ -425,13 +325,6 @@ def run(
     return figures
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ringlog.loadtest.faults", description=__doc__)
     parser.add_argument("--faults", type=int, default=300)
@@ -439,6 +332,7 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=6)
     parser.add_argument("--cycle", type=float, default=0.1)
     parser.add_argument("--rows", type=int, default=3000, help="of each recording")
+    parser.add_argument("--points", type=int, default=0, help="of waveforms, in place of single values")
     parser.add_argument(
         "--outage", type=float, default=0.0, help="seconds without a server, after the faults"
     )
@@ -448,6 +342,7 @@ def main() -> None:
     parser.add_argument(
         "--full-spool", type=float, default=0.0, help="seconds without space under the spools (needs root)"
     )
+    parser.add_argument("--processes", type=int, default=None, help="of the writers; default: one a table")
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     random.seed(options.seed)
@@ -459,7 +354,9 @@ def main() -> None:
         spool_disk=SPOOL_DISK if options.full_spool else "",
         # so that the spools of all tables fit on their disk until it is taken
         budget=4 if options.full_spool else 1024,
+        points=options.points,
     ) as place:
+        place.processes = options.processes
         figures = run(
             place,
             options.faults,

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ringlog.clients import Address, Refused
-from ringlog.clients.line import Line
 from ringlog.clients.procedure import Argument
-from ringlog.loader.leash import Leash
-from ringlog.loader.schedule import Schedule, now
+from ringlog.clients.reconnecting import ReconnectingConnection
+from ringlog.loader.schedule import Schedule
 from ringlog.loader.statistics import Statistics
+from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.facility import Table
 
 # Every tenth call asks for the history of the last ten cycles instead.
@@ -24,19 +24,17 @@ class Reader:
     address: Address
     password: str
 
-    def run(self, statistics: Statistics, leash: Leash) -> None:
-        """Reads until the leash is released."""
-        line = Line(self.address, self.password, statistics, leash.sleep)
-        line.connect()
+    def run(self, statistics: Statistics, stop: StopSignal) -> None:
+        """Reads until the stop is released."""
+        connection = ReconnectingConnection(self.address, self.password, statistics, stop.sleep)
+        connection.connect()
         schedule = Schedule.of(f"read {self.table.name}", self.table.cycle)
-        due = schedule.after(now())
-        while True:
-            leash.wait(due)
+        for _ in schedule.instants(stop.sleep, statistics):
             procedure, arguments = question(self.table, statistics.sent)
             statistics.sent += 1
             begun = time.perf_counter()
             try:
-                answer = line.call(procedure, *arguments)
+                answer = connection.call(procedure, *arguments)
             except Refused as error:
                 statistics.refused += 1
                 statistics.message = str(error)
@@ -44,8 +42,6 @@ class Reader:
                 statistics.answered(time.perf_counter() - begun)
                 statistics.rows += len(answer.rows)
             statistics.count_cpu()
-            previous, due = due, schedule.after(now(), due)
-            statistics.missed += schedule.missed(previous, due)
 
 
 def question(table: Table, number: int) -> tuple[str, tuple[Argument, ...]]:

@@ -23,7 +23,8 @@ from ringlog.loadtest.calls import Call, Calls, Kind
 from ringlog.loadtest.load import Load, Pace
 from ringlog.loadtest.reader import question
 from ringlog.loadtest.readings import chosen, readings
-from ringlog.schema.facility import Table, load_facility
+from ringlog.schema.facility import Table
+from ringlog.schema.facility_file import load_facility
 
 # Seconds without an answer after which a user gives up a connection.
 _PATIENCE = 60.0

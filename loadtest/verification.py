@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from ringlog.loader.receipts import EPOCH, MICROSECOND, Receipt, read_receipts
+from ringlog.loader.ack_log import EPOCH, MICROSECOND, Acknowledgement, read_acknowledgements
 from ringlog.loader.sources import Reading
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.schema.facility import Table
@@ -39,15 +39,17 @@ class Found:
         return self.acknowledged - min(self.in_ring, self.in_log + self.left_out)
 
 
-def verify(conninfo: str, tables: Sequence[Table], receipts: Path, simulator: Simulator) -> list[Found]:
-    """Looks up every receipt of the folder `receipts` (a file for each table) in rings and logs, and
+def verify(
+    conninfo: str, tables: Sequence[Table], acknowledgements: Path, simulator: Simulator
+) -> list[Found]:
+    """Looks up every acknowledgement of the folder (a file for each table) in rings and logs, and
     computes the readings of every stored row again. `conninfo` is the administrator's."""
     with _connected(conninfo) as connection:
         return [
             _verify(
                 connection,
                 table,
-                read_receipts(receipts / table.name),
+                read_acknowledgements(acknowledgements / table.name),
                 partial(_altered_beside_simulator, table=table, simulator=simulator),
             )
             for table in tables
@@ -56,16 +58,21 @@ def verify(conninfo: str, tables: Sequence[Table], receipts: Path, simulator: Si
 
 def verify_sets(
     conninfo: str,
-    written: Mapping[Table, Iterable[Receipt]],
+    written: Mapping[Table, Iterable[Acknowledgement]],
     sets: Callable[[Table], Sequence[Mapping[str, Reading]]],
 ) -> list[Found]:
-    """Looks up the receipts of each table in rings and logs, and compares every stored row with the set of
-    readings that was sent: the one of number t modulo how many sets there are, t being the row's time in
+    """Looks up the acknowledgements of each table in rings and logs, and compares every stored row with the
+    set of readings that was sent: of number t modulo how many sets there are, t being the row's time in
     microseconds since 1970. `conninfo` may be of any login that may select."""
     with _connected(conninfo) as connection:
         return [
-            _verify(connection, table, receipts, partial(_altered_beside_sets, table=table, sets=sets(table)))
-            for table, receipts in written.items()
+            _verify(
+                connection,
+                table,
+                acknowledgements,
+                partial(_altered_beside_sets, table=table, sets=sets(table)),
+            )
+            for table, acknowledgements in written.items()
         ]
 
 
@@ -76,19 +83,21 @@ def _connected(conninfo: str) -> psycopg.Connection:
 def _verify(
     connection: psycopg.Connection,
     table: Table,
-    receipts: Iterable[Receipt],
+    acknowledgements: Iterable[Acknowledgement],
     altered: Callable[[psycopg.Cursor], int],
 ) -> Found:
-    """Looks the receipts up; `altered` counts stored rows with other values, receipts being in a temporary
-    table `receipt` then."""
+    """Looks the acknowledgements up; `altered` counts stored rows with other values, and finds the
+    acknowledgements in a temporary table `acknowledgement`."""
     ring, log = sql.Identifier("online", table.name), sql.Identifier("log", table.name)
     number = 0
     with connection.cursor() as cursor:
-        cursor.execute("create temporary table receipt (seq_no integer, time timestamptz) on commit drop")
-        with cursor.copy("copy receipt from stdin") as copy:
-            for number, receipt in enumerate(receipts, start=1):  # noqa: B007
-                copy.write_row(receipt)
-        cursor.execute("analyze receipt")
+        cursor.execute(
+            "create temporary table acknowledgement (seq_no integer, time timestamptz) on commit drop"
+        )
+        with cursor.copy("copy acknowledgement from stdin") as copy:
+            for number, acknowledgement in enumerate(acknowledgements, start=1):  # noqa: B007
+                copy.write_row(acknowledgement)
+        cursor.execute("analyze acknowledgement")
         in_ring = _count(
             cursor, "exists (select from {table} t where t.seq_no = r.seq_no and t.time >= r.time)", ring
         )
@@ -96,7 +105,8 @@ def _verify(
             cursor,
             # the bounds spare PostgreSQL the other weeks
             "exists (select from {table} t where t.seq_no = r.seq_no and t.time = r.time"
-            " and t.time between (select min(time) from receipt) and (select max(time) from receipt))",
+            " and t.time between (select min(time) from acknowledgement)"
+            " and (select max(time) from acknowledgement))",
             log,
         )
         other_values = altered(cursor)
@@ -106,7 +116,7 @@ def _verify(
 
 def _altered_beside_simulator(cursor: psycopg.Cursor, table: Table, simulator: Simulator) -> int:
     columns = sql.SQL(", ").join(sql.Identifier("t", column.name) for column in table.columns)
-    stored = sql.SQL("select t.time, {columns} from {table} t join receipt r using (seq_no, time)")
+    stored = sql.SQL("select t.time, {columns} from {table} t join acknowledgement r using (seq_no, time)")
     altered = 0
     signals = simulator.signals(table)
     for schema in ("online", "log"):
@@ -139,10 +149,11 @@ def _altered_beside_sets(cursor: psycopg.Cursor, table: Table, sets: Sequence[Ma
         [(place, *one.values()) for place, one in enumerate(sets)],
     )
     query = sql.SQL(
-        "select count(*) from {table} t join receipt r using (seq_no, time) join sent"
+        "select count(*) from {table} t join acknowledgement r using (seq_no, time) join sent"
         " on sent.{number} = (extract(epoch from t.time) * 1000000)::bigint % {count}"
         " where ({stored}) is distinct from ({sent})"
-        " and t.time between (select min(time) from receipt) and (select max(time) from receipt)"
+        " and t.time between (select min(time) from acknowledgement)"
+        " and (select max(time) from acknowledgement)"
     )
     altered = 0
     for schema in ("online", "log"):
@@ -161,7 +172,7 @@ def _altered_beside_sets(cursor: psycopg.Cursor, table: Table, sets: Sequence[Ma
 
 
 def _count(cursor: psycopg.Cursor[tuple[int]], condition: str, table: sql.Identifier) -> int:
-    query = sql.SQL("select count(*) from receipt r where " + condition)
+    query = sql.SQL("select count(*) from acknowledgement r where " + condition)
     row = cursor.execute(query.format(table=table)).fetchone()
     assert row is not None
     return row[0]

@@ -3,10 +3,10 @@
 The files are templates of psycopg.sql, which quotes what is filled in.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 
@@ -18,6 +18,7 @@ OF_A_TABLE = {
     "put": "put_{}",
     "put_claimed": "put_{}_claimed",
     "put_batch": "put_{}_batch",
+    "import": "import_{}",
     "get": "get_{}",
     "get_at": "get_{}_at",
     "get_range": "get_{}_range",
@@ -25,16 +26,43 @@ OF_A_TABLE = {
 }
 """What each table has: file, and name of the procedure."""
 
+WRITING = ("put", "put_claimed", "put_batch", "import")
+"""Those of them that a retired table has not."""
+
 OVER_ALL_TABLES = (
     "get_signal",
     "get_latest",
+    "get_waveform",
+    "get_waveforms",
+    "get_waveform_points",
+    "get_waveform_trend",
+    "waveforms_of",
+    "waveform_columns",
+    "byte_order",
     "find_signals",
+    "demand_online",
+    "signal_places",
+    "summary_parts",
+    "signal_bins",
+    "trends_of",
+    "get_trend",
+    "get_trends",
+    "get_statistics",
+    "get_states",
+    "get_distribution",
     "claim_writer",
     "release_writer",
     "tell_writer",
     "tell_ledger",
     "tell_event",
+    "tell_late_row",
     "losses",
+    "silences",
+    "table_states",
+    "table_callers",
+    "likely_reading",
+    "make_week",
+    "begin_import",
 )
 """Names, of files as of procedures."""
 
@@ -80,6 +108,8 @@ _SYSTEM = (
 
 _LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
 _CLAIM_LOCK = 0x636C6169  # "clai", that of the claims
+CHANGES_LOCK = 0x72696E676C6F67
+"""Its hexadecimal digits are "ringlog": the advisory lock of whoever changes a database."""
 
 
 @dataclass(frozen=True)
@@ -95,38 +125,73 @@ class Procedure:
 
 
 def table_procedures(
-    table: str, rows: int, columns: Sequence[str], nth: int = 1, period: float | None = None
+    table: str,
+    rows: int,
+    columns: Sequence[str],
+    nth: int = 1,
+    period: float | None = None,
+    *,
+    cycle: float = 1.0,
+    clock_tolerance: timedelta | None = None,
+    without_nan: Collection[str] = (),
+    waveforms: Mapping[str, int] | None = None,
+    ring_schema: str = "online",
+    called: str | None = None,
+    retired: bool = False,
 ) -> Iterator[Procedure]:
-    """The procedures of a table with a ring of `rows` rows.
+    """The procedures of a table with a ring of `rows` rows, one every `cycle` seconds.
 
     `columns` are the data columns in the order the ring has them. `nth` and `period` (seconds) say which rows
-    go to the log: see ringlog.schema.facility.LogPolicy.
+    go to the log: see ringlog.schema.facility.LogPolicy. Rows further ahead of the clock than
+    `clock_tolerance` are not for the ring. In the columns `without_nan` what is no number is stored as null.
+    `waveforms` has the most points of each column that is one; they are stored by the log alone when the ring
+    lies in another schema than online. They are named after `called`, a name that the table had before, where
+    it is given; a table that is `retired` has none that write.
     """
+    waveforms = waveforms or {}
+    in_ring = [column for column in columns if ring_schema == "online" or column not in waveforms]
     ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
+    staged = sql.Identifier("pg_temp", table)
     every_column = ["seq_no", "time", *columns]
     of_the_table = {
         "ring": ring,
         "log": log,
         "ring_name": sql.Literal(ring.as_string()),
         "rows": sql.Literal(rows),
-        "columns": _list(sql.Identifier(column) for column in columns),
-        "values": _list(sql.Identifier("r", column) for column in columns),
-        "assignments": _list(
-            sql.SQL("{} = {}").format(sql.Identifier(column), sql.Identifier("r", column))
-            for column in columns
+        "cycle": sql.Literal(cycle),
+        "tolerance": sql.Literal(clock_tolerance),
+        "without_nan": _without_nan(ring, columns, without_nan, waveforms),
+        "staged": staged,
+        "staged_name": sql.Literal(staged.as_string()),
+        "staged_without_nan": _staged_without_nan(staged, without_nan, waveforms),
+        "staged_point_checks": _point_checks("import_points", "import", table, waveforms, staged),
+        "names": sql.Literal(every_column),
+        "columns": _names(columns),
+        "values": _names(columns, of="r"),
+        "assignments": sql.SQL(
+            ", ".join(f"{name} = {_quoted('r')}.{name}" for name in map(_quoted, ("time", *in_ring)))
         ),
-        "ring_columns": _list(sql.Identifier("ring", column) for column in every_column),
-        "log_columns": _list(sql.Identifier("logged", column) for column in every_column),
+        "stored": sql.Identifier(ring_schema, table),
+        "point_checks": _point_checks("put_points", "put", table, waveforms),
+        "ring_columns": _names(every_column, of="ring"),
+        "log_columns": _names(every_column, of="logged"),
+        "logged_values": _names(columns, of="logged"),
         "nth": sql.Literal(nth),
         "period": sql.Literal(None if period is None else timedelta(seconds=period)),
         "lock": sql.Literal(_LOCK),
         "claim_lock": sql.Literal(_CLAIM_LOCK),
         "table": sql.Literal(table),
+        "last": sql.Identifier(SCHEMA, OF_A_TABLE["last"].format(table)),
+        "summarised": sql.SQL("{}::regclass").format(
+            sql.Literal(sql.Identifier("summary", f"{table}_until").as_string())
+        ),
         "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
         "claimed": sql.Identifier(SCHEMA, OF_A_TABLE["put_claimed"].format(table)),
     }
     for file, pattern in OF_A_TABLE.items():
-        name = pattern.format(table)
+        if retired and file in WRITING:
+            continue
+        name = pattern.format(called or table)
         of_the_procedure = {
             "procedure": sql.Identifier(SCHEMA, name),
             "this": sql.Identifier(name),
@@ -136,10 +201,74 @@ def table_procedures(
         yield Procedure(name, template.format(**of_the_table, **of_the_procedure).as_string())
 
 
+def _without_nan(
+    ring: sql.Identifier, columns: Sequence[str], floats: Collection[str], waveforms: Collection[str]
+) -> sql.SQL:
+    """The statement that makes no reading of what is no number; empty where there are no such columns."""
+    if not floats:
+        return sql.SQL("")
+    values = [
+        _number_or_null(column, waveforms) if column in floats else sql.Identifier("r", column).as_string()
+        for column in columns
+    ]
+    return sql.SQL(f'r := row (r.seq_no, r."time", {", ".join(values)})::{ring.as_string()};')
+
+
+def _staged_without_nan(
+    staged: sql.Identifier, floats: Collection[str], waveforms: Collection[str]
+) -> sql.SQL:
+    """The statement that does so for all rows to be imported; empty where there are no such columns."""
+    if not floats:
+        return sql.SQL("")
+    names = {column: sql.Identifier(column).as_string() for column in floats}
+    values = ", ".join(f"{name} = {_number_or_null(column, waveforms)}" for column, name in names.items())
+    return sql.SQL(f"update {staged.as_string()} as r set {values};")
+
+
+def _number_or_null(column: str, waveforms: Collection[str]) -> str:
+    value = sql.Identifier("r", column)
+    if column in waveforms:
+        return sql.SQL(_read("without_nan_points").strip()).format(value=value).as_string()
+    # NaN is greater than infinity
+    return sql.SQL("case when abs({0}) < 'infinity' then {0} end").format(value).as_string()
+
+
+def _point_checks(
+    file: str, procedure: str, table: str, waveforms: Mapping[str, int], staged: sql.Identifier | None = None
+) -> sql.Composable:
+    return sql.SQL("\n").join(
+        sql.SQL(_read(file)).format(
+            name=sql.Literal(OF_A_TABLE[procedure].format(table)),
+            value=sql.Identifier("r", column),
+            points=sql.Literal(points),
+            column=sql.Literal(column),
+            staged=staged,
+        )
+        for column, points in waveforms.items()
+    )
+
+
+def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], ring_schema: str) -> str:
+    """The SQL of `online.<table>` over a ring that leaves its waveforms to the log."""
+    return (
+        sql.SQL(_read("online"))
+        .format(
+            ring=sql.Identifier("online", table),
+            stored=sql.Identifier(ring_schema, table),
+            log=sql.Identifier("log", table),
+            view_columns=_list(
+                sql.Identifier("logged" if column in waveforms else "ring", column) for column in columns
+            ),
+        )
+        .as_string()
+    )
+
+
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
-        yield Procedure(name, _read(name).replace("{claim_lock}", str(_CLAIM_LOCK)))
+        source = _read(name).replace("{claim_lock}", str(_CLAIM_LOCK))
+        yield Procedure(name, source.replace("{changes_lock}", str(CHANGES_LOCK)))
 
 
 def system_script() -> Procedure:
@@ -150,6 +279,17 @@ def system_script() -> Procedure:
 @cache
 def _read(file: str) -> str:
     return files(__name__).joinpath(f"{file}.sql").read_text()
+
+
+@lru_cache(maxsize=100_000)
+def _quoted(name: str) -> str:
+    """As the library quotes an identifier. That takes long, and a column stands in many procedures."""
+    return sql.Identifier(name).as_string()
+
+
+def _names(columns: Iterable[str], of: str | None = None) -> sql.SQL:
+    prefix = "" if of is None else f"{_quoted(of)}."
+    return sql.SQL(", ".join(prefix + _quoted(column) for column in columns))
 
 
 def _list(parts: Iterable[sql.Composable]) -> sql.SQL:

@@ -7,11 +7,11 @@ as $$
 #variable_conflict use_variable
 declare
   since timestamptz;
+  newest {ring};
 begin
   -- nearly always a row is near, and only then the plan can do without a log of a thousand weeks
   foreach since in array array[at - interval '14 days', '-infinity'] loop
-    return query
-      select in_force.*
+    select in_force.* into newest
       from (
         (
           select {ring_columns}
@@ -33,12 +33,19 @@ begin
       limit 1;
     exit when found;
   end loop;
+  -- a row that is nearer may be in the archive
+  perform ringlog.demand_online(
+    {table}, coalesce(newest."time", '-infinity'), at + interval '1 microsecond'
+  );
+  if newest."time" is not null then
+    return next newest;
+  end if;
 end
 $$;
 
 comment on function {procedure}(timestamptz) is
 $$The row in force at a time: of ring and log the newest that is not newer than this. No row when the table
-has none that old.$$;
+has none that old. Error: it may be in the archive (RL003).$$;
 
 revoke all on function {procedure}(timestamptz) from public;
 grant execute on function {procedure}(timestamptz) to daq_reader;

@@ -10,13 +10,20 @@ declare
 begin
   select signal.table_name, signal.column_name, signal.type into place
   from ringlog.signal
-  where signal.signal = name and signal.valid_to is null;
+  where signal.signal = name
+    -- infinity: a name from before the column was renamed
+    and coalesce(signal.valid_to, 'infinity') = 'infinity';
   if not found then
     raise exception 'get_latest: there is no signal ''%'' now', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;
-  if place.type like 'varchar%' then
-    raise exception 'get_latest: signal ''%'' is text (%), not a number', name, place.type
+  if place.type like '%[]' then
+    raise exception 'get_latest: signal ''%'' is a waveform (%)', name, place.type
+      using errcode = 'datatype_mismatch', hint = 'Call get_waveform.';
+  end if;
+  if place.type like 'varchar%' or place.type in ('text', 'datetime') then
+    raise exception 'get_latest: signal ''%'' is % (%), not a number', name,
+      case place.type when 'datetime' then 'a time' else 'text' end, place.type
       using errcode = 'datatype_mismatch', hint = format('Call get_%s.', place.table_name);
   end if;
   return query execute format(
@@ -33,7 +40,7 @@ $$;
 comment on function ringlog.get_latest(text) is
 $$Time and value of a signal in the latest row of its ring; no row when the ring was never written. A value
 null is a row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded.
-Errors: no such signal now (42704), a varchar signal (42804).$$;
+Errors: no such signal now (42704), a varchar signal or a waveform (42804).$$;
 
 revoke all on function ringlog.get_latest(text) from public;
 grant execute on function ringlog.get_latest(text) to daq_reader;

@@ -12,13 +12,16 @@ as $$
   from {log} as logged
   where logged."time" >= coalesce({this}.from_time, '-infinity')
     and logged."time" < coalesce({this}.to_time, 'infinity')
+    and ringlog.demand_online(
+      {table}, coalesce({this}.from_time, '-infinity'), coalesce({this}.to_time, 'infinity')
+    )
   order by logged."time", logged.seq_no
   limit {this}.max_rows
 $$;
 
 comment on function {procedure}(timestamptz, timestamptz, integer) is
 $$The rows of the log from from_time on and before to_time, oldest first, and no more than max_rows of them.
-A bound left out or null is none.$$;
+A bound left out or null is none. Error: weeks of that time are in the archive (RL003).$$;
 
 revoke all on function {procedure}(timestamptz, timestamptz, integer) from public;
 grant execute on function {procedure}(timestamptz, timestamptz, integer) to daq_reader;

@@ -2,7 +2,8 @@ create or replace function ringlog.get_signal(
   name text,
   from_time timestamptz default null,
   to_time timestamptz default null,
-  max_rows integer default null
+  max_rows integer default null,
+  every double precision default null
 )
 returns table ("time" timestamptz, value double precision)
 language plpgsql
@@ -18,6 +19,24 @@ begin
   if not exists (select from ringlog.signal where signal.signal = name) then
     raise exception 'get_signal: there is no signal ''%''', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
+  end if;
+  if every is not null then
+    if every > 0 is not true or every > 1e9 or from_time is null or not isfinite(from_time) then
+      raise exception 'get_signal: every (%) must be seconds, and goes with from_time', every
+        using errcode = 'invalid_parameter_value';
+    end if;
+    return query
+      select bin."time", bin.first
+      from ringlog.signal_bins(
+        array[name],
+        from_time,
+        case when isfinite(to_time) then to_time else now() end,
+        every * interval '1 second',
+        case when every = floor(every) then 'epoch' else from_time end
+      ) as bin
+      where bin.n > 0
+      limit max_rows;
+    return;
   end if;
   for place in
     select
@@ -36,10 +55,16 @@ begin
     where signal.signal = name
     order by signal.valid_from
   loop
-    if place.type like 'varchar%' then
-      raise exception 'get_signal: signal ''%'' is text (%), not a number', name, place.type
+    if place.type like '%[]' then
+      raise exception 'get_signal: signal ''%'' is a waveform (%)', name, place.type
+        using errcode = 'datatype_mismatch', hint = 'Call get_waveforms.';
+    end if;
+    if place.type like 'varchar%' or place.type in ('text', 'datetime') then
+      raise exception 'get_signal: signal ''%'' is % (%), not a number', name,
+        case place.type when 'datetime' then 'a time' else 'text' end, place.type
         using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
     end if;
+    perform ringlog.demand_online(place.table_name, place.begins, place.ends);
     return query execute format(
       'select logged."time", logged.%I%s::double precision '
       'from log.%I as logged where logged."time" >= $1 and logged."time" < $2 '
@@ -54,11 +79,14 @@ begin
 end
 $$;
 
-comment on function ringlog.get_signal(text, timestamptz, timestamptz, integer) is
+comment on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) is
 $$What the log has of a signal from from_time on and before to_time, oldest first, and no more than max_rows
 rows; a bound left out or null is none. It follows the signal through the columns it has had (see
-ringlog.signal). A value null is a row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded.
-Errors: a signal that never was (42704), a varchar signal (42804).$$;
+ringlog.signal). With `every` it is the first number of each so many seconds, at the begin of these: counted from
+1970, for whole seconds, else from from_time, which must be given. A value null is a row without a reading; a bit
+is 0 or 1; a bigint beyond 2^53 is rounded. Errors: a signal that never was (42704), a varchar signal or a waveform
+(42804), every without from_time
+(22023), weeks of that time in the archive (RL003).$$;
 
-revoke all on function ringlog.get_signal(text, timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer) to daq_reader;
+revoke all on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) from public;
+grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) to daq_reader;

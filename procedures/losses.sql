@@ -52,11 +52,19 @@ begin
     waiting := book.produced - book.acknowledged - book.thinned - book.refused;
     late := book.late;
     repeated := book.repeated;
-    execute format(
-      'select count(*) from log.%I as logged where logged."time" >= $1 and logged."time" < $1 + interval ''1 hour''',
-      book.table_name
-    ) into in_log using book.hour;
-    missing := case when book.all_logged then greatest(book.acknowledged - in_log, 0) end;
+    -- rows that are in the archive are not counted
+    in_log := null;
+    if not exists (
+      select from ringlog.cold_week as week
+      where week.table_name = book.table_name and week.recalled_until is null
+        and week.begins <= book.hour and book.hour < week.ends
+    ) then
+      execute format(
+        'select count(*) from log.%I as logged where logged."time" >= $1 and logged."time" < $1 + interval ''1 hour''',
+        book.table_name
+      ) into in_log using book.hour;
+    end if;
+    missing := case when book.all_logged and in_log is not null then greatest(book.acknowledged - in_log, 0) end;
     return next;
   end loop;
 end
@@ -66,7 +74,8 @@ comment on function ringlog.losses(timestamptz, timestamptz, text) is
 $$What became of the rows of ringlog's writers, by table and hour: produced by the source; acknowledged; in_log,
 counted now, with the rows of other writers; thinned in a full spool; refused for their content; waiting in the
 spool when the writer last told; late, after later rows; repeated calls. missing are rows acknowledged that the log
-has not: 0, or null where a log policy leaves rows out.$$;
+has not: 0, or null where a log policy leaves rows out. In weeks that are in the archive in_log and missing are
+null.$$;
 
 revoke all on function ringlog.losses(timestamptz, timestamptz, text) from public;
 grant execute on function ringlog.losses(timestamptz, timestamptz, text) to daq_reader;

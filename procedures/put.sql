@@ -6,7 +6,10 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  latest integer;
+  earlier timestamptz;
+  newest timestamptz;
+  place integer;
+  stored integer;
   period timestamptz;
 begin
   if isfinite(r."time") is not true then
@@ -15,32 +18,85 @@ begin
     end if;
     raise exception '%: time must not be %', {name}, r."time" using errcode = 'datetime_field_overflow';
   end if;
+  if r.seq_no not between 1 and {rows} then
+    raise exception '%: seq_no % is outside 1 to %', {name}, r.seq_no, {rows}
+      using errcode = 'check_violation';
+  end if;
+{point_checks}
+  {without_nan}
+
+  -- set by the gateway for a time without a zone that was twice, when clocks were set back
+  if current_setting('tsql.repeated', true) <> '' then
+    earlier := r."time"
+      - make_interval(secs => (current_setting('tsql.repeated')::json ->> 'time')::double precision);
+    select max(ring."time") into newest from {stored} as ring;
+    r."time" := ringlog.likely_reading(earlier, r."time", newest, {cycle});
+  end if;
+
+  if r."time" > now() + {tolerance}::interval then
+    -- a ring that took this row would show it until then
+    if r.seq_no is null then
+      select
+        max(logged.seq_no) filter (
+          where row (logged.seq_no, logged."time", {values})::{ring} *= row ({log_columns})::{ring}
+        ),
+        max(logged.seq_no)
+      into stored, place
+      from {log} as logged
+      where logged."time" = r."time";
+      r.seq_no := coalesce(stored, place % {rows} + 1, 1);
+    end if;
+    insert into {log} (seq_no, "time", {columns})
+    values (r.seq_no, r."time", {values})
+    on conflict ("time", seq_no) do nothing;
+    if found then
+      insert into ringlog.event as told (table_name, spool, number, "time", until, kind, rows, words)
+      values (
+        {table}, {name}, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'clock', 1,
+        'rows of a time far ahead of the server''s clock: in the log, not in the ring'
+      )
+      on conflict on constraint event_pkey do update
+      set until = excluded.until, rows = told.rows + 1;
+      -- as below: the server's clock may have been ahead before
+      if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
+        insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");
+      end if;
+    elsif not exists (
+      select from {log} as logged
+      where logged."time" = r."time" and logged.seq_no = r.seq_no
+        and row ({log_columns})::{ring} *= r
+    ) then
+      raise exception '%: the log has another row of seq_no % at %', {name}, r.seq_no, r."time"
+        using errcode = 'unique_violation';
+    end if;
+    raise notice '%: the time % is more than % ahead of the server''s clock: the row is in the log, not in the ring',
+      {name}, r."time", {tolerance}::interval;
+    return 0;
+  end if;
 
   if r.seq_no is null then
     -- two callers that leave seq_no out must not take the same row
     perform pg_advisory_xact_lock({lock}, {ring_name}::regclass::oid::integer);
-    select newest.seq_no into latest
-    from {ring} as newest
-    where newest."time" = (select max(ring."time") from {ring} as ring)
-    order by
-      (select next."time" from {ring} as next where next.seq_no = newest.seq_no % {rows} + 1)
-        is distinct from newest."time" desc,
-      newest.seq_no desc
-    limit 1;
-    r.seq_no := latest;
-    if not exists (
-      select from {ring} as ring
-      where ring.seq_no = latest and ring."time" = r."time" and (ring.*) *= r
-    ) then
-      r.seq_no := coalesce(latest % {rows} + 1, 1);
+    select ring.seq_no into place
+    from {ring} as ring
+    where ring."time" = r."time" and (ring.*) *= row (ring.seq_no, ring."time", {values})::{ring};
+    if not found then
+      select latest.seq_no, latest."time" into place, newest from {last}() as latest;
+      -- a row that came with its seq_no may have been the latest to come
+      select coalesce(arrival.seq_no, place) into place
+      from (values (true)) as always
+      left join ringlog.arrival on arrival.table_name = {table} and arrival."time" = newest;
+      place := coalesce(place % {rows} + 1, 1);
+      insert into ringlog.arrival as known (table_name, seq_no, "time")
+      values ({table}, place, greatest(newest, r."time"))
+      on conflict on constraint arrival_pkey do update
+      set seq_no = excluded.seq_no, "time" = excluded."time";
     end if;
-  elsif r.seq_no not between 1 and {rows} then
-    raise exception '%: seq_no % is outside 1 to %', {name}, r.seq_no, {rows}
-      using errcode = 'check_violation';
+    r.seq_no := place;
   end if;
 
-  update {ring} as ring
-  set "time" = r."time", {assignments}
+  update {stored} as ring
+  set {assignments}
   where ring.seq_no = r.seq_no and (ring."time" <= r."time" or ring."time" is null);
 
   if (r.seq_no - 1) % {nth} <> 0 then
@@ -69,16 +125,21 @@ begin
   insert into {log} (seq_no, "time", {columns})
   values (r.seq_no, r."time", {values})
   on conflict ("time", seq_no) do nothing;
-  -- two ifs: in one the look into the log would be a part of every call
-  if not found then
-    if not exists (
-      select from {log} as logged
-      where logged."time" = r."time" and logged.seq_no = r.seq_no
-        and row ({log_columns})::{ring} *= r
-    ) then
-      raise exception '%: the log has another row of seq_no % at %', {name}, r.seq_no, r."time"
-        using errcode = 'unique_violation';
+  if found then
+    -- after the insert: see ringlog.history.summaries
+    if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
+      insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");
     end if;
+    return 0;
+  end if;
+  -- by itself: as a part of an expression the look into the log would be a part of every call
+  if not exists (
+    select from {log} as logged
+    where logged."time" = r."time" and logged.seq_no = r.seq_no
+      and row ({log_columns})::{ring} *= r
+  ) then
+    raise exception '%: the log has another row of seq_no % at %', {name}, r.seq_no, r."time"
+      using errcode = 'unique_violation';
   end if;
   return 0;
 end
@@ -88,8 +149,9 @@ comment on function {procedure}({ring}) is
 $$Stores a row: in the ring unless the row there has a newer time, and in the log as the
 table's log policy says, both in one transaction. Returns 0.
 
-seq_no left out is the row after the latest; a row that equals the latest is that row again.
-The same row may be sent any number of times and is stored once.
+seq_no left out is the row after the one that came last; a row whose time and values the ring has is that row
+again. The same row may be sent any number of times and is stored once. A time further ahead of the server's
+clock than the facility's clock_tolerance is stored in the log only, and told by a message.
 Errors, which write nothing: time null (23502) or infinite (22008), seq_no outside the ring (23514),
 another row of this seq_no and time in the log (23505).$$;
 

@@ -8,6 +8,12 @@ as $$
 declare
   r {ring};
 begin
+  -- else the readings of a column that has another name now would be left out
+  if exists (
+    select from json_object_keys(rows::json -> 0) as key where key <> all ({names}::text[])
+  ) then
+    raise exception '%: the rows have a column that the table has not', {name} using errcode = 'undefined_column';
+  end if;
   for r in select * from json_populate_recordset(null::{ring}, rows::json) loop
     perform {claimed}(r, _epoch);
   end loop;

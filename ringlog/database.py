@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 import sqlalchemy
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.postgres import Postgres
@@ -68,14 +68,17 @@ def chosen_database(data: Path | None, dsn: str | None) -> Embedded | External:
     if data is not None and dsn is not None:
         raise UsageError("a data directory and a connection string name two databases: give one of them")
     if dsn is not None:
-        _read(dsn)
+        settings = _read(dsn)
+        if "," in str(settings.get("host", "")):
+            # of several servers the one that takes changes
+            dsn = make_conninfo(**{"target_session_attrs": "read-write"} | settings)
         return External(dsn)
     return Embedded(data or default_data())
 
 
-def _read(conninfo: str) -> dict[str, object]:
+def _read(conninfo: str) -> dict[str, str]:
     try:
-        return dict(conninfo_to_dict(conninfo))
+        return {name: str(value) for name, value in conninfo_to_dict(conninfo).items() if value is not None}
     except psycopg.ProgrammingError as error:
         raise UsageError(f"the connection string cannot be read: {str(error).strip()}") from None
 

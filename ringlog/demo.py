@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import psutil
@@ -25,7 +26,8 @@ import ringlog.schema
 from ringlog.clients import Address
 from ringlog.clients.figures import State
 from ringlog.errors import ServerError, UsageError
-from ringlog.loader.board import milliseconds
+from ringlog.extras import demand
+from ringlog.loader.display import milliseconds
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Latencies, Statistics
 from ringlog.loader.supervisor import Job, Supervisor
@@ -35,7 +37,10 @@ from ringlog.loadtest.trend import draw, read_trends, telling_signals
 from ringlog.loadtest.verification import Found, verify
 from ringlog.logins import Right, add_login
 from ringlog.postgres import Postgres
-from ringlog.schema.facility import Facility, load_facility
+from ringlog.schema.facility import Facility
+from ringlog.schema.facility_file import load_facility
+from ringlog.screenshot import screenshot
+from ringlog.web import demand_parts
 
 SPRING8 = Path(ringlog.schema.__file__).parent / "spring8.toml"
 WRITER, READER = "demo_writer", "demo_reader"
@@ -66,6 +71,8 @@ def demo(
     ] = None,
 ) -> None:
     """The main job for a minute: a server, a writer and a reader per table; then a check of every row."""
+    demand("matplotlib", "pymssql")
+    demand_parts()
     loaded = load_facility(facility)
     if data is not None and data.exists() and any(data.iterdir()):
         raise UsageError(f"{data} is not empty: the demo makes a data directory of its own")
@@ -96,6 +103,8 @@ class Running:
     host: str
     port: int
     postgres: Postgres
+    page: str
+    """the page's URL"""
 
     def address(self, user: str) -> Address:
         """Where `user` logs in."""
@@ -130,18 +139,21 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
     console.print(f"Starting a server with {facility.name} on {data}")
     began = time.monotonic()
     said = folder / "serve.log"
-    command = [sys.executable, "-P", "-c", "from ringlog.cli import main; main()", "serve"]
+    command = [sys.executable, "-P", "-m", "ringlog", "serve"]
     command += ["--facility", str(facility), "--data", str(data), "--listen", "127.0.0.1:0"]
+    command += ["--http", "127.0.0.1:0", "--http-role", READER]
     with said.open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, process_group=0)
     try:
-        while not (found := re.search(r"^TDS on (.+):(\d+)$", said.read_text(), re.MULTILINE)):
+        listening = re.compile(r"^TDS on (.+):(\d+)\n(?:.*\n)*?HTTP on (\S+)$", re.MULTILINE)
+        while not (found := listening.search(said.read_text())):
             if server.poll() is not None or time.monotonic() - began > _STARTED:
                 reason = said.read_text().strip().rpartition("\n")[2]
                 raise ServerError(f"the demo's server did not start: {reason or 'it says nothing'}")
             time.sleep(0.05)
         console.print(f"  PostgreSQL and the gateway are up after {time.monotonic() - began:.1f} s")
-        yield Running(psutil.Process(server.pid), found[1], int(found[2]), Postgres(data))
+        page = f"http://{found[3]}/"
+        yield Running(psutil.Process(server.pid), found[1], int(found[2]), Postgres(data), page)
     finally:
         server.terminate()
         server.wait()
@@ -153,11 +165,11 @@ def _demonstrate(
     """Writes and reads for so long, checks, reports and draws; whether all went well."""
     password = secrets.token_urlsafe(12)
     for login, right in ((WRITER, Right.WRITER), (READER, Right.READER)):
-        add_login(server.postgres.conninfo(), login, right, password)
+        add_login(server.postgres.conninfo(), login, [right], password)
     (folder / "password").touch(0o600)
     (folder / "password").write_text(f"{password}\n")
-    receipts = folder / "receipts"
-    receipts.mkdir()
+    acknowledgements = folder / "acknowledgements"
+    acknowledgements.mkdir()
     simulator = Simulator()
     zone = ZoneInfo(facility.timezone)
     writers = [
@@ -168,7 +180,7 @@ def _demonstrate(
             password,
             simulator,
             folder / "spool",
-            receipts=receipts / table.name,
+            acknowledgements=acknowledgements / table.name,
         )
         for table in facility.tables
     ]
@@ -189,7 +201,7 @@ def _demonstrate(
         _work(console, supervisor, writing, seconds)
         end, after = datetime.now(UTC), _mark(server, supervisor, facility, writing)
     console.print("Looking for every acknowledged row")
-    found = verify(server.postgres.conninfo(), facility.tables, receipts, simulator)
+    found = verify(server.postgres.conninfo(), facility.tables, acknowledgements, simulator)
     console.print()
     _report(console, writing, reading, found, before, after)
     picture = output / "trends.png"
@@ -199,6 +211,8 @@ def _demonstrate(
     draw(trends, f"{facility.name}, {end.astimezone(zone):%Y-%m-%d} ({facility.timezone})", picture)
     signals = sum(len(group) for group in groups)
     console.print(f"Picture    {picture}: {signals} signals, read by get_signal over TDS", soft_wrap=True)
+    if screenshot(shown(server.page, facility, (begin, end)), output / "page.png"):
+        console.print(f"           {output / 'page.png'}: the same on the page, over HTTP", soft_wrap=True)
     return _tell_trouble(console, supervisor, found)
 
 
@@ -323,12 +337,25 @@ def _tell_trouble(console: Console, supervisor: Supervisor, found: Sequence[Foun
     return good
 
 
+def shown(page: str, facility: Facility, span: tuple[datetime, datetime] | None = None) -> str:
+    """The page's address with a chart for each of the telling groups of signals, live or of a span."""
+    charts = []
+    for group in telling_signals(facility):
+        parts = (quote(part, safe="") for part in ("trend", *(each.signal for each in group)))
+        charts.append("c=" + quote(",".join(parts), safe=""))
+    if span is None:
+        return f"{page}#{'&'.join(charts)}&last=120"
+    begin, end = (f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for moment in span)
+    return f"{page}#{'&'.join(charts)}&from={begin}&to={end}"
+
+
 def _invite(console: Console, when: str, facility: Facility, server: Running, folder: Path) -> None:
     """Three lines for whoever wants to look."""
     signal = telling_signals(facility)[0][0].signal
     password = folder / "password"
     url = server.address(READER)
-    console.print(f"\n{when}, in another terminal:", soft_wrap=True)
+    console.print(f"\n{when}: {shown(server.page, facility)}", soft_wrap=True, markup=False)
+    console.print("or, in another terminal:", soft_wrap=True)
     for line in (
         f"printf \"exec get_latest '{signal}'\\ngo\\n\" | "
         f'tsql -H {server.host} -p {server.port} -U {READER} -P "$(cat {password})"',

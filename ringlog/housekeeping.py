@@ -1,4 +1,4 @@
-"""The hourly look after the log's partitions while the server runs."""
+"""What the server does beside serving: it looks after the log's partitions and makes the summaries."""
 
 import logging
 import threading
@@ -7,29 +7,39 @@ from contextlib import contextmanager
 
 import sqlalchemy
 
+from ringlog.history.summaries import summarise
+from ringlog.schema.merging import merge
 from ringlog.schema.partitions import MaintenanceReport, maintain
 
 log = logging.getLogger(__name__)
 
 INTERVAL = 3600.0  # seconds
+SUMMARIES = 60.0  # seconds
 
 
 @contextmanager
-def housekeeping(engine: sqlalchemy.Engine) -> Iterator[None]:
-    """Maintains the partitions at once and then every hour, in a thread, until the end.
+def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
+    """Looks after the database in a thread until the end.
 
-    The first round is done when this returns, and its error is the caller's. A later round that fails is
-    told and tried again an hour later: the default partition takes what has no other place.
+    Partitions are made and dropped at once and then every hour, and old ones merged; summaries are brought up
+    to date every minute. The first round of partitions is done when this returns, and its error is the
+    caller's. What fails later is told and tried again: the default partition takes what has no other place.
     """
     told = maintain(engine)
     _tell(told)
     end = threading.Event()
 
-    def rounds() -> None:
+    def hourly() -> None:
         nonlocal told
-        while not end.wait(INTERVAL):
+        pause = 0.0
+        while not end.wait(pause):
             try:
-                done = maintain(engine)
+                done = maintain(engine) if pause else told
+                pause = INTERVAL
+                for line in merge(engine, stopped=end.is_set):
+                    log.info("housekeeping: %s", line)
+                for line in _archived(engine, conninfo, end):
+                    log.info("housekeeping: %s", line)
             except Exception:
                 log.exception("housekeeping failed; the next try is in an hour")
                 continue
@@ -37,13 +47,37 @@ def housekeeping(engine: sqlalchemy.Engine) -> Iterator[None]:
                 _tell(done)
             told = done
 
-    thread = threading.Thread(target=rounds, name="housekeeping")
-    thread.start()
+    def every_minute() -> None:
+        failed = False
+        while not end.wait(SUMMARIES):
+            try:
+                summarise(conninfo, stopped=end.is_set)
+                failed = False
+            except Exception:
+                if not failed:  # once is enough while the reason lasts
+                    log.exception("summaries were not made; the next try is in a minute")
+                failed = True
+
+    threads = [threading.Thread(target=hourly, name="housekeeping")]
+    threads += [threading.Thread(target=every_minute, name="summaries")]
+    for thread in threads:
+        thread.start()
     try:
         yield
     finally:
         end.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
+
+
+def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> Iterator[str]:
+    """Archives old weeks where the facility wants that; it takes the extra `history`."""
+    with engine.connect() as connection:
+        wanted = connection.scalar(sqlalchemy.text("select count(*) from ringlog.history"))
+    if wanted:
+        from ringlog.history.archive import archive
+
+        yield from archive(engine, conninfo, stopped=end.is_set)
 
 
 def _tell(report: MaintenanceReport) -> None:

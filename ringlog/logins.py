@@ -1,12 +1,17 @@
 """Logins: PostgreSQL roles that may write or read, and the gateway's own."""
 
 import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
 from enum import Enum
 
 import psycopg
 from psycopg import errors, sql
 
+from ringlog import limits
 from ringlog.errors import ServerError, UsageError
+from ringlog.limits import Limits
+from ringlog.procedures.parameters import OF_A_PARAMETER, WRITING
 
 GATEWAY = "ringlog_gateway"
 _NAME_LIMIT = 63  # bytes of a PostgreSQL name; it cuts longer ones silently
@@ -18,23 +23,37 @@ class Right(Enum):
 
     WRITER = "daq_writer"
     READER = "daq_reader"
+    PARAMETER_WRITER = "parameter_writer"
+
+    @property
+    def shown(self) -> str:
+        """As people say it: writer, reader, parameter writer."""
+        return self.value.removeprefix("daq_").replace("_", " ")
 
 
-def add_login(conninfo: str, name: str, right: Right, password: str) -> None:
-    """Makes a login that may write or read, and that the gateway may act for.
+_GROUPS = [right.value for right in Right]
 
-    Only the password's SCRAM form leaves this process. Raises UsageError for a name or password that
-    PostgreSQL or TDS cannot carry, ServerError when the login exists already.
+
+def add_login(
+    conninfo: str,
+    name: str,
+    rights: Collection[Right],
+    password: str,
+    parameters: Collection[str] = (),
+    most: Limits = limits.USUAL,
+) -> None:
+    """Makes a login that may write, read or both, and that the gateway may act for.
+
+    `parameters` are parameter tables that it may change, where it may not change all of them. Only the
+    password's SCRAM form leaves this process. Raises UsageError for a name or password that PostgreSQL or TDS
+    cannot carry, ServerError when the login exists already.
     """
     if not name or "\0" in name or len(name.encode()) > _NAME_LIMIT:
         raise UsageError(f"the login name {name!r} must have 1 to {_NAME_LIMIT} bytes")
-    if not password or "\0" in password:
-        raise UsageError(f"the password of {name!r} must not be empty or hold a NUL")
-    login, group, gateway = (sql.Identifier(role) for role in (name, right.value, GATEWAY))
+    _check_password(name, password)
+    most.settings()
+    login = sql.Identifier(name)
     with psycopg.connect(conninfo) as connection:
-        # PostgreSQL 15 cannot say it a membership, but the gateway's role itself inherits nothing
-        modern = connection.info.server_version >= 160000
-        options = sql.SQL(" with inherit false, set true" if modern else "")
         try:
             connection.execute(
                 sql.SQL("create role {} login password {}").format(login, _scram(connection, name, password))
@@ -42,15 +61,174 @@ def add_login(conninfo: str, name: str, right: Right, password: str) -> None:
         except errors.DuplicateObject:
             raise ServerError(
                 f"the login {name!r} exists already and was left as it is. "
-                "A new password: \\password in psql; another right: drop role, then add it again"
+                "A new password: ringlog user passwd; another right: ringlog user remove, then add it again"
             ) from None
-        connection.execute(sql.SQL("grant {} to {}").format(group, login))
-        connection.execute(sql.SQL("grant {} to {}{}").format(login, gateway, options))
+        for right in rights:
+            connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right.value), login))
+        for table in parameters:
+            _grant_parameter(connection, table, login)
+        _grant_to_gateway(connection, login)
+        limits.set_limits(connection, login, most)
 
 
-def renew_gateway_password(conninfo: str) -> str:
-    """Gives the gateway's role a fresh random password, which is kept nowhere, and returns it."""
-    password = secrets.token_urlsafe(32)
+def _grant_parameter(connection: psycopg.Connection, table: str, login: sql.Identifier) -> None:
+    known = connection.execute(
+        "select 1 from ringlog.parameter_table where table_name = %s", [table]
+    ).fetchone()
+    if known is None:
+        raise UsageError(f"there is no parameter table {table!r}: the facility file names them")
+    found = connection.execute(
+        "select oid::regprocedure::text from pg_proc where pronamespace = 'ringlog'::regnamespace"
+        " and proname = any(%s)",
+        [[OF_A_PARAMETER[file].format(table) for file in WRITING] + ["save_snapshot", "restore_snapshot"]],
+    ).fetchall()
+    for (procedure,) in found:
+        # regprocedure is quoted by PostgreSQL
+        connection.execute(sql.SQL("grant execute on function {} to {}").format(sql.SQL(procedure), login))
+
+
+@dataclass(frozen=True)
+class Login:
+    """A login as `ringlog user list` shows it."""
+
+    name: str
+    rights: tuple[str, ...]
+    locked: bool
+    until: str | None
+    """when its password ends, if it does"""
+    connections: int
+    """of its own to PostgreSQL; a client of the gateway has one while it needs it"""
+    limits: str
+    """what it may take at most, as people say it; empty: everything"""
+
+
+def logins(conninfo: str) -> list[Login]:
+    """Those who may write or read, by name."""
+    query = """
+        select role.rolname,
+          array_agg(granted.rolname order by granted.rolname)
+            filter (where granted.rolname = any(%(groups)s)),
+          not role.rolcanlogin,
+          nullif(role.rolvaliduntil, 'infinity')::text,
+          (select count(*) from pg_stat_activity as session where session.usename = role.rolname),
+          (select setconfig from pg_db_role_setting where setrole = role.oid and setdatabase = 0)
+        from pg_roles as role
+        join pg_auth_members as membership on membership.member = role.oid
+        join pg_roles as granted on granted.oid = membership.roleid
+        group by role.oid, role.rolname, role.rolcanlogin, role.rolvaliduntil
+        having bool_or(granted.rolname = any(%(groups)s))
+        order by role.rolname
+    """
+    with psycopg.connect(conninfo) as connection:
+        return [
+            Login(
+                name,
+                tuple(Right(right).shown for right in rights),
+                locked,
+                until,
+                sessions,
+                limits.shown(own),
+            )
+            for name, rights, locked, until, sessions, own in connection.execute(query, {"groups": _GROUPS})
+        ]
+
+
+def change_password(conninfo: str, name: str, password: str) -> None:
+    """Gives a login another password; sessions that are open go on."""
+    _check_password(name, password)
+    with psycopg.connect(conninfo) as connection:
+        login = _demand(connection, name)
+        connection.execute(
+            sql.SQL("alter role {} password {}").format(login, _scram(connection, name, password))
+        )
+
+
+def limit(conninfo: str, name: str, most: Limits) -> None:
+    """Sets what sessions of a login that begin from now on may take at most."""
+    with psycopg.connect(conninfo) as connection:
+        limits.set_limits(connection, _demand(connection, name), most)
+
+
+def lock(conninfo: str, name: str) -> None:
+    """Lets a login do nothing from now on: it cannot log in, and its open sessions can call no more."""
+    with psycopg.connect(conninfo) as connection:
+        login = _demand(connection, name)
+        connection.execute(sql.SQL("alter role {} nologin").format(login))
+        _end_sessions(connection, name, login)
+
+
+def unlock(conninfo: str, name: str) -> None:
+    """Lets a locked login in again, with the password it had."""
+    with psycopg.connect(conninfo) as connection:
+        login = _demand(connection, name)
+        connection.execute(sql.SQL("alter role {} login").format(login))
+        _grant_to_gateway(connection, login)
+
+
+def remove_login(conninfo: str, name: str) -> None:
+    """Drops a login and ends its sessions. Raises ServerError when it owns something in a database."""
+    with psycopg.connect(conninfo) as connection:
+        login = _demand(connection, name)
+        try:
+            with connection.transaction():
+                _end_sessions(connection, name, login)
+                _revoke_parameters(connection, name, login)
+                connection.execute(sql.SQL("drop role {}").format(login))
+        except errors.DependentObjectsStillExist as error:
+            raise ServerError(
+                f"the login {name!r} was left as it is, since it owns something: "
+                f"{error.diag.message_detail}. Give that to another role first (reassign owned by), "
+                "or lock the login: ringlog user lock"
+            ) from None
+
+
+def _revoke_parameters(connection: psycopg.Connection, name: str, login: sql.Identifier) -> None:
+    granted = connection.execute(
+        "select distinct pg_proc.oid::regprocedure::text from pg_proc, aclexplode(proacl) as acl"
+        " join pg_roles on pg_roles.oid = acl.grantee"
+        " where pronamespace = 'ringlog'::regnamespace and rolname = %s",
+        [name],
+    ).fetchall()
+    for (procedure,) in granted:
+        connection.execute(sql.SQL("revoke all on function {} from {}").format(sql.SQL(procedure), login))
+
+
+def _demand(connection: psycopg.Connection, name: str) -> sql.Identifier:
+    """The login, which must be one that ringlog may change: neither its own nor the administrator's."""
+    known = connection.execute(
+        "select 1 from pg_roles where rolname = %s and not rolsuper and exists ("
+        " select from pg_auth_members join pg_roles as granted on granted.oid = roleid"
+        " where member = pg_roles.oid and granted.rolname = any(%s))",
+        [name, _GROUPS],
+    ).fetchone()
+    if known is None:
+        raise UsageError(f"there is no login {name!r} that may write or read: ringlog user list shows them")
+    return sql.Identifier(name)
+
+
+def _grant_to_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
+    # PostgreSQL 15 cannot say it a membership, but the gateway's role itself inherits nothing
+    modern = connection.info.server_version >= 160000
+    options = sql.SQL(" with inherit false, set true" if modern else "")
+    connection.execute(sql.SQL("grant {} to {}{}").format(login, sql.Identifier(GATEWAY), options))
+
+
+def _end_sessions(connection: psycopg.Connection, name: str, login: sql.Identifier) -> None:
+    """Ends the login's own connections, and lets the gateway act for it no more."""
+    connection.execute(sql.SQL("revoke {} from {}").format(login, sql.Identifier(GATEWAY)))
+    # the gateway then begins anew on the connections that calls share, and there may not become this role
+    connection.execute("notify ringlog_catalogue")
+    connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = %s", [name])
+
+
+def _check_password(name: str, password: str) -> None:
+    if not password or "\0" in password:
+        raise UsageError(f"the password of {name!r} must not be empty or hold a NUL")
+
+
+def set_gateway_password(conninfo: str, password: str | None = None) -> str:
+    """Gives the gateway's role this password, else a fresh random one that is kept nowhere; returns it."""
+    password = password or secrets.token_urlsafe(32)
     with psycopg.connect(conninfo) as connection:
         connection.execute(
             sql.SQL("alter role {} password {}").format(

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus and whatever else reads its format."""
+"""What the server counts, for Prometheus and whatever else reads its format; and whether it is well."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,13 +6,19 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+PLAIN = "text/plain; version=0.0.4; charset=utf-8"
+_END = "# EOF\n"
 
 
 @contextmanager
-def served(text: Callable[[], str], host: str, port: int) -> Iterator[tuple[str, int]]:
-    """Answers GET /metrics on host and port with `text()` inside the with block; yields the address.
+def served(
+    text: Callable[[], str], ready: Callable[[], str | None], host: str, port: int
+) -> Iterator[tuple[str, int]]:
+    """Answers on host and port inside the with block; yields the address.
 
+    `/metrics` is `text()`, OpenMetrics or Prometheus's older form as the asker wants it. `/healthz` says that
+    this process lives, `/readyz` that it can serve: else 503 with the reason, which `ready()` gives.
     Raises OSError when the address cannot be listened on.
     """
 
@@ -20,15 +26,33 @@ def served(text: Callable[[], str], host: str, port: int) -> Iterator[tuple[str,
         timeout = 10.0
 
         def do_GET(self) -> None:
-            if self.path != "/metrics":
-                self.send_error(HTTPStatus.NOT_FOUND, explain="The counts are at /metrics.")
-                return
-            body = text().encode()
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", CONTENT_TYPE)
+            match self.path.partition("?")[0]:
+                case "/metrics":
+                    wanted = self.headers.get("Accept", "")
+                    if not wanted or "openmetrics" in wanted or "*/*" in wanted:
+                        self._answer(HTTPStatus.OK, text(), OPENMETRICS)
+                    else:
+                        self._answer(HTTPStatus.OK, text().removesuffix(_END), PLAIN)
+                case "/healthz":
+                    self._answer(HTTPStatus.OK, "alive\n")
+                case "/readyz":
+                    why = ready()
+                    status = HTTPStatus.OK if why is None else HTTPStatus.SERVICE_UNAVAILABLE
+                    self._answer(status, f"{why or 'ready'}\n")
+                case _:
+                    self.send_error(HTTPStatus.NOT_FOUND, explain="The counts are at /metrics.")
+
+        # load balancers ask so
+        do_HEAD = do_GET  # noqa: N815
+
+        def _answer(self, status: HTTPStatus, words: str, kind: str = "text/plain; charset=utf-8") -> None:
+            body = words.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            if self.command != "HEAD":
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             """A scrape is nothing to report."""
@@ -42,3 +66,8 @@ def served(text: Callable[[], str], host: str, port: int) -> Iterator[tuple[str,
         finally:
             http.shutdown()
             thread.join()
+
+
+def together(*parts: str) -> str:
+    """Several texts of metrics as one, which ends once."""
+    return "".join(part.removesuffix(_END) for part in parts) + _END

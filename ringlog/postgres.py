@@ -40,6 +40,7 @@ FIRST_PORT = 5433  # 5432 is left to a PostgreSQL of the system
 _SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
 _PAUSE = 0.05  # seconds between two looks at a starting or stopping server
 _REPORT = 10.0  # seconds between two words about it
+_LAST_WORDS = 2.0  # seconds that its log may take to be complete after it ended
 
 
 class Stopped(Exception):
@@ -54,7 +55,11 @@ class Postgres:
     """The cluster in a data directory. Nothing is touched before one of the methods is called."""
 
     def __init__(self, data: Path) -> None:
-        self.data = data.resolve()
+        try:
+            self.data = data.resolve()
+        except (OSError, RuntimeError) as error:
+            # RuntimeError: a link that leads to itself
+            raise ServerError(f"{data} cannot be the data directory ({error})") from None
         self.cluster = self.data / f"postgresql-{MAJOR_VERSION}"
         self.socket = self.data / "socket"
         self._lock = self.data / "serving"
@@ -71,6 +76,8 @@ class Postgres:
             raise ServerError(
                 f"{self.data} is closed to this user: run this as its owner or as root"
             ) from None
+        except OSError as error:
+            raise ServerError(f"{self.data} cannot be the data directory ({error.strerror})") from None
 
     def demand(self) -> None:
         """Raises ServerError when there is no cluster."""
@@ -157,6 +164,14 @@ class Postgres:
         self._wait_for_login()
         yield
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps the data directory from being served. Raises ServerError when somebody serves it."""
+        if not self.data.is_dir():
+            raise ServerError(f"there is no data directory {self.data}: name it with --data")
+        with self._serving_alone(account_for(self.data)):
+            yield
+
     def make_database(self) -> None:
         """Makes the database `ringlog` when it is missing."""
         with psycopg.connect(self.conninfo(ADMINISTRATOR), autocommit=True) as connection:
@@ -164,9 +179,15 @@ class Postgres:
             if known is None:
                 connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
 
+    def prepare(self) -> None:
+        """Makes the data directory. Raises ServerError for a place where none can be."""
+        self._prepare_folder(account_for(self.data))
+
     # --- the steps of a start ---
 
     def _prepare_folder(self, account: Account) -> None:
+        if self.data.exists() and not self.data.is_dir():
+            raise ServerError(f"{self.data} is a file: name a folder with --data")
         socket_name = os.fsencode(self.socket / ".s.PGSQL.65535")
         if len(socket_name) > _SOCKET_PATH_LIMIT:
             raise ServerError(
@@ -190,7 +211,7 @@ class Postgres:
         if others and self.cluster not in others:
             raise ServerError(
                 f"{others[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: "
-                "bring it over with pg_upgrade (docs/operator.md, Upgrades)"
+                "bring it over with ringlog upgrade"
             )
         ours = {self.socket.name, self._lock.name, self._start_log.name, self._unfinished.name}
         if not others and self.data.exists() and any(entry.name not in ours for entry in self.data.iterdir()):
@@ -253,7 +274,7 @@ class Postgres:
         path = self.cluster / "conf.d" / settings.GENERATED
         if port is None:
             recorded = re.search(r"^port = (\d+)$", path.read_text() if path.exists() else "", re.MULTILINE)
-            port = int(recorded[1]) if recorded else _free_port()
+            port = int(recorded[1]) if recorded else free_port()
         text = settings.settings_text(
             memory=memory or settings.machine_memory(),
             disk=psutil.disk_usage(str(self.data)).total,
@@ -293,7 +314,7 @@ class Postgres:
         began = reported = time.monotonic()
         while not self._ready(process.pid):
             if process.poll() is not None:
-                raise ServerError(f"PostgreSQL did not start: {self._complaint()}")
+                raise ServerError(f"PostgreSQL did not start: {self.complaint()}")
             if stop.wait(_PAUSE):
                 raise Stopped
             if time.monotonic() - reported > _REPORT:
@@ -309,8 +330,20 @@ class Postgres:
             return lines[0] == str(pid) and lines[7] == "ready"
         return False
 
-    def _complaint(self) -> str:
+    def complaint(self) -> str:
         """Why the server did not start, in its own words."""
+        # the process that writes its log ends after it, and may have the last lines still to write
+        until = time.monotonic() + _LAST_WORDS
+        while (
+            not re.search("FATAL|PANIC", " ".join(lines := self._last_lines())) and time.monotonic() < until
+        ):
+            time.sleep(_PAUSE)
+        told = "; ".join(re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines)
+        if "Address already in use" in told:
+            told += "; --pg-port chooses another port"
+        return told or f"see {self._start_log}"
+
+    def _last_lines(self) -> list[str]:
         lines = self._start_log.read_text(errors="replace").splitlines()
         with suppress(OSError, IndexError, ValueError):
             # the server's own log has taken over, and holds earlier starts too
@@ -321,10 +354,7 @@ class Postgres:
                 lines = [
                     line for line in later[start:] if re.search("FATAL|PANIC|HINT|DETAIL|could not", line)
                 ]
-        told = "; ".join(re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines)
-        if "Address already in use" in told:
-            told += "; --pg-port chooses another port"
-        return told or f"see {self._start_log}"
+        return lines
 
     def _wait_for_login(self) -> None:
         """Waits for a server that somebody else is starting."""
@@ -373,7 +403,7 @@ def _startup_step(pid: int) -> str:
     return "no sign yet"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """The first free TCP port of 127.0.0.1 from FIRST_PORT on.
 
     Below the range the kernel takes for outgoing connections, so that it is still free at the next start.

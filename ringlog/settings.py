@@ -82,6 +82,9 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
         "fsync": "on",
         "synchronous_commit": "on",
         "full_page_writes": "on",
+        # `ringlog backup` says where to: until then nothing is kept
+        "archive_mode": "on",
+        "archive_command": "/bin/true",
         # memory
         "shared_buffers": _megabytes(buffers),
         "effective_cache_size": _megabytes(max(memory * 3 // 4, buffers)),

@@ -11,6 +11,8 @@ from typing import TypeVar
 import sqlalchemy as sa
 from psycopg import errors, sql
 
+from ringlog.procedures import CHANGES_LOCK
+
 T = TypeVar("T")
 
 CHANNEL = "ringlog_catalogue"
@@ -19,7 +21,6 @@ CHANNEL = "ringlog_catalogue"
 PATIENCE = 20.0
 """Seconds after which a change that meets with locks is given up."""
 
-_CHANGES = 0x72696E676C6F67  # "ringlog", the advisory lock of whoever changes a database
 _LOCK_TIMEOUT = "400ms"  # below deadlock_timeout (1 s), so that in a deadlock it is the change that gives way
 _PAUSE = 0.2  # seconds
 
@@ -33,7 +34,7 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
     while True:
         try:
             with engine.begin() as connection:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CHANGES)))
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CHANGES_LOCK)))
                 connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True)))
                 # what PostgreSQL shows of a function depends on the search path: always the same one
                 connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
@@ -42,6 +43,16 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
             if not is_lock_conflict(error) or time.monotonic() > end:
                 raise
         time.sleep(_PAUSE)
+
+
+def tried(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T | None:
+    """Makes a change; None when it met with locks for too long."""
+    try:
+        return change(engine, work)
+    except sa.exc.DBAPIError as error:
+        if not is_lock_conflict(error):
+            raise
+        return None
 
 
 def announce(connection: sa.Connection) -> None:

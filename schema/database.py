@@ -1,4 +1,4 @@
-"""Settings of the database: what a time without a zone and a name without a schema mean."""
+"""Settings of the database: what times without a zone, names without a schema and packed waveforms mean."""
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -7,6 +7,10 @@ from ringlog.schema.facility import Facility
 
 SEARCH_PATH = ("online", "log", "ringlog", "public")
 """Rings first: `select * from sr_mag_ps` is the ring."""
+
+
+BYTE_ORDER = "tsql.byte_order"
+"""The order in which the gateway packs and unpacks arrays of numbers; where it is not set, little."""
 
 
 def missing_settings(connection: sa.Connection, facility: Facility) -> dict[str, sql.Composed]:
@@ -21,13 +25,17 @@ def missing_settings(connection: sa.Connection, facility: Facility) -> dict[str,
     )
     there = {row.name: row.value for row in connection.execute(statement)}
     wanted: dict[str, sql.Composable] = {}
+    if there.get(BYTE_ORDER, "little") != facility.byte_order:
+        wanted[BYTE_ORDER] = sql.Literal(facility.byte_order)
     if there.get("TimeZone") != facility.timezone:
         wanted["TimeZone"] = sql.Literal(facility.timezone)
     if "search_path" not in there:
         wanted["search_path"] = sql.SQL(", ").join(sql.Identifier(schema) for schema in SEARCH_PATH)
     database = sql.Identifier(str(connection.scalar(sa.select(sa.func.current_database()))))
     return {
-        name: sql.SQL("alter database {} set {} = {}").format(database, sql.Identifier(name), value)
+        name: sql.SQL("alter database {} set {} = {}").format(
+            database, sql.Identifier(*name.split(".")), value
+        )
         for name, value in wanted.items()
     }
 

@@ -1,15 +1,36 @@
 """Brings a database to what a facility file says: in one transaction, or not at all."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.procedures import Procedure, shared_procedures, system_script, table_procedures
-from ringlog.schema import ledger, obstacles, registry, roles, tables
+from ringlog.procedures import (
+    OF_A_TABLE,
+    WRITING,
+    Procedure,
+    online_view,
+    shared_procedures,
+    system_script,
+    table_procedures,
+)
+from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
+from ringlog.schema import (
+    ledger,
+    obstacles,
+    parameter_tables,
+    registry,
+    renaming,
+    roles,
+    summaries,
+    tables,
+    tiers,
+    versions,
+)
 from ringlog.schema.change import announce, change, run
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
@@ -17,7 +38,7 @@ from ringlog.schema.obstacles import InstallRefused, Obstacle
 from ringlog.schema.partitions import keep_statistics_small, make_first_partitions
 from ringlog.schema.tables import Columns
 
-__all__ = ["InstallRefused", "InstallReport", "install"]
+__all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
 
 _FEW = 10
 
@@ -57,13 +78,88 @@ def install(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ())
     return change(engine, lambda connection: _Installation(connection, facility, parts).run())
 
 
-class _Installation:
-    def __init__(self, connection: sa.Connection, facility: Facility, parts: Collection[Part]) -> None:
+def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
+    """What `install` would create and change: that is done and taken back. Raises InstallRefused."""
+
+    def tried(connection: sa.Connection) -> InstallReport:
+        with connection.begin_nested() as attempt:
+            report = _Installation(connection, facility, parts).run()
+            attempt.rollback()
+        return report
+
+    return change(engine, tried)
+
+
+def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> InstallReport:
+    """Brings what an earlier ringlog has installed to this one's, whatever the facility: the registry by its
+    migrations, the procedures over all tables, the catalogue of T-SQL. Raises InstallRefused."""
+
+    def work(connection: sa.Connection) -> InstallReport:
+        ringlogs = _Ringlogs(connection)
+        ringlogs.prepare()
+        ringlogs.renew_procedures([*shared_procedures(), *shared_parameter_procedures()])
+        return ringlogs.finish(parts)
+
+    return change(engine, work)
+
+
+class _Ringlogs:
+    """What is in every database, whatever its facility."""
+
+    def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-        self.facility = facility
-        self.parts = parts
         self.created: list[str] = []
         self.changed: list[str] = []
+
+    def prepare(self) -> None:
+        """Roles, schemas and the registry; goes on as ringlog_owner."""
+        self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
+        self.created += [f"schema {schema}" for schema in roles.create_missing_schemas(self.connection)]
+        roles.become_owner(self.connection)
+        _refuse_if(versions.obstacles(self.connection))
+        new = not registry.exists(self.connection)
+        if new:
+            registry.metadata.create_all(self.connection, checkfirst=False)
+            roles.grant_registry(self.connection)
+        ledger.create_missing(self.connection)
+        ledger.create_missing(self.connection, tiers.metadata)
+        ledger.create_missing(self.connection, renaming.metadata)
+        parameter_tables.create_missing(self.connection)
+        self.changed += versions.bring_up(self.connection, new=new)
+
+    def renew_procedures(self, wanted: Iterable[Procedure]) -> None:
+        """Makes procedures that are not there, or are not what the installer made last time, or would now."""
+        there = registry.made_procedures(self.connection)
+        renewed = [procedure for procedure in wanted if there.get(procedure.name) != procedure.digest]
+        for procedure in renewed:
+            run(self.connection, procedure.source)
+            (self.changed if procedure.name in there else self.created).append(f"procedure {procedure.name}")
+        registry.record_procedures(self.connection, renewed)
+
+    def finish(self, parts: Collection[Part]) -> InstallReport:
+        """The catalogue of T-SQL and what other packages have in the database; tells the gateway."""
+        self._renew_system()
+        for part in parts:
+            self.changed += part(self.connection)
+        if self.created or self.changed:
+            announce(self.connection)
+        return InstallReport(tuple(self.created), tuple(self.changed))
+
+    def _renew_system(self) -> None:
+        """Makes the system procedures and views, all of them anew when any of them would be another now."""
+        script = system_script()
+        there = registry.made_system(self.connection)
+        if there != script.digest:
+            run(self.connection, script.source)
+            registry.record_system(self.connection, script)
+            (self.changed if there else self.created).append("catalogue of T-SQL")
+
+
+class _Installation(_Ringlogs):
+    def __init__(self, connection: sa.Connection, facility: Facility, parts: Collection[Part]) -> None:
+        super().__init__(connection)
+        self.facility = facility
+        self.parts = parts
 
     def run(self) -> InstallReport:
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
@@ -71,46 +167,111 @@ class _Installation:
         for setting, statement in missing_settings(self.connection, self.facility).items():
             run(self.connection, statement)
             self.changed.append(f"setting {setting} of the database")
-        self.created += [f"schema {schema}" for schema in roles.create_missing_schemas(self.connection)]
-        roles.become_owner(self.connection)
-        if not registry.exists(self.connection):
-            registry.metadata.create_all(self.connection, checkfirst=False)
-            roles.grant_registry(self.connection)
-        ledger.create_missing(self.connection)
+        self.prepare()
 
         known = registry.ring_sizes(self.connection)
+        _refuse_if(renaming.obstacles(self.connection, self.facility, known))
+        if renamed := renaming.rename(self.connection, self.facility, known):
+            self.changed += renamed
+            known = registry.ring_sizes(self.connection)
         names = {*known, *(table.name for table in self.facility.tables)}
         rings = tables.stored_columns(self.connection, "online", names)
         logs = tables.stored_columns(self.connection, "log", names)
-        _refuse_if(obstacles.between(self.facility, known, rings, logs))
+        own = tables.stored_columns(self.connection, tables.RINGS, names)
+        parameters = parameter_tables.known_parameters(self.connection)
+        _refuse_if(
+            chain(
+                obstacles.between(self.facility, known, rings, logs, own),
+                parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
+            )
+        )
 
         self._create_tables([table for table in self.facility.tables if table.name not in known])
         for table in self.facility.tables:
             if table.name in known:
-                self._grow(table, rings[table.name], logs[table.name])
+                self._grow(table, rings[table.name], logs[table.name], own.get(table.name))
         self.changed += [f"table {name}" for name in registry.record_tables(self.connection, self.facility)]
         self.changed += [f"signal {name}" for name in registry.record_signals(self.connection, self.facility)]
-        self._renew_procedures([*shared_procedures(), *self._table_procedures(rings)])
-        self._renew_system()
-        for part in self.parts:
-            self.changed += part(self.connection)
-        if self.created or self.changed:
-            announce(self.connection)
-        return InstallReport(tuple(self.created), tuple(self.changed))
+        self.changed += summaries.create_missing(self.connection, self.facility.tables)
+        self._note_history()
+        self.changed += renaming.view_former_names(self.connection)
+        self._drop_writing()
+        created, changed = parameter_tables.install_tables(
+            self.connection, self.facility.parameters, parameters
+        )
+        self.created += created
+        self.changed += changed
+        self.renew_procedures(
+            [
+                *shared_procedures(),
+                *self._table_procedures(rings),
+                *shared_parameter_procedures(),
+                *parameter_tables.procedures(self.facility.parameters, parameters),
+            ]
+        )
+        parameter_tables.watch_changes(self.connection)
+        return self.finish(self.parts)
+
+    def _note_history(self) -> None:
+        history = self.facility.history
+        wanted = [(str(history.online), history.archive)] if history else []
+        cold = sa.select(sa.func.count()).where(
+            tiers.cold_week.c.recalled_until.is_(None), tiers.cold_week.c.rows > 0
+        )
+        if not wanted and (weeks := self.connection.scalar(cold)):
+            raise InstallRefused(
+                [
+                    Obstacle(
+                        f"{weeks} weeks are in the archive, and [history] says where: leave it, with `online`"
+                        " as long as you like, and bring them back with ringlog recall",
+                        "select table_name, file from ringlog.cold_week where recalled_until is null;",
+                    )
+                ]
+            )
+        if [tuple(row) for row in self.connection.execute(sa.select(tiers.history))] != wanted:
+            self.connection.execute(tiers.history.delete())
+            for online, archive in wanted:
+                self.connection.execute(tiers.history.insert().values(online=online, archive=archive))
+            self.changed.append("history: where old weeks go")
 
     def _create_tables(self, new: Collection[Table]) -> None:
         tables.facility_tables(new).create_all(self.connection, checkfirst=False)
         for table in new:
+            self._store_waveforms(table, [column.name for column in table.columns])
             make_first_partitions(self.connection, table.name)
+            if table.ring_refers_to_log:
+                self._view_ring(table, [column.name for column in table.columns])
             roles.grant_table(self.connection, table.name)
             self._fill_ring(table)
             self.created.append(f"table {table.name}")
 
-    def _grow(self, table: Table, ring: Columns, log: Columns) -> None:
-        """Adds the columns and the rows that the facility file has more."""
+    def _view_ring(self, table: Table, columns: Collection[str]) -> None:
+        """Makes `online.<table>`, whose waveforms are those of the log; new columns come last."""
+        waveforms = {column.name for column in table.columns if column.is_waveform}
+        run(self.connection, online_view(table.name, [*columns], waveforms, tables.ring_schema(table)))
+
+    def _store_waveforms(self, table: Table, names: Collection[str]) -> None:
+        """Stores waveforms beside their rows, and as they are unless the file wants them compressed."""
+        for schema in ("log",) if table.ring_refers_to_log else ("online", "log"):
+            for column in table.columns:
+                if column.is_waveform and column.name in names:
+                    run(
+                        self.connection,
+                        sql.SQL("alter table {} alter column {} set storage {}").format(
+                            sql.Identifier(schema, table.name),
+                            sql.Identifier(column.name),
+                            sql.SQL("extended" if column.compress else "external"),
+                        ),
+                    )
+
+    def _grow(self, table: Table, ring: Columns, log: Columns, own: Columns | None) -> None:
+        """Adds the columns and the rows that the facility file has more. `own` is what a ring without
+        waveforms stores itself."""
         added: dict[str, None] = {}
-        for schema, stored in (("online", ring), ("log", log)):
-            missing = {column.name: column.type for column in table.columns if column.name not in stored}
+        stored_by = {"online": ring, "log": log} if own is None else {tables.RINGS: own, "log": log}
+        for schema, stored in stored_by.items():
+            of_the_schema = tables.ring_columns(table) if schema == tables.RINGS else table.columns
+            missing = {column.name: column.type for column in of_the_schema if column.name not in stored}
             if missing:
                 actions = sql.SQL(", ").join(
                     sql.SQL("add column {} {}").format(sql.Identifier(name), sql.SQL(tables.type_name(kind)))
@@ -123,6 +284,12 @@ class _Installation:
                 if schema == "log":
                     keep_statistics_small(self.connection, table.name)
                 added |= dict.fromkeys(missing)
+        if added:
+            self._store_waveforms(table, added)
+            if own is not None:
+                self._view_ring(
+                    table, [*ring, *(column.name for column in table.columns if column.name in added)]
+                )
         self.created += [f"column {table.name}.{column}" for column in added]
         if rows := self._fill_ring(table):
             self.changed.append(f"ring {table.name}: {rows} rows more")
@@ -133,32 +300,45 @@ class _Installation:
             "insert into {ring} (seq_no) select n from generate_series(1, {rows}) as n"
             " where not exists (select from {ring} as there where there.seq_no = n)"
         )
-        ring = sql.Identifier("online", table.name)
+        ring = sql.Identifier(tables.ring_schema(table), table.name)
         return run(self.connection, statement.format(ring=ring, rows=sql.Literal(table.rows)))
 
-    def _table_procedures(self, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
-        for table in self.facility.tables:
-            # columns added later come last in the ring, wherever they are in the file
-            columns = dict.fromkeys([*rings.get(table.name, ()), *(column.name for column in table.columns)])
-            yield from table_procedures(table.name, table.rows, [*columns], table.log.nth, table.log.period)
-
-    def _renew_procedures(self, wanted: Collection[Procedure]) -> None:
-        """Makes procedures that are not there, or are not what the installer made last time, or would now."""
+    def _drop_writing(self) -> None:
+        """Nobody writes a retired table any more."""
         there = registry.made_procedures(self.connection)
-        renewed = [procedure for procedure in wanted if there.get(procedure.name) != procedure.digest]
-        for procedure in renewed:
-            run(self.connection, procedure.source)
-            (self.changed if procedure.name in there else self.created).append(f"procedure {procedure.name}")
-        registry.record_procedures(self.connection, renewed)
+        formers = renaming.former_names(self.connection)
+        for table in self.facility.tables:
+            names = (table.name, *formers.get(table.name, ())) if table.retired else ()
+            for name in (OF_A_TABLE[kind].format(name) for name in names for kind in WRITING):
+                if name in there:
+                    run(self.connection, sql.SQL("drop function {}").format(sql.Identifier("ringlog", name)))
+                    registry.forget_procedure(self.connection, name)
+                    self.changed.append(f"procedure {name}: dropped")
 
-    def _renew_system(self) -> None:
-        """Makes the system procedures and views, all of them anew when any of them would be another now."""
-        script = system_script()
-        there = registry.made_system(self.connection)
-        if there != script.digest:
-            run(self.connection, script.source)
-            registry.record_system(self.connection, script)
-            (self.changed if there else self.created).append("catalogue of T-SQL")
+    def _table_procedures(self, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
+        formers = renaming.former_names(self.connection)
+        for table in self.facility.tables:
+            for called in (table.name, *formers.get(table.name, ())):
+                yield from self._procedures_of(table, called, rings)
+
+    def _procedures_of(self, table: Table, called: str, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
+        # columns added later come last in the ring, wherever they are in the file
+        columns = dict.fromkeys([*rings.get(table.name, ()), *(column.name for column in table.columns)])
+        waveforms = {column.name: column.points for column in table.columns if column.points is not None}
+        yield from table_procedures(
+            table.name,
+            table.rows,
+            [*columns],
+            table.log.nth,
+            table.log.period,
+            cycle=table.cycle,
+            clock_tolerance=self.facility.clock_tolerance,
+            without_nan=[column.name for column in table.columns if column.is_float and table.nan == "null"],
+            waveforms=waveforms,
+            ring_schema=tables.ring_schema(table),
+            called=called,
+            retired=table.retired,
+        )
 
 
 def _refuse_if(found: Iterator[Obstacle]) -> None:

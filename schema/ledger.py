@@ -77,12 +77,53 @@ writer = sa.Table(
     comment="who writes each table, and how it goes",
 )
 
+arrival = sa.Table(
+    "arrival",
+    metadata,
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("seq_no", sa.INTEGER, nullable=False, comment="the place that was taken last"),
+    _time("time", nullable=False, comment="the newest of the ring then: another one came with its seq_no"),
+    sa.PrimaryKeyConstraint("table_name", name="arrival_pkey"),
+    # it changes with each such row: room on the page for the versions that nobody has cleaned up yet
+    postgresql_with={"fillfactor": 10},
+    comment="where the rings go on for rows that come without seq_no",
+)
 
-def create_missing(connection: sa.Connection) -> list[str]:
-    """Creates the tables that the database does not have, for readers to read; their names."""
+imported_file = sa.Table(
+    "imported_file",
+    metadata,
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("file", sa.TEXT, nullable=False, comment="host:path"),
+    sa.Column("digest", sa.TEXT, nullable=False, comment="SHA-256 of its bytes"),
+    sa.Column("base", sa.INTEGER, nullable=False, comment="place of the ring that its rows go on from"),
+    sa.Column("rows", sa.BIGINT, nullable=False, comment="how many of its rows have been taken"),
+    _time("began", nullable=False),
+    _time("ended", comment="when the last row was taken; null: it was not"),
+    sa.PrimaryKeyConstraint("table_name", "file", name="imported_file_pkey"),
+    comment="files of old rows (ringlog load --backfill), and how far each is",
+)
+
+last_call = sa.Table(
+    "last_call",
+    metadata,
+    sa.Column("procedure", sa.TEXT, nullable=False),
+    sa.Column("host", sa.TEXT, nullable=False, comment="as the client calls itself"),
+    sa.Column("program", sa.TEXT, nullable=False, comment="as the client calls itself"),
+    sa.Column("login", sa.TEXT, nullable=False),
+    _time("called", nullable=False),
+    _time("failed", comment="when a call was answered by an error last"),
+    sa.Column("number", sa.INTEGER, comment="of that error"),
+    sa.Column("error", sa.TEXT),
+    sa.PrimaryKeyConstraint("procedure", name="last_call_pkey"),
+    comment="who called each put over TDS last",
+)
+
+
+def create_missing(connection: sa.Connection, notes: sa.MetaData = metadata) -> list[str]:
+    """Creates the tables of `notes` that the database does not have, for readers to read; their names."""
     known = set(sa.inspect(connection).get_table_names(schema="ringlog"))
-    missing = [table for table in metadata.sorted_tables if table.name not in known]
-    metadata.create_all(connection, tables=missing, checkfirst=False)
+    missing = [table for table in notes.sorted_tables if table.name not in known]
+    notes.create_all(connection, tables=missing, checkfirst=False)
     for table in missing:
         identifier = sql.Identifier("ringlog", table.name)
         run(connection, sql.SQL("grant select on {} to {}").format(identifier, sql.Identifier(READER)))

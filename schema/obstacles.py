@@ -10,7 +10,7 @@ from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import roles
 from ringlog.schema.database import may_set, missing_settings
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.tables import Columns, type_name
+from ringlog.schema.tables import Columns, ring_schema, type_name
 
 
 @dataclass(frozen=True)
@@ -57,39 +57,49 @@ def between(
     known: Mapping[str, int],
     rings: Mapping[str, Columns],
     logs: Mapping[str, Columns],
+    own: Mapping[str, Columns],
 ) -> Iterator[Obstacle]:
     """Obstacles in the tables.
 
     `known` has the ring size of each table that an earlier installation made; `rings` and `logs` have the
-    data columns of what is stored under the names of these and of the facility's tables.
+    data columns of what is stored under the names of these and of the facility's tables; `own` those of rings
+    that leave their waveforms to the log.
     """
     wanted = {table.name: table for table in facility.tables}
     for name in known:
         if name not in wanted:
-            yield _gone(name, "is not in the facility file any more")
+            yield _gone(name, "is not in the facility file any more", name in own)
     for name, table in wanted.items():
         missing = [schema for schema, there in (("online", rings), ("log", logs)) if name not in there]
         if name not in known:
             for schema in {"online", "log"}.difference(missing):
                 yield _foreign(schema, name)
         elif missing:
-            yield _gone(name, f"has lost {missing[0]}.{name}")
+            yield _gone(name, f"has lost {missing[0]}.{name}", name in own)
+        elif table.ring_refers_to_log != (name in own):
+            yield _other_ring(table)
         else:
-            yield from _columns_of(table, rings[name], logs[name])
+            yield from _columns_of(table, rings[name], logs[name], name in own)
             if table.rows < known[name]:
-                yield _smaller(table, known[name])
+                yield _smaller(table, known[name], ring_schema(table))
 
 
-def _columns_of(table: Table, ring: Columns, log: Columns) -> Iterator[Obstacle]:
+def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Iterator[Obstacle]:
     wanted = {column.name: type_name(column.type) for column in table.columns}
     for column in {**ring, **log}:
         stored = {schema: part[column] for schema, part in (("online", ring), ("log", log)) if column in part}
         where = f"table {table.name}, column {column}"
         name = sql.Identifier(column)
-        if column not in wanted:
+        changed = column not in wanted or any(kind != wanted[column] for kind in stored.values())
+        if changed and is_view:
+            yield Obstacle(
+                f"{where}: a column of a table with waveforms stays as it is; keep it in the facility file",
+                "-- writers that leave it out store NULL",
+            )
+        elif column not in wanted:
             yield Obstacle(
                 f"{where}: is not in the facility file any more; this drops it with its history",
-                _as_owner(
+                as_owner(
                     *(
                         sql.SQL("alter table {} drop column {}").format(
                             sql.Identifier(schema, table.name), name
@@ -99,13 +109,16 @@ def _columns_of(table: Table, ring: Columns, log: Columns) -> Iterator[Obstacle]
                     sql.SQL("delete from ringlog.signal where table_name = {} and column_name = {}").format(
                         sql.Literal(table.name), sql.Literal(column)
                     ),
+                    sql.SQL("delete from {} where column_name = {}").format(
+                        sql.Identifier("summary", table.name), sql.Literal(column)
+                    ),
                 ),
             )
         elif others := {schema: kind for schema, kind in stored.items() if kind != wanted[column]}:
             yield Obstacle(
                 f"{where}: is {next(iter(others.values()))} in the database and {wanted[column]} in the "
                 "facility file; this rewrites the table, and refuses values that do not fit",
-                _as_owner(
+                as_owner(
                     *(
                         sql.SQL("alter table {} alter column {} type {} using {}::{}").format(
                             sql.Identifier(schema, table.name),
@@ -120,13 +133,24 @@ def _columns_of(table: Table, ring: Columns, log: Columns) -> Iterator[Obstacle]
             )
 
 
-def _smaller(table: Table, rows: int) -> Obstacle:
+def _other_ring(table: Table) -> Obstacle:
+    """A ring leaves its waveforms to a log that has every row: that is settled when the table is made."""
+    return Obstacle(
+        f"table {table.name}: its first waveform, or another log policy for a table with waveforms, needs a "
+        "table of its own; give the waveforms another table name, or keep the log policy",
+        sql.SQL("-- the stored rows of {} can be had by get_{}_range")
+        .format(sql.SQL(table.name), sql.SQL(table.name))
+        .as_string(),
+    )
+
+
+def _smaller(table: Table, rows: int, schema: str) -> Obstacle:
     return Obstacle(
         f"table {table.name}: its ring has {rows} rows and the facility file says {table.rows}; "
         "this drops the rows above",
-        _as_owner(
+        as_owner(
             sql.SQL("delete from {} where seq_no > {}").format(
-                sql.Identifier("online", table.name), sql.Literal(table.rows)
+                sql.Identifier(schema, table.name), sql.Literal(table.rows)
             ),
             sql.SQL("update ringlog.logged_table set rows = {} where table_name = {}").format(
                 sql.Literal(table.rows), sql.Literal(table.name)
@@ -144,30 +168,36 @@ def _foreign(schema: str, name: str) -> Obstacle:
     )
 
 
-def _gone(name: str, why: str) -> Obstacle:
+def _gone(name: str, why: str, is_view: bool) -> Obstacle:
     procedures = [pattern.format(name) for pattern in OF_A_TABLE.values()]
     return Obstacle(
         f"table {name}: {why}; this drops all of it, its history too",
-        _as_owner(
+        as_owner(
             *(
                 sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))
                 for each in procedures
             ),
             *(
-                sql.SQL("drop table if exists {}").format(sql.Identifier(schema, name))
-                for schema in ("online", "log")
+                sql.SQL("drop {} if exists {}").format(sql.SQL(kind), sql.Identifier(schema, name))
+                for kind, schema in (
+                    [("view", "online"), ("table", "ring"), ("table", "log")]
+                    if is_view
+                    else [("table", "online"), ("table", "log")]
+                )
             ),
+            sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
+            sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
             *(
                 sql.SQL("delete from {} where table_name = {}").format(
                     sql.Identifier("ringlog", registry), sql.Literal(name)
                 )
-                for registry in ("signal", "logged_table")
+                for registry in ("signal", "logged_table", "summarised", "summary_mark")
             ),
         ),
     )
 
 
-def _as_owner(*statements: sql.Composable) -> str:
+def as_owner(*statements: sql.Composable) -> str:
     """A script of these statements, all of them or none."""
     lines = [
         sql.SQL("begin"),

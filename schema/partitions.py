@@ -7,7 +7,7 @@ retention. Other rows in there (of a far future, of a clock never set, older tha
 person has looked at them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,13 +16,14 @@ from functools import partial
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema.change import announce, change, is_lock_conflict, run
+from ringlog.schema.change import announce, run, tried
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.roles import become_owner
 
 WEEKS_AHEAD = 4
 
-_MAINTENANCE = 0x7765656B73  # "weeks", an advisory lock
+MAINTENANCE_LOCK = 0x7765656B73
+"""Its hexadecimal digits are "weeks": the advisory lock of whoever looks after the logs of a database."""
 
 EARLIEST = datetime(1970, 1, 5, tzinfo=UTC)
 """No week is made before this: clocks that were never set count from 1970 or, in Sybase, from 1900."""
@@ -85,7 +86,7 @@ def maintain(engine: sa.Engine, now: datetime | None = None) -> MaintenanceRepor
     """
     if now is not None and now.tzinfo is None:
         raise ValueError(f"now must have a time zone: {now}")
-    with _alone(engine):
+    with alone(engine):
         return _maintain(engine, now)
 
 
@@ -97,15 +98,14 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
     with engine.begin() as connection:
         now = now or connection.scalar(sa.select(sa.func.now()))
         assert now is not None
-        logs = [
-            _read_log(connection, table, keep_from, now) for table, keep_from in _retentions(connection, now)
-        ]
+        logs = [_read_log(connection, *kept, now) for kept in _retentions(connection, now)]
     for log in logs:
-        for week in sorted({*_weeks_ahead(now), *log.waiting}):
+        ahead = () if log.retired else _weeks_ahead(now)
+        for week in sorted({*ahead, *log.waiting}):
             if any(there.start < week.end and week.start < there.end for there in log.partitions):
                 continue
             name = week.partition(log.table)
-            rows = _tried(engine, partial(_make_week, table=log.table, week=week))
+            rows = tried(engine, partial(_make_week, table=log.table, week=week, now=now))
             if rows is None:
                 postponed.append(name)
                 continue
@@ -114,7 +114,7 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
                 moved[name] = rows
         for there in log.partitions:
             if log.keep_from is not None and there.end <= log.keep_from:
-                done = _tried(engine, partial(_drop, partition=there.name))
+                done = tried(engine, partial(_drop, partition=there.name))
                 (postponed if done is None else dropped).append(there.name)
     with engine.begin() as connection:
         counts = {log.table: _rows_in_default(connection, log.table) for log in logs}
@@ -161,7 +161,9 @@ def keep_statistics_small(connection: sa.Connection, table: str, partition: str 
 
 
 @dataclass(frozen=True)
-class _Partition:
+class Partition:
+    """A partition of a log, from `start` on and before `end`."""
+
     name: str
     start: datetime
     end: datetime
@@ -173,9 +175,10 @@ class _Log:
 
     table: str
     keep_from: datetime | None
-    partitions: tuple[_Partition, ...]
+    partitions: tuple[Partition, ...]
     waiting: tuple[Week, ...]
     """past weeks, and this one, of rows in the default partition"""
+    retired: bool
 
 
 def _weeks_ahead(now: datetime) -> Iterator[Week]:
@@ -184,17 +187,23 @@ def _weeks_ahead(now: datetime) -> Iterator[Week]:
         yield Week(Week.of(now).start + timedelta(days=7 * number))
 
 
-def _retentions(connection: sa.Connection, now: datetime) -> list[tuple[str, datetime | None]]:
-    """Each table and the time from which its log is kept."""
+def _retentions(connection: sa.Connection, now: datetime) -> list[tuple[str, datetime | None, bool]]:
+    """Each table, the time from which its log is kept, and whether nobody writes it any more."""
     statement = sa.text(
-        "select table_name, cast(:now as timestamptz) - cast(retention as interval)"
+        "select table_name, cast(:now as timestamptz) - cast(retention as interval), retired"
         " from ringlog.logged_table order by table_name"
     )
-    return [(table, keep_from) for table, keep_from in connection.execute(statement, {"now": now})]
+    rows = connection.execute(statement, {"now": now})
+    return [(table, keep_from, retired) for table, keep_from, retired in rows]
 
 
-def _read_log(connection: sa.Connection, table: str, keep_from: datetime | None, now: datetime) -> _Log:
-    partitions = sa.text(
+def tables_of_logs(connection: sa.Connection) -> list[str]:
+    return [*connection.scalars(sa.text("select table_name from ringlog.logged_table order by table_name"))]
+
+
+def log_partitions(connection: sa.Connection, table: str) -> tuple[Partition, ...]:
+    """The partitions of a log by time, without the default one."""
+    statement = sa.text(
         """
         select child.relname, cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
         from pg_inherits
@@ -206,24 +215,34 @@ def _read_log(connection: sa.Connection, table: str, keep_from: datetime | None,
         order by 2
         """
     )
+    log = sql.Identifier("log", table).as_string()
+    return tuple(Partition(*row) for row in connection.execute(statement, {"log": log}))
+
+
+def _read_log(
+    connection: sa.Connection, table: str, keep_from: datetime | None, retired: bool, now: datetime
+) -> _Log:
     waiting = sql.SQL(
         """
         select distinct date_trunc('week', "time", 'UTC') from {default}
-        where "time" >= {since} and "time" < {end} order by 1
+        where "time" >= {since} and "time" < {end} and not exists (
+          select from ringlog.cold_week
+          where table_name = {table} and recalled_until is null and begins <= "time" and "time" < ends
+        )
+        order by 1
         """
     ).format(
         default=_default(table),
+        table=sql.Literal(table),
         since=sql.Literal(max(keep_from or EARLIEST, EARLIEST)),
         end=sql.Literal(Week.of(now).end),
     )
     return _Log(
         table,
         keep_from,
-        tuple(
-            _Partition(*row)
-            for row in connection.execute(partitions, {"log": sql.Identifier("log", table).as_string()})
-        ),
+        log_partitions(connection, table),
         tuple(Week.of(start) for (start,) in connection.exec_driver_sql(waiting.as_string())),
+        retired,
     )
 
 
@@ -235,67 +254,22 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
 
 
 @contextmanager
-def _alone(engine: sa.Engine) -> Iterator[None]:
+def alone(engine: sa.Engine) -> Iterator[None]:
     """Waits until no other process maintains the logs of this database."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(sa.select(sa.func.pg_advisory_lock(_MAINTENANCE)))
+        connection.execute(sa.select(sa.func.pg_advisory_lock(MAINTENANCE_LOCK)))
         try:
             yield
         finally:
-            connection.execute(sa.select(sa.func.pg_advisory_unlock(_MAINTENANCE)))
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(MAINTENANCE_LOCK)))
 
 
-def _tried(engine: sa.Engine, work: Callable[[sa.Connection], int]) -> int | None:
-    """Makes a change; None when it met with locks for too long."""
-    try:
-        return change(engine, work)
-    except sa.exc.DBAPIError as error:
-        if not is_lock_conflict(error):
-            raise
-        return None
-
-
-def _make_week(connection: sa.Connection, table: str, week: Week) -> int:
+def _make_week(connection: sa.Connection, table: str, week: Week, now: datetime) -> int:
     """Makes the partition of a week with the rows that wait for it. Returns how many."""
-    become_owner(connection)
-    names = {
-        "log": sql.Identifier("log", table),
-        "partition": sql.Identifier("log", week.partition(table)),
-        "default": _default(table),
-        "start": sql.Literal(week.start),
-        "end": sql.Literal(week.end),
-    }
-
-    def do(statement: str) -> int:
-        return run(connection, sql.SQL(statement).format(**names))
-
-    # the check spares the attachment a look at every row
-    do(
-        """
-        create table {partition} (
-          like {log} including all, constraint week check ("time" >= {start} and "time" < {end})
-        )
-        """
-    )
-    rows = do('insert into {partition} select * from {default} where "time" >= {start} and "time" < {end}')
-    # Keeps the table's writers out, readers not. A writer who had chosen the default partition for a row of
-    # this week before, and waited there, would have it refused when this is done.
-    do("lock table only {log} in share row exclusive mode")
-    rows += do(
-        """
-        insert into {partition}
-        select * from {default} as late
-        where "time" >= {start} and "time" < {end} and not exists (
-          select from {partition} as there where there."time" = late."time" and there.seq_no = late.seq_no
-        )
-        """
-    )
-    do('delete from {default} where "time" >= {start} and "time" < {end}')
-    do("alter table {log} attach partition {partition} for values from ({start}) to ({end})")
-    do("alter table {partition} drop constraint week")
-    keep_statistics_small(connection, table, week.partition(table))
+    made = sa.text("select ringlog.make_week(:table, :start, :now)")
+    rows = connection.scalar(made, {"table": table, "start": week.start, "now": now})
     announce(connection)
-    return rows
+    return int(rows or 0)
 
 
 def _drop(connection: sa.Connection, partition: str) -> int:

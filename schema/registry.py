@@ -1,6 +1,7 @@
 """The registry: what the database itself knows of its facility, and has known before."""
 
 from collections.abc import Collection, Iterator
+from datetime import datetime
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -22,6 +23,13 @@ logged_table = sa.Table(
     sa.Column("log_nth", sa.INTEGER, nullable=False, comment="rows 1, 1 + n, … of the ring go to the log"),
     sa.Column("log_period", sa.DOUBLE_PRECISION, comment="seconds; one row a period goes to the log"),
     sa.Column("retention", sa.TEXT, comment="interval that log rows are kept; null: for ever"),
+    sa.Column(
+        "retired",
+        sa.BOOLEAN,
+        nullable=False,
+        server_default=sa.false(),
+        comment="nobody writes it any more; what it has can be read",
+    ),
     comment="tables of the facility",
 )
 
@@ -42,6 +50,9 @@ signal = sa.Table(
     sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True), comment="null: now"),
     comment="where each signal is and has been, with what unit, description and limits",
 )
+FOREVER: sa.ColumnClause[datetime] = sa.literal_column("timestamptz 'infinity'")
+"""Until when a signal is valid by a name that it had before."""
+
 sa.Index("signal_now", signal.c.signal, unique=True, postgresql_where=signal.c.valid_to.is_(None))
 sa.Index("signal_place", signal.c.table_name, signal.c.column_name, signal.c.valid_from)
 
@@ -78,6 +89,7 @@ def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
             "log_nth": table.log.nth,
             "log_period": table.log.period,
             "retention": table.retention and str(table.retention),
+            "retired": table.retired,
         }
         if table.name not in known:
             connection.execute(logged_table.insert().values(row))
@@ -92,7 +104,7 @@ def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
 def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
     """Brings `signal` up to date: what is so no longer ends now, what is new begins now.
 
-    Returns the names of the signals that have ended or are others now.
+    Returns the names of the signals that have ended, are others now, or are there again.
     """
     columns = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
     now = signal.c.valid_to.is_(None)
@@ -102,20 +114,27 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
     wanted = {row["signal"]: row for row in _signals(facility)}
     ended = [name for name, row in known.items() if wanted.get(name) != row]
     begun = [row for name, row in wanted.items() if known.get(name) != row]
+    were = sa.select(signal.c.signal).where(signal.c.signal.in_([row["signal"] for row in begun]))
+    again = set(connection.scalars(were)).difference(known)
     if ended:
         connection.execute(
             signal.update().where(now, signal.c.signal.in_(ended)).values(valid_to=sa.func.now())
         )
     if begun:
+        # a name from before a column was renamed that another signal has now
+        taken = signal.c.signal.in_([row["signal"] for row in begun])
+        connection.execute(
+            signal.update().where(taken, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
+        )
         connection.execute(signal.insert(), begun)
         # thousands of rows at once: without statistics listing all columns with their signals takes seconds
         run(connection, "analyze ringlog.signal")
-    return ended
+    return [*ended, *sorted(again)]
 
 
 def _signals(facility: Facility) -> Iterator[dict[str, object]]:
     for table in facility.tables:
-        for column in table.columns:
+        for column in () if table.retired else table.written.columns:
             low, high = column.limits or (None, None)
             yield {
                 "signal": column.signal,
@@ -155,6 +174,11 @@ def record_procedures(connection: sa.Connection, made: Collection[Procedure]) ->
     )
     if made:
         connection.execute(statement, [{"name": each.name, "source": each.digest} for each in made])
+
+
+def forget_procedure(connection: sa.Connection, name: str) -> None:
+    """For one that has been dropped."""
+    connection.execute(procedure.delete().where(procedure.c.name == name))
 
 
 _SYSTEM_COMMENT = "T-SQL's system procedures, functions and catalogue views, made of "

@@ -1,7 +1,8 @@
 """Roles and rights: who owns what is stored, who may write it, who may read it.
 
 PostgreSQL checks every right under the caller's own role. Nobody logs in as ringlog_owner, to whom tables and
-procedures belong; only the put procedures, which run as their owner, change a ring or a log.
+procedures belong; only the put procedures, which run as their owner, change a ring or a log, and only
+the set procedures a parameter.
 """
 
 import sqlalchemy as sa
@@ -13,15 +14,32 @@ from ringlog.schema.change import run
 OWNER = "ringlog_owner"
 WRITER = "daq_writer"
 READER = "daq_reader"
+PARAMETER_WRITER = "parameter_writer"
 GATEWAY = "ringlog_gateway"
 
-SCHEMAS = ("online", "log", "ringlog")
+SUMMARIES = "summary"
+"""schema of the summaries"""
+SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
+"""schemas of their views, by seconds of a span"""
+
+SCHEMAS = (
+    "online",
+    "log",
+    "ring",
+    "ringlog",
+    "parameter",
+    "parameter_history",
+    "parameter_rows",
+    SUMMARIES,
+    *SCHEMA_OF_LEVEL.values(),
+)
 """the facility's; the rights in them are given one by one"""
 
 _ATTRIBUTES = {
     OWNER: sql.SQL("nologin"),
     WRITER: sql.SQL("nologin"),
     READER: sql.SQL("nologin"),
+    PARAMETER_WRITER: sql.SQL("nologin"),
     GATEWAY: sql.SQL("login noinherit"),
 }
 
@@ -68,7 +86,8 @@ def create_missing_schemas(connection: sa.Connection) -> list[str]:
         )
     if missing:
         schemas = sql.SQL(", ").join(sql.Identifier(schema) for schema in SCHEMAS)
-        run(connection, sql.SQL("grant usage on schema {} to {}").format(schemas, _names(WRITER, READER)))
+        everyone = _names(WRITER, READER, PARAMETER_WRITER)
+        run(connection, sql.SQL("grant usage on schema {} to {}").format(schemas, everyone))
         run(connection, sql.SQL("grant usage on schema {} to public").format(_names(*SYSTEM_SCHEMAS)))
     return missing
 

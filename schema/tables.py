@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine.reflection import ObjectKind
 
-from ringlog.schema.facility import KEY_COLUMNS, Table
+from ringlog.schema.facility import KEY_COLUMNS, Column, Table
 
 _TYPES: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "real": sa.REAL,
@@ -17,7 +17,10 @@ _TYPES: dict[str, type[sa.types.TypeEngine[Any]]] = {
     "smallint": sa.SMALLINT,
     "bigint": sa.BIGINT,
     "bit": sa.BOOLEAN,
+    "text": sa.TEXT,
 }
+
+_DIALECT: sa.Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
 
 _NEVER = 2**31 - 1  # changed rows; the most PostgreSQL takes
 
@@ -26,15 +29,19 @@ Columns: TypeAlias = Mapping[str, str]
 
 
 def column_type(name: str) -> sa.types.TypeEngine[Any]:
-    """The SQL type of a column type of a facility file: real, double, int, …, varchar(n)."""
+    """The SQL type of a column type of a facility file: real, numeric(p,s), varchar(n), double[], …"""
+    if name.endswith("[]"):
+        return postgresql.ARRAY(column_type(name.removesuffix("[]")), dimensions=1)
+    if numeric := re.fullmatch(r"numeric\((\d+),(\d+)\)", name):
+        return sa.NUMERIC(int(numeric[1]), int(numeric[2]))
     if varchar := re.fullmatch(r"varchar\((\d+)\)", name):
         return sa.VARCHAR(int(varchar[1]))
-    return _TYPES[name]()
+    return postgresql.TIMESTAMP(timezone=True) if name == "datetime" else _TYPES[name]()
 
 
 def type_name(name: str) -> str:
     """The SQL text of a column type of a facility file."""
-    return column_type(name).compile()
+    return column_type(name).compile(dialect=_DIALECT)
 
 
 def facility_tables(tables: Iterable[Table]) -> sa.MetaData:
@@ -46,8 +53,19 @@ def facility_tables(tables: Iterable[Table]) -> sa.MetaData:
     return metadata
 
 
+RINGS = "ring"
+"""Schema of rings that leave their waveforms to the log; online.<table> is then a view of ring and log."""
+
+
+def ring_schema(table: Table) -> str:
+    """Where the ring's rows are stored."""
+    return RINGS if table.ring_refers_to_log else "online"
+
+
 def ring(table: Table, metadata: sa.MetaData) -> sa.Table:
     """The ring of a table. Its rows 1 to `table.rows` are always there; time is null in one never written.
+
+    Where the log has every row, the ring has no waveforms: a view, `online.<table>`, takes them from the log.
 
     The B-tree on time serves "the latest rows" and is worth the HOT updates it prevents: putting a row of 200
     reals costs 4 % more CPU time than with a BRIN index, getting the latest row two thirds less.
@@ -60,9 +78,9 @@ def ring(table: Table, metadata: sa.MetaData) -> sa.Table:
         metadata,
         sa.Column("seq_no", sa.INTEGER, primary_key=True, autoincrement=False),
         sa.Column("time", postgresql.TIMESTAMP(timezone=True)),
-        *_data_columns(table),
+        *_data_columns(ring_columns(table)),
         sa.Index(f"{table.name}_time_idx", "time", "seq_no"),
-        schema="online",
+        schema=ring_schema(table),
         postgresql_with={"autovacuum_analyze_threshold": _NEVER},
     )
 
@@ -74,15 +92,20 @@ def log(table: Table, metadata: sa.MetaData) -> sa.Table:
         metadata,
         sa.Column("seq_no", sa.INTEGER, nullable=False),
         sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
-        *_data_columns(table),
+        *_data_columns(table.columns),
         sa.PrimaryKeyConstraint("time", "seq_no"),
         schema="log",
         postgresql_partition_by='range ("time")',
     )
 
 
-def _data_columns(table: Table) -> Iterator[sa.Column[Any]]:
-    for column in table.columns:
+def ring_columns(table: Table) -> list[Column]:
+    """The data columns that the ring itself stores."""
+    return [column for column in table.columns if not (table.ring_refers_to_log and column.is_waveform)]
+
+
+def _data_columns(columns: Iterable[Column]) -> Iterator[sa.Column[Any]]:
+    for column in columns:
         yield sa.Column(column.name, column_type(column.type))
 
 

@@ -12,7 +12,7 @@ import sqlalchemy
 from psycopg import sql
 
 from ringlog.postgres import Postgres
-from servers import TEST_MEMORY, RunningServer, free_port, ringlog, serving, sqlalchemy_url
+from servers import TEST_MEMORY, RunningServer, free_port, ringlog, serving, set_path, sqlalchemy_url
 
 
 @pytest.hookimpl(wrapper=True)
@@ -79,4 +79,5 @@ def server(temporary_directory: Path) -> Iterator[RunningServer]:
                 stdin=login.password,
             )
             assert added.returncode == 0, added.stderr
+        set_path(running.dsn)
         yield running

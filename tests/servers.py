@@ -1,15 +1,18 @@
 """Programs and servers as the tests run them."""
 
 import os
+import random
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import sqlalchemy
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.settings import MiB
@@ -40,12 +43,18 @@ def ringlog(
     return run(RINGLOG, *arguments, stdin=stdin, timeout=timeout, **environment)
 
 
+# Below the ports that Linux gives to outgoing connections, which would take one before its server is there.
+_ports = iter(random.sample(range(10_000, 32_000), 20_000))
+
+
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port of 127.0.0.1, of TCP and UDP, that was free a moment ago; another one at each call."""
+    for port in _ports:
+        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram, suppress(OSError):
+            stream.bind(("127.0.0.1", port))
+            datagram.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def sqlalchemy_url(conninfo: str) -> sqlalchemy.URL:
@@ -130,6 +139,18 @@ def serving(data: Path, *options: str, facility: Path | None = FACILITY) -> Iter
         finally:
             process.terminate()
             process.wait()
+
+
+PATH = ("online", "log", "ringlog", "public", "gateway_test", "call_forms", "client_compat")
+"""The search path of a server's database: schemas of tests are found by who names no database."""
+
+
+def set_path(dsn: str) -> None:
+    """Gives the database this search path, which sessions have from their login on."""
+    path = sql.SQL(", ").join(sql.Identifier(schema) for schema in PATH)
+    with psycopg.connect(dsn, autocommit=True) as admin:
+        database = sql.Identifier(admin.info.dbname)
+        admin.execute(sql.SQL("alter database {} set search_path = {}").format(database, path))
 
 
 def add_logins(running: RunningServer) -> None:

@@ -128,6 +128,12 @@ int call_parameter(CS_COMMAND *command, const char *name, CS_INT type, const voi
   return parameter(command, name, type, value, length, CS_INPUTVALUE);
 }
 
+int call_binary(CS_COMMAND *command, const char *name, const char *version, const void *value, CS_INT length) {
+  /* FreeTDS has no long binary at 7.4, and no image in the calls of 5.0 */
+  CS_INT type = strcmp(version, "5.0") ? CS_IMAGE_TYPE : CS_LONGBINARY_TYPE;
+  return parameter(command, name, type, value, length, CS_INPUTVALUE);
+}
+
 int call_output(CS_COMMAND *command, const char *name) {
   return parameter(command, name, CS_INT_TYPE, NULL, CS_UNUSED, CS_RETURN);
 }

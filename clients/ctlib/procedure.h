@@ -46,6 +46,8 @@ CS_COMMAND *call_new(CS_CONNECTION *connection, const char *procedure);
 /* A parameter by name, with its @; CS_UNUSED is the length of types of fixed size. `value` NULL: NULL.
  * The value is copied. */
 int call_parameter(CS_COMMAND *command, const char *name, CS_INT type, const void *value, CS_INT length);
+/* A parameter of binary data of any length, such as the points of a waveform, one after another. */
+int call_binary(CS_COMMAND *command, const char *name, const char *version, const void *value, CS_INT length);
 /* An output parameter, an int. */
 int call_output(CS_COMMAND *command, const char *name);
 /* Sends the call, reads its whole answer and drops the command. */

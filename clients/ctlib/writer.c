@@ -20,6 +20,7 @@
 static const char usage[] =
   "usage: writer [options] SERVER USER TABLE ROWS COLUMN...\n"
   "Writes rows of real numbers into the ring TABLE, which has ROWS rows; with a shell: current_{1..200}\n"
+  "  -a POINTS   each COLUMN is a waveform of so many doubles, which go as packed binary\n"
   "  -c SECONDS  the cycle (1); 0: the next row as soon as there is an answer\n"
   "  -n COUNT    ends after so many rows; else at SIGTERM or SIGINT\n"
   "  -P FILE     the password is its first line; else the first line of standard input\n"
@@ -34,7 +35,7 @@ static struct {
   struct login login;
   const char *table, *password_file;
   char **columns;
-  int rows, width;
+  int rows, width, points;
   long count;
   int64_t cycle, interval; /* ns */
 } options = {.login = {.version = "5.0", .program = "ringlog writer", .patience = 30},
@@ -50,7 +51,8 @@ static struct {
 struct row {
   int seq_no;
   char time[40];
-  float *values; /* NAN: no reading */
+  float *values;     /* NAN: no reading */
+  double **traces;   /* in their place, with -a: the points of each column, as the machine has doubles */
 };
 
 static volatile sig_atomic_t stopping;
@@ -81,6 +83,12 @@ static void pause_before(int attempt) {
 
 /* The front end: here a real process reads its ADCs. These are numbers that a test can check. */
 static void read_out(struct row *row) {
+  if (options.points) {
+    for (int column = 0; column < options.width; column++)
+      for (int point = 0; point < options.points; point++)
+        row->traces[column][point] = column + row->seq_no + point / 4096.0;
+    return;
+  }
   for (int column = 0; column < options.width; column++) row->values[column] = column + row->seq_no / 4096.0f;
 }
 
@@ -101,7 +109,14 @@ static enum outcome put(CS_CONNECTION *connection, const struct row *row, struct
   CS_INT seq_no = row->seq_no;
   int built = command && call_parameter(command, "@seq_no", CS_INT_TYPE, &seq_no, CS_UNUSED) &&
               call_parameter(command, "@time", CS_CHAR_TYPE, row->time, (CS_INT)strlen(row->time));
-  for (int column = 0; built && column < options.width; column++) {
+  for (int column = 0; built && options.points && column < options.width; column++) {
+    /* little-endian, as ringlog wants it; a machine that is not turns each double round, or the facility file says
+     * byte_order = "big" */
+    snprintf(name, sizeof name, "@%s", options.columns[column]);
+    built = call_binary(command, name, options.login.version, row->traces[column],
+                        options.points * (CS_INT)sizeof *row->traces[column]);
+  }
+  for (int column = 0; built && !options.points && column < options.width; column++) {
     const float *value = &row->values[column];
     snprintf(name, sizeof name, "@%s", options.columns[column]);
     built = call_parameter(command, name, CS_REAL_TYPE, *value == *value ? value : NULL, CS_UNUSED);
@@ -215,6 +230,11 @@ static int store(CS_CONNECTION **connection, const struct row *row) {
 static long write_rows(CS_CONNECTION **connection) {
   struct row row = {.seq_no = latest(connection) % options.rows + 1, .values = calloc(options.width, sizeof(float))};
   if (!row.values) err(1, "no memory");
+  if (options.points) {
+    row.traces = calloc(options.width, sizeof *row.traces);
+    for (int column = 0; row.traces && column < options.width; column++)
+      if (!(row.traces[column] = calloc(options.points, sizeof(double)))) err(1, "no memory");
+  }
   int64_t due = nanoseconds(CLOCK_MONOTONIC), told = due;
   long waiting = 0;
   while (!stopping && !waiting && counts.produced != options.count) {
@@ -233,6 +253,8 @@ static long write_rows(CS_CONNECTION **connection) {
     due += (passed + 1) * options.cycle;
     if (counts.produced != options.count) sleep_until(due);
   }
+  for (int column = 0; row.traces && column < options.width; column++) free(row.traces[column]);
+  free(row.traces);
   free(row.values);
   return waiting;
 }
@@ -260,7 +282,8 @@ static double number(const char *text, char option, double least) {
 
 static void read_options(int argc, char **argv) {
   options.count = -1;
-  for (int letter; (letter = getopt(argc, argv, "c:n:P:i:t:v:V")) > 0;) switch (letter) {
+  for (int letter; (letter = getopt(argc, argv, "a:c:n:P:i:t:v:V")) > 0;) switch (letter) {
+      case 'a': options.points = (int)number(optarg, 'a', 1); break;
       case 'c': options.cycle = (int64_t)(number(optarg, 'c', 0) * NANO); break;
       case 'n': options.count = (long)number(optarg, 'n', 1); break;
       case 'P': options.password_file = optarg; break;

@@ -17,6 +17,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.clients.address import Address
+from ringlog.clients.drivers.psycopg_arrays import Sent, adapt, is_packed, sent
 from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, Value, output
 
 # SQLSTATE to the number that the gateway gives it (gateway/src/postgres/error.rs): one's own program tests
@@ -33,6 +34,7 @@ _NUMBERS = {
 }
 _OTHER = 50000
 # No such procedure; parameters: named twice, too many, unknown.
+_CONVERSION = 8114
 _NO_PROCEDURE, _TWICE, _TOO_MANY, _UNKNOWN = 2812, 8143, 8144, 8145
 
 _SIGNATURE = """
@@ -121,6 +123,7 @@ def connect(
         refused = "authentication failed" in message or "no pg_hba.conf entry" in message
         words = f"the server refuses the login: {message}" if refused else message
         raise (LoginRefused if refused else Unanswered)(f"{address}: {words}") from None
+    adapt(connection)
     return connection
 
 
@@ -202,6 +205,7 @@ def _execute(
     parts: dict[str, sql.Composable] = {}
     values: dict[str, Any] = {}
     rows: dict[str, dict[str, str | None]] = {}
+    arrays: dict[str, dict[str, Sent]] = {}
     for parameter in signature.parameters:
         if parameter.is_input and parameter.row_type is not None and parameter.argument not in parts:
             # by the input function of each column, which takes a value exactly or not at all
@@ -216,12 +220,38 @@ def _execute(
                 raise TypeError(
                     f"@{parameter.name} of {signature.name} is an output parameter: give output(type)"
                 )
+        elif isinstance(value, bytes) and is_packed(parameter.type):
+            try:
+                array = sent(parameter.type, value)
+            except ValueError:
+                words = f"{len(value)} bytes are not a whole number of the elements of {parameter.type}"
+                where = f"Parameter '@{parameter.name}' of {signature.name}"
+                raise Refused(_CONVERSION, f"{where}: {words}.") from None
+            if parameter.row_type is None:
+                parts[parameter.argument] = sql.Placeholder(parameter.argument)
+                values[parameter.argument] = array
+            else:
+                arrays.setdefault(parameter.argument, {})[parameter.name] = array
         elif parameter.row_type is not None:
             rows[parameter.argument][parameter.name] = _text(parameter, value)
         else:
             parts[parameter.argument] = sql.Placeholder(parameter.argument)
             values[parameter.argument] = value
     values |= {name: json.dumps(row, ensure_ascii=False) for name, row in rows.items()}
+    for argument, of_row in arrays.items():
+        # beside the others, in binary
+        columns = [parameter for parameter in signature.parameters if parameter.argument == argument]
+        parts[argument] = sql.SQL("(select row ({})::{} from {} as given)").format(
+            sql.SQL(", ").join(
+                sql.Placeholder(f"{argument} {column.name}")
+                if column.name in of_row
+                else sql.Identifier("given", column.name)
+                for column in columns
+            ),
+            sql.SQL(columns[0].row_type or ""),
+            parts[argument],
+        )
+        values |= {f"{argument} {name}": array for name, array in of_row.items()}
     statement = sql.SQL("select {} from {}({})").format(
         _wanted(given),
         sql.Identifier(signature.schema, signature.name),

@@ -22,6 +22,8 @@ _CHECK_MESSAGES = 20018
 # characters, and as a text, for it would be cut as a varchar.
 _UNICODE_BYTES = 4000
 _SINGLE_BYTE = "cp1252"
+# Bytes of a varbinary; what is longer goes as an image.
+_BINARY_BYTES = 8000
 # Login failed, at 7.x and at 5.0.
 _LOGIN_FAILED = frozenset({18456, 4002})
 
@@ -77,6 +79,8 @@ def call(
                 request.bind(argument.value, _mssql.py2db_type(argument.type, argument.value), name, True)
             elif isinstance(argument, str) and len(argument.encode()) > _UNICODE_BYTES:
                 request.bind(argument, _mssql.SQLTEXT, name)
+            elif isinstance(argument, bytes) and len(argument) > _BINARY_BYTES:
+                request.bind(argument, _mssql.SQLIMAGE, name)
             else:
                 request.bind(argument, _mssql.py2db_type(type(argument), argument), name)
         status = request.execute()

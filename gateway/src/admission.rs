@@ -1,9 +1,10 @@
 //! Who may try to log in: bounds on logins that are under way and on those that fail, for each address.
 //! A host whose password is wrong slows itself down and nobody else.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -73,16 +74,9 @@ pub struct Entry {
 }
 
 impl Admission {
-    fn state(&self) -> MutexGuard<'_, State> {
-        match self.state.lock() {
-            Ok(state) => state,
-            Err(poisoned) => poisoned.into_inner(),
-        }
-    }
-
     /// A place for a new connection, for which the oldest may have to go.
     pub fn enter(&self, address: IpAddr) -> Entry {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let of_one = state.unknown_of.get(&address);
         let oldest = match of_one.filter(|numbers| numbers.len() >= MOST_UNKNOWN_OF_ONE) {
             Some(numbers) => numbers.first().copied(),
@@ -102,7 +96,7 @@ impl Admission {
     }
 
     fn turn_at(&self, address: IpAddr, user: &str, now: Instant) -> Option<Duration> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut wait = Duration::ZERO;
         for (user, free) in [(user, FREE_FAILURES), ("", FREE_FAILURES_OF_ADDRESS)] {
             if let Some(failed) = state.failed.get_mut(&(address, user.to_owned())) {
@@ -113,7 +107,7 @@ impl Admission {
     }
 
     fn failed_at(&self, address: IpAddr, user: &str, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.count(address, user, now) <= FREE_FAILURES {
             state.count(address, "", now);
         }
@@ -180,13 +174,13 @@ impl Limits {
     }
 
     pub fn succeeded(&self, user: &str) {
-        self.admission.state().failed.remove(&(self.address, user.to_owned()));
+        self.admission.state.lock().failed.remove(&(self.address, user.to_owned()));
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.admission.state().leave(self.number);
+        self.admission.state.lock().leave(self.number);
     }
 }
 
@@ -207,18 +201,18 @@ mod tests {
             (0..=MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1))).collect();
         assert!(entries[0].evicted.try_recv().is_ok());
         assert!(entries[1].evicted.try_recv().is_err());
-        assert_eq!(admission.state().unknown.len(), MOST_UNKNOWN_OF_ONE + 1);
+        assert_eq!(admission.state.lock().unknown.len(), MOST_UNKNOWN_OF_ONE + 1);
         drop((entries, other));
-        assert!(admission.state().unknown.is_empty() && admission.state().unknown_of.is_empty());
+        assert!(admission.state.lock().unknown.is_empty() && admission.state.lock().unknown_of.is_empty());
     }
 
     #[test]
     fn all_addresses_together_are_bounded() {
         let admission = Admission::default();
         let entries: Vec<_> = (0..10_000).map(|n| admission.enter(address(n))).collect();
-        assert_eq!(admission.state().unknown.len(), MOST_UNKNOWN);
+        assert_eq!(admission.state.lock().unknown.len(), MOST_UNKNOWN);
         drop(entries);
-        assert!(admission.state().unknown_of.is_empty());
+        assert!(admission.state.lock().unknown_of.is_empty());
     }
 
     #[test]
@@ -273,6 +267,6 @@ mod tests {
         for n in 0..MOST_REMEMBERED as u32 + 10 {
             admission.failed_at(address(n), "", now + Duration::from_millis(u64::from(n) / 100));
         }
-        assert_eq!(admission.state().failed.len(), MOST_REMEMBERED);
+        assert_eq!(admission.state.lock().failed.len(), MOST_REMEMBERED);
     }
 }

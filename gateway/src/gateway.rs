@@ -1,78 +1,57 @@
 //! What the sessions share: where PostgreSQL is, the procedure catalogue and group commit.
 
 use crate::admission::Admission;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Because, Catalogue, LiveCatalogue, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
 use crate::postgres::commit::GroupCommit;
-use crate::postgres::connection::Message;
-use crate::postgres::{Address, Connection, PgError};
-use crate::program::compiler::Compiler;
-use crate::server::log;
+use crate::postgres::priority::ReaderPriority;
+use crate::postgres::{Address, PgError};
+use crate::program::Programs;
+use crate::room::Room;
+use crate::threads::Statements;
 use crate::tls::{LoginKey, Tls};
-use std::sync::{Arc, RwLock};
-use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch, Notify, OnceCell, Semaphore};
+use crate::turns::Turns;
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, OnceCell, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 /// Connections of group commit.
 const COMMIT_CONNECTIONS: usize = 4;
-/// The channel on which PostgreSQL tells that procedures or row types changed.
-const CHANNEL: &str = "ringlog_catalogue";
-/// Pause before PostgreSQL is tried again.
-const RETRY: Duration = Duration::from_secs(1);
+/// Connections that sessions open at once: each costs PostgreSQL a process and thousands of hashes, and a storm of logins
+/// is not to take the processor from those who write.
+const CONNECTING: usize = 8;
+/// Names a client may use for the database it gets without asking.
+const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
 pub struct Gateway {
     pub address: Address,
     /// The gateway's own role.
     pub role: String,
-    commit: RwLock<GroupCommit>,
+    commit: Arc<ArcSwap<GroupCommit>>,
     pub metrics: Arc<Metrics>,
-    pub compiler: Compiler,
-    current: RwLock<Current>,
-    reloads: mpsc::Sender<Reload>,
-    pub stopping: watch::Receiver<bool>,
+    /// Where everything runs that is no call of known shape.
+    pub statements: Statements,
+    pub programs: Arc<Programs>,
+    live: Arc<LiveCatalogue>,
+    pub stopping: CancellationToken,
     /// Rung when PostgreSQL has no connection left: idle sessions then give theirs up.
     pub scarce: Notify,
+    /// Places for connections that are being opened.
+    pub connecting: Semaphore,
     /// Places for connections that idle sessions keep for a while; the others give theirs up soon.
     pub idle: Semaphore,
     pub admission: Admission,
+    /// For long requests.
+    pub room: Room,
+    pub readers: Arc<ReaderPriority>,
+    /// Of result sets.
+    pub turns: Arc<Turns>,
     /// None: everything goes in the clear.
     pub tls: Option<Tls>,
     login_key: OnceCell<Arc<LoginKey>>,
-}
-
-/// Why a session wants the catalogue read again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Because {
-    /// A name or a parameter is not known.
-    Unknown,
-    /// PostgreSQL refused what the catalogue says.
-    Outdated,
-    /// The session has just changed it.
-    Changed,
-}
-
-impl Because {
-    /// Within this time of the last reading the catalogue is not read again for this reason.
-    fn pause(self) -> Duration {
-        Duration::from_millis(match self {
-            Because::Unknown => 500,
-            Because::Outdated => 100,
-            Because::Changed => 0,
-        })
-    }
-}
-
-struct Reload {
-    because: Because,
-    answer: oneshot::Sender<bool>,
-}
-
-#[derive(Clone)]
-struct Current {
-    catalogue: Arc<Catalogue>,
-    zone: Zone,
-    read: Instant,
 }
 
 impl Gateway {
@@ -82,37 +61,85 @@ impl Gateway {
         role: &str,
         password: &str,
         tls: Option<Tls>,
-        stopping: watch::Receiver<bool>,
+        readers: ReaderPriority,
+        stopping: CancellationToken,
+        statements: Statements,
     ) -> Result<Arc<Gateway>, PgError> {
-        let mut connection = listening(&address, role, password).await?;
-        let rows = connection.query_text("show max_connections").await?;
-        let most_connections = rows.into_iter().flatten().next().flatten();
-        let most_connections = most_connections.and_then(|text| text.parse().ok()).unwrap_or(100usize);
         let metrics = Arc::new(Metrics::default());
-        let current = read(&mut connection, &metrics).await?;
-        let (reloads, requests) = mpsc::channel(64);
-        let commit = GroupCommit::start(&address, role, password, COMMIT_CONNECTIONS, &metrics);
-        let gateway = Arc::new(Gateway {
-            commit: RwLock::new(commit),
-            compiler: Compiler::new(&metrics),
+        let readers = Arc::new(readers);
+        let connecting = Watcher::connect(
+            address.clone(),
+            role.to_owned(),
+            password.to_owned(),
+            metrics.clone(),
+            readers.clone(),
+        );
+        let (mut watcher, most_connections) = statements
+            .run(async move {
+                let mut watcher = connecting.await?;
+                let most_connections = watcher.most_connections().await?;
+                Ok::<_, PgError>((watcher, most_connections))
+            })
+            .await?;
+        let live = LiveCatalogue::new(&mut watcher);
+        let start_commit = {
+            let (calls, address, metrics) = (Handle::current(), address.clone(), metrics.clone());
+            let (role, password) = (role.to_owned(), password.to_owned());
+            move || GroupCommit::start(&calls, &address, &role, &password, COMMIT_CONNECTIONS, &metrics)
+        };
+        let commit = Arc::new(ArcSwap::from_pointee(start_commit()));
+        // PL/pgSQL keeps plans for the types there were, and only a new connection plans anew; the old ones end
+        // with the calls they have
+        let renewed = commit.clone();
+        let renew_commit = move || renewed.store(Arc::new(start_commit()));
+        statements.spawn(watcher.run(live.clone(), renew_commit));
+        Ok(Arc::new(Gateway {
+            commit,
+            programs: Arc::new(Programs::new(&metrics)),
+            turns: Turns::new(metrics.clone()),
             metrics,
+            statements,
             address,
             role: role.to_owned(),
-            current: RwLock::new(current),
-            reloads,
+            live,
             stopping,
             scarce: Notify::new(),
+            connecting: Semaphore::new(CONNECTING),
             idle: Semaphore::new(most_connections / 2),
             admission: Admission::default(),
+            room: Room::new(),
+            readers,
             tls,
             login_key: OnceCell::new(),
-        });
-        tokio::spawn(gateway.clone().watch(connection, password.to_owned(), requests));
-        Ok(gateway)
+        }))
     }
 
     pub fn catalogue(&self) -> Arc<Catalogue> {
-        self.current().catalogue
+        self.live.now().catalogue.clone()
+    }
+
+    /// The zone that zoneless times of clients are in.
+    pub fn zone(&self) -> Zone {
+        self.live.now().zone.clone()
+    }
+
+    /// Reads the catalogue again. False: PostgreSQL is not there.
+    pub async fn reload_catalogue(&self, because: Because) -> bool {
+        self.live.reload(because).await
+    }
+
+    /// Group commit as it is now.
+    pub fn commit(&self) -> Arc<GroupCommit> {
+        self.commit.load_full()
+    }
+
+    /// Whether a name that is no schema may be that of PostgreSQL's database: there is a login without one.
+    pub fn may_mean_default(&self, name: &str, error: &PgError) -> bool {
+        error.sqlstate() == Some("3F000") && name == self.address.database
+    }
+
+    pub fn is_default_database(&self, name: &str) -> bool {
+        DEFAULT_DATABASES.iter().any(|default| name.eq_ignore_ascii_case(default))
     }
 
     /// The key for encrypted passwords of TDS 5.0, made when it is first wanted.
@@ -123,118 +150,4 @@ impl Gateway {
         };
         self.login_key.get_or_try_init(make).await.cloned()
     }
-
-    /// The zone that zoneless times of clients are in.
-    pub fn zone(&self) -> Zone {
-        self.current().zone
-    }
-
-    fn current(&self) -> Current {
-        match self.current.read() {
-            Ok(current) => current.clone(),
-            Err(poisoned) => poisoned.into_inner().clone(),
-        }
-    }
-
-    /// Group commit as it is now.
-    pub fn commit(&self) -> GroupCommit {
-        match self.commit.read() {
-            Ok(commit) => commit.clone(),
-            Err(poisoned) => poisoned.into_inner().clone(),
-        }
-    }
-
-    /// Reads the catalogue again. For an unknown name it may be as new as it was a moment ago; what
-    /// PostgreSQL refused waits until the catalogue is newer than that. False: PostgreSQL is not there.
-    pub async fn reload_catalogue(&self, because: Because) -> bool {
-        if because == Because::Outdated {
-            tokio::time::sleep(because.pause().saturating_sub(self.current().read.elapsed())).await;
-        }
-        let (answer, reloaded) = oneshot::channel();
-        self.reloads.send(Reload { because, answer }).await.is_ok() && reloaded.await.unwrap_or(false)
-    }
-
-    fn set(&self, current: Current) {
-        match self.current.write() {
-            Ok(mut place) => *place = current,
-            Err(poisoned) => *poisoned.into_inner() = current,
-        }
-    }
-
-    /// New connections for group commit. PL/pgSQL keeps plans for the types there were, and only a new
-    /// session plans anew; the old connections end with the calls they have.
-    fn renew_commit(&self, password: &str) {
-        let commit =
-            GroupCommit::start(&self.address, &self.role, password, COMMIT_CONNECTIONS, &self.metrics);
-        match self.commit.write() {
-            Ok(mut place) => *place = commit,
-            Err(poisoned) => *poisoned.into_inner() = commit,
-        }
-    }
-
-    async fn watch(
-        self: Arc<Gateway>,
-        mut connection: Connection,
-        password: String,
-        mut requests: mpsc::Receiver<Reload>,
-    ) {
-        loop {
-            let failed = loop {
-                tokio::select! {
-                    message = connection.receive() => match message {
-                        Ok(Message::NotificationResponse(_)) => {
-                            match read(&mut connection, &self.metrics).await {
-                                Ok(current) => self.set(current),
-                                Err(error) => break error,
-                            }
-                            self.renew_commit(&password);
-                        }
-                        Ok(Message::ErrorResponse(body)) => {
-                            break crate::postgres::connection::server_error(&body).unwrap_or_else(|error| error);
-                        }
-                        Ok(_) => {}
-                        Err(error) => break error,
-                    },
-                    request = requests.recv() => {
-                        let Some(Reload { because, answer }) = request else { return };
-                        let due = self.current().read.elapsed() >= because.pause();
-                        if due {
-                            match read(&mut connection, &self.metrics).await {
-                                Ok(current) => self.set(current),
-                                Err(error) => break error,
-                            }
-                            if because == Because::Outdated {
-                                self.renew_commit(&password);
-                            }
-                        }
-                        // a change told meanwhile may have come just before the question
-                        let _ = answer.send(true);
-                    }
-                }
-            };
-            log(&format!("lost PostgreSQL, trying again: {failed}"));
-            connection = loop {
-                tokio::time::sleep(RETRY).await;
-                let Ok(mut again) = listening(&self.address, &self.role, &password).await else { continue };
-                let Ok(current) = read(&mut again, &self.metrics).await else { continue };
-                self.set(current);
-                log("PostgreSQL is back");
-                break again;
-            };
-        }
-    }
-}
-
-async fn listening(address: &Address, role: &str, password: &str) -> Result<Connection, PgError> {
-    let mut connection = Connection::open(address, role, password, "ringlog catalogue").await?;
-    connection.query_text(&format!("listen {CHANNEL}")).await?;
-    Ok(connection)
-}
-
-async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Current, PgError> {
-    let catalogue = Arc::new(Catalogue::load(connection, metrics).await?);
-    let name = connection.parameter("TimeZone").unwrap_or("UTC").to_owned();
-    let zone = Zone::new(&name)
-        .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;
-    Ok(Current { catalogue, zone, read: Instant::now() })
 }

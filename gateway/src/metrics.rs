@@ -1,11 +1,14 @@
 //! What the gateway counts, in OpenMetrics form.
 
+use crate::callers::{Caller, Last, LastCalls};
+use crate::tds::tokens::message::ServerMessage;
 use prometheus_client::encoding::{text, EncodeLabelSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{exponential_buckets, Histogram};
 use prometheus_client::registry::{Registry, Unit};
+use std::sync::{Arc, OnceLock};
 
 /// Upper bounds of latencies: 64 µs to 8 s, doubling.
 fn latencies() -> Histogram {
@@ -29,6 +32,8 @@ pub struct Metrics {
     registry: Registry,
     calls: Histograms,
     failures: Family<Procedure, Counter>,
+    /// Who called each procedure last.
+    pub last_calls: LastCalls,
     /// Clients that are connected, logged in or not.
     pub clients: Gauge,
     pub refused_logins: Counter,
@@ -39,18 +44,44 @@ pub struct Metrics {
     pub groups: Histogram,
     /// Transactions of group commit that failed and whose calls ran again one by one.
     pub split_groups: Counter,
+    /// Procedures that took so long that they were put on connections of their own.
+    pub quarantines: Counter,
+    /// Result sets that wait for their turn.
+    pub waiting_result_sets: Gauge,
     /// Texts compiled by Python, in seconds.
     pub compilations: Histogram,
     /// Texts whose program was there from before.
     pub compiled_again: Counter,
 }
 
-/// The counts of one procedure.
+/// The counts of one procedure, which are told from its first call on.
 #[derive(Clone, Debug)]
 pub struct CallMetrics {
-    /// Seconds from the request's last byte to the reply's.
-    pub latency: Histogram,
-    pub failures: Counter,
+    calls: Histograms,
+    failures: Family<Procedure, Counter>,
+    last_calls: LastCalls,
+    labels: Procedure,
+    made: OnceLock<(Histogram, Counter, Arc<Last>)>,
+}
+
+impl CallMetrics {
+    /// A call was answered so many seconds after its last byte had come, perhaps by an error.
+    pub fn answered(&self, seconds: f64, caller: &Arc<Caller>, error: Option<&ServerMessage>) {
+        let (latency, failures, last) = self.made();
+        latency.observe(seconds);
+        if error.is_some() {
+            failures.inc();
+        }
+        last.note(caller, error);
+    }
+
+    fn made(&self) -> &(Histogram, Counter, Arc<Last>) {
+        self.made.get_or_init(|| {
+            let latency = self.calls.get_or_create(&self.labels).clone();
+            let failures = self.failures.get_or_create(&self.labels).clone();
+            (latency, failures, self.last_calls.of(&self.labels.procedure))
+        })
+    }
 }
 
 impl Default for Metrics {
@@ -59,12 +90,15 @@ impl Default for Metrics {
         let metrics = Metrics {
             calls: Family::new_with_constructor(latencies as fn() -> Histogram),
             failures: Family::default(),
+            last_calls: LastCalls::default(),
             clients: Gauge::default(),
             refused_logins: Counter::default(),
             received: Counter::default(),
             sent: Counter::default(),
             groups: group_sizes(),
             split_groups: Counter::default(),
+            quarantines: Counter::default(),
+            waiting_result_sets: Gauge::default(),
             compilations: latencies(),
             compiled_again: Counter::default(),
             registry: Registry::default(),
@@ -80,6 +114,11 @@ impl Default for Metrics {
         registry.register("group_commit_calls", groups, metrics.groups.clone());
         let split = "Transactions of several calls that failed and were run again call by call";
         registry.register("group_commit_splits", split, metrics.split_groups.clone());
+        let quarantines =
+            "Procedures that took so long that they were given a connection of their own for a while";
+        registry.register("group_commit_quarantines", quarantines, metrics.quarantines.clone());
+        let waiting = "Result sets that wait for their turn to stream";
+        registry.register("waiting_result_sets", waiting, metrics.waiting_result_sets.clone());
         let compilations = "Batches of T-SQL compiled: their number and how long that took";
         registry.register_with_unit(
             "batch_compilation",
@@ -96,10 +135,12 @@ impl Default for Metrics {
 impl Metrics {
     /// The counts of `procedure`, from zero or from where they stand.
     pub fn of_procedure(&self, procedure: String) -> CallMetrics {
-        let labels = Procedure { procedure };
         CallMetrics {
-            latency: self.calls.get_or_create(&labels).clone(),
-            failures: self.failures.get_or_create(&labels).clone(),
+            calls: self.calls.clone(),
+            failures: self.failures.clone(),
+            last_calls: self.last_calls.clone(),
+            labels: Procedure { procedure },
+            made: OnceLock::new(),
         }
     }
 
@@ -119,11 +160,14 @@ mod tests {
     #[test]
     fn a_procedures_counts_go_on_when_it_is_read_again() {
         let metrics = Metrics::default();
-        metrics.of_procedure("s.put".into()).latency.observe(0.001);
-        metrics.of_procedure("s.put".into()).latency.observe(0.002);
-        metrics.of_procedure("s.put".into()).failures.inc();
+        let caller = Arc::new(Caller::default());
+        let error = ServerMessage::error(2601, 14, "twice".to_owned());
+        metrics.of_procedure("s.put".into()).answered(0.001, &caller, None);
+        metrics.of_procedure("s.put".into()).answered(0.002, &caller, Some(&error));
+        metrics.of_procedure("s.never_called".into());
         let text = metrics.text();
         assert!(text.contains("ringlog_gateway_call_seconds_count{procedure=\"s.put\"} 2"), "{text}");
+        assert!(!text.contains("never_called"), "{text}");
         assert!(text.contains("ringlog_gateway_failed_calls_total{procedure=\"s.put\"} 1"), "{text}");
     }
 }

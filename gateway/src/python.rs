@@ -1,34 +1,37 @@
 //! The edge to Python: a gateway that runs in its own threads.
 
+use crate::callers::{Caller, LastCall};
 use crate::gateway::Gateway;
+use crate::listener;
+use crate::log;
 use crate::metrics::Metrics;
-use crate::postgres::{Address, PgError};
-use crate::server;
+use crate::postgres::priority::ReaderPriority;
+use crate::postgres::{Address, Encryption, Host, PgError};
+use crate::program::Settings;
+use crate::threads::Threads;
 use crate::tls::{self, Tls};
-use pyo3::exceptions::{PyConnectionError, PyOSError, PyValueError};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyConnectionError, PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// How long `stop` waits for running calls.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of a thread's stack: the compiler of T-SQL calls itself for every nesting of a text, as deep as Python
-/// allows.
-const STACK: usize = 16 << 20;
+type PyLastCall = (String, (String, String, String), f64, Option<(f64, i32, String)>);
 
 #[pyclass(name = "Server")]
 struct PyServer {
-    runtime: Option<Runtime>,
+    threads: Option<Threads>,
     /// Ends with the last session.
     serving: Option<JoinHandle<()>>,
-    stop: watch::Sender<bool>,
+    stop: CancellationToken,
     metrics: Arc<Metrics>,
     address: (String, u16),
 }
@@ -36,12 +39,15 @@ struct PyServer {
 #[pymethods]
 impl PyServer {
     #[new]
-    #[pyo3(signature = (*, postgres_host, postgres_port, database, role, password, host, port, tls = None))]
+    #[pyo3(signature = (*, postgres, read_write, sslmode, sslrootcert, database, role, password, host, port, tls = None, postmaster = None, readers_stand_back = true))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        postgres_host: String,
-        postgres_port: u16,
+        // hosts or socket directories, with their ports
+        postgres: Vec<(String, u16)>,
+        read_write: bool,
+        sslmode: String,
+        sslrootcert: Option<PathBuf>,
         database: String,
         role: String,
         password: String,
@@ -49,31 +55,34 @@ impl PyServer {
         port: u16,
         // certificate file, key file, whether everyone must
         tls: Option<(PathBuf, PathBuf, bool)>,
+        postmaster: Option<i32>,
+        readers_stand_back: bool,
     ) -> PyResult<PyServer> {
         py.detach(|| {
             let tls = tls.map(|(certificate, key, required)| Tls::load(&certificate, &key, required));
             let tls = tls.transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let runtime = Builder::new_multi_thread()
-                .worker_threads(threads())
-                .thread_name("ringlog-gateway")
-                .thread_stack_size(STACK)
-                .enable_all()
-                .build()?;
-            let (stop, stopping) = watch::channel(false);
-            let address = Address { host: postgres_host, port: postgres_port, database };
-            let (local, metrics, serving) = runtime.block_on(async {
+            let threads = Threads::start()?;
+            let stop = CancellationToken::new();
+            let stopping = stop.clone();
+            let encryption = Encryption::new(&sslmode, sslrootcert.as_deref())
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let hosts = postgres.into_iter().map(|(name, port)| Host { name, port }).collect();
+            let address = Address::new(hosts, database, encryption, read_write);
+            let (local, metrics, serving) = threads.block_on(async {
                 let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
                 })?;
                 let local = listener.local_addr()?;
-                let gateway = Gateway::start(address, &role, &password, tls, stopping)
+                let readers = ReaderPriority::new(readers_stand_back, postmaster);
+                let statements = threads.statements();
+                let gateway = Gateway::start(address, &role, &password, tls, readers, stopping, statements)
                     .await
                     .map_err(|error| start_error(&error))?;
                 let metrics = gateway.metrics.clone();
-                Ok::<_, PyErr>((local, metrics, tokio::spawn(server::run(listener, gateway))))
+                Ok::<_, PyErr>((local, metrics, tokio::spawn(listener::run(listener, gateway))))
             })?;
             let address = (local.ip().to_string(), local.port());
-            Ok(PyServer { runtime: Some(runtime), serving: Some(serving), stop, metrics, address })
+            Ok(PyServer { threads: Some(threads), serving: Some(serving), stop, metrics, address })
         })
     }
 
@@ -88,28 +97,42 @@ impl PyServer {
         self.metrics.text()
     }
 
+    /// The last call of each procedure that was called: its name; host, program and login of the caller; when, in
+    /// seconds since 1970; and when, with what number and text it failed last, if it did.
+    fn last_calls(&self) -> Vec<PyLastCall> {
+        let seconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        let told = |(name, call): (String, LastCall)| {
+            let Caller { host, program, login } = &*call.caller;
+            let error = call.error.map(|error| (seconds(error.at), error.number, error.text));
+            (name, (host.clone(), program.clone(), login.clone()), seconds(call.at), error)
+        };
+        self.metrics.last_calls.all().into_iter().map(told).collect()
+    }
+
     /// Ends the sessions after their running call and releases the port.
     fn stop(&mut self, py: Python<'_>) {
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(threads) = self.threads.take() {
             py.detach(|| {
-                let _ = self.stop.send(true);
+                self.stop.cancel();
                 if let Some(serving) = self.serving.take() {
-                    let _ = runtime.block_on(async { timeout(STOP_TIMEOUT, serving).await });
+                    let _ = threads.block_on(async { timeout(STOP_TIMEOUT, serving).await });
                 }
-                runtime.shutdown_background();
+                threads.shutdown();
             });
         }
     }
 }
 
-/// A quarter of the cores: PostgreSQL needs the others. On one thread a call costs a fifth less than on two,
-/// because its tasks wake each other without the kernel.
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get() / 4).clamp(1, 4)
-}
-
 fn start_error(error: &PgError) -> PyErr {
     PyConnectionError::new_err(format!("the gateway cannot log in to PostgreSQL: {error}"))
+}
+
+/// Has the gateway log on standard error: events of this level (error, warn, info, debug) and of graver ones.
+#[pyfunction]
+#[pyo3(signature = (level, *, json))]
+fn start_log(level: &str, json: bool) -> PyResult<()> {
+    log::start(level.parse().map_err(|_| PyValueError::new_err(format!("no level {level:?}")))?, json);
+    Ok(())
 }
 
 /// A certificate for these host names and addresses, signed by its own key, and the key: both as PEM.
@@ -118,10 +141,31 @@ fn self_signed(names: Vec<String>, days: u32) -> PyResult<(String, String)> {
     tls::self_signed(names, days).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
+create_exception!(_core, TsqlError, PyException, "A text of T-SQL cannot be run: number, line and text.");
+
+/// The SQL for PostgreSQL that the statements of a batch become, in their order: what a session runs, with `$1`, `$2`
+/// and so on for variables. What needs no SQL is left out. Raises TsqlError.
+#[pyfunction]
+#[pyo3(signature = (text, *, database = String::new(), sybase = false))]
+fn translate(text: &str, database: String, sybase: bool) -> PyResult<Vec<String>> {
+    let settings = Settings { database, sybase, quoted_identifiers: !sybase, ..Settings::default() };
+    let program = tsql::compile(text, &settings)
+        .map_err(|error| TsqlError::new_err((error.number, error.line, error.text)))?;
+    Ok(program.sql())
+}
+
 #[pymodule]
 mod _core {
     #[pymodule_export]
     use super::self_signed;
     #[pymodule_export]
+    use super::start_log;
+    #[pymodule_export]
+    use super::translate;
+    #[pymodule_export]
     use super::PyServer;
+    #[pymodule_export]
+    use super::TsqlError;
+    #[pymodule_export]
+    use crate::mirror::PyMirror;
 }

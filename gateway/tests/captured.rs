@@ -1,19 +1,18 @@
 //! What real clients send (tests/gateway/captures, recorded by tests/gateway/record.py), as it was and damaged in
 //! every way: the decoders read or refuse it, without a panic and in memory bounded by the bytes that came.
 
-use _core::convert::{column_type, PgType, SqlType};
-use _core::tds::bulk::{Column, Rows};
-use _core::tds::call;
-use _core::tds::dialect::Dialect;
-use _core::tds::packet::{Assembler, Kind, Message};
-use _core::tds::wire::Reader;
-use _core::tds::{dynamic, layout, login5, login7, negotiate, prelogin};
-use _core::text::batch;
-use _core::text::parser::Syntax;
 use bytes::BytesMut;
 use peak_alloc::PeakAlloc;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use ringlog_gateway::convert::{column_type, PgType};
+use ringlog_gateway::program::Settings;
+use ringlog_gateway::tds::bulk::{Column, Rows};
+use ringlog_gateway::tds::call;
+use ringlog_gateway::tds::dialect::Dialect;
+use ringlog_gateway::tds::packet::{Assembler, Kind, Message};
+use ringlog_gateway::tds::request::{Request, Requests};
+use ringlog_gateway::tds::{layout, login5, login7, negotiate, prelogin};
 use std::path::PathBuf;
 
 #[global_allocator]
@@ -88,27 +87,8 @@ fn read_message(message: &Message, known: &mut Option<Dialect>, understood: &mut
         return Some(());
     }
     let dialect = &(*known)?;
-    let mut reader = call::reader(body, dialect);
     match message.kind {
-        Kind::Batch => {
-            call::skip_headers(&mut reader, dialect).ok()?;
-            let text = reader.utf16(reader.remaining() / 2, "batch").ok()?;
-            read_text(&text, understood)
-        }
-        Kind::Rpc => {
-            call::skip_headers(&mut reader, dialect).ok()?;
-            let body = body.get(reader.position()..)?;
-            let mut reader = call::reader(body, dialect);
-            while let Some(found) = call::decode_rpc(&mut reader, dialect).ok()? {
-                read_call(&found, dialect, understood)?;
-            }
-            read_shape(body, dialect)
-        }
-        Kind::Normal => {
-            read_shape(body, dialect)?;
-            let _ = negotiate::decode_response(body, dialect);
-            read_tokens(&mut reader, dialect, understood)
-        }
+        Kind::Batch | Kind::Rpc | Kind::Normal => read_requests(message, dialect, understood),
         Kind::BulkLoad => {
             let mut rows = if dialect.is_tds7() {
                 Rows::described(*dialect)
@@ -143,31 +123,34 @@ fn columns(dialect: &Dialect) -> Vec<Column> {
     types.map(column).into()
 }
 
-fn read_tokens(reader: &mut Reader<'_>, dialect: &Dialect, understood: &mut Understood) -> Option<()> {
-    const LANGUAGE: u8 = 0x21;
-    while !reader.is_empty() {
-        if let Some(found) = call::decode_dbrpc(reader, dialect).ok()? {
-            read_call(&found, dialect, understood)?;
-        } else if let Some(found) = dynamic::decode(reader, dialect).ok()? {
-            understood.dynamics += 1;
-            for param in &found.params {
-                let _ = param.value(dialect);
+fn read_requests(message: &Message, dialect: &Dialect, understood: &mut Understood) -> Option<()> {
+    let mut requests = Requests::of(message, dialect).ok()?;
+    if message.kind == Kind::Normal && negotiate::decode_response(requests.body(), dialect).is_ok() {
+        // the encrypted password, which still belongs to the login
+        return Some(());
+    }
+    if message.kind != Kind::Batch {
+        read_shape(requests.body(), dialect)?;
+    }
+    while let Some(request) = requests.next_request().ok()? {
+        match request {
+            Request::Batch(text) => read_text(&text, understood)?,
+            Request::Language { text, .. } => {
+                let text = dialect.charset.decode(text)?;
+                read_text(&text, understood)?;
             }
-            if let Some(text) = dialect.charset.decode(found.text) {
-                let _ = read_text(&text, understood);
+            Request::Rpc(found) | Request::Dbrpc(found) => read_call(&found, dialect, understood)?,
+            Request::Dynamic(found) => {
+                understood.dynamics += 1;
+                for param in &found.params {
+                    let _ = param.value(dialect);
+                }
+                if let Some(text) = dialect.charset.decode(found.text) {
+                    let _ = read_text(&text, understood);
+                }
             }
-        } else if reader.peek() == Some(LANGUAGE) {
-            reader.u8("token").ok()?;
-            let length = reader.u32("length").ok()? as usize;
-            let (status, text) = reader.take(length, "text").ok()?.split_first()?;
-            if status & 1 != 0 {
-                call::decode_arguments(reader, dialect).ok()?;
-            }
-            let text = dialect.charset.decode(text)?;
-            read_text(&text, understood)?;
-        } else {
-            // others have a length, or end the session
-            return Some(());
+            Request::Logout => return Some(()),
+            _ => {}
         }
     }
     Some(())
@@ -176,8 +159,10 @@ fn read_tokens(reader: &mut Reader<'_>, dialect: &Dialect, understood: &mut Unde
 fn read_text(text: &str, understood: &mut Understood) -> Option<()> {
     understood.batches += 1;
     for placeholders in [false, true] {
-        let syntax = Syntax { quoted_identifiers: placeholders, placeholders };
-        let _ = batch::read(text, syntax, [("@p1", SqlType::INT4)]);
+        let variables = [(String::from("@p1"), Some(tsql::facts::types::INT))].into();
+        let quoted_identifiers = placeholders;
+        let settings = Settings { quoted_identifiers, placeholders, variables, ..Settings::default() };
+        let _ = tsql::compile(text, &settings);
     }
     Some(())
 }

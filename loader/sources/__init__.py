@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
-from ringlog.clients.spool import Reading as Reading
+from ringlog.clients.readings import Reading as Reading
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
 
-# Waits until a moment, in microseconds since 1970; raises when the process should end, and Changed.
-Wait: TypeAlias = Callable[[int], None]
-
+Wait: TypeAlias = Callable[[float], None]
+"""Sleeps for so many seconds; raises when the process should end, and Changed."""
 
 Note: TypeAlias = Callable[[str, int, str, int | None, int | None], None]
 """Takes kind, begin, words, end and number of rows of an event."""

@@ -2,7 +2,7 @@
 
 The first line names the columns: `time`, then columns of the table by their name or signal name. Columns the
 file does not name, and empty cells, are no reading. Times are ISO 8601, later from line to line; without an
-offset they are of the facility's time zone.
+offset they are of the facility's time zone. A table with nanoseconds takes them from the times.
 """
 
 import csv
@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
+from zoneinfo import ZoneInfo
 
 from ringlog.loader.sources import Reading, Row, SourceError
-from ringlog.loader.sources.replay import Replay, moment_from, places_of
-from ringlog.loader.sources.values import INTEGER_BITS, LARGEST_REAL, within
+from ringlog.loader.sources.replay import Replay, below_microseconds, moment_from, places_of
+from ringlog.loader.sources.values import INTEGER_BITS, LARGEST_REAL, decimal, within
 from ringlog.schema.facility import Column, Table
 
 _BITS = {"0": False, "1": True, "false": False, "true": True}
@@ -46,15 +47,20 @@ class CsvReplay(Replay):
         if not header or header[0] != "time":
             raise ValueError("the first line must name the columns, the first of them 'time'")
         places = places_of(table, header[1:])
-        cells = [(place, cell_reader(table.columns[place])) for place in places]
+        cells = [(place, cell_reader(table.columns[place], self.zone)) for place in places]
+        # a column of the file comes before what its times say
+        below = None if table.nanoseconds in places else table.nanoseconds
         previous: datetime | None = None
         for line in lines:
             if len(line) != len(header):
                 raise ValueError(f"{len(line)} cells, the first line has {len(header)}")
-            moment = moment_from(line[0], self.zone)
+            when, nanoseconds = below_microseconds(line[0]) if below is not None else (line[0], 0)
+            moment = moment_from(when, self.zone)
             if previous is not None and moment <= previous:
                 raise ValueError(f"time {line[0]} is not later than the line before")
             values: list[Reading] = [None] * len(table.columns)
+            if below is not None:
+                values[below] = nanoseconds
             for (place, convert), text in zip(cells, line[1:], strict=True):
                 if text:
                     try:
@@ -65,14 +71,18 @@ class CsvReplay(Replay):
             previous = moment
 
 
-def cell_reader(column: Column) -> Callable[[str], Reading]:
+def cell_reader(column: Column, zone: ZoneInfo) -> Callable[[str], Reading]:
     """Reads a column's readings from text, exactly; the reader raises ValueError."""
     if column.type in INTEGER_BITS:
         return lambda text: _integer(text, column)
     if column.type == "bit":
         return _bit
-    if column.type.startswith("varchar"):
+    if column.is_text:
         return lambda text: within(text, column)
+    if column.type.startswith("numeric"):
+        return lambda text: decimal(text, column)
+    if column.type == "datetime":
+        return lambda text: moment_from(text, zone).isoformat()
     return lambda text: _number(text, column)
 
 

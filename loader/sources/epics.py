@@ -2,8 +2,13 @@
 
 A column's signal is the PV's name. With `.SEVR`, `.STAT` or `.TIME` behind it the column gets the severity,
 the alarm status or the time stamp of that PV's reading, from the same subscription: numbers, names in a
-varchar, and for `.TIME` seconds since 1970. Every change of an alarm is an event, and so is a disconnect,
-after which the PV's columns are NULL. In monitor mode a row has the latest of its readings' time stamps.
+varchar, and for `.TIME` seconds since 1970. An array fills a waveform; an NTNDArray of two dimensions lies in
+it row by row, and columns with `.DIM1` and `.DIM2` behind the PV's name keep its sizes: the first dimension,
+which is the fastest (the width), and the second (the height).
+
+Every change of an alarm is an event, and so is a disconnect, after which the PV's columns are NULL. In
+monitor mode a row has the latest of its readings' time stamps, with its nanoseconds where the table keeps
+them.
 """
 
 import asyncio
@@ -19,35 +24,10 @@ from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
+from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSES
 from ringlog.schema.facility import Column, Table
 
-SEVERITIES = ("NO_ALARM", "MINOR", "MAJOR", "INVALID")
-
-# menuAlarmStat of EPICS base, in the order of its numbers. QSRV sends the same names as PVA's alarm message.
-STATUSES = (
-    *(
-        "NO_ALARM",
-        "READ",
-        "WRITE",
-        "HIHI",
-        "HIGH",
-        "LOLO",
-        "LOW",
-        "STATE",
-        "COS",
-        "COMM",
-        "TIMEOUT",
-        "HWLIMIT",
-    ),
-    *("CALC", "SCAN", "LINK", "SOFT", "BAD_SUB", "UDF", "DISABLE", "SIMM", "READ_ACCESS", "WRITE_ACCESS"),
-)
-
-# alarm_t.status of PVA's normative types. From a server that names no status of EPICS base they become
-# these names, and 100 and more as numbers: they share none with Channel Access.
-_PVA_STATUSES = ("NO_ALARM", "DEVICE", "DRIVER", "RECORD", "DB", "CONF", "UNDEFINED", "CLIENT")
-_PVA_NUMBERS = 100
-
-_FIELDS = (".SEVR", ".STAT", ".TIME")
+_FIELDS = (".SEVR", ".STAT", ".TIME", ".DIM1", ".DIM2")
 # Seconds after which a PV that nobody answered for counts as disconnected.
 _SEARCH = 10.0
 _PACKAGES = {"ca": "aioca", "pva": "p4p"}
@@ -59,8 +39,8 @@ def status_of_pva(status: int, message: str) -> tuple[int, str]:
         return STATUSES.index(message), message
     if status == 0:
         return 0, "NO_ALARM"
-    known = 0 < status < len(_PVA_STATUSES)
-    return _PVA_NUMBERS + status, _PVA_STATUSES[status] if known else f"STATUS_{status}"
+    known = 0 < status < len(PVA_STATUSES)
+    return PVA_NUMBERS + status, PVA_STATUSES[status] if known else f"STATUS_{status}"
 
 
 class _Signal:
@@ -79,10 +59,26 @@ class _Signal:
     @property
     def is_text(self) -> bool:
         """Whether its value is wanted as text: an enumeration's label, say."""
-        return any(column.type.startswith("varchar") for _, column, field in self.columns if not field)
+        return any(column.is_text for _, column, field in self.columns if not field)
 
-    def read(self, value: Any, severity: int, status: int, status_name: str, stamp: int) -> None:
-        """A reading came, with its alarm and its time stamp (microseconds since 1970)."""
+    @property
+    def has_array(self) -> bool:
+        """Whether an array is wanted, or its sizes."""
+        return any(column.is_waveform or field.startswith(".DIM") for _, column, field in self.columns)
+
+    def read(
+        self,
+        value: Any,
+        severity: int,
+        status: int,
+        status_name: str,
+        seconds: int,
+        nanoseconds: int,
+        sizes: Sequence[int] | None = None,
+    ) -> None:
+        """A reading came, with its alarm and its time stamp (since 1970), and the sizes of an array's
+        dimensions, the fastest first, where it says them."""
+        stamp = seconds * SECOND + nanoseconds // 1000
         if self._connected is False:
             self._note("connected", stamp, self.name, None, None)
         self._connected = True
@@ -92,7 +88,7 @@ class _Signal:
             self._note("alarm", stamp, words, None, None)
         readings: list[tuple[int, Reading]] = []
         for place, column, field in self.columns:
-            text = column.type.startswith("varchar")
+            text = column.is_text
             reading: Reading
             if field == ".SEVR":
                 reading = _severity_name(severity) if text else severity
@@ -100,10 +96,12 @@ class _Signal:
                 reading = status_name if text else status
             elif field == ".TIME":
                 reading = stamp / SECOND
+            elif field.startswith(".DIM"):
+                reading = _size(value, sizes, int(field[-1]) - 1)
             else:
                 reading = self._fit(value, column, stamp)
             readings.append((place, reading))
-        self._cells.set(readings, stamp)
+        self._cells.set(readings, stamp, nanoseconds % 1000)
 
     def miss(self) -> None:
         """Time enough has passed: a PV that has not been found is not there."""
@@ -121,6 +119,8 @@ class _Signal:
 
     def _fit(self, value: Any, column: Column, stamp: int) -> Reading:
         try:
+            if isinstance(value, ValueError):
+                raise value
             reading = fit(value, column)
         except (TypeError, ValueError, OverflowError) as error:
             if not self._unfit:
@@ -155,6 +155,8 @@ class Epics:
         cells = Cells(table, statistics)
         signals: dict[str, _Signal] = {}
         for place, column in enumerate(table.columns):
+            if place == table.nanoseconds:
+                continue
             field = column.signal[-5:] if column.signal.endswith(_FIELDS) else ""
             name = column.signal.removesuffix(field)
             signal = signals.setdefault(name, _Signal(name, cells, note))
@@ -174,6 +176,14 @@ def _miss(signals: Sequence[_Signal]) -> None:
         signal.miss()
 
 
+def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:
+    """How many points an array has in a dimension, counted from 0; 1 in those it has not."""
+    if value is None:
+        return None
+    known = sizes if sizes is not None else [len(value)] if hasattr(value, "__len__") else []
+    return int(known[dimension]) if dimension < len(known) else 1
+
+
 def _severity_name(severity: int) -> str:
     return SEVERITIES[severity] if severity < len(SEVERITIES) else f"SEVERITY_{severity}"
 
@@ -187,10 +197,8 @@ def _subscribe_ca(signals: Sequence[_Signal]) -> object:
             if not value.ok:
                 signal.lose()
                 return
-            seconds, nanoseconds = value.raw_stamp
-            stamp = seconds * SECOND + nanoseconds // 1000
             name = STATUSES[value.status] if value.status < len(STATUSES) else f"STATUS_{value.status}"
-            signal.read(value, value.severity, value.status, name, stamp)
+            signal.read(value, value.severity, value.status, name, *value.raw_stamp)
 
         return hear
 
@@ -230,19 +238,39 @@ def _subscribe_pva(signals: Sequence[_Signal]) -> object:
                 alarm = (told.severity, *status_of_pva(told.status, told.message))
             stamp = update.timeStamp
             value = update.value
+            sizes = None
             if hasattr(value, "choices"):
                 value = value.choices[value.index] if signal.is_text else value.index
-            moment = stamp.secondsPastEpoch * SECOND + stamp.nanoseconds // 1000
-            signal.read(value, *alarm, moment)
+            elif "dimension" in update:
+                value, sizes = _image(update)
+            signal.read(value, *alarm, stamp.secondsPastEpoch, stamp.nanoseconds, sizes)
 
         return hear
 
-    request = "record[queueSize=100]field(value,alarm,timeStamp)"
+    # an array may be an NTNDArray, which says its sizes in fields that others do not have
+    requests = {
+        False: "record[queueSize=100]field(value,alarm,timeStamp)",
+        True: "record[queueSize=100]field()",
+    }
     subscriptions = [
-        context.monitor(signal.name, heard(signal), request=request, notify_disconnect=True)
+        context.monitor(
+            signal.name, heard(signal), request=requests[signal.has_array], notify_disconnect=True
+        )
         for signal in signals
     ]
     for subscription in subscriptions:
         # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
         subscription._Q.push(subscription._handle)
     return context, subscriptions
+
+
+def _image(update: Any) -> tuple[Any, Sequence[int]]:
+    """Points and sizes of an NTNDArray (EPICS normative types), whose first dimension is the fastest. In
+    place of points that no waveform can hold there is a ValueError."""
+    sizes = [dimension.size for dimension in update.dimension]
+    codec = update.codec.name if "codec" in update else ""
+    if codec:
+        return ValueError(f"an array compressed by {codec}: have it sent as it is"), sizes
+    if len(sizes) > 2:
+        return ValueError(f"an array of {len(sizes)} dimensions: a waveform has one or two"), sizes
+    return update.value, sizes

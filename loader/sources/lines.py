@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import ClassVar
+from zoneinfo import ZoneInfo
 
-from ringlog.clients.spool import microseconds
+from ringlog.clients.moments import microseconds
 from ringlog.loader.sampling import Cells
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
@@ -23,6 +24,8 @@ from ringlog.schema.facility import Table
 
 # Bytes of a line, at most.
 _LONGEST = 4096
+# A datetime without an offset.
+_UTC = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class LineReader:
 
     def __init__(self, table: Table) -> None:
         self._table = table.name
-        self._cells = [cell_reader(column) for column in table.columns]
+        self._cells = [cell_reader(column, _UTC) for column in table.columns]
         self._places = {column.name: place for place, column in enumerate(table.columns)}
         self._places |= {column.signal: place for place, column in enumerate(table.columns)}
 

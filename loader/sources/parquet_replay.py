@@ -1,7 +1,8 @@
 """Replay of recordings: one Parquet file per table, <table>.parquet.
 
 Its columns are `time` and columns of the table by their name or signal name. Null is no reading. Times are
-timestamps or ISO 8601 texts, later from row to row; without a zone they are of the facility's time zone.
+timestamps or ISO 8601 texts, later from row to row; without a zone they are of the facility's time zone. A
+table with nanoseconds takes them from the times.
 """
 
 import importlib.util
@@ -13,7 +14,7 @@ from multiprocessing import get_context
 from typing import Any, ClassVar
 
 from ringlog.loader.sources import Row, SourceError
-from ringlog.loader.sources.replay import Replay, in_zone, moment_from, places_of
+from ringlog.loader.sources.replay import Replay, below_microseconds, in_zone, moment_from, places_of
 from ringlog.loader.sources.values import fit
 from ringlog.schema.facility import Table
 
@@ -51,15 +52,20 @@ class ParquetReplay(Replay):
                 others = [name for name in names if name != "time"]
                 places = places_of(table, others)
                 previous: datetime | None = None
+                # a column of the file comes before what its times say
+                below = None if table.nanoseconds in places else table.nanoseconds
                 for batch in recording.iter_batches(_BATCH, use_threads=False):
-                    moments = self._moments(batch.column(names.index("time")))
+                    moments = self._moments(batch.column(names.index("time")), below is not None)
                     columns = [batch.column(names.index(name)).to_pylist() for name in others]
                     for values in zip(*columns, strict=True) if columns else [()] * batch.num_rows:
                         row += 1
-                        moment = next(moments)
+                        moment, nanoseconds = next(moments)
                         if previous is not None and moment <= previous:
                             raise ValueError(f"time {moment.isoformat()} is not later than the row before")
-                        yield Row(moment, _readings(table, places, values))
+                        readings = _readings(table, places, values)
+                        if below is not None:
+                            readings[below] = nanoseconds
+                        yield Row(moment, tuple(readings))
                         previous = moment
         except OSError as error:
             raise SourceError(f"{file}: {error.strerror or error}") from None
@@ -67,13 +73,20 @@ class ParquetReplay(Replay):
             where = f", row {row}" if row else ""
             raise SourceError(f"{file}{where}: {error}") from None
 
-    def _moments(self, column: Any) -> Iterator[datetime]:
+    def _moments(self, column: Any, finer: bool) -> Iterator[tuple[datetime, int]]:
+        """The times, and the nanoseconds after their microseconds where `finer` allows them."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         moment_of: Callable[[Any], datetime]
+        below: list[int] | None = None
         if pa.types.is_timestamp(column.type):
+            whole = column
+            if finer and column.type.unit == "ns":
+                whole = pc.floor_temporal(column, unit="microsecond")
+                below = pc.subtract(column.cast(pa.int64()), whole.cast(pa.int64())).to_pylist()
             # refuses what is finer than a microsecond
-            column = column.cast(pa.timestamp("us", column.type.tz))
+            column = whole.cast(pa.timestamp("us", column.type.tz))
 
             def moment_of(value: Any) -> datetime:
                 return in_zone(value, str(value), self.zone)
@@ -83,17 +96,23 @@ class ParquetReplay(Replay):
                 return moment_from(value, self.zone)
         else:
             raise ValueError(f"column time is {column.type}, neither timestamps nor texts")
-        for value in column.to_pylist():
+        for place, value in enumerate(column.to_pylist()):
             if value is None:
                 raise ValueError("there is no time")
-            yield moment_of(value)
+            if below is not None:
+                yield moment_of(value), below[place]
+            elif isinstance(value, str) and finer:
+                text, nanoseconds = below_microseconds(value)
+                yield moment_of(text), nanoseconds
+            else:
+                yield moment_of(value), 0
 
 
-def _readings(table: Table, places: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
+def _readings(table: Table, places: Sequence[int], values: Sequence[Any]) -> list[Any]:
     readings: list[Any] = [None] * len(table.columns)
     for place, value in zip(places, values, strict=True):
         try:
             readings[place] = fit(value, table.columns[place])
         except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"column {table.columns[place].name}: {error}") from None
-    return tuple(readings)
+    return readings

@@ -26,8 +26,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ringlog.clients.spool import microseconds, moment_of
-from ringlog.loader.schedule import Schedule, now
+from ringlog.clients.moments import microseconds, moment_of
+from ringlog.loader.schedule import Schedule
 from ringlog.loader.sources import Changed, Note, Reading, Row, SourceError, Wait
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
@@ -92,13 +92,7 @@ class Python:
         note: Note,
     ) -> Iterator[Row]:
         schedule = Schedule.of(table.name, table.cycle)
-        previous: int | None = None
-        while True:
-            due = schedule.after(now(), previous)
-            if previous is not None:
-                statistics.missed += schedule.missed(previous, due)
-            wait(due)
-            previous = due
+        for due in schedule.instants(wait, statistics):
             try:
                 given = function(table)
             except Exception as error:

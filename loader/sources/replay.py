@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note, Row, SourceError, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Facility, Table
@@ -73,7 +72,7 @@ class Replay(ABC):
                 start = time.monotonic(), row.time
             # by the processor's own clock: whoever sets the wall clock does not hold the recording up
             due = start[0] + (row.time - start[1]).total_seconds() / self.speed
-            wait(now() + round((due - time.monotonic()) * SECOND))
+            wait(due - time.monotonic())
             yield row
 
     @abstractmethod
@@ -83,6 +82,12 @@ class Replay(ABC):
     def file(self, table: Table) -> Path:
         """The table's file."""
         return self.folder / f"{table.name}.{self.suffix}"
+
+
+def files_of(folder: Path, table: str, suffix: str) -> Sequence[Path]:
+    """<table>.<suffix>, or the files with this suffix in the folder <table>, by name."""
+    one = folder / f"{table}.{suffix}"
+    return [one] if one.is_file() else sorted((folder / table).glob(f"*.{suffix}"))
 
 
 def place_of(table: Table, name: str) -> int:
@@ -109,6 +114,14 @@ def in_zone(moment: datetime, text: str, zone: ZoneInfo) -> datetime:
         if moment.utcoffset() != moment.replace(fold=1).utcoffset():
             raise ValueError(f"time {text} is twice or never in {zone.key}: write it with its offset")
     return moment.astimezone(UTC)
+
+
+def below_microseconds(text: str) -> tuple[str, int]:
+    """A time's text as far as its microseconds, and the nanoseconds after them."""
+    found = re.search(r"(?<=[.,]\d{6})\d{1,3}(?!\d)", text)
+    if found is None:
+        return text, 0
+    return text[: found.start()] + text[found.end() :], int(found[0].ljust(3, "0"))
 
 
 def moment_from(text: str, zone: ZoneInfo) -> datetime:

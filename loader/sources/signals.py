@@ -7,9 +7,12 @@ the random numbers that a row brings along.
 import math
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 from typing import TypeAlias
 
+from ringlog.clients.readings import packed, waveform
 from ringlog.loader.sources import Reading
 from ringlog.schema.facility import Column
 
@@ -34,10 +37,18 @@ def beam_current(seconds: float) -> float:
 def signal(seed: int, column: Column) -> Signal:
     """What `column` shows, as a function of time and the row's random numbers."""
     own = Random(f"{seed} {column.signal}")
+    if column.is_packed:
+        return _trace(own, column)
+    if column.is_waveform:
+        return _states(seed, column)
     if column.type == "bit":
         return _bit(seed, column.signal)
-    if column.type.startswith("varchar"):
+    if column.is_text:
         return _state(seed, column)
+    if column.type == "datetime":
+        return _last_change
+    if column.type.startswith("numeric"):
+        return _decimal(own, column)
     if column.type in _INTEGERS:
         return _count(own, column)
     unit = column.unit
@@ -111,6 +122,26 @@ def _count(own: Random, column: Column) -> Signal:
     return count
 
 
+def _decimal(own: Random, column: Column) -> Signal:
+    """As many digits as the column has."""
+    precision, scale = (int(digits) for digits in column.type[len("numeric(") : -1].split(","))
+    top = 10.0 ** (precision - scale)
+    low, high = column.limits or (0.0, min(100.0, top / 2))
+    supply = _supply(own, replace(column, limits=(low, high)))
+
+    def digits(seconds: float, noise: Random) -> str:
+        value = supply(seconds, noise)
+        assert isinstance(value, float)
+        return f"{min(max(value, low), high):.{scale}f}"
+
+    return digits
+
+
+def _last_change(seconds: float, noise: Random) -> str:
+    """The begin of the stretch of five minutes in which states stay as they are."""
+    return datetime.fromtimestamp(seconds // 300 * 300, UTC).isoformat()
+
+
 def _bit(seed: int, name: str) -> Signal:
     """A status that is good, but for one in fifty stretches of five minutes; a fault reads the other way."""
     good = not any(word in name.lower() for word in ("fault", "alarm", "trip"))
@@ -118,7 +149,7 @@ def _bit(seed: int, name: str) -> Signal:
 
 
 def _state(seed: int, column: Column) -> Signal:
-    length = int(column.type.removeprefix("varchar(").removesuffix(")"))
+    length = 80 if column.type == "text" else int(column.type[len("varchar(") : -1])
     states = [state for state in _STATES if len(state) <= length]
 
     def state(seconds: float, noise: Random) -> str:
@@ -126,6 +157,34 @@ def _state(seed: int, column: Column) -> Signal:
         return states[0] if unusual >= 0.1 else states[int(unusual * 10 * len(states))]
 
     return state
+
+
+def _states(seed: int, column: Column) -> Signal:
+    """As many texts as the column has points, each a state of its own."""
+    single = replace(column, type=column.type.removesuffix("[]"), points=None)
+    states = [
+        _state(seed, replace(single, signal=f"{column.signal} {place}"))
+        for place in range(column.points or 1)
+    ]
+    return lambda seconds, noise: waveform([state(seconds, noise) for state in states], column)
+
+
+def _trace(own: Random, column: Column) -> Signal:
+    """A pulse on an oscilloscope of as many points as the column has, a little further on in every row."""
+    points = column.points or 1
+    low, high = column.limits or (0.0, 1.0 if column.type == "bit[]" else 100.0)
+    width = own.uniform(0.02, 0.1)
+    whole = column.type not in ("real[]", "double[]")
+    # the pulse at the middle of twice as many points: a row shows a part of it
+    shape = [math.exp(-(((place / points - 1.0) / width) ** 2)) for place in range(2 * points)]
+    levels = [low + (high - low) * level for level in shape]
+    pulse = [round(level) for level in levels] if whole else levels
+
+    def trace(seconds: float, noise: Random) -> bytes:
+        first = int(points * (0.2 + 0.6 * (seconds / 60.0 % 1.0)))
+        return packed(pulse[first : first + points], column)
+
+    return trace
 
 
 def _within(column: Column, inner: Signal) -> Signal:

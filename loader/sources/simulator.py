@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import ClassVar
 
-from ringlog.loader.schedule import SECOND, Schedule, now
+from ringlog.loader.schedule import SECOND, Schedule
 from ringlog.loader.sources import Changed, Note, Row, Wait
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
@@ -47,18 +47,16 @@ class Simulator:
         self, table: Table, signals: Sequence[Signal], wait: Wait, statistics: Statistics
     ) -> Iterator[Row]:
         schedule = Schedule.of(table.name, table.cycle / self.speed)
-        previous: int | None = None
-        while True:
-            due = schedule.after(now(), previous)
-            if previous is not None:
-                statistics.missed += schedule.missed(previous, due)
-            wait(due)
+        for due in schedule.instants(wait, statistics):
             yield self.row(table, signals, due)
-            previous = due
 
     def signals(self, table: Table) -> Sequence[Signal]:
         """The signals of the table's columns."""
-        return [signal(self.seed, column) for column in table.columns]
+        return [
+            # its times are whole microseconds
+            (lambda seconds, noise: 0) if place == table.nanoseconds else signal(self.seed, column)
+            for place, column in enumerate(table.columns)
+        ]
 
     def row(self, table: Table, signals: Sequence[Signal], moment: int) -> Row:
         """The row at `moment`, in microseconds since 1970."""

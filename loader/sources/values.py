@@ -2,9 +2,11 @@
 
 import math
 import struct
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ringlog.clients.spool import Reading
+from ringlog.clients.readings import Reading, waveform
 from ringlog.schema.facility import Column
 
 INTEGER_BITS = {"smallint": 16, "int": 32, "bigint": 64}
@@ -18,10 +20,18 @@ def fit(value: Any, column: Column) -> Reading:
     """
     if value is None:
         return None
+    if column.is_waveform:
+        return waveform(value, column)
     if getattr(value, "ndim", 0):
         raise TypeError("an array does not fit a column")
-    if column.type.startswith("varchar"):
+    if column.is_text:
         return within(str(value), column)
+    if column.type == "datetime":
+        if not isinstance(value, datetime) or value.tzinfo is None:
+            raise TypeError(f"{value} is no time with its zone, which a datetime needs")
+        return value.isoformat()
+    if column.type.startswith("numeric"):
+        return decimal(str(value), column)
     if isinstance(value, str | bytes):
         raise TypeError(f"text does not fit a {column.type}")
     if column.type in ("real", "double"):
@@ -36,9 +46,29 @@ def fit(value: Any, column: Column) -> Reading:
     return within(number, column)
 
 
+def decimal(text: str, column: Column) -> str:
+    """A number as a numeric(p,s) takes it without rounding. Raises ValueError."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    precision, scale = (int(digits) for digits in column.type[len("numeric(") : -1].split(","))
+    if not number.is_finite():
+        raise ValueError(f"'{text}' is not a number")
+    if number.adjusted() >= precision - scale and number:
+        raise ValueError(f"{text} is out of the range of {column.type}")
+    if number != round(number, scale):
+        raise ValueError(f"{text} has more digits behind the point than {column.type}")
+    return f"{number:f}"
+
+
 def within(value: int | float | str, column: Column) -> int | float | str:
     """The value, which is of the column's kind. Raises ValueError where it is out of the type's range."""
     if isinstance(value, str):
+        if column.type == "text":
+            if "\0" in value:
+                raise ValueError("a text must not have a NUL in it")
+            return value
         length = int(column.type.removeprefix("varchar(").removesuffix(")"))
         if len(value) > length or "\0" in value:
             raise ValueError(f"'{value}' is longer than varchar({length}) or has a NUL in it")

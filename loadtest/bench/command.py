@@ -17,8 +17,9 @@ from ringlog.loadtest.bench.comparison import compare as compare_results
 from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
 from ringlog.loadtest.bench.facility import write_facility
 from ringlog.loadtest.bench.load import Stand
+from ringlog.loadtest.bench.mixed import READERS
 from ringlog.loadtest.bench.native import build
-from ringlog.loadtest.bench.parts import PARTS, Plan, measure
+from ringlog.loadtest.bench.parts import PARTS, USUAL, Plan, measure
 from ringlog.loadtest.bench.plots import draw
 from ringlog.loadtest.bench.report import heading, markdown, tables
 from ringlog.loadtest.bench.results import Results, new_results
@@ -40,8 +41,15 @@ def bench(
     connections: Annotated[int, typer.Option(metavar="N", min=1, max=240, help="Callers at once.")] = 60,
     only: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", show_default=False, help=f"These parts only: {', '.join(PARTS)}."),
+        typer.Option(
+            metavar="A,B,...",
+            show_default=False,
+            help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}.",
+        ),
     ] = None,
+    readers: Annotated[
+        str, typer.Option(metavar="N,N,...", help="How many read beside the writers in part mixed.")
+    ] = ",".join(map(str, READERS)),
     stall: Annotated[
         float | None,
         typer.Option(
@@ -69,7 +77,7 @@ def bench(
     """Measure the gateway beside PostgreSQL called directly, alternating, on a server of its own."""
     console = Console(highlight=False)
     try:
-        plan = Plan(_parts(only, stall), seconds, rounds, columns, connections, stall)
+        plan = Plan(_parts(only, stall), seconds, rounds, columns, connections, stall, _numbers(readers))
         if data is not None and data.exists():
             raise BenchUsageError(f"{data} exists: the benchmark makes a data directory of its own")
         earlier = None if compare is None else Results.read(compare)
@@ -89,12 +97,19 @@ def bench(
 
 def _parts(only: str | None, stall: float | None) -> tuple[str, ...]:
     if only is None:
-        return PARTS if stall is None else ()
+        return USUAL if stall is None else ()
     wanted = [name.strip() for name in only.split(",")]
     for name in wanted:
         if name not in PARTS:
             raise BenchUsageError(f"--only: there is no part '{name}', only {', '.join(PARTS)}")
     return tuple(part for part in PARTS if part in wanted)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) <= 200 for word in numbers):
+        raise BenchUsageError(f"--readers: {text!r} is no list of numbers up to 200, as 0,4,16")
+    return tuple(map(int, numbers))
 
 
 def _run(console: Console, plan: Plan, data: Path | None) -> Results:

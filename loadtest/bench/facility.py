@@ -17,6 +17,8 @@ class Tables:
     count: int
     columns: int
     rows: int = RING
+    points: int = 0
+    """not 0: their one column is a waveform of so many doubles"""
 
     @property
     def names(self) -> list[str]:
@@ -42,6 +44,16 @@ def history(columns: int) -> Tables:
     return Tables("history_", 1, columns)
 
 
+def ten_years() -> Tables:
+    """The table whose log and summaries go back ten years."""
+    return Tables("decade_", 1, 10)
+
+
+def waveforms(points: int) -> Tables:
+    """Tables of waveforms: with one writer each as many as write at once."""
+    return Tables(f"wave{points}_", 4, 1, 100, points)
+
+
 def write_facility(file: Path, tables: Iterable[Tables]) -> None:
     """Writes a facility file with these tables; every row of theirs is logged."""
     file.write_text("".join(_text(tables)))
@@ -52,4 +64,7 @@ def _text(tables: Iterable[Tables]) -> Iterator[str]:
     for some in tables:
         for name in some.names:
             yield f'\n[[table]]\nname = "{name}"\nrows = {some.rows}\ncycle = 1.0\n'
-            yield f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\ntype = "real"\n'
+            if some.points:
+                yield f'[[table.column]]\nname = "{COLUMN}1"\ntype = "double[]"\npoints = {some.points}\n'
+            else:
+                yield f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\ntype = "real"\n'

@@ -2,14 +2,15 @@
 
 import json
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import psutil
 
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.bench.record import Record
 from ringlog.loadtest.bench.server import WRITER, Server
 
 WARM = 0.5
@@ -40,13 +41,14 @@ _PIPELINES = 4
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(Record):
     """Calls measured in one round of one part. Times in seconds, CPU in seconds of the whole measurement."""
 
     part: str
     contender: str
     round: int
     columns: int
+    """or points of a waveform"""
     connections: int
     calls: int
     """acknowledged while it was measured"""
@@ -101,23 +103,18 @@ class Measurement:
         """A cost of the whole measurement, for one call."""
         return cost / self.calls
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(**content)
-
 
 @dataclass(frozen=True)
 class Load:
-    """Calls of put procedures at full rate: `connections` callers, each with one call outstanding."""
+    """Calls of put procedures: `connections` callers, each with one call outstanding."""
 
     contender: Contender
     tables: Tables
     connections: int
     seconds: float
     warm: float = WARM
+    rate: float = 0.0
+    """calls a second of each caller; 0: at once after each answer"""
 
     def command(self, programs: Path, server: Server, first: int) -> list[str]:
         """The client and its arguments. `first` is the row of the rings to go on from."""
@@ -130,6 +127,7 @@ class Load:
             "u": WRITER,
             "x": self.tables.prefix,
             "c": self.tables.columns,
+            "a": self.tables.points,
             "t": min(self.tables.count, max(self.connections, 1)),
             "r": self.tables.rows,
             "f": first,
@@ -137,6 +135,7 @@ class Load:
             "b": one.group,
             "w": self.warm,
             "s": self.seconds,
+            "q": self.rate,
         }
         if one.version:
             options["v"] = one.version
@@ -197,7 +196,7 @@ class Stand:
             part=part,
             contender=load.contender.key,
             round=round,
-            columns=load.tables.columns,
+            columns=load.tables.points or load.tables.columns,
             connections=load.connections,
             clients=clients,
             gateway=gateway,

@@ -2,8 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from ringlog.loadtest.bench.facility import Tables, history, main_tables, narrow_and_wide
+from ringlog.loadtest.bench.errors import BenchError
+from ringlog.loadtest.bench.facility import (
+    Tables,
+    history,
+    main_tables,
+    narrow_and_wide,
+    ten_years,
+    waveforms,
+)
 from ringlog.loadtest.bench.load import (
     CONTENDERS,
     DIRECT,
@@ -15,10 +25,23 @@ from ringlog.loadtest.bench.load import (
     Load,
     Stand,
 )
+from ringlog.loadtest.bench.mixed import CONTENDERS as MIXED
+from ringlog.loadtest.bench.mixed import NICE, READERS, measure_mixed
+from ringlog.loadtest.bench.over_http import CLIENTS, FORMS, fetch
 from ringlog.loadtest.bench.reading import fill, read_alternating
 from ringlog.loadtest.bench.results import Results
+from ringlog.loadtest.bench.text import measure_beside, measure_compiling, measure_texts, usual
+from ringlog.loadtest.bench.waveforms import (
+    POINTS,
+    SMALL,
+    allow_inserts,
+    measure_waveforms,
+    write_alternating,
+)
 
-PARTS = ("write", "lone", "memory", "columns", "read")
+USUAL = ("write", "lone", "memory", "columns", "read")
+"""the parts of a run that names none"""
+PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms")
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
 _LAP = 15.0  # seconds at most, to write every row of the rings once
 _START = 1.0  # seconds that a client takes to log in its connections
@@ -35,6 +58,8 @@ class Plan:
     columns: int
     connections: int
     stall: float | None = None
+    readers: Sequence[int] = READERS
+    """beside the writers of part mixed"""
 
     def tables(self) -> Iterator[Tables]:
         """The tables that are needed."""
@@ -42,12 +67,23 @@ class Plan:
             yield main_tables(self.columns)
         if "columns" in self.parts:
             yield from map(narrow_and_wide, WIDTHS)
-        if "read" in self.parts:
+        if self.reads_history:
             yield history(self.columns)
+        if "history" in self.parts:
+            yield ten_years()
+        if "waveforms" in self.parts:
+            yield SMALL
+            yield from map(waveforms, POINTS)
 
     @property
     def loads_main(self) -> bool:
-        return self.stall is not None or any(part in self.parts for part in ("write", "lone", "memory"))
+        return self.stall is not None or any(
+            part in self.parts for part in ("write", "lone", "memory", "mixed", "text")
+        )
+
+    @property
+    def reads_history(self) -> bool:
+        return any(part in self.parts for part in ("read", "mixed", "retrieval"))
 
     @property
     def short(self) -> float:
@@ -69,12 +105,38 @@ class Plan:
             yield "columns", len(WIDTHS) * 2 * self.width_rounds * (each + self.short)
         if "read" in self.parts:
             yield "read", 5 + 3 * (self.rounds + 1)
+        if "mixed" in self.parts:
+            stands = sum(len(MIXED) * (len(NICE) if count else 1) for count in self.readers)
+            yield "mixed", 5 + self.mixed_rounds * stands * (4 + self.seconds + 2 * (each + self.seconds))
+        if "text" in self.parts:
+            texts = 2 * len(usual(main_tables(self.columns))) * self.text_seconds
+            yield "text", 5 + self.text_rounds * (texts + 2 * (each + self.seconds))
+        if "retrieval" in self.parts:
+            yield "retrieval", 10 + len(FORMS) * len(CLIENTS) * (1 + self.short)
+        if "history" in self.parts:
+            yield "history", 90
+        if "waveforms" in self.parts:
+            writing = 3 * len(POINTS) * self.rounds * (each + self.short)
+            yield "waveforms", writing + 10 * self.rounds + 60
         if self.stall is not None:
             yield "stall", each + self.stall
 
     @property
     def lone_rounds(self) -> int:
         return min(3, self.rounds)
+
+    @property
+    def mixed_rounds(self) -> int:
+        return min(3, self.rounds)
+
+    @property
+    def text_rounds(self) -> int:
+        return min(3, self.rounds)
+
+    @property
+    def text_seconds(self) -> float:
+        """Of one text by one client."""
+        return max(0.2, self.seconds / 5)
 
     @property
     def width_rounds(self) -> int:
@@ -108,8 +170,22 @@ class _Measuring:
         if "columns" in plan.parts:
             widths = [*map(narrow_and_wide, WIDTHS)]
             self._alternate("columns", (DIRECT, TDS5), widths, plan.connections, plan.width_rounds)
+        if plan.reads_history:
+            first = next(part for part in ("read", "mixed", "retrieval") if part in plan.parts)
+            self._doing(first, "filling a log")
+            fill(self._stand.server, history(plan.columns))
         if "read" in plan.parts:
             self._read()
+        if "mixed" in plan.parts:
+            self._mixed()
+        if "text" in plan.parts:
+            self._text()
+        if "retrieval" in plan.parts:
+            self._retrieval()
+        if "history" in plan.parts:
+            self._history()
+        if "waveforms" in plan.parts:
+            self._waveforms()
         if plan.stall is not None:
             self._one("stall", TDS5, self._main, plan.connections, plan.stall)
 
@@ -155,8 +231,72 @@ class _Measuring:
 
     def _read(self) -> None:
         tables, server = history(self._plan.columns), self._stand.server
-        self._doing("read", "filling a log")
-        fill(server, tables)
         self._doing("read", "reading it")
         readings = read_alternating(self._stand.programs, server, tables, self._plan.rounds)
         self._results.readings.extend(readings)
+
+    def _retrieval(self) -> None:
+        for one in fetch(self._stand.server, history(self._plan.columns), self._plan.short):
+            self._doing("retrieval", f"{one.form} by {one.clients}")
+            self._results.fetching.append(one)
+
+    def _history(self) -> None:
+        try:
+            from ringlog.loadtest.bench.history import measure_history
+        except ModuleNotFoundError as error:
+            raise BenchError(f"part history takes the extra history ({error.name} is not there)") from None
+
+        with TemporaryDirectory() as folder:
+            self._results.kept.extend(
+                measure_history(
+                    self._stand.server, folder, self._plan.rounds, lambda what: self._doing("history", what)
+                )
+            )
+
+    def _waveforms(self) -> None:
+        def doing(what: str) -> None:
+            self._doing("waveforms", what)
+
+        plan, stand = self._plan, self._stand
+        allow_inserts(stand.server)
+        self._results.measurements.extend(write_alternating(stand, plan.short, plan.rounds, doing))
+        data = Path(stand.server.administrator.execute("show data_directory").fetchall()[0][0])
+        self._results.waveforms = measure_waveforms(stand, data, plan.short, plan.rounds, doing)
+
+    def _mixed(self) -> None:
+        plan = self._plan
+        self._results.mixed.extend(
+            measure_mixed(
+                self._stand,
+                self._main,
+                history(plan.columns),
+                connections=plan.connections,
+                seconds=plan.seconds,
+                rounds=plan.mixed_rounds,
+                readers=plan.readers,
+                doing=lambda what: self._doing("mixed", what),
+            )
+        )
+
+    def _text(self) -> None:
+        plan, results = self._plan, self._results
+
+        def doing(what: str) -> None:
+            self._doing("text", what)
+
+        results.timings.extend(
+            measure_texts(
+                self._stand, self._main, seconds=plan.text_seconds, rounds=plan.text_rounds, doing=doing
+            )
+        )
+        results.compiling.extend(measure_compiling(self._stand, self._main, doing))
+        results.beside.extend(
+            measure_beside(
+                self._stand,
+                self._main,
+                self._main,
+                seconds=plan.seconds,
+                rounds=plan.text_rounds,
+                doing=doing,
+            )
+        )

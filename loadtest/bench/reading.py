@@ -1,20 +1,21 @@
 """Reading a log: get_<table>_range through TDS, and the same rows by COPY straight from PostgreSQL."""
 
 import json
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from ringlog.loadtest.bench.asking import asking
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
 from ringlog.loadtest.bench.load import GATEWAY, Contender
+from ringlog.loadtest.bench.record import Record
 from ringlog.loadtest.bench.server import READER, Server, log_rows
 
 ROWS = 100_000
@@ -23,7 +24,7 @@ COPY = "copy"
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Record):
     """One reading of all rows. Times and CPU in seconds."""
 
     contender: str
@@ -41,13 +42,6 @@ class Reading:
     def rate(self) -> float:
         """Rows a second."""
         return self.rows / self.seconds
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(**content)
 
 
 def fill(server: Server, tables: Tables) -> None:
@@ -71,21 +65,25 @@ def fill(server: Server, tables: Tables) -> None:
         raise BenchError(f"the log to be read has {found} rows instead of {ROWS}")
 
 
-def read_alternating(programs: Path, server: Server, tables: Tables, rounds: int) -> Iterator[Reading]:
-    """Each contender reads all rows in each round; one reading of each before, which does not count."""
+def read_alternating(
+    programs: Path, server: Server, tables: Tables, rounds: int, rows: int = ROWS
+) -> Iterator[Reading]:
+    """Each contender reads the first so many rows in each round; one reading of each before, which does not
+    count."""
     procedure = f"get_{tables.names[0]}_range"
     with ExitStack() as stack:
         readers: dict[str, Callable[[], dict[str, Any]]] = {
-            one.key: stack.enter_context(_tds_reader(programs, server, procedure, one)) for one in GATEWAY
+            one.key: stack.enter_context(_tds_reader(programs, server, procedure, one, rows))
+            for one in GATEWAY
         }
-        readers[COPY] = stack.enter_context(_copy_reader(server, procedure))
+        readers[COPY] = stack.enter_context(_copy_reader(server, procedure, rows))
         for round in range(-1, rounds):
             for key, read in _turned(readers, round):
                 before = server.mark()
                 result = read()
                 after = server.mark()
-                if result["rows"] != ROWS:
-                    raise BenchError(f"{procedure} gave {result['rows']} rows to {key} instead of {ROWS}")
+                if result["rows"] != rows:
+                    raise BenchError(f"{procedure} gave {result['rows']} rows to {key} instead of {rows}")
                 reading = Reading(
                     contender=key,
                     round=round,
@@ -108,41 +106,18 @@ def _turned(
 
 @contextmanager
 def _tds_reader(
-    programs: Path, server: Server, procedure: str, contender: Contender
+    programs: Path, server: Server, procedure: str, contender: Contender, rows: int
 ) -> Iterator[Callable[[], dict[str, Any]]]:
     command = [str(programs / "tdsread"), "-h", server.host, "-p", str(server.port), "-u", READER]
-    command += ["-v", contender.version, "-x", procedure, "-r", str(ROWS)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-    ) as client:
-        stdin, stdout, stderr = client.stdin, client.stdout, client.stderr
-        assert stdin is not None
-        assert stdout is not None
-        assert stderr is not None
-
-        def answer(line: str) -> str:
-            try:
-                stdin.write(line + "\n")
-            except BrokenPipeError:
-                pass
-            else:
-                if said := stdout.readline():
-                    return said
-            raise BenchError(f"{contender.title}: {stderr.read().strip() or 'the client ended'}")
-
-        answer(server.password)
-        try:
-            yield lambda: dict(json.loads(answer("read")))
-            stdin.close()
-        except BaseException:
-            client.kill()
-            raise
+    command += ["-v", contender.version, "-x", procedure, "-r", str(rows)]
+    with asking(command, server.password, contender.title) as answer:
+        yield lambda: dict(json.loads(answer("read")))
 
 
 @contextmanager
-def _copy_reader(server: Server, procedure: str) -> Iterator[Callable[[], dict[str, Any]]]:
+def _copy_reader(server: Server, procedure: str, rows: int) -> Iterator[Callable[[], dict[str, Any]]]:
     query = sql.SQL("copy (select * from {}(max_rows => {})) to stdout (format binary)").format(
-        sql.Identifier("ringlog", procedure), sql.Literal(ROWS)
+        sql.Identifier("ringlog", procedure), sql.Literal(rows)
     )
     with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
 

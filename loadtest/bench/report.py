@@ -1,12 +1,16 @@
 """What a person reads: the figures of a run as tables."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from ringlog.loadtest.bench.facility import main_tables
 from ringlog.loadtest.bench.load import CONTENDERS, DIRECT, GATEWAY
+from ringlog.loadtest.bench.mixed import Mixed
 from ringlog.loadtest.bench.reading import COPY
 from ringlog.loadtest.bench.results import Results, median
 from ringlog.loadtest.bench.tables import Table
 from ringlog.loadtest.bench.targets import verdicts
+from ringlog.loadtest.bench.text import median_ratio, usual
+from ringlog.loadtest.bench.waveform_report import waveform_tables
 
 _MISSING = "-"
 
@@ -23,6 +27,22 @@ def tables(results: Results) -> Iterator[Table]:
         yield _columns(results, widths)
     if results.readings:
         yield _reads(results)
+    if results.mixed:
+        yield _mixed(
+            results, "mixed", f"Writers at full rate beside readers, {results.options['connections']} of them"
+        )
+        yield _mixed(results, "mixed lone", "One writer, 50 calls/s, beside readers")
+        yield _readers(results)
+    if results.timings:
+        yield _texts(results)
+        yield _compiling(results)
+        yield _beside_texts(results)
+    if results.fetching:
+        yield _fetching(results)
+    if results.kept:
+        yield _kept(results)
+    if results.waveforms:
+        yield from waveform_tables(results, results.waveforms)
 
 
 def heading(results: Results) -> list[str]:
@@ -164,3 +184,119 @@ def _reads(results: Results) -> Table:
         ["", "rows/s", "a row", "PostgreSQL, a row", "gateway, a row", "client, a row"],
         rows,
     )
+
+
+def _mixed(results: Results, part: str, title: str) -> Table:
+    rows = []
+    for (key, readers, nice), found in _stands(results, lambda one: one.writing is not None).items():
+        writing = [one.writing for one in found if one.writing is not None and one.writing.part == part]
+        rows.append(
+            [
+                f"{CONTENDERS[key].title}, {_beside(readers, nice)}",
+                _number(median(one.rate for one in writing)),
+                *(
+                    _milliseconds(median(getattr(one, name) for one in writing))
+                    for name in ("p50", "p99", "max")
+                ),
+                _number(median(one.others / one.seconds for one in writing), 2),
+            ]
+        )
+    return Table(title, ["", "calls/s", "p50", "p99", "longest", "readers' and others' cores"], rows)
+
+
+def _readers(results: Results) -> Table:
+    rows = []
+    for (key, readers, nice), found in _stands(results, lambda one: one.readers > 0).items():
+
+        def of(part: str | None, found: list[Mixed] = found) -> list[Mixed]:
+            return [one for one in found if (one.writing and one.writing.part) == part]
+
+        rows.append(
+            [
+                f"{CONTENDERS[key].title}, {_beside(readers, nice)}",
+                *(_number(median(one.rate for one in of(part))) for part in (None, "mixed", "mixed lone")),
+                *(_milliseconds(median(one.longest for one in of(part))) for part in (None, "mixed")),
+            ]
+        )
+    return Table(
+        "Readers: rows/s, and the longest wait for rows",
+        ["", "alone", "beside writers", "beside one", "wait alone", "wait beside writers"],
+        rows,
+    )
+
+
+def _fetching(results: Results) -> Table:
+    rows = [
+        [
+            f"{one.form}, {one.clients} client{'s' * (one.clients > 1)}",
+            _number(one.speed / 1e6, 1, "MB/s"),
+            _number(one.rate),
+            _number(one.requests / one.seconds, 1),
+            _number(one.memory / 1e6, 0, "MB"),
+            str(one.refused),
+        ]
+        for one in results.fetching
+    ]
+    return Table("Over HTTP", ["", "bytes", "values/s", "requests/s", "memory", "refused"], rows)
+
+
+def _kept(results: Results) -> Table:
+    rows = [[one.name, _number(one.amount, 2, one.unit)] for one in results.kept]
+    return Table("Ten years", ["", "median"], rows)
+
+
+def _titles(results: Results) -> dict[str, str]:
+    return {one.key: one.title for one in usual(main_tables(int(results.options["columns"])))}
+
+
+def _texts(results: Results) -> Table:
+    rows = []
+    for key, title in _titles(results).items():
+        row = [title]
+        for contender in ("tds74", "psycopg"):
+            found = [one for one in results.timings if (one.text, one.contender) == (key, contender)]
+            row += [_microseconds(median(getattr(one, name) for one in found)) for name in ("p50", "p99")]
+        rows.append([*row, _number(median_ratio(results.timings, key), 2)])
+    headings = [f"{who}, {which}" for who in ("pymssql", "psycopg") for which in ("median", "p99")]
+    return Table("Texts by one client", ["", *headings, "ratio of medians"], rows)
+
+
+def _compiling(results: Results) -> Table:
+    titles = _titles(results)
+    rows = [[titles[one.text], f"{one.count}", _microseconds(one.seconds)] for one in results.compiling]
+    return Table("Texts read and translated", ["", "texts", "each"], rows)
+
+
+def _beside_texts(results: Results) -> Table:
+    rows = []
+    for sends in (False, True):
+        found = [one for one in results.beside if (one.texts > 0) == sends]
+        writing = [one.writing for one in found]
+        rows.append(
+            [
+                f"beside {_number(median(one.texts for one in found))} texts/s" if sends else "alone",
+                *(
+                    _milliseconds(median(getattr(one, name) for one in writing))
+                    for name in ("p50", "p99", "max")
+                ),
+                _number(median(one.others / one.seconds for one in writing), 2),
+            ]
+        )
+    return Table(
+        "One who writes 50 calls/s beside 20 connections whose texts all differ",
+        ["", "p50", "p99", "longest", "others' cores"],
+        rows,
+    )
+
+
+def _beside(readers: int, nice: int) -> str:
+    return f"{readers} readers at nice {nice}" if readers else "no readers"
+
+
+def _stands(results: Results, of: Callable[[Mixed], bool]) -> dict[tuple[str, int, int], list[Mixed]]:
+    """What was measured, by contender, number of readers and their nice."""
+    stands: dict[tuple[str, int, int], list[Mixed]] = {}
+    for key, one in results.mixed:
+        if of(one):
+            stands.setdefault((key, one.readers, one.nice), []).append(one)
+    return dict(sorted(stands.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])))

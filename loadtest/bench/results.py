@@ -16,10 +16,24 @@ import psutil
 
 from ringlog.loadtest.bench.errors import BenchUsageError
 from ringlog.loadtest.bench.load import Measurement
+from ringlog.loadtest.bench.mixed import Mixed
+from ringlog.loadtest.bench.over_http import Fetching
 from ringlog.loadtest.bench.reading import Reading
+from ringlog.loadtest.bench.record import Record
+from ringlog.loadtest.bench.text import Beside, Compiling, Timing
 from ringlog.loadtest.bench.verification import Check
+from ringlog.loadtest.bench.waveforms import Waveforms
 
 FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Kept(Record):
+    """A figure of the part history: what it is of, and how much of its unit."""
+
+    name: str
+    amount: float
+    unit: str
 
 
 @dataclass
@@ -35,6 +49,18 @@ class Results:
     """resident bytes of the gateway's process before its first connection"""
     measurements: list[Measurement] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
+    mixed: list[tuple[str, Mixed]] = field(default_factory=list)
+    """contender and what was measured beside readers"""
+    timings: list[Timing] = field(default_factory=list)
+    """of usual texts"""
+    compiling: list[Compiling] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
+    """one who writes, alone and beside those who send texts"""
+    fetching: list[Fetching] = field(default_factory=list)
+    """over HTTP"""
+    kept: list[Kept] = field(default_factory=list)
+    """of ten years"""
+    waveforms: Waveforms | None = None
     check: Check | None = None
 
     def of(self, part: str, contender: str, columns: int | None = None) -> list[Measurement]:
@@ -68,6 +94,13 @@ class Results:
             },
             "measurements": [one.to_json() for one in self.measurements],
             "readings": [one.to_json() for one in self.readings],
+            "mixed": [[key, one.to_json()] for key, one in self.mixed],
+            "timings": [one.to_json() for one in self.timings],
+            "compiling": [one.to_json() for one in self.compiling],
+            "beside": [one.to_json() for one in self.beside],
+            "fetching": [one.to_json() for one in self.fetching],
+            "kept": [one.to_json() for one in self.kept],
+            "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
             "check": None if self.check is None else self.check.to_json(),
         }
         file.write_text(json.dumps(content, indent=1) + "\n")
@@ -81,6 +114,14 @@ class Results:
                 raise BenchUsageError(f"{file} was written by another version of ringlog bench")
             content["measurements"] = [Measurement.from_json(one) for one in content["measurements"]]
             content["readings"] = [Reading.from_json(one) for one in content["readings"]]
+            content["mixed"] = [(key, Mixed.from_json(one)) for key, one in content.get("mixed", [])]
+            content["timings"] = [Timing.from_json(one) for one in content.get("timings", [])]
+            content["compiling"] = [Compiling.from_json(one) for one in content.get("compiling", [])]
+            content["beside"] = [Beside.from_json(one) for one in content.get("beside", [])]
+            content["fetching"] = [Fetching.from_json(one) for one in content.get("fetching", [])]
+            content["kept"] = [Kept.from_json(one) for one in content.get("kept", [])]
+            found = content.get("waveforms")
+            content["waveforms"] = found and Waveforms.from_json(found)
             content["check"] = content["check"] and Check.from_json(content["check"])
             return cls(**content)
         except OSError as error:

@@ -20,7 +20,7 @@ from ringlog.loadtest.bench.errors import BenchError
 
 WRITER, READER = "bench_writer", "bench_reader"
 _STARTED, _STOPPED = 300.0, 600.0  # seconds
-_COMMAND = [sys.executable, "-P", "-c", "from ringlog.cli import main; main()"]
+_COMMAND = [sys.executable, "-P", "-m", "ringlog"]
 # What an acknowledged row rests on; the benchmark refuses to measure without.
 _DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
 _TOLD = (*_DURABLE, "wal_compression", "shared_buffers", "max_wal_size", "checkpoint_timeout")
@@ -56,6 +56,8 @@ class Server:
     password: str
     """of both logins"""
     administrator: psycopg.Connection
+    metrics: str
+    """the URL of the gateway's counts"""
 
     def mark(self) -> Mark:
         row = self.administrator.execute("select pg_current_wal_insert_lsn() - '0/0'").fetchone()
@@ -100,7 +102,18 @@ def serving(facility: Path, data: Path, *, keep: bool) -> Iterator[Server]:
     said = facility.with_suffix(".log")
     with said.open("wb") as log:
         process = subprocess.Popen(
-            [*_COMMAND, "serve", "--facility", facility, "--data", data, "--listen", "127.0.0.1:0"],
+            [
+                *_COMMAND,
+                "serve",
+                "--facility",
+                facility,
+                "--data",
+                data,
+                "--listen",
+                "127.0.0.1:0",
+                "--metrics",
+                "127.0.0.1:0",
+            ],
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
@@ -108,6 +121,7 @@ def serving(facility: Path, data: Path, *, keep: bool) -> Iterator[Server]:
         )
     try:
         host, port = _address(process, said)
+        metrics = _metrics(said)
         gateway = psutil.Process(process.pid)
         postmaster = next(child for child in gateway.children() if "postgres" in child.name())
         password = secrets.token_urlsafe(12)
@@ -116,7 +130,7 @@ def serving(facility: Path, data: Path, *, keep: bool) -> Iterator[Server]:
         dsn = _ringlog("dsn", "--data", data).strip()
         with psycopg.connect(dsn, autocommit=True) as administrator:
             postgres_port = int(str(conninfo_to_dict(dsn)["port"]))
-            server = Server(gateway, postmaster, host, port, postgres_port, password, administrator)
+            server = Server(gateway, postmaster, host, port, postgres_port, password, administrator, metrics)
             lax = [name for name in _DURABLE if server.settings()[name] != "on"]
             if lax:
                 raise BenchError(f"{', '.join(lax)} is not on: an acknowledged row would not be durable")
@@ -137,6 +151,16 @@ def _address(process: subprocess.Popen[bytes], said: Path) -> tuple[str, int]:
             raise BenchError(f"the server did not start: {reason or 'it says nothing'}")
         time.sleep(0.05)
     return found[1], int(found[2])
+
+
+def _metrics(said: Path) -> str:
+    """Where the server, which has said that it serves, says that its counts are."""
+    began = time.monotonic()
+    while not (found := re.search(r"^metrics on (\S+)$", said.read_text(), re.MULTILINE)):
+        if time.monotonic() - began > _STARTED:
+            raise BenchError("the server does not say where its counts are")
+        time.sleep(0.05)
+    return found[1]
 
 
 def _ringlog(*arguments: str | Path, stdin: str = "") -> str:

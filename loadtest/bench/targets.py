@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ringlog.loadtest.bench.load import DIRECT, GATEWAY, PIPELINED, TDS5, Measurement
+from ringlog.loadtest.bench.load import DIRECT, GATEWAY, PIPELINED, TDS5, TDS74, Measurement
 from ringlog.loadtest.bench.reading import COPY
-from ringlog.loadtest.bench.results import Results
+from ringlog.loadtest.bench.results import Results, median
+from ringlog.loadtest.bench.text import median_ratio
 
 MEGABYTE = 1e6
 
@@ -125,6 +126,110 @@ def _reads(results: Results, contender: str) -> float | None:
     return _ratio(results.reading_rate(contender), results.reading_rate(COPY))
 
 
+def _waveforms(
+    cost: Callable[[Measurement], float], other: str | None
+) -> Callable[[Results, str], float | None]:
+    """The worst ratio over the numbers of points: of a figure beside another contender's, or of two costs."""
+
+    def worst(results: Results, contender: str) -> float | None:
+        ratios = [
+            _ratio(
+                results.median(cost, "waveforms", contender, points),
+                results.median(cost, "waveforms", other, points) if other else 1.0,
+            )
+            for points in results.columns("waveforms")
+        ]
+        known = [ratio for ratio in ratios if ratio is not None]
+        return (min if other else max)(known, default=None)
+
+    return worst
+
+
+def _waveforms_by_cpu(results: Results) -> str:
+    """The same from the CPU that the server spends on a call."""
+    told = []
+    for one in GATEWAY:
+        ratios = [
+            _ratio(
+                results.median(lambda of: of.each(of.server), "waveforms", DIRECT.key, points),
+                results.median(lambda of: of.each(of.server), "waveforms", one.key, points),
+            )
+            for points in results.columns("waveforms")
+        ]
+        known = [ratio for ratio in ratios if ratio is not None]
+        told += [f"{min(known):.2f}"] if known else []
+    return f"by the server's CPU {', '.join(told)}" if told else ""
+
+
+def _waveforms_read(results: Results, contender: str) -> float | None:
+    found = results.waveforms.readings if results.waveforms else []
+    ratios = [
+        _ratio(
+            median(one.rate for one in found if (one.contender, one.columns) == (contender, points)),
+            median(one.rate for one in found if (one.contender, one.columns) == (COPY, points)),
+        )
+        for points in sorted({one.columns for one in found})
+    ]
+    return min((ratio for ratio in ratios if ratio is not None), default=None)
+
+
+def _beside_waveforms(results: Results, contender: str) -> float | None:
+    small = results.waveforms.small if results.waveforms else []
+    beside, alone = (median(one.p99 for one in small if one.part == part) for part in ("beside", "alone"))
+    return _ratio(beside, alone)
+
+
+def _text_ratio(results: Results, contender: str) -> float | None:
+    """The worst of the usual texts."""
+    texts = {one.text for one in results.timings}
+    ratios = [median_ratio(results.timings, text) for text in texts]
+    return max((ratio for ratio in ratios if ratio is not None), default=None)
+
+
+def _compiling(*texts: str) -> Callable[[Results, str], float | None]:
+    def slowest(results: Results, contender: str) -> float | None:
+        return max((one.seconds * 1e6 for one in results.compiling if one.text in texts), default=None)
+
+    return slowest
+
+
+def _fetched(
+    form: str, clients: int, figure: str, unit: float = 1.0
+) -> Callable[[Results, str], float | None]:
+    def best(results: Results, contender: str) -> float | None:
+        found = [one for one in results.fetching if one.form == form and one.clients == clients]
+        return max((getattr(one, figure) / unit for one in found), default=None)
+
+    return best
+
+
+def _slowest_form(results: Results, contender: str) -> float | None:
+    return min((one.rate for one in results.fetching if one.clients == 1), default=None)
+
+
+def _beside_texts(results: Results, contender: str) -> float | None:
+    """How much longer the longest wait of a put is beside texts than alone, in milliseconds."""
+    beside, alone = (
+        median(one.writing.max for one in results.beside if (one.texts > 0) == sends)
+        for sends in (True, False)
+    )
+    return None if beside is None or alone is None else (beside - alone) * 1000
+
+
+def _kept(name: str) -> Callable[[Results, str], float | None]:
+    return lambda results, _: median(one.amount for one in results.kept if one.name == name)
+
+
+def _slowest_trend(signals: int) -> Callable[[Results, str], float | None]:
+    def figure(results: Results, _: str) -> float | None:
+        begin = f"trend {signals} "
+        return max((one.amount for one in results.kept if one.name.startswith(begin)), default=None)
+
+    return figure
+
+
+_FILE_OF_HALF, _FILE_OF_SPRING8 = _kept("file of HALF's load"), _kept("file of SPring-8's reals")
+
 TARGETS = (
     Target("calls/s ÷ direct, one by one", _rate, 1.0, remark=_rate_by_cpu),
     Target("calls/s ÷ direct, pipelined; without clients' CPU", _of_the_limit, 0.8, remark=_limit_by_cpu),
@@ -135,6 +240,49 @@ TARGETS = (
     Target("memory for 120 busy connections", _memory, 100.0, False, "MB", (TDS5.key,)),
     Target("values/s as columns grow to 250, least step", _steps, 1.0, contenders=(TDS5.key,)),
     Target("rows/s read ÷ binary COPY", _reads, 0.5),
+    Target("a usual text, repeated: time ÷ psycopg's, worst", _text_ratio, 1.3, False, "", (TDS74.key,)),
+    Target("a usual select read and translated", _compiling("key", "join"), 100.0, False, "µs", (TDS74.key,)),
+    Target("200 columns read and translated", _compiling("wide"), 1000.0, False, "µs", (TDS74.key,)),
+    Target(
+        "longest put beside 1,000 new texts/s, more than alone", _beside_texts, 5.0, False, "ms", (TDS5.key,)
+    ),
+    Target(
+        "waveforms: MB/s ÷ direct inserts, worst",
+        _waveforms(lambda one: one.rate, DIRECT.key),
+        0.8,
+        remark=_waveforms_by_cpu,
+    ),
+    Target(
+        "waveforms: gateway CPU ÷ CPU of PostgreSQL's backends, worst",
+        _waveforms(lambda one: one.gateway / one.backends, None),
+        0.25,
+        at_least=False,
+    ),
+    Target("waveforms read ÷ binary COPY, worst", _waveforms_read, 0.8),
+    Target("p99 of small rows beside waveforms ÷ alone", _beside_waveforms, 3.0, False, "", (TDS5.key,)),
+    # papers/003 reached 118 MB/s of CSV: its network's 1 Gb/s
+    Target("CSV by one client", _fetched("csv", 1, "speed", MEGABYTE), 118.0, True, "MB/s", (TDS5.key,)),
+    Target("Arrow by one client", _fetched("rows", 1, "speed", MEGABYTE), 500.0, True, "MB/s", (TDS5.key,)),
+    Target("Arrow by one client, rows", _fetched("rows", 1, "rate"), 1e7, True, "values/s", (TDS5.key,)),
+    Target("the slowest form by one client", _slowest_form, 1.4e6, True, "values/s", (TDS5.key,)),
+    Target("a trend of one signal, slowest", _slowest_trend(1), 5.0, False, "ms", (TDS5.key,)),
+    Target("a trend of ten signals, slowest", _slowest_trend(10), 25.0, False, "ms", (TDS5.key,)),
+    Target("a value of HALF's load in a file", _FILE_OF_HALF, 2.3, False, "bytes", (TDS5.key,)),
+    Target("a value of SPring-8's reals in a file", _FILE_OF_SPRING8, 1.2, False, "bytes", (TDS5.key,)),
+    Target(
+        "a file read as a whole", _kept("reading SPring-8's reals"), 100.0, True, "M values/s", (TDS5.key,)
+    ),
+    Target(
+        "one signal of a file",
+        _kept("reading one signal of SPring-8's reals"),
+        10.0,
+        True,
+        "M values/s",
+        (TDS5.key,),
+    ),
+    Target(
+        "memory of 100 readers", _fetched("csv", 100, "memory", MEGABYTE), 500.0, False, "MB", (TDS5.key,)
+    ),
 )
 
 

@@ -1,13 +1,14 @@
 """Whether the logs hold what the clients were told: every acknowledged call, with its values."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from psycopg import sql
 
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.bench.record import Record
 from ringlog.loadtest.bench.server import Server, log_rows
 
 # As in ../native/load.h.
@@ -17,19 +18,12 @@ _WORD = 2**32
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Record):
     """Calls acknowledged, rows found in the logs, and values compared with what was sent."""
 
     acknowledged: int
     stored: int
     compared: int
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(**content)
 
 
 def reading(table: int, chosen: int, column: int) -> float:
@@ -62,10 +56,12 @@ def verify(server: Server, acknowledged: Mapping[Tables, int]) -> Check:
 def _compare(server: Server, tables: Tables, number: int) -> int:
     """Compares the values of some rows of a log and of the ring. Returns how many values these are."""
     name = tables.names[number]
+    # of waveforms one row is enough to compare
+    width, sample = (tables.points, 1) if tables.points else (tables.columns, _SAMPLE)
     sent = {
         readings[0]: readings
         for readings in (
-            [reading(number, chosen, column) for column in range(tables.columns)] for chosen in range(SETS)
+            [reading(number, chosen, column) for column in range(width)] for chosen in range(SETS)
         )
     }
     columns = sql.SQL(", ").join(map(sql.Identifier, tables.column_names))
@@ -74,17 +70,18 @@ def _compare(server: Server, tables: Tables, number: int) -> int:
         "select {columns} from {log} order by time desc limit {sample}",
         "select {columns} from {ring} where time is not null order by time desc limit {sample}",
     ):
-        rows: Iterable[tuple[float, ...]] = server.administrator.execute(
+        rows: Iterable[tuple[Any, ...]] = server.administrator.execute(
             sql.SQL(query).format(
                 columns=columns,
                 log=sql.Identifier("log", name),
                 ring=sql.Identifier("online", name),
-                sample=sql.Literal(_SAMPLE),
+                sample=sql.Literal(sample),
             ),
             binary=True,  # the text of a real is rounded
         )
         for row in rows:
-            if sent.get(row[0]) != [*row]:
+            values = [*row[0]] if tables.points else [*row]
+            if sent.get(values[0]) != values:
                 raise BenchError(f"{name} holds a row with other values than were sent")
-            compared += len(row)
+            compared += len(values)
     return compared

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 struct client client_login(const char *host, int port, const char *user, const char *password, const char *version) {
-  struct client client = {.tap = tap_open(host, port)};
+  struct client client = {.proxy = recording_proxy_open(host, port)};
   char server[32];
-  snprintf(server, sizeof server, "127.0.0.1:%d", tap_port(client.tap));
+  snprintf(server, sizeof server, "127.0.0.1:%d", recording_proxy_port(client.proxy));
   struct login login = {
     .server = server, .user = user, .password = password, .version = version, .program = "ringlog bench"};
   struct answer answer;
@@ -19,18 +19,23 @@ void client_parameter(CS_COMMAND *command, const char *name, CS_INT type, const 
   if (!call_parameter(command, name, type, value, CS_UNUSED)) errx(1, "%s cannot be sent", name);
 }
 
+void client_binary_parameter(CS_COMMAND *command, const char *name, const char *version, const void *value,
+                             int length) {
+  if (!call_binary(command, name, version, value, length)) errx(1, "%s cannot be sent", name);
+}
+
 struct request client_record(struct client *client, CS_COMMAND *command, long *rows) {
   struct answer answer;
   struct request request = {0};
-  tap_begin(client->tap);
+  recording_proxy_begin(client->proxy);
   if (call_end(command, &answer) != ANSWERED) errx(1, "error %d: %s", answer.error, answer.text);
   if (rows) *rows = answer.rows;
-  request.bytes = tap_recording(client->tap, &request.length);
+  request.bytes = recording_proxy_recording(client->proxy, &request.length);
   return request;
 }
 
 int client_leave(struct client *client) {
-  int server = tap_release(client->tap);
+  int server = recording_proxy_release(client->proxy);
   log_out(client->connection);
   return server;
 }

@@ -17,11 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_COLUMNS = 2000, STREAM = 1 << 20 };
+enum { MOST_COLUMNS = 2000, STREAM = 1 << 22 };
 
-/* How a value stands in a row: `fixed` bytes, or a length of `length` bytes and the value. */
+/* How a value stands in a row: `fixed` bytes, or a length of `length` bytes and the value; or behind a text pointer,
+ * or in chunks. */
 struct layout {
-  int fixed, length;
+  int fixed, length, pointer, chunks;
 };
 
 static int tds7, done_length;
@@ -41,7 +42,7 @@ static uint32_t number(const unsigned char *bytes, int size) {
 /* What follows a type byte, and how its values stand in rows (MS-TDS 2.2.5.4, FreeTDS include/freetds/proto.h). */
 static const unsigned char *read_type(const unsigned char *at, struct layout *layout) {
   unsigned char type = *at++;
-  *layout = (struct layout){0, 0};
+  *layout = (struct layout){0};
   switch (type) {
     case 0x30: case 0x32: layout->fixed = 1; return at;
     case 0x34: layout->fixed = 2; return at;
@@ -52,6 +53,11 @@ static const unsigned char *read_type(const unsigned char *at, struct layout *la
     case 0x29: case 0x2A: case 0x2B: layout->length = 1; return at + 1;           /* TIMEN, DATETIME2N: scale */
     case 0xBB: case 0xBC: layout->length = 1; return at + 2;                      /* BIGDATETIMEN: length, scale */
     case 0xA7: case 0xE7: layout->length = 2; return at + 7;                      /* (N)VARCHAR: length, collation */
+    case 0xA5:                                                                    /* VARBINARY, of 65535 bytes: (max) */
+      layout->length = 2, layout->chunks = number(at, 2) == 0xFFFF;
+      return at + 2;
+    case 0xE1: layout->length = 4; return at + 4;                                 /* LONGBINARY */
+    case 0x22: layout->pointer = 1; return at + 4 + 2 + number(at + 4, 2);        /* IMAGE of 5.0: size, table's name */
     default: errx(1, "a column of type 0x%02X: this client does not read it", type);
   }
 }
@@ -89,12 +95,40 @@ static const unsigned char *columns_end(const unsigned char *at, const unsigned 
   return at <= end ? at : NULL;
 }
 
+/* The end of a value in chunks, NULL when it has not all arrived: its length, 2^64 - 1 for NULL, then chunks up to an
+ * empty one. */
+static const unsigned char *chunks_end(const unsigned char *at, const unsigned char *end) {
+  if (end - at < 8) return NULL;
+  if (number(at, 4) == UINT32_MAX && number(at + 4, 4) == UINT32_MAX) return at + 8;
+  for (at += 8; end - at >= 4;) {
+    uint32_t length = number(at, 4);
+    at += 4;
+    if (!length) return at;
+    if ((size_t)(end - at) < length) return NULL;
+    at += length;
+  }
+  return NULL;
+}
+
 /* The end of a row, NULL when it has not all arrived. `nulls`: the bits of an NBCROW. */
 static const unsigned char *row_end(const unsigned char *at, const unsigned char *end, const unsigned char *nulls) {
   for (int i = 0; i < columns; i++) {
     if (nulls && nulls[i / 8] >> i % 8 & 1) continue;
     if (layouts[i].fixed) {
       at += layouts[i].fixed;
+      continue;
+    }
+    if (layouts[i].chunks) {
+      if (!(at = chunks_end(at, end))) return NULL;
+      continue;
+    }
+    if (layouts[i].pointer) {
+      if (end - at < 1) return NULL;
+      int pointer = *at++;
+      if (!pointer) continue;
+      at += pointer + 8; /* the timestamp */
+      if (end - at < 4) return NULL;
+      at += 4 + number(at, 4);
       continue;
     }
     if (end - at < layouts[i].length) return NULL;

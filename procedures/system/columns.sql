@@ -4,12 +4,14 @@ select
   columns.attrelid as relation,
   relations.name as table_name,
   relations.type as table_type,
-  columns.attname as name,
+  coalesce(said.shown, columns.attname)::name as name,
   columns.attnum as number,
   -- without gaps where columns were dropped
   row_number() over (partition by columns.attrelid order by columns.attnum)::integer as place,
   columns.atttypid as type,
   columns.atttypmod as typmod,
+  -- the T-SQL type it was declared with, where PostgreSQL's says less
+  coalesce(said.type, domains.typname::text) as declared,
   not columns.attnotnull as is_nullable,
   columns.attidentity <> '' as is_identity,
   columns.attgenerated <> '' as is_computed,
@@ -19,6 +21,9 @@ from sys.every_relation as relations
 join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid
 left join sys.every_default as defaults
   on defaults.relation = columns.attrelid and defaults.column = columns.attnum
+left join pg_catalog.pg_type as domains
+  on domains.oid = columns.atttypid and domains.typtype = 'd' and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'tsql')
+cross join lateral sys.declaration(pg_catalog.col_description(columns.attrelid, columns.attnum)) as said
 where columns.attnum > 0
   and not columns.attisdropped
   and pg_catalog.has_column_privilege(relations.oid, columns.attnum, 'select, insert, update, references');
@@ -55,7 +60,7 @@ select
   false as is_hidden,
   false as is_masked
 from sys.every_column as columns
-cross join lateral sys.described_type(columns.type, columns.typmod) as types;
+cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types;
 
 comment on view sys.columns is 'SQL Server: Catalog Views, sys.columns';
 
@@ -209,7 +214,7 @@ select
   columns.is_nullable::integer as isnullable,
   null::sys.sysname as collation
 from sys.every_column as columns
-cross join lateral sys.described_type(columns.type, columns.typmod) as types
+cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
 union all
 select
   ('@' || parameters.name)::sys.sysname,

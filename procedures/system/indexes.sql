@@ -139,7 +139,8 @@ comment on view sys.dm_db_partition_stats is
 create view sys.sysindexes as
 select
   indexes.object_id as id,
-  0 as status,
+  -- 2: unique, 2048: of the primary key
+  case when indexes.is_unique then 2 else 0 end + case when indexes.is_primary_key then 2048 else 0 end as status,
   null::bytea as first,
   indexes.index_id::smallint as indid,
   null::bytea as root,

@@ -45,7 +45,7 @@ select
   null::sys.sysname as domain_schema,
   null::sys.sysname as domain_name
 from sys.every_column as columns
-cross join lateral sys.described_type(columns.type, columns.typmod) as types;
+cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types;
 
 create view tsql_information_schema.views as
 select

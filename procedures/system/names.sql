@@ -86,7 +86,7 @@ begin
   if object like '#%' then
     return (
       select relations.oid::integer from pg_catalog.pg_class as relations
-      where relations.relnamespace = pg_catalog.pg_my_temp_schema() and relations.relname = object
+      where relations.relnamespace = pg_catalog.pg_my_temp_schema() and relations.relname = any (spellings)
         and coalesce(kind, 'U') = 'U'
     );
   end if;
@@ -106,7 +106,10 @@ begin
     select procedures.oid into id
     from sys.every_procedure as procedures
     where procedures.name = any (spellings)
-    order by procedures.name <> object, procedures.oid
+      -- ringlog's own are in every database, another's are not
+      and schema is not null
+      and procedures.schema in (sys.database_of(name), 'ringlog')
+    order by procedures.schema = 'ringlog', procedures.name <> object, procedures.oid
     limit 1;
   end if;
   if id is null and coalesce(kind, 'C') in ('C', 'F', 'PK', 'UQ') then
@@ -354,4 +357,49 @@ as $$
     when lower(role) in ('serveradmin', 'securityadmin', 'processadmin', 'setupadmin', 'bulkadmin', 'diskadmin',
       'dbcreator') then 0
   end
+$$;
+
+-- The sequence behind a table's identity column.
+create function sys.identity_of(object text)
+returns setof pg_catalog.pg_sequence
+language sql
+stable
+as $$
+  select numbers.*
+  from pg_catalog.pg_attribute as columns
+  join pg_catalog.pg_sequence as numbers
+    on numbers.seqrelid = pg_catalog.pg_get_serial_sequence(columns.attrelid::regclass::text, columns.attname)::regclass
+  where columns.attrelid = sys.object_id(object)::oid and columns.attidentity <> '' and not columns.attisdropped
+$$;
+
+-- SQL Server: IDENT_CURRENT gives the seed where no value has been given yet.
+create function sys.ident_current(object text)
+returns numeric
+language sql
+stable
+as $$
+  select coalesce(
+    case
+      when pg_catalog.has_sequence_privilege(numbers.seqrelid, 'select, usage')
+        then pg_catalog.pg_sequence_last_value(numbers.seqrelid)
+    end,
+    numbers.seqstart
+  )::numeric(38, 0)
+  from sys.identity_of(object) as numbers
+$$;
+
+create function sys.ident_seed(object text)
+returns numeric
+language sql
+stable
+as $$
+  select numbers.seqstart::numeric(38, 0) from sys.identity_of(object) as numbers
+$$;
+
+create function sys.ident_incr(object text)
+returns numeric
+language sql
+stable
+as $$
+  select numbers.seqincrement::numeric(38, 0) from sys.identity_of(object) as numbers
 $$;

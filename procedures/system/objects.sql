@@ -33,6 +33,7 @@ select
   description
 from pg_catalog.pg_description
 where classoid = 'pg_catalog.pg_class'::regclass
+  and description not like 'T-SQL "%'
 union all
 select relations.oid, 0, logged.description
 from ringlog.logged_table as logged

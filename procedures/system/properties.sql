@@ -137,7 +137,7 @@ as $$
     when 'usesansitrim' then case when types.characters is not null then 1 end
   end
   from sys.every_column as columns
-  cross join lateral sys.described_type(columns.type, columns.typmod) as types
+  cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
   where columns.relation = id::oid and columns.name = column_name
 $$;
 

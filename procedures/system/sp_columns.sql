@@ -70,7 +70,7 @@ begin
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks,
     case when columns.is_nullable then types.ss_nullable else types.ss_type end::smallint
   from sys.every_column as columns
-  cross join lateral sys.described_type(columns.type, columns.typmod) as types
+  cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
   where sys.matches(columns.table_name, table_name)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))
@@ -238,7 +238,7 @@ begin
     columns.place,
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks
   from sys.every_column as columns
-  cross join lateral sys.described_type(columns.type, columns.typmod) as types
+  cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
   where sys.matches(columns.table_name, table_name)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))

@@ -58,7 +58,7 @@ begin
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
       case when columns.is_nullable then 'yes' else 'no' end::varchar(3) as "Nullable"
     from sys.every_column as columns
-    cross join lateral sys.described_type(columns.type, columns.typmod) as types
+    cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
     where columns.relation = $2::integer::oid
     order by columns.number
     $query$, to_jsonb(ase), id, 'Column_name', 'Type');

@@ -139,7 +139,7 @@ begin
     join sys.every_constraint as keys on keys.relation = relations.oid and keys.type = 'PK'
     cross join lateral unnest(keys.columns) with ordinality as places (number, place)
     join sys.every_column as columns on columns.relation = relations.oid and columns.number = places.number
-    cross join lateral sys.described_type(columns.type, columns.typmod) as types
+    cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
     where sys.matches(relations.name, table_name, false) and sys.is_dbo(nullif(table_owner, ''))
     order by places.place;
   end if;

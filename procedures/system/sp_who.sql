@@ -1,3 +1,21 @@
+create function sys.activity()
+returns setof pg_catalog.pg_stat_activity
+language plpgsql
+stable
+rows 100
+-- PostgreSQL tells a login of its own sessions, and not the role that the login has taken
+set role to 'none'
+as $$
+begin
+  return query
+  select sessions.*
+  from pg_catalog.pg_stat_activity as sessions
+  where sessions.datname = pg_catalog.current_database()
+    -- of others' the kind is not told
+    and coalesce(sessions.backend_type, 'client backend') = 'client backend';
+end
+$$;
+
 create function sys.spid_of(pid integer)
 returns integer
 language sql
@@ -5,7 +23,7 @@ stable
 as $$
   -- the gateway tells PostgreSQL its number of a client, the client's program and machine: "17 program (machine)"
   select coalesce(substring(sessions.application_name from '^(\d+) .* \(.*\)$')::integer, sessions.pid)
-  from pg_catalog.pg_stat_activity as sessions
+  from sys.activity() as sessions
   where sessions.pid = spid_of.pid
 $$;
 
@@ -28,13 +46,12 @@ select
     select coalesce(min(sys.spid_of(blocking)), 0)
     from unnest(pg_catalog.pg_blocking_pids(sessions.pid)) as blocking
   ) as blocked_by
-from pg_catalog.pg_stat_activity as sessions
+from sys.activity() as sessions
 cross join lateral (
   select
-    sys.spid_of(sessions.pid) as spid,
+    coalesce(substring(sessions.application_name from '^(\d+) .* \(.*\)$')::integer, sessions.pid) as spid,
     regexp_match(sessions.application_name, '^\d+ (.*) \((.*)\)$') as names
-) as numbered
-where sessions.datname = pg_catalog.current_database() and sessions.backend_type = 'client backend';
+) as numbered;
 
 create function sys.sp_who("LOGINAME" text default null)
 returns table (

@@ -125,7 +125,16 @@ from (values
   type, name, ase_name, ase_odbc, ase_precision, ase_length, ase_scale, ase_radix, ase_usertype, characters
 );
 
-create function sys.described_type(type oid, typmod integer)
+-- `T-SQL "ColB" varchar(20)`: what create table of T-SQL says in a column's comment (schema tsql, declare_columns).
+create function sys.declaration(comment text, out shown text, out type text)
+language sql
+immutable
+as $$
+  select replace(found[1], '""', '"'), nullif(found[2], '')
+  from regexp_match(comment, '^T-SQL "((?:[^"]|"")+)" ?(.*)$') as found
+$$;
+
+create function sys.described_type(type oid, typmod integer, told text default null)
 returns table (
   name sys.sysname,
   system_type_id integer,
@@ -169,7 +178,10 @@ as $$
         case when measured.precision <= 9 then 5 when measured.precision <= 19 then 9
           when measured.precision <= 28 then 13 else 17 end
       when measured.characters = -1 then -1
-      when measured.characters is not null then 2 * measured.characters
+      when measured.characters is not null then measured.width * measured.characters
+      when said.digits is not null then
+        case when said.digits <= 2 then 3 when said.digits <= 4 then 4 else 5 end
+        + case said.name when 'datetime2' then 3 else 0 end
       else types.bytes
     end,
     coalesce(measured.precision, types.precision),
@@ -177,38 +189,43 @@ as $$
     types.odbc,
     case
       when types.name = 'numeric' then measured.precision
-      when types.name = 'varbinary' then 2147483647
-      when measured.characters = -1 then 1073741823
+      when measured.characters = -1 then case measured.width when 1 then 2147483647 else 1073741823 end
       else coalesce(measured.characters, types.odbc_precision)
     end,
     case
       when types.name = 'numeric' then measured.precision + 2
-      when types.name = 'varbinary' then 2147483647
-      when measured.characters = -1 then 2147483646
-      else coalesce(2 * measured.characters, types.odbc_length)
+      when measured.characters = -1 then case measured.width when 1 then 2147483647 else 2147483646 end
+      else coalesce(measured.width * measured.characters, types.odbc_length)
     end,
-    case types.name when 'numeric' then measured.scale else types.odbc_scale end,
+    case when types.name in ('numeric', 'time', 'datetime2') then coalesce(measured.scale, types.odbc_scale)
+      else types.odbc_scale end,
     types.radix,
     types.sub,
     types.ss_type,
     types.ss_nullable,
-    case when announced.ase_usertype in (1, 2) and measured.characters = -1 then 'text'
+    case when said.is_ases then types.name
+      when announced.ase_usertype in (1, 2) and measured.characters = -1 then 'text'
       else announced.ase_name end,
-    case when announced.ase_usertype in (1, 2) and measured.characters = -1 then -1
+    case when said.is_ases then types.odbc
+      when announced.ase_usertype in (1, 2) and measured.characters = -1 then -1
       else announced.ase_odbc end,
     case
       when types.name = 'numeric' then measured.precision
+      when said.is_ases then coalesce(measured.characters, types.odbc_precision)
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
       else coalesce(nullif(measured.characters, -1), announced.ase_precision)
     end,
     case
       when types.name = 'numeric' then measured.precision + 2
+      when said.is_ases then coalesce(measured.characters, types.odbc_length)
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
       else coalesce(nullif(measured.characters, -1), announced.ase_length)
     end,
-    case types.name when 'numeric' then measured.scale else announced.ase_scale end,
-    announced.ase_radix,
-    case when announced.ase_usertype in (1, 2) and measured.characters = -1 then 19
+    case when types.name = 'numeric' then measured.scale
+      when said.is_ases then types.odbc_scale else announced.ase_scale end,
+    case when said.is_ases then types.radix else announced.ase_radix end,
+    case when said.is_ases then types.usertype
+      when announced.ase_usertype in (1, 2) and measured.characters = -1 then 19
       else announced.ase_usertype end
   from pg_catalog.pg_type as declared
   left join lateral (
@@ -223,7 +240,21 @@ as $$
     -- what has no type of its own goes as text
     on announced.type = case when base.type in (select known.type from sys.announced_types as known)
       then base.type else 'pg_catalog.text'::regtype end
-  join sys.system_types as types on types.name = announced.name
+  cross join lateral (
+    -- as it was declared: varchar(20), varchar(max), money, time(3)
+    select parts.name, parts.length, parts.digits, parts.argument = 'max' as is_max,
+      parts.name not in ('time', 'datetime2', 'ntext') and parts.argument is distinct from 'max' as is_ases
+    from (
+      select
+        split_part(written.told, '(', 1) as name,
+        written.argument,
+        case when written.told ~ '^(var)?(char|binary)' and written.argument ~ '^[0-9]+$' then written.argument::integer
+          end as length,
+        case when written.told ~ '^(time|datetime2)' then coalesce(written.argument::integer, 7) end as digits
+      from (select described_type.told, substring(described_type.told from '[(](.*)[)]') as argument) as written
+    ) as parts
+  ) as said
+  join sys.system_types as types on types.name = coalesce(said.name, announced.name)
   cross join lateral (
     -- numeric's typmod is (precision << 16 | scale) + 4 with an 11-bit signed scale (numeric.c)
     select
@@ -237,16 +268,23 @@ as $$
   cross join lateral (
     select
       case
+        when said.digits is not null then
+          case said.name when 'time' then 8 else 19 end + case said.digits when 0 then 0 else said.digits + 1 end
         when announced.name <> 'numeric' then null
         when not packed.is_limited then 38
         else least(needed.digits, 38)
       end as precision,
       case
+        when said.digits is not null then said.digits
         when announced.name <> 'numeric' then null
         when not packed.is_limited or packed.scale > 38 then 18
         else greatest(packed.scale, 0)
       end as scale,
+      -- bytes of a character
+      case when coalesce(said.name, announced.name) in ('char', 'varchar', 'binary', 'varbinary') then 1 else 2 end
+        as width,
       case
+        when said.name is not null then coalesce(said.length, case when said.is_max then -1 end)
         when base.type in ('pg_catalog.varchar'::regtype, 'pg_catalog.bpchar'::regtype)
           and packed.is_limited and base.typmod - 4 <= 4000 then base.typmod - 4
         else announced.characters
@@ -255,8 +293,8 @@ as $$
   where declared.oid = described_type.type
 $$;
 
-comment on function sys.described_type(oid, integer) is
-$$What a PostgreSQL type with its modifier is in T-SQL, as the gateway announces it to clients of 7.3 and later
+comment on function sys.described_type(oid, integer, text) is
+$$What a PostgreSQL type with its modifier is in T-SQL, or what it was declared as there, as the gateway announces it to clients of 7.3 and later
 (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
 
 create view sys.types as

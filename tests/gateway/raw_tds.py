@@ -44,6 +44,9 @@ BIGDATETIME, BIGTIME = Type(0xBB, 8), Type(0xBC, 8)
 VARCHAR, CHAR = Type(0x27, 255), Type(0x2F, 255)
 LONGCHAR, LONGBINARY = Type(0xAF, 1 << 20), Type(0xE1, 1 << 20)
 VARBINARY = Type(0x25, 255)
+# what a BLOB holds: 3 is text, 4 is binary (jTDS, TdsData.java)
+BLOB, BLOB_TEXT = Type(0x24, 4), Type(0x24, 3)
+CHUNK = 8192
 
 
 def numeric(precision: int, scale: int) -> Type:
@@ -153,12 +156,19 @@ def _type(type: Type, order: Order) -> bytes:
             return bytes([type.token, type.size, 6])
         case 0xAF | 0xE1:
             return bytes([type.token]) + struct.pack(order + "I", type.size)
+        case 0x24:
+            return bytes([type.token, type.size, 0, 0])
         case _:
             return bytes([type.token, type.size])
 
 
 def _value(type: Type, value: Value, order: Order) -> bytes:
     wide = type.token in (0xAF, 0xE1)
+    if type.token == 0x24:
+        raw = b"" if value is None else _raw(type, value, order)
+        chunks = (raw[at : at + CHUNK] for at in range(0, len(raw), CHUNK))
+        told = (struct.pack(order + "I", len(chunk) | 1 << 31) + chunk for chunk in chunks)
+        return bytes(3) + b"".join(told) + bytes(4)
     if value is None:
         assert type.token != 0x32, "a BIT of TDS 5.0 is never NULL"
         return bytes(4) if wide else bytes(1)

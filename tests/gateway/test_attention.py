@@ -10,6 +10,7 @@ from raw_tds import ATTENTION, BATCH7, NORMAL, VARCHAR, RawClient, batch7, dbrpc
 from raw_tds import Param as RawParam
 from servers import RunningServer
 from tds_clients import PLAIN, Admin, Clients, Param
+from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
@@ -20,6 +21,15 @@ def running(admin: Admin, words: str) -> int:
     found = admin.execute(
         "select count(*) from pg_stat_activity where state = 'active' and query like %s "
         "and pid <> pg_backend_pid()",
+        [f"%{words}%"],
+    ).fetchone()
+    assert found is not None
+    return int(str(found[0]))
+
+
+def waiting_for_locks(admin: Admin, words: str) -> int:
+    found = admin.execute(
+        "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like %s",
         [f"%{words}%"],
     ).fetchone()
     assert found is not None
@@ -93,7 +103,7 @@ def test_a_put_is_cancelled_before_it_is_sent_or_not_at_all(server: RunningServe
         blocking.execute("lock table gateway_test.journal in share mode")
         for client, entry in ((sent, "sent"), (waiting, "waiting")):
             client.send(NORMAL, dbrpc("enter", [RawParam(VARCHAR, entry)]))
-            time.sleep(0.3)
+            wait_until(lambda: waiting_for_locks(admin, "enter"))
             client.send(ATTENTION, b"")
         assert read_reply(waiting.receive()).done == [(DONE_ATTENTION, 0)]
         blocking.rollback()
@@ -112,14 +122,8 @@ def test_a_client_that_goes_away_ends_its_query(
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(PLAIN).login == 5
         client.send(NORMAL, language("select pg_sleep(60) as left_alone"))
-        end = time.monotonic() + 5
-        while not running(admin, "left_alone"):
-            assert time.monotonic() < end
-            time.sleep(0.02)
-    end = time.monotonic() + 5
-    while running(admin, "left_alone"):
-        assert time.monotonic() < end, "nobody waits for it any more"
-        time.sleep(0.02)
+        wait_until(lambda: running(admin, "left_alone"))
+    wait_until(lambda: not running(admin, "left_alone"), lambda: "nobody waits for it any more")
 
 
 def test_an_attention_with_nothing_running_is_acknowledged(server: RunningServer) -> None:
@@ -152,13 +156,16 @@ def test_an_attention_sent_with_the_request(server: RunningServer) -> None:
                 reply = client.receive()
 
 
-def test_the_acknowledgement_of_a_cancel_is_a_reply_of_its_own(server: RunningServer) -> None:
+def test_the_acknowledgement_of_a_cancel_is_a_reply_of_its_own(server: RunningServer, admin: Admin) -> None:
     """From 7.2 on, behind one that ends with an error: tedious and mssql-jdbc wait for both."""
     with RawClient(server.host, server.port) as client:
         assert b"\xad" in client.log_in7(PLAIN)
-        for text in ("select pg_sleep(30)", "select repeat('x', 100) from generate_series(1, 10000000)"):
+        for text in (
+            "select pg_sleep(30) as to_cancel",
+            "select repeat('x', 100) as to_cancel from generate_series(1, 10000000)",
+        ):
             client.send(BATCH7, batch7(text))
-            time.sleep(0.2)
+            wait_until(lambda: running(admin, "to_cancel"))
             client.send(ATTENTION, b"")
             reply, acknowledgement = client.receive(), client.receive()
             assert int.from_bytes(reply[-12:-10], "little") == DONE_ERROR

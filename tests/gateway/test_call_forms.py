@@ -1,5 +1,6 @@
 """Forms of call and query: parameterised text, prepared, dynamic statements, several in one request."""
 
+import struct
 import subprocess
 from collections.abc import Iterator
 from datetime import datetime
@@ -23,17 +24,17 @@ SECOND_OF_OUTS = datetime(2024, 2, 3, 4, 5, 6, 123000)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def zoo(admin: Admin) -> Iterator[None]:
-    """The functions and the table of zoo.sql."""
-    admin.execute((HERE / "zoo.sql").read_bytes())
+def call_forms(admin: Admin) -> Iterator[None]:
+    """The functions and the table of call_forms.sql."""
+    admin.execute((HERE / "call_forms.sql").read_bytes())
     yield
-    admin.execute("drop schema zoo cascade")
+    admin.execute("drop schema call_forms cascade")
     admin.execute("notify ringlog_catalogue")
 
 
 @pytest.fixture(autouse=True)
 def no_things(admin: Admin) -> None:
-    admin.execute("delete from zoo.things")
+    admin.execute("delete from call_forms.things")
 
 
 def odbc(clients: Clients, version: str) -> pyodbc.Connection:
@@ -62,7 +63,7 @@ def rows(cursor: pyodbc.Cursor) -> list[tuple[Any, ...]]:
 
 
 def things(admin: Admin) -> list[tuple[Any, ...]]:
-    return admin.execute("select * from zoo.things order by id").fetchall()
+    return admin.execute("select * from call_forms.things order by id").fetchall()
 
 
 # --- ODBC: sp_prepare, sp_execute and sp_prepexec at 7.4, dynamic statements at 5.0 ---
@@ -72,20 +73,20 @@ def things(admin: Admin) -> list[tuple[Any, ...]]:
 def test_odbc_passes_parameters(clients: Clients, version: str) -> None:
     with odbc(clients, version) as connection:
         cursor = connection.cursor()
-        query = "select i, v from zoo.rows(10) where i > ? and v like ?"
+        query = "select i, v from call_forms.rows(10) where i > ? and v like ?"
         assert rows(cursor.execute(query, (8, "row %"))) == [(9, "row 9"), (10, "row 10")]
         assert rows(cursor.execute("select ? as a, ? as b", (1, "it's"))) == [(1, "it's")]
-        assert cursor.execute("select count(*) from zoo.rows(?)", (5,)).fetchval() == 5
+        assert cursor.execute("select count(*) from call_forms.rows(?)", (5,)).fetchval() == 5
         # the same statement again, with other values
         for n in (3, 4):
-            assert cursor.execute("select max(i) from zoo.rows(?)", (n,)).fetchval() == n
+            assert cursor.execute("select max(i) from call_forms.rows(?)", (n,)).fetchval() == n
 
 
 @BOTH
 def test_odbc_writes_many_rows(clients: Clients, admin: Admin, version: str) -> None:
     given = [(n, f"thing {n}", n / 4, datetime(2024, 1, n), n % 2 == 0) for n in range(1, 6)]
     with odbc(clients, version) as connection:
-        connection.cursor().executemany("insert into zoo.things values (?, ?, ?, ?, ?)", given)
+        connection.cursor().executemany("insert into call_forms.things values (?, ?, ?, ?, ?)", given)
     assert things(admin) == given
 
 
@@ -94,10 +95,10 @@ def test_odbc_calls(clients: Clients, version: str) -> None:
     with odbc(clients, version) as connection:
         cursor = connection.cursor()
         two = [(1, "row 1", 0.5), (2, "row 2", 1.0)]
-        assert rows(cursor.execute("{call zoo.rows(?)}", (2,))) == two
-        assert rows(cursor.execute("exec zoo.rows ?", (1,))) == two[:1]
+        assert rows(cursor.execute("{call call_forms.rows(?)}", (2,))) == two
+        assert rows(cursor.execute("exec call_forms.rows ?", (1,))) == two[:1]
         with pytest.raises(pyodbc.Error, match="negative -1"):
-            cursor.execute("{call zoo.stat(?)}", (-1,))
+            cursor.execute("{call call_forms.stat(?)}", (-1,))
         assert cursor.execute("select 1").fetchval() == 1
 
 
@@ -106,21 +107,24 @@ def test_odbc_describes_before_it_executes(clients: Clients, version: str) -> No
     """The columns that sp_prepare and a dynamic statement tell are those of the rows."""
     with odbc(clients, version) as connection:
         cursor = connection.cursor()
-        cursor.execute("select i as number, f as half from zoo.rows(?)", (1,))
+        cursor.execute("select i as number, f as half from call_forms.rows(?)", (1,))
         assert [column[0] for column in cursor.description] == ["number", "half"]
 
 
 def test_a_text_finds_the_type_of_its_place(clients: Clients, admin: Admin) -> None:
     """T-SQL converts a text to what it is compared with; a text alone stays one."""
-    admin.execute("insert into zoo.things values (1, 'one', 1.5, '2024-02-03 04:05', true)")
+    admin.execute("insert into call_forms.things values (1, 'one', 1.5, '2024-02-03 04:05', true)")
     with odbc(clients, "7.4") as connection:
         cursor = connection.cursor()
         for column, value in {"id": "1", "size": "1.5", "since": "Feb 3 2024 4:05AM", "name": "one"}.items():
-            assert cursor.execute(f"select id from zoo.things where {column} = ?", (value,)).fetchval() == 1
+            assert (
+                cursor.execute(f"select id from call_forms.things where {column} = ?", (value,)).fetchval()
+                == 1
+            )
         assert cursor.execute("select ?", ("1",)).fetchval() == "1"
-        assert cursor.execute("select id from zoo.things where good = ?", (1,)).fetchval() == 1
+        assert cursor.execute("select id from call_forms.things where good = ?", (1,)).fetchval() == 1
         with pytest.raises(pyodbc.Error, match="'one' to data type int"):
-            cursor.execute("select id from zoo.things where id = ?", ("one",))
+            cursor.execute("select id from call_forms.things where id = ?", ("one",))
 
 
 def test_decimals_keep_their_digits(clients: Clients) -> None:
@@ -134,7 +138,7 @@ def test_nulls_of_every_type(clients: Clients) -> None:
     with python_tds(clients) as connection, connection.cursor() as cursor:
         cursor.execute("select %s as a, %s as b", (None, 1))
         assert cursor.fetchall() == [(None, 1)]
-        cursor.execute("select id from zoo.things where name = %s and size = %s", (None, None))
+        cursor.execute("select id from call_forms.things where name = %s and size = %s", (None, None))
         assert cursor.fetchall() == []
 
 
@@ -143,11 +147,11 @@ def test_nulls_of_every_type(clients: Clients) -> None:
 
 def test_python_tds(clients: Clients) -> None:
     with python_tds(clients) as connection, connection.cursor() as cursor:
-        cursor.execute("select i from zoo.rows(10) where i > %s", (8,))
+        cursor.execute("select i from call_forms.rows(10) where i > %s", (8,))
         assert cursor.fetchall() == [(9,), (10,)]
         given = [1, pytds.output("x", str), pytds.output(None, float), pytds.output(None, datetime)]
-        assert cursor.callproc("zoo.outs", given) == [1, "x!", 1.5, SECOND_OF_OUTS]
-        cursor.execute("exec zoo.rows %s", (1,))
+        assert cursor.callproc("call_forms.outs", given) == [1, "x!", 1.5, SECOND_OF_OUTS]
+        cursor.execute("exec call_forms.rows %s", (1,))
         assert cursor.fetchall() == [(1, "row 1", 0.5)]
 
 
@@ -162,7 +166,7 @@ def test_outputs_of_a_call_inside_a_text(clients: Clients) -> None:
             pymssql.output(float),
             pymssql.output(datetime),
         ]
-        text = "EXEC @P0 = zoo.stat @P1 EXEC zoo.outs @P1, @P2 OUT, @P3 OUT, @P4 OUT"
+        text = "EXEC @P0 = call_forms.stat @P1 EXEC call_forms.outs @P1, @P2 OUT, @P3 OUT, @P4 OUT"
         result = cursor.callproc("sp_executesql", (text, declared, *outputs))
         cursor.fetchall() if cursor.description else None
         assert result[2:] == (4, 4, "x!", 6.0, SECOND_OF_OUTS)
@@ -170,7 +174,7 @@ def test_outputs_of_a_call_inside_a_text(clients: Clients) -> None:
 
 def test_a_select_gives_values_to_outputs(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        text = "select @n = count(*), @last = max(v) from zoo.rows(7)"
+        text = "select @n = count(*), @last = max(v) from call_forms.rows(7)"
         result = cursor.callproc(
             "sp_executesql",
             (text, "@n int output, @last varchar(20) output", pymssql.output(int), pymssql.output(str)),
@@ -180,7 +184,7 @@ def test_a_select_gives_values_to_outputs(clients: Clients) -> None:
 
 def test_prepared_by_name(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        text = "select i from zoo.rows(9) where i > @p"
+        text = "select i from call_forms.rows(9) where i > @p"
         handle = cursor.callproc("sp_prepare", (pymssql.output(int), "@p int", text))[0]
         assert handle > 0
         for least, expected in ((8, [(9,)]), (7, [(8,), (9,)])):
@@ -213,11 +217,11 @@ def test_prepare_and_execute_by_number(clients: Clients) -> None:
         columns = b"\x81\1\0" + bytes(4) + b"\1\0\x26\x04\1a\0"
         status = b"\x79" + bytes(4)
         returned = b"\xac" + bytes(3) + b"\1" + bytes(4) + b"\1\0\x26\x04\x04\1\0\0\0"
-        done = b"\xfe" + bytes(12)
+        done = b"\xfe\0\0\xe0\0" + bytes(8)
 
         def rows(*values: int) -> bytes:
             found = b"".join(b"\xd1\x04" + value.to_bytes(4, "little") for value in values)
-            return columns + found + b"\xff\x11\0\0\0" + len(values).to_bytes(8, "little")
+            return columns + found + b"\xff\x11\0\xc1\0" + len(values).to_bytes(8, "little")
 
         assert client.receive() == rows(7) + status + returned + done
         client.send(raw_tds.RPC7, call(12, integer(1), integer(8)))
@@ -235,7 +239,7 @@ def test_prepare_and_execute_by_number(clients: Clients) -> None:
         (("select @p", "@p int", 1, 2), 8144),
         (("select @q", "@p int", 1), 137),
         (("select @p", "@p nonsense", 1), 2715),
-        (("select i from zoo.rows(3) where i = @p", "@p varchar(9)", "none"), 245),
+        (("select i from call_forms.rows(3) where i = @p", "@p varchar(9)", "none"), 245),
         ((None,), 214),
     ],
 )
@@ -261,13 +265,13 @@ def test_server_cursors_are_refused_by_name(clients: Clients, name: str) -> None
 
 def test_prepared_statements_survive_ddl(clients: Clients, admin: Admin) -> None:
     """PostgreSQL's `cached plan must not change result type` does not reach the client."""
-    admin.execute("create table zoo.changing (a integer); insert into zoo.changing values (1)")
-    admin.execute("grant select on zoo.changing to daq_reader")
+    admin.execute("create table call_forms.changing (a integer); insert into call_forms.changing values (1)")
+    admin.execute("grant select on call_forms.changing to daq_reader")
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
-        given = ("select * from zoo.changing where a = @p", "@p int", 1)
+        given = ("select * from call_forms.changing where a = @p", "@p int", 1)
         cursor.callproc("sp_executesql", given)
         assert cursor.fetchall() == [(1,)]
-        admin.execute("alter table zoo.changing add b integer default 2")
+        admin.execute("alter table call_forms.changing add b integer default 2")
         cursor.callproc("sp_executesql", given)
         assert cursor.fetchall() == [(1, 2)]
 
@@ -277,10 +281,10 @@ def test_parameters_inside_a_transaction(clients: Clients, admin: Admin) -> None
     with odbc(clients, "7.4") as connection:
         connection.autocommit = False
         cursor = connection.cursor()
-        cursor.execute("insert into zoo.things (id, good) values (?, ?)", (1, 1))
+        cursor.execute("insert into call_forms.things (id, good) values (?, ?)", (1, 1))
         with pytest.raises(pyodbc.IntegrityError):
-            cursor.execute("insert into zoo.things (id, good) values (?, ?)", (1, 1))
-        cursor.execute("insert into zoo.things (id, name) values (?, ?)", (2, "two"))
+            cursor.execute("insert into call_forms.things (id, good) values (?, ?)", (1, 1))
+        cursor.execute("insert into call_forms.things (id, name) values (?, ?)", (2, "two"))
         connection.commit()
     assert [row[0] for row in things(admin)] == [1, 2]
 
@@ -293,7 +297,8 @@ def test_variables_of_a_batch(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(
             "declare @r int, @b varchar(30), @c float, @d datetime "
-            "set @b = 'x' exec @r = zoo.stat 5 exec zoo.outs 2, @b output, @c output, @d output "
+            "set @b = 'x' exec @r = call_forms.stat 5 "
+            "exec call_forms.outs 2, @b output, @c output, @d output "
             "select @r, @b b, @c"
         )
         assert answer.rows == [["5", "x!", "3"]]
@@ -302,10 +307,12 @@ def test_variables_of_a_batch(clients: Clients, version: str) -> None:
         # at 5.0 a call in a text tells its outputs, as ASE does
         assert list(answer.outputs.values())[:2] == (["x!", "3"] if version == "5.0" else [])
         answer = client.language(
-            "declare @n int select @n = max(i) from zoo.rows(4) print @n exec ('select 1 as a')"
+            "declare @n int select @n = max(i) from call_forms.rows(4) print @n exec ('select 1 as a')"
         )
         assert (answer.rows, answer.messages[-1].text) == ([["1"]], "4")
-        answer = client.language("declare @x int = 3 select i from zoo.rows(9) where i < @x and @@spid > 0")
+        answer = client.language(
+            "declare @x int = 3 select i from call_forms.rows(9) where i < @x and @@spid > 0"
+        )
         assert answer.rows == [["1"], ["2"]]
 
 
@@ -314,7 +321,7 @@ def test_a_command_with_parameters_at_5(clients: Clients) -> None:
     with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
         assert client.log_in5(clients.server.reader).login == 5
         call = raw_tds.dbrpc("x", [raw_tds.Param(raw_tds.INT4, 8, "@least")])
-        text = b"\1select i from zoo.rows(9) where i > @least"
+        text = b"\1select i from call_forms.rows(9) where i > @least"
         command = b"\x21" + len(text).to_bytes(4, "little") + text + call[call.index(b"\xec") :]
         client.send(raw_tds.NORMAL, command)
         reply = raw_tds.read_reply(client.receive())
@@ -326,7 +333,7 @@ def test_a_command_with_parameters_at_5(clients: Clients) -> None:
 
 def test_dynamic_statements(clients: Clients) -> None:
     with clients.ct(clients.server.reader) as client:
-        prepared = client.prepare("one", "select i, v from zoo.rows(10) where i > ? and v like ?")
+        prepared = client.prepare("one", "select i, v from call_forms.rows(10) where i > ? and v like ?")
         assert (prepared.messages, prepared.end) == ([], "results")
         int_type, char_type, longchar_type = 8, 0, 4
         assert client.describe("in", "one").description == [("", int_type), ("", char_type)]
@@ -343,7 +350,7 @@ def test_dynamic_statements(clients: Clients) -> None:
 
 def test_dynamic_calls(clients: Clients) -> None:
     with clients.ct(clients.server.reader) as client:
-        assert client.prepare("two", "exec zoo.outs ?, ? output, ? output, ? output").messages == []
+        assert client.prepare("two", "exec call_forms.outs ?, ? output, ? output, ? output").messages == []
         int_type, char_type, float_type, bigdatetime_type = 8, 0, 10, 35
         described = [type for _, type in client.describe("in", "two").description]
         assert described == [int_type, char_type, float_type, bigdatetime_type]
@@ -365,16 +372,16 @@ my ($server, $port, $user) = @ARGV;
 chomp(my $password = <STDIN>);
 my $db = DBI->connect("dbi:Sybase:server=$server", $user, $password,
   {RaiseError => 1, PrintError => 0, AutoCommit => 1});
-my $select = $db->prepare("select i, v from zoo.rows(10) where i > ? and v like ?");
+my $select = $db->prepare("select i, v from call_forms.rows(10) where i > ? and v like ?");
 for my $least (8, 9) {
   $select->execute($least, "row %");
   print join(",", map { "@$_" } @{$select->fetchall_arrayref}), "\\n";
 }
 $select->finish;
-my $insert = $db->prepare("insert into zoo.things (id, name, size) values (?, ?, ?)");
+my $insert = $db->prepare("insert into call_forms.things (id, name, size) values (?, ?, ?)");
 $insert->execute($_, "thing $_", $_ / 2) for 1 .. 3;
 $insert->finish;
-my $call = $db->prepare("exec zoo.outs ?, ? output, ? output, ? output");
+my $call = $db->prepare("exec call_forms.outs ?, ? output, ? output, ? output");
 $call->bind_param(1, 3, DBI::SQL_INTEGER);
 $call->bind_param(2, "x");
 $call->bind_param(3, 1.0, DBI::SQL_FLOAT);
@@ -383,7 +390,7 @@ $call->execute;
 my @out;
 do { while (my $row = $call->fetch) { push @out, "@$row" } } while $call->{syb_more_results};
 print join(";", @out), "\\n";
-eval { $db->do("exec zoo.stat -5") };
+eval { $db->do("exec call_forms.stat -5") };
 print $@ =~ /negative -5/ ? "refused\\n" : "not refused: $@\\n";
 $db->disconnect;
 """
@@ -413,19 +420,43 @@ def test_dbd_sybase(clients: Clients, admin: Admin) -> None:
 # --- several calls in one request ---
 
 
+def test_an_error_that_ends_the_batch_ends_the_calls_of_a_request(clients: Clients) -> None:
+    """jTDS, BatchTest.testPrepStmtBatch: after a value that cannot be converted SQL Server runs no further
+    call of a request, after other errors it does; ASE goes on."""
+
+    def execute(text: str) -> bytes:
+        raw = text.encode("utf-16-le")
+        return raw_tds.rpc7(
+            "sp_executesql", [("", b"\xe7\x40\x1f\x09\x04\xd0\0\x34" + struct.pack("<H", len(raw)) + raw)]
+        )
+
+    with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
+        client.log_in7(clients.server.reader)
+
+        def answer(*texts: str) -> bytes:
+            calls = [execute(text) for text in texts]
+            client.send(raw_tds.RPC7, calls[0] + b"".join(b"\xff" + call[22:] for call in calls[1:]))
+            return client.receive()
+
+        seven = b"\xd1\x04\x07\0\0\0"
+        assert seven not in answer("select convert(int, 'x')", "select 7")
+        assert seven in answer("select 1 / 0", "select 7")
+
+
 def test_several_calls_in_one_request(clients: Clients) -> None:
     """7.4: calls separated by 0xFF; 5.0: one token after another."""
     with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
         client.log_in7(clients.server.reader)
-        one = raw_tds.rpc7("zoo.stat", [("", b"\x26\x04\x04\x07\x00\x00\x00")])
-        two = raw_tds.rpc7("zoo.stat", [("", b"\x26\x04\x04\x08\x00\x00\x00")])[22:]
+        one = raw_tds.rpc7("call_forms.stat", [("", b"\x26\x04\x04\x07\x00\x00\x00")])
+        two = raw_tds.rpc7("call_forms.stat", [("", b"\x26\x04\x04\x08\x00\x00\x00")])[22:]
         client.send(raw_tds.RPC7, one + b"\xff" + two)
         statuses = [b"\x79" + n.to_bytes(4, "little") for n in (7, 8)]
-        done, done_with_more = b"\xfe\x00\x00" + bytes(10), b"\xfe\x01\x00" + bytes(10)
+        done = b"\xfe\x00\x00\xe0\x00" + bytes(8)
+        done_with_more = b"\xfe\x01\x00\xe0\x00" + bytes(8)
         assert client.receive() == statuses[0] + done_with_more + statuses[1] + done
     with raw_tds.RawClient(clients.server.host, clients.server.port) as client:
         client.log_in5(clients.server.reader)
-        calls = [raw_tds.dbrpc("zoo.stat", [raw_tds.Param(raw_tds.INT4, n)]) for n in (7, -1, 8)]
+        calls = [raw_tds.dbrpc("call_forms.stat", [raw_tds.Param(raw_tds.INT4, n)]) for n in (7, -1, 8)]
         client.send(raw_tds.NORMAL, b"".join(calls) + raw_tds.language("select 9"))
         reply = raw_tds.read_reply(client.receive())
         assert (reply.statuses, reply.rows, len(reply.errors)) == ([7, 8], [[9]], 1)

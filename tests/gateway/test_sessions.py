@@ -1,5 +1,6 @@
 """The life of a session: what it holds of PostgreSQL, resets, and bounds on logins."""
 
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import pytest
 import raw_tds
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients
+from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -22,8 +24,10 @@ RESET, RESET_KEEPING_TRANSACTION = 0x08, 0x10
 
 
 def rows_of(reply: bytes) -> int:
-    """How many rows a reply to a query of one integer has."""
-    return reply.count(b"\xd1\x04")
+    """How many rows a reply to a query of one integer has, by the DONE that ends it."""
+    token, status, count = struct.unpack("<BH2xQ", reply[-13:])
+    assert token == 0xFD, reply
+    return int(count) if status & 0x10 else 0
 
 
 class Client7(raw_tds.RawClient):
@@ -46,8 +50,8 @@ def session(server: RunningServer, login: Login = PLAIN) -> Iterator[Client7]:
 def number(reply: bytes) -> int:
     """The one integer of a reply."""
     assert rows_of(reply) == 1, reply
-    at = reply.index(b"\xd1\x04") + 2
-    return int.from_bytes(reply[at : at + 4], "little")
+    assert reply[-19:-17] == b"\xd1\x04", reply
+    return int.from_bytes(reply[-17:-13], "little")
 
 
 PID = "select pg_backend_pid()"
@@ -109,9 +113,14 @@ def test_a_transaction_nobody_used_holds_no_connection(server: RunningServer, ad
         return int(str(row[0]))
 
     with session(server) as client:
+        # those of the test before may still be on their way out
+        wait_until(lambda: connections() == 0)
         client.batch("begin transaction")
         assert connections() == 0
         client.batch("select 1")
+        # one that has only read is over there too, and locks nothing
+        assert connections() == 0
+        client.batch("create table #made (a int)")
         assert connections() == 1
         client.batch("rollback")
         assert connections() == 0

@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import pymssql
 import pytest
+from translated import shown
 
 from statement_table import Case, cases
 from tds_clients import Clients, CtClient, Message, errors_of
-from tsql_interpreter import shown
 
 TERMINATED = 3621
 """the message that follows some errors"""
@@ -135,6 +135,14 @@ def is_same_text(found: str | None, wanted: str) -> bool:
     if wanted == "":
         # Sybase knows no empty text
         return found == " "
+    if raw := re.fullmatch(r"(\d+) (\d+)", found):
+        # a datetime as it stands on the wire: days, and 1/300 s, or minutes of a smalldatetime
+        day, part = datetime(1900, 1, 1) + timedelta(days=int(raw[1])), int(raw[2])
+        seconds = timedelta(milliseconds=round(part * 10 / 3))
+        return wanted in (shown(day + seconds), shown(day + timedelta(minutes=part)))
+    if re.fullmatch(r"-?\d+\.\d{4}", wanted) and re.fullmatch(r"-?\d+", found):
+        # money in its 1/10000
+        return Decimal(found).scaleb(-4) == Decimal(wanted)
     if (moment := a_moment(found)) is not None:
         return shown(moment) == wanted
     if re.fullmatch(r"\d{4}-\d\d-\d\d", wanted):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import ctds
 import pymssql
 import pytest
 
@@ -419,3 +420,35 @@ def test_batches_of_nothing(clients: Clients, text: str) -> None:
     for version in ("5.0", "7.4"):
         with clients.ct(clients.server.reader, version) as client:
             assert empty(client.language(text))
+
+
+def test_parameters_are_cut_and_filled_as_declared(server: RunningServer) -> None:
+    """By sp_executesql, as ctds sends it: SqlVarBinary(value, size) and its kin say the declared size."""
+    login = server.reader
+    with (
+        ctds.connect(server.host, port=server.port, user=login.user, password=login.password) as connection,
+        connection.cursor() as cursor,
+    ):
+        raw = ctds.SqlVarBinary(b"1234567890", size=3)
+        cursor.execute("select :0, :1", (raw, ctds.SqlNVarChar("häuser", size=2)))
+        assert [tuple(row) for row in cursor.fetchall()] == [(b"123", "hä")]
+        cursor.execute("exec sp_executesql N'select @b', N'@b binary(4)', 0x01")
+        assert [tuple(row) for row in cursor.fetchall()] == [(b"\x01\0\0\0",)]
+        with pytest.raises(ctds.DatabaseError, match="data type tinyint"):
+            cursor.execute("exec sp_executesql N'select @t', N'@t tinyint', 256")
+
+
+def test_columns_keep_the_names_that_queries_give_them(clients: Clients) -> None:
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.execute("create table #named (Id int, Other int)")
+        for text, expected in [
+            ("select * from (select 1 as ColA, 2 as colb) x", ["ColA", "colb"]),
+            ("with Q (X, y) as (select 1, 2) select * from Q", ["X", "y"]),
+            ("with q as (select 1 as N) select *, M = 2 from q a join q b on a.N = b.N", ["N", "N", "M"]),
+            # not the names of the table behind
+            ("select * from (select Id as N, Other from #named) x", ["N", "Other"]),
+            ("select n from (select Id as N from #named) x", ["n"]),
+            ("select * from #named", ["Id", "Other"]),
+        ]:
+            cursor.execute(text)
+            assert [name for name, *_ in cursor.description] == expected, text

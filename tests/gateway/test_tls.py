@@ -16,6 +16,7 @@ import pytest
 
 import raw_tds
 from servers import Login, RunningServer, ringlog, serving
+from waiting import wait_until
 
 PLAIN_QUERY = "select 42 as answer"
 
@@ -98,6 +99,14 @@ def test_freetds(
     use, server = pairing
     answer = tsql(server, tmp_path, version, f"encryption = {wish}")
     assert answer == (["answer", "42"] if use in works_with else None)
+
+
+def test_a_client_set_not_to_encrypt_is_told_in_the_log(requiring: RunningServer, tmp_path: Path) -> None:
+    log = requiring.data.with_name(requiring.data.name + ".stderr")
+    before = len(log.read_text())
+    assert tsql(requiring, tmp_path, "7.4", "encryption = off") is None
+    words = "this server demands TLS, and the client's settings rule it out (FreeTDS: encryption = off)"
+    wait_until(lambda: words in log.read_text()[before:], lambda: log.read_text()[before:])
 
 
 def test_freetds_that_looks_at_the_certificate(

@@ -8,7 +8,7 @@ import pytest
 import raw_tds
 from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, RawClient, batch7, option
 from servers import RunningServer
-from tds_clients import Admin, Clients, Param
+from tds_clients import SEVENS, Admin, Clients, Param
 
 pytestmark = pytest.mark.usefixtures("functions")
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
@@ -298,3 +298,53 @@ def test_a_connection_that_is_reset_begins_anew(server: RunningServer, admin: Ad
         assert environment(reply) == 18
         assert "online".encode("utf-16-le") in reply
     assert entries(admin) == ["kept"]
+
+
+SAVEPOINT_OF_JTDS = (
+    "if @@trancount = 0 begin set implicit_transactions off begin tran set implicit_transactions on end "
+    "save tran x"
+)
+"""ConnectionJDBC3.setSavepoint"""
+
+
+@pytest.mark.parametrize("version", SEVENS)
+def test_only_statements_on_tables_begin_a_transaction(clients: Clients, version: str) -> None:
+    """SQL Server: SET IMPLICIT_TRANSACTIONS."""
+
+    def count() -> list[list[str | None]]:
+        return client.language("select @@trancount").rows
+
+    with clients.ct(clients.server.writer, version) as client:
+        client.language("set implicit_transactions on")
+        client.language(
+            "declare @a int set @a = 1 + 1 if @a > 1 print 'x' select 1, getdate() set nocount off"
+        )
+        assert count() == [["0"]]
+        client.language(SAVEPOINT_OF_JTDS)
+        assert count() == [["1"]]
+        client.language("commit")
+        assert count() == [["0"]]
+        client.language("begin tran")
+        assert count() == [["2"]]
+        client.language("rollback")
+        client.language("select count(*) from sr_vac")
+        assert count() == [["1"]]
+
+
+@VERSIONS
+def test_a_reader_who_is_idle_locks_nothing(clients: Clients, admin: Admin, version: str) -> None:
+    admin.execute(
+        "create table public.read_by_many (a int); grant select on public.read_by_many to daq_reader"
+    )
+    try:
+        with clients.ct(clients.server.reader, version) as client:
+            client.language("set chained on" if version == "5.0" else "set implicit_transactions on")
+            assert client.language("select a from read_by_many select @@trancount").rows == [["1"]]
+            admin.execute("set lock_timeout = '5s'; truncate public.read_by_many")
+            admin.execute("alter table public.read_by_many add b int")
+            assert client.language("select count(b) from read_by_many select @@trancount").rows == [
+                ["0"],
+                ["1"],
+            ]
+    finally:
+        admin.execute("drop table public.read_by_many; reset lock_timeout")

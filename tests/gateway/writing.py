@@ -11,6 +11,7 @@ import psycopg
 import pymssql
 
 from tds_clients import Clients
+from waiting import wait_until
 
 Row = tuple[int, datetime, float, int]
 """seq_no, time and two values"""
@@ -46,6 +47,11 @@ class Writers:
             self._stop.set()
             for thread in threads:
                 thread.join()
+
+    def wait_for_more(self, count: int) -> None:
+        """Waits until so many more rows are acknowledged."""
+        enough = len(self.acknowledged) + count
+        wait_until(lambda: len(self.acknowledged) >= enough, lambda: self.errors[-5:])
 
     def _write(self, writer: int) -> None:
         version = ("7.1", "7.4")[writer % 2]

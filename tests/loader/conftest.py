@@ -12,7 +12,8 @@ import pytest
 from psycopg import sql
 
 from ringlog.clients import Address
-from ringlog.schema.facility import Facility, load_facility
+from ringlog.schema.facility import Facility
+from ringlog.schema.facility_file import load_facility
 from servers import RINGLOG, RunningServer, add_logins, serving
 
 FACILITY = Path(__file__).with_name("facility.toml")
@@ -71,6 +72,8 @@ def load(quick_server: RunningServer, address: Address, spool: Path) -> Iterator
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            # a group of its own, as a service has it
+            start_new_session=True,
             env=os.environ | {"RINGLOG_PASSWORD": quick_server.writer.password, "RINGLOG_SPOOL": str(spool)},
         )
         started.append(Load(process))

@@ -18,6 +18,11 @@ from ringlog.clients import Address, AddressError, PasswordError, find_password
             "postgresql://daq@db1:5432/ringlog",
         ),
         ("tds+ctds://daq@db1", Address("daq", "db1", driver="ctds"), "tds+ctds://daq@db1:5000"),
+        (
+            "tds://daq@db1,db2:5001/log",
+            Address("daq", "db1", 5000, "log", others=(("db2", 5001),)),
+            "tds://daq@db1:5000,db2:5001/log",
+        ),
         ("tds://d%40q:s%3A%2F@db1/", Address("d@q", "db1", 5000, "", "s:/"), "tds://d%40q@db1:5000"),
     ],
 )
@@ -31,11 +36,12 @@ def test_urls_are_understood_and_told_without_their_password(url: str, address: 
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
-        ("daq@db1", "the URL has no scheme: write tds://user@host:port[/database]"),
+        ("daq@db1", "the URL has no scheme: write tds://user@host:port[,host:port …][/database]"),
         ("http://daq@db1", "the URL begins with 'http:', which is none of tds, tds+pymssql, tds+ctds"),
         ("postgresql://daq@db1", "the URL names no database: write postgresql://user@host:port/database"),
-        ("tds://db1", "the URL names no user: write tds://user@host:port[/database]"),
-        ("tds://daq@", "the URL names no host: write tds://user@host:port[/database]"),
+        ("tds://db1", "the URL names no user: write tds://user@host:port[,host:port …][/database]"),
+        ("tds://daq@", "the URL names no host: write tds://user@host:port[,host:port …][/database]"),
+        ("tds://daq@db1,,db2", "the URL names no host: write tds://user@host:port"),
         ("tds://daq@db1:port", "the URL's port is not a number up to 65535"),
         ("tds://daq@db1:70000", "the URL's port is not a number up to 65535"),
         ("tds://daq:sec/ret@db1", "the URL's port is not a number up to 65535"),

@@ -15,6 +15,16 @@ def test_each_row_is_logged_exactly_once_whatever_is_killed() -> None:
     assert figures.calls_repeated > 0
 
 
+def test_frames_produced_are_frames_in_the_log() -> None:
+    """Waveforms of 80 KB, every point of every one, through kill -9 of each process and cuts."""
+    random.seed(7)
+    with site(tables=2, cycle=0.05, rows=200, points=10_000) as place:
+        figures = run(place, faults=10, mean=0.4, outage=1.0)
+    assert sum(figures.faults.values()) >= 8, figures
+    assert figures.produced == figures.in_log == 400, figures
+    assert figures.good, figures
+
+
 def test_a_full_disk_under_postgresql_loses_nothing() -> None:
     with site(tables=2, cycle=0.02, rows=600, server_disk=SERVER_DISK) as place:
         figures = run(place, faults=0, mean=1.0, outage=0.0, full_server=4.0)
@@ -30,4 +40,14 @@ def test_a_full_disk_under_the_spools_loses_what_the_ledger_says() -> None:
     assert figures.faults["full disk of the spools"] == 1
     assert figures.thinned > 0, "the spools had room enough"
     assert figures.produced == figures.in_log + figures.thinned == 12000, figures
+    assert figures.good, figures
+
+
+def test_processes_of_several_tables_lose_nothing_when_they_are_killed() -> None:
+    random.seed(7)
+    with site(tables=4, cycle=0.05, rows=200) as place:
+        place.processes = 2
+        figures = run(place, faults=8, mean=0.5, outage=0.0)
+    assert figures.faults["writer"] + figures.faults["supervisor"] > 0, figures
+    assert figures.produced == figures.in_log == 800, figures
     assert figures.good, figures

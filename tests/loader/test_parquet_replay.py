@@ -1,7 +1,9 @@
 """Recordings in Parquet: what they mean, and what is refused."""
 
 import math
+import struct
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.parquet_replay import ParquetReplay
 from ringlog.loader.statistics import Statistics
-from ringlog.schema.facility import Facility, Table
+from ringlog.schema.facility import Column, Facility, Table
 
 BEGIN = datetime(2018, 3, 1, tzinfo=UTC)
 EVERY = {
@@ -53,7 +55,7 @@ def test_every_type_is_read(tmp_path: Path, table: Table) -> None:
     write(tmp_path, times(), **EVERY)
     source = replay(tmp_path)
     source.check([table])
-    rows = [*source.rows(table, BEGIN, lambda moment: None, Statistics())]
+    rows = [*source.rows(table, BEGIN, lambda seconds: None, Statistics())]
     assert [row.time for row in rows] == [BEGIN + timedelta(seconds=1), BEGIN + timedelta(seconds=2)]
     assert rows[0].values == (None, 2.0, 2, 2, -(2**63), False, "")
     assert math.isnan(float(str(rows[1].values[0])))
@@ -68,6 +70,20 @@ def test_times_without_a_zone_are_the_facilitys(tmp_path: Path, table: Table, un
     assert next(replay(tmp_path).read(table)).time == BEGIN
     write(tmp_path, ["2018-03-01T00:00:00+00:00"], a_real=[1.0])
     assert next(replay(tmp_path).read(table)).time == BEGIN
+
+
+def test_nanoseconds_come_from_the_times(tmp_path: Path, table: Table) -> None:
+    below = Column("nanoseconds", "every_type/nanoseconds", "smallint")
+    finer = replace(table, columns=(*table.columns, below))
+    begin = int(BEGIN.timestamp()) * 1_000_000_000
+    write(tmp_path, pa.array([begin + 1_234, begin + 5_000], pa.timestamp("ns", "UTC")), a_real=[1.0, 2.0])
+    rows = [*replay(tmp_path).read(finer)]
+    assert [(row.time, row.values[-1]) for row in rows] == [
+        (BEGIN + timedelta(microseconds=1), 234),
+        (BEGIN + timedelta(microseconds=5), 0),
+    ]
+    write(tmp_path, ["2018-03-01T00:00:00.000001234Z"], a_real=[1.0])
+    assert next(replay(tmp_path).read(finer)).values[-1] == 234
 
 
 @pytest.mark.parametrize(
@@ -114,3 +130,30 @@ def test_a_recording_is_loaded(
     assert "2500 skipped" in said or "2500 rows acknowledged" in said
     rows = [row[4] for row in stored("every_type") if row[1].year == 2018]
     assert rows in ([], [*range(2500)])
+
+
+def test_lists_are_waveforms(tmp_path: Path) -> None:
+    columns = (
+        Column("trace", "scope/trace", "double[]", points=3),
+        Column("words", "scope/words", "smallint[]", points=3),
+        Column("states", "scope/states", "varchar(8)[]", points=3),
+    )
+    recorded = {
+        "trace": pa.array([[0.1, math.nan, -math.inf], None, []], pa.list_(pa.float64())),
+        "words": pa.array([[1, -32768], [3], None], pa.list_(pa.int64(), -1)),
+        "states": pa.array([["ready", 'a "b", c'], None, [""]]),
+    }
+    pq.write_table(pa.table({"time": times(), **recorded}), tmp_path / "scope.parquet")
+    rows = [row.values for row in replay(tmp_path).read(Table("scope", 3, 1.0, columns))]
+    assert rows == [
+        (
+            struct.pack("<3d", 0.1, math.nan, -math.inf),
+            struct.pack("<2h", 1, -32768),
+            r'{"ready","a \"b\", c"}',
+        ),
+        (None, struct.pack("<h", 3), None),
+        (b"", None, '{""}'),
+    ]
+    pq.write_table(pa.table({"time": times(1), "words": [[1, 40_000]]}), tmp_path / "scope.parquet")
+    with pytest.raises(SourceError, match="row 1: column words: point 1 is 40000, which is no smallint"):
+        list(replay(tmp_path).read(Table("scope", 3, 1.0, columns)))

@@ -1,6 +1,5 @@
 """A Python function as a source, in a writer as `ringlog load` starts it."""
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -11,6 +10,7 @@ import psycopg
 import pytest
 
 from servers import RunningServer
+from waiting import wait_until
 
 Stored = Callable[[str], list[tuple[Any, ...]]]
 
@@ -60,10 +60,8 @@ def test_a_function_is_called_once_a_cycle(
 ) -> None:
     begin = datetime.now(UTC)
     one = load("--tables", "beam", "--source", f"{module}:read")
-    until = time.monotonic() + 20
-    while len(rows := [row for row in stored("beam") if row[1] > begin]) < 8:
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(lambda: len([row for row in stored("beam") if row[1] > begin]) >= 8)
+    rows = [row for row in stored("beam") if row[1] > begin]
     code, said = one.stop()
     assert code == 0, said
     assert [row[2] for row in rows[:6]] == [0.25, 0.5, 1.0, 1.5, 1.75, 2.0]

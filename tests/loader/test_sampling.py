@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
-from ringlog.clients.spool import moment_of
+from ringlog.clients.moments import moment_of
 from ringlog.loader.sampling import Cells, Filter, moved
 from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Reading, Row
@@ -24,8 +25,8 @@ def table(*deadbands: Deadband | None, cycle: float = 0.04, **sample: object) ->
     return Table("t", 10, cycle, columns, sample=Sampling(**sample))  # type: ignore[arg-type]
 
 
-def wait(moment: int) -> None:
-    time.sleep(max(0.0, moment / SECOND - time.time()))
+def wait(seconds: float) -> None:
+    time.sleep(max(0.0, seconds))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,18 @@ def test_monitored_updates_make_rows_by_their_times_and_none_is_left_out() -> No
     cells.set([(0, 8.0)], NOON + SECOND + 1)
     assert [row.values for row in islice(cells.rows(wait), 2)] == [(7.0, 14.0), (8.0, 14.0)]
     assert statistics.dropped == 0
+
+
+def test_a_row_has_the_nanoseconds_of_its_latest_reading() -> None:
+    below = Column("nanoseconds", "t/nanoseconds", "smallint")
+    base = table(None, None, mode="monitor")
+    cells = Cells(replace(base, columns=(*base.columns, below)), Statistics())
+    cells.set([(0, 1.0)], NOON, 900)
+    cells.set([(1, 2.0)], NOON + 5, 7)
+    cells.set([(0, 3.0)], NOON + SECOND, 123)
+    rows = list(islice(cells.rows(wait), 2))
+    assert [row.values for row in rows] == [(1.0, 2.0, 7), (3.0, 2.0, 123)]
+    assert [row.time for row in rows] == [moment_of(NOON + 5), moment_of(NOON + SECOND)]
 
 
 def test_a_shortest_period_drops_and_counts() -> None:

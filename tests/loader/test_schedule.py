@@ -2,8 +2,12 @@
 
 import itertools
 
+import pytest
+
 from ringlog.clients.pauses import growing_pauses
+from ringlog.loader import schedule as schedule_of_cycles
 from ringlog.loader.schedule import SECOND, Schedule
+from ringlog.loader.statistics import Statistics
 
 
 def test_instants_never_drift() -> None:
@@ -49,3 +53,13 @@ def test_pauses_double_up_to_the_longest() -> None:
     for pause, whole in zip(pauses, [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, *[5.0] * 6], strict=True):
         assert whole / 2 <= pause <= whole
     assert len(set(pauses)) == len(pauses)
+
+
+def test_a_clock_that_is_set_back_does_not_hold_the_next_instant_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    # the wall clock at each look at it: an hour is taken off between an instant's computation and its wait
+    clock = iter([5, 3_600_000_005, 5])
+    monkeypatch.setattr(schedule_of_cycles, "now", lambda: next(clock))
+    waits: list[float] = []
+    instants = Schedule(cycle=1000, phase=10).instants(waits.append, Statistics())
+    assert [next(instants) for _ in range(3)] == [10, 3_600_000_010, 10]
+    assert all(0 < seconds <= 0.001 for seconds in waits)

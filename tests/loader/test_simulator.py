@@ -1,6 +1,6 @@
 """The simulated machine: the same for the same seed, and like a storage ring."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from ringlog.loader.sources import Reading
 from ringlog.loader.sources.signals import beam_current, signal
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Statistics
-from ringlog.schema.facility import Column, Table, load_facility
+from ringlog.schema.facility import Column, Table
+from ringlog.schema.facility_file import load_facility
 
 FACILITY = Path(__file__).with_name("facility.toml")
 BEGIN = 1_700_000_000 * SECOND
@@ -111,11 +112,11 @@ def test_status_bits_are_mostly_good() -> None:
 def test_rows_come_at_the_instants_of_the_cycle() -> None:
     table = load_facility(FACILITY).tables[0]
     signals = signal(1, table.columns[0])
-    waited: list[int] = []
+    waited: list[float] = []
     rows = list(islice(Simulator(speed=10.0).rows(table, None, waited.append, Statistics()), 50))
-    times = [datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment) for moment in waited]
-    assert [row.time for row in rows] == times
+    times = [row.time for row in rows]
     # a cycle of 0.1 s, ten times as fast; instants passed while nobody waited are left out
+    assert all(0 < seconds <= 0.02 for seconds in waited)
     assert all(
         (later - earlier) % timedelta(milliseconds=10) == timedelta() for earlier, later in pairwise(times)
     )

@@ -13,7 +13,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from ringlog.clients.spool import HOUR, Reading, Spool, Spooled, SpoolError
+from ringlog.clients.moments import HOUR
+from ringlog.clients.readings import Reading
+from ringlog.clients.spool import Spool, Spooled
+from ringlog.clients.spool_file import SpoolError
 
 COLUMNS = ["current", "state"]
 NOON = 1_780_000_000_000_000 // HOUR * HOUR

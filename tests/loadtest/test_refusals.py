@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ringlog.loadtest.paper.duration import in_words, seconds_of
-from ringlog.loadtest.paper.errors import LoadTestUsageError
+from ringlog.loadtest.experiment.duration import in_words, seconds_of
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from servers import RunningServer
 
 LoadTest = Callable[..., subprocess.CompletedProcess[str]]

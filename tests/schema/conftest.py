@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -74,13 +74,21 @@ MagnetsWith = Callable[..., Magnets]
 """Gives an empty table `magnets` with a ring of so many rows and such a log policy."""
 
 
-def magnets_facility(rows: int = 5, log: LogPolicy = LogPolicy()) -> Facility:  # noqa: B008
+def magnets_facility(
+    rows: int = 5,
+    log: LogPolicy = LogPolicy(),  # noqa: B008
+    nan: str = "keep",
+    clock_tolerance: timedelta | None = None,
+) -> Facility:
+    """The times of most tests have nothing to do with the clock: its tolerance is endless."""
     columns = (
         Column("current", "magnets/current_adc", "real", "A", "all magnets", (-500.0, 500.0)),
         Column("on", "magnets/on", "bit"),
         Column("state", "magnets/state", "varchar(8)"),
     )
-    return Facility("test", "Asia/Tokyo", (Table("magnets", rows, 1.0, columns, log=log),))
+    return Facility(
+        "test", "Asia/Tokyo", (Table("magnets", rows, 1.0, columns, log=log, nan=nan),), clock_tolerance
+    )
 
 
 @pytest.fixture(scope="session")
@@ -109,7 +117,7 @@ def magnets_with(magnets_databases: Callable[[Facility], sa.URL]) -> Iterator[Ma
         def empty(**table: Any) -> Magnets:
             url = magnets_databases(magnets_facility(**table))
             magnets = Magnets(lambda: connections.enter_context(_connected(url)))
-            magnets.connection.execute("truncate log.magnets")
+            magnets.connection.execute("truncate log.magnets, ringlog.arrival, ringlog.event")
             magnets.connection.execute('update online.magnets set "time" = null, current = null')
             return magnets
 

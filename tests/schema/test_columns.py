@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 from psycopg import errors, sql
 
-from ringlog.schema.facility import Column, Facility, FacilityError, Table, load_facility
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.facility_file import FacilityError, load_facility
 from ringlog.schema.install import install
 
 from .conftest import Connect

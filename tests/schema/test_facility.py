@@ -1,19 +1,13 @@
 """What a facility file may say, and how it is refused."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from ringlog.schema.facility import (
-    Column,
-    Deadband,
-    FacilityError,
-    LogPolicy,
-    Retention,
-    Sampling,
-    load_facility,
-)
+from ringlog.schema.facility import Column, Deadband, LogPolicy, Retention, Sampling
+from ringlog.schema.facility_file import FacilityError, load_facility
 
 VALID = """
 timezone = "UTC"
@@ -83,6 +77,22 @@ def test_only_names_rows_cycle_and_types_are_required(tmp_path: Path) -> None:
     assert facility.timezone == "UTC"
     assert (table.log, table.retention, table.description) == (LogPolicy(), None, "")
     assert table.columns == (Column("b", "a/b", "real", "", "", None),)
+
+
+def test_nanoseconds_are_a_column_of_their_own(tmp_path: Path) -> None:
+    text = TABLE.format(name="a", column="b").replace("cycle = 1", "cycle = 1\nnanoseconds = true")
+    (table,) = load_facility(write(tmp_path, text)).tables
+    assert [(column.name, column.signal, column.type) for column in table.columns] == [
+        ("b", "a/b", "real"),
+        ("nanoseconds", "a/nanoseconds", "smallint"),
+    ]
+    assert table.nanoseconds == 1
+    (table,) = load_facility(write(tmp_path, text.replace("true", "false"))).tables
+    assert (table.nanoseconds, len(table.columns)) == (None, 1)
+    (problem,) = refusal(tmp_path, text.replace("true", "7"))
+    assert problem == "table a: nanoseconds must be true or false"
+    (problem,) = refusal(tmp_path, TABLE.format(name="a", column="nanoseconds"))
+    assert problem == "table a: column nanoseconds: write nanoseconds = true in the table instead"
 
 
 @pytest.mark.parametrize(
@@ -185,12 +195,12 @@ IN_COLUMN = "table sr_mag_ps, column current_{n}: "
         (
             '"sr_mag_ps"',
             '"sr_2024w07"',
-            "table sr_2024w07: name must not end like a log's partition (_2024w07, _default)",
+            "table sr_2024w07: name must not end like a log's partition (_2024w07, _2024y, _default)",
         ),
         (
             '"sr_mag_ps"',
             '"sr_default"',
-            "table sr_default: name must not end like a log's partition (_2024w07, _default)",
+            "table sr_default: name must not end like a log's partition (_2024w07, _2024y, _default)",
         ),
         ("rows =", "colour = 1\nrows =", IN_TABLE + "'colour' is no key of a table"),
         ("description =", "description = 1 #", IN_TABLE + "description must be text"),
@@ -203,9 +213,19 @@ IN_COLUMN = "table sr_mag_ps, column current_{n}: "
                 '"real"',
                 f'"{kind}"',
                 IN_COLUMN + f"type '{kind}' is none of real, double, int, smallint, bigint, "
-                "bit, varchar(n) with n to 10485760",
+                "bit, numeric(p,s), datetime, varchar(n) with n to 10485760, text, nor a waveform of "
+                f"these, as double[]{hint}",
             )
-            for kind in ("float", "REAL", "varchar", "varchar(0)", "varchar(10485761)", "real ")
+            for kind, hint in (
+                ("float", ": write double (8 bytes) or real (4 bytes)"),
+                ("REAL", ""),
+                ("varchar", ": write varchar(n) or text"),
+                ("decimal(9,2)", ": write numeric(p,s)"),
+                ("Boolean", ": write bit"),
+                ("varchar(0)", ""),
+                ("varchar(10485761)", ""),
+                ("real ", ""),
+            )
         ),
         (
             "limits = [-500.0, 500.0]",
@@ -393,3 +413,81 @@ def test_sampling_policies_are_read(tmp_path: Path) -> None:
     (table,) = load_facility(file).tables
     assert table.sample == Sampling("monitor", 0.5, 60.0)
     assert [column.deadband for column in table.columns] == [Deadband(0.5), Deadband(0.005, True), None]
+
+
+def test_clock_tolerance_and_nan(tmp_path: Path) -> None:
+    table = TABLE.format(name="a", column="b")
+    assert load_facility(write(tmp_path, table)).clock_tolerance == timedelta(days=1)
+    for text, tolerance in (
+        ("90 minutes", timedelta(minutes=90)),
+        ("1 week", timedelta(weeks=1)),
+        ("none", None),
+    ):
+        assert (
+            load_facility(write(tmp_path, f'clock_tolerance = "{text}"\n' + table)).clock_tolerance
+            == tolerance
+        )
+    told = table.replace("cycle = 1\n", 'cycle = 1\nnan = "null"\n')
+    assert load_facility(write(tmp_path, told)).tables[0].nan == "null"
+    assert refusal(tmp_path, 'clock_tolerance = "soon"\n' + told.replace('"null"', '"0"')) == (
+        'clock_tolerance \'soon\' must be minutes, hours, days or weeks, as "1 day", or "none"',
+        "table a: nan '0' is neither keep nor null",
+    )
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "facility.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + TABLE.format(name="a", column="b").encode())
+    assert load_facility(file).tables[0].name == "a"
+
+
+def written(tmp_path: Path, head: str, of_the_table: str = "") -> Path:
+    file = tmp_path / "f.toml"
+    file.write_text(
+        f'{head}\n[[table]]\nname = "t"\nrows = 10\ncycle = 1\n{of_the_table}\n'
+        '[[table.column]]\nname = "a"\ntype = "real"\n'
+    )
+    return file
+
+
+def test_where_old_weeks_go(tmp_path: Path) -> None:
+    assert load_facility(written(tmp_path, "")).history is None
+    head = '[history]\nonline = "8 weeks"\narchive = "/data/archive"'
+    history = load_facility(written(tmp_path, head)).history
+    assert history is not None
+    assert (str(history.online), history.archive) == ("8 weeks", "/data/archive")
+
+
+@pytest.mark.parametrize(
+    ("head", "problem"),
+    [
+        ('history = "8 weeks"', "[history] has online and archive, both of them and nothing else"),
+        ('[history]\nonline = "8 weeks"', "[history] has online and archive, both of them and nothing else"),
+        ('[history]\nonline = "soon"\narchive = "/a"', "history.online 'soon' must be days, weeks"),
+        ('[history]\nonline = "8 weeks"\narchive = "a"', "history.archive 'a' must be the absolute path"),
+    ],
+)
+def test_where_old_weeks_cannot_go(tmp_path: Path, head: str, problem: str) -> None:
+    with pytest.raises(FacilityError) as refused:
+        load_facility(written(tmp_path, head))
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("of_the_table", "summaries"),
+    [
+        # of at least 30 rows of the log
+        ("", (60, 600, 3600, 86_400)),
+        ("log = { nth = 10 }", (600, 3600, 86_400)),
+        ("log = { period = 60 }", (3600, 86_400)),
+        ('summaries = ["1 day", "10 s"]', (10, 86_400)),
+        ("summaries = []", ()),
+    ],
+)
+def test_spans_of_summaries(tmp_path: Path, of_the_table: str, summaries: tuple[int, ...]) -> None:
+    assert load_facility(written(tmp_path, "", of_the_table)).tables[0].summaries == summaries
+
+
+def test_a_span_that_summaries_do_not_have(tmp_path: Path) -> None:
+    with pytest.raises(FacilityError, match="summaries must be a list of some of"):
+        load_facility(written(tmp_path, "", 'summaries = ["2 h"]'))

@@ -26,7 +26,7 @@ NOW = datetime.now().astimezone()
 
 
 def facility(*tables: Table, timezone: str = "Asia/Tokyo") -> Facility:
-    return Facility("test", timezone, tables)
+    return Facility("test", timezone, tables, clock_tolerance=None)
 
 
 def rows(connection: psycopg.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
@@ -47,7 +47,17 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
     assert things == [
         "schema online",
         "schema log",
+        "schema ring",
         "schema ringlog",
+        "schema parameter",
+        "schema parameter_history",
+        "schema parameter_rows",
+        "schema summary",
+        "schema ten_seconds",
+        "schema minute",
+        "schema ten_minutes",
+        "schema hour",
+        "schema day",
         "schema sys",
         "schema sybsystemprocs",
         "schema tsql_information_schema",
@@ -55,20 +65,58 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "table magnets",
         "procedure get_signal",
         "procedure get_latest",
+        "procedure get_waveform",
+        "procedure get_waveforms",
+        "procedure get_waveform_points",
+        "procedure get_waveform_trend",
+        "procedure waveforms_of",
+        "procedure waveform_columns",
+        "procedure byte_order",
         "procedure find_signals",
+        "procedure demand_online",
+        "procedure signal_places",
+        "procedure summary_parts",
+        "procedure signal_bins",
+        "procedure trends_of",
+        "procedure get_trend",
+        "procedure get_trends",
+        "procedure get_statistics",
+        "procedure get_states",
+        "procedure get_distribution",
         "procedure claim_writer",
         "procedure release_writer",
         "procedure tell_writer",
         "procedure tell_ledger",
         "procedure tell_event",
+        "procedure tell_late_row",
         "procedure losses",
+        "procedure silences",
+        "procedure table_states",
+        "procedure table_callers",
+        "procedure likely_reading",
+        "procedure make_week",
+        "procedure begin_import",
         "procedure put_magnets",
         "procedure put_magnets_claimed",
         "procedure put_magnets_batch",
+        "procedure import_magnets",
         "procedure get_magnets",
         "procedure get_magnets_at",
         "procedure get_magnets_range",
         "procedure last_magnets",
+        "procedure lock_parameters",
+        "procedure await_parameter_changes",
+        "procedure begin_parameter_change",
+        "procedure demand_version",
+        "procedure parameter_change_in_time",
+        "procedure find_parameters",
+        "procedure parameter_changes",
+        "procedure save_snapshot",
+        "procedure snapshots",
+        "procedure snapshot_time",
+        "procedure compare_snapshot",
+        "procedure restore_snapshot",
+        "procedure forget_snapshot",
         "catalogue of T-SQL",
     ]
     assert report.changed == ("setting TimeZone of the database", "setting search_path of the database")
@@ -242,6 +290,8 @@ def test_new_columns(engine: sa.Engine, connect: Connect) -> None:
     assert report.created == ("column magnets.voltage", "column magnets.step")
     assert report.changed == (
         "procedure put_magnets",
+        "procedure put_magnets_batch",
+        "procedure import_magnets",
         "procedure get_magnets_at",
     )
     # added columns stand at the end, so callers by position go on as they were
@@ -268,6 +318,7 @@ def test_a_longer_ring(engine: sa.Engine, connect: Connect) -> None:
         "ring magnets: 3 rows more",
         "table magnets",
         "procedure put_magnets",
+        "procedure import_magnets",
         "procedure last_magnets",
     )
     assert len(rows(connection, "select from online.magnets")) == 8
@@ -287,7 +338,13 @@ def test_another_log_policy_cycle_retention_and_zone(engine: sa.Engine, connect:
     install(engine, FACILITY)
     table = replace(MAGNETS, cycle=2.0, log=LogPolicy(nth=5), retention=Retention(1, "week"), description="d")
     assert install(engine, facility(table, timezone="Europe/Berlin")) == InstallReport(
-        (), ("setting TimeZone of the database", "table magnets", "procedure put_magnets")
+        (),
+        (
+            "setting TimeZone of the database",
+            "table magnets",
+            "procedure put_magnets",
+            "procedure import_magnets",
+        ),
     )
     connection = connect()
     assert rows(connection, "show timezone") == [("Europe/Berlin",)]

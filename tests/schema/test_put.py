@@ -173,6 +173,103 @@ def test_two_callers_without_a_number_get_two_rows(magnets: Magnets) -> None:
     assert [row[:2] for row in magnets.ring()] == [(1, second(1)), (2, second(2))]
 
 
+@pytest.mark.parametrize("policy", [LogPolicy(), LogPolicy(nth=10), LogPolicy(period=10)])
+def test_without_a_number_writers_whose_times_interleave(
+    magnets_with: MagnetsWith, policy: LogPolicy
+) -> None:
+    """Eight, with rows a fraction of a second apart, a fifth of them sent twice: each row has a place."""
+    magnets = magnets_with(rows=1000, log=policy)
+
+    def write(caller: int) -> None:
+        own = Magnets(magnets.connect)
+        for number in range(100):
+            row = (None, second(number + caller / 1000 - (number % 3) / 10), caller * 1000.0 + number)
+            own.put(*row)
+            if number % 5 == 0:
+                own.put(*row)
+
+    callers = [threading.Thread(target=write, args=(caller,)) for caller in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    ring = magnets.ring()
+    assert [row[0] for row in ring] == list(range(1, 801))
+    assert len({row[2] for row in ring}) == 800
+    logged = magnets.log()
+    assert len({row[2] for row in logged}) == len(logged)
+    if policy.every:
+        assert len(logged) == 800
+    elif policy.period is None:
+        assert [row[0] % 10 for row in logged] == [1] * 80
+    else:
+        assert len(logged) == 10
+
+
+# --- clocks ---
+
+
+def test_a_time_far_ahead_is_logged_told_and_not_in_the_ring(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with(clock_tolerance=timedelta(days=1), log=LogPolicy(nth=5))
+    now = magnets.value("select date_trunc('second', now())")
+    told: list[str] = []
+    magnets.connection.add_notice_handler(lambda notice: told.append(str(notice.message_primary)))
+    magnets.put(None, now - timedelta(minutes=1), 1)
+    for current in (2, 2, 3):
+        magnets.put(None, "9999-06-01 00:00:00+00", current)
+    magnets.put(3, now + timedelta(days=2), 4)
+    magnets.put(None, now + timedelta(hours=23), 5)
+    assert [row[0::2] for row in magnets.ring()] == [(1, 1), (2, 5)]
+    assert magnets.rows('select current from log.magnets where "time" > now() order by "time"') == [
+        (4,),
+        (2,),
+        (3,),
+    ]
+    assert magnets.value("select count(*) from log.magnets_default") == 2
+    assert len(told) == 4
+    assert told[0] == (
+        "put_magnets: the time 9999-06-01 09:00:00+09 is more than 1 day ahead of the server's clock:"
+        " the row is in the log, not in the ring"
+    )
+    assert magnets.value("select current from ringlog.get_magnets()") == 5
+    assert magnets.rows("select table_name, kind, sum(rows)::integer from ringlog.event group by 1, 2") == [
+        ("magnets", "clock", 3)
+    ]
+
+
+def test_a_ring_goes_on_after_a_time_far_ahead(magnets_with: MagnetsWith) -> None:
+    """Clients that leave seq_no out have one place after another, whatever clock one of them has."""
+    magnets = magnets_with(clock_tolerance=timedelta(hours=1))
+    for number in range(4):
+        magnets.put(None, second(number), number)
+        magnets.put(None, "2999-01-01", number)
+    assert [row[2] for row in magnets.ring()] == [0, 1, 2, 3]
+    assert magnets.value("select count(*) from log.magnets_default where \"time\" > '2900-01-01'") == 4
+
+
+# --- what is no number ---
+
+
+@pytest.mark.parametrize("current", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_is_no_reading_where_the_table_says_so(
+    magnets_with: MagnetsWith, current: float
+) -> None:
+    magnets = magnets_with(nan="null")
+    for _ in range(2):
+        magnets.put(1, T0, current)
+    magnets.put(2, second(1), 3.4028235e38)
+    assert magnets.ring() == magnets.log() == [(1, T0, None), (2, second(1), 3.4028235e38)]
+
+
+def test_what_is_no_number_is_kept_bit_for_bit(magnets: Magnets) -> None:
+    magnets.put(1, T0, float("nan"))
+    magnets.put(2, T0, float("-inf"))
+    assert magnets.rows("select float4send(current) from log.magnets order by seq_no") == [
+        (b"\x7f\xc0\0\0",),
+        (b"\xff\x80\0\0",),
+    ]
+
+
 # --- log policies ---
 
 

@@ -25,8 +25,8 @@ def logins(magnets_databases: Callable[[Facility], sa.URL]) -> Iterator[None]:
     conninfo = make_conninfo(user=url.username, dbname=url.database, **dict(url.query))
     with psycopg.connect(conninfo, autocommit=True) as administrator:
         administrator.execute(f"create role {NOBODY} login")
-        add_login(conninfo, WRITER, Right.WRITER, "secret")
-        add_login(conninfo, READER, Right.READER, "secret")
+        add_login(conninfo, WRITER, [Right.WRITER], "secret")
+        add_login(conninfo, READER, [Right.READER], "secret")
         yield
         for login in (WRITER, READER, NOBODY):
             administrator.execute(sql.SQL("drop role {}").format(sql.Identifier(login)))

@@ -110,7 +110,7 @@ def test_the_registry_tells_about_tables(engine: sa.Engine, connect: Connect) ->
     table = replace(EVERY_TYPE, description="types", cycle=2.5, log=LogPolicy(period=60.0))
     install(engine, Facility("test", "UTC", (table,)))
     assert rows(connect(), "select * from ringlog.logged_table") == [
-        ("every_type", "types", 4, 2.5, 1, 60.0, None)
+        ("every_type", "types", 4, 2.5, 1, 60.0, None, False)
     ]
 
 

@@ -6,7 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.schema import spring8
-from ringlog.schema.facility import Facility, load_facility
+from ringlog.schema.facility import Facility
+from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
 
 FILE = files("ringlog.schema").joinpath("spring8.toml")

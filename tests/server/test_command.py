@@ -19,8 +19,12 @@ def logins(server: RunningServer) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "password", "code", "message"),
     [
-        (["x"], "secret", 2, "say what the login is for: --writer or --reader"),
-        (["x", "--writer", "--reader"], "secret", 2, "say what the login is for: --writer or --reader"),
+        (
+            ["x"],
+            "secret",
+            2,
+            "say what the login is for: --writer, --reader, --parameter-writer or --parameter",
+        ),
         (["x", "--writer"], "", 2, "the password of 'x' must not be empty or hold a NUL"),
         (["x", "--writer"], "a\0b", 2, "the password of 'x' must not be empty or hold a NUL"),
         (["", "--writer"], "secret", 2, "the login name '' must have 1 to 63 bytes"),
@@ -146,3 +150,15 @@ def test_check_says_what_is_in_a_facility() -> None:
     assert told.returncode == 0, told.stderr
     assert "4 tables, 213 data columns" in told.stdout
     assert "sr_mag_ps: 200 columns, 50 rows, every 1 s" in told.stdout
+
+
+def test_a_data_directory_that_cannot_be_one(tmp_path: Path) -> None:
+    file, loop = tmp_path / "file", tmp_path / "loop"
+    file.touch()
+    loop.symlink_to(loop)
+    for place in (file, file / "below", loop, tmp_path / ("x" * 300)):
+        for command in (("init", "--facility", FACILITY), ("status",), ("serve", "--facility", FACILITY)):
+            refused = ringlog(*command, "--data", place)
+            assert refused.returncode in (1, 2)
+            assert refused.stderr.startswith("ringlog: "), refused.stderr
+            assert refused.stderr.count("\n") == 1

@@ -21,7 +21,7 @@ def commands(of: typer.Typer, *words: str) -> Iterator[tuple[str, ...]]:
         yield from commands(group.typer_instance, *words, group.name)
 
 
-@pytest.mark.parametrize("words", commands(app), ids=" ".join)
+@pytest.mark.parametrize("words", [*commands(app)], ids=" ".join)
 def test_help_is_there(words: tuple[str, ...]) -> None:
     shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert shown.exit_code == 0, shown.exception
@@ -31,4 +31,4 @@ def test_help_is_there(words: tuple[str, ...]) -> None:
 
 def test_the_url_is_told_in_full() -> None:
     shown = CliRunner().invoke(app, ["load", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
-    assert "tds://user@host:port[/database]" in shown.output
+    assert "tds://user@host:port[,host:port …][/database]" in shown.output

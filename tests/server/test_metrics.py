@@ -1,14 +1,20 @@
 """What the server counts, read as Prometheus reads it."""
 
+import json
+import re
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pymssql
 import pytest
 
 from ringlog.clients import Unanswered, call, connect
-from servers import READER, WRITER, RunningServer, free_port, ringlog, serving
+from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
+from waiting import wait_until
 
 
 def read(port: int, path: str = "/metrics") -> str:
@@ -22,27 +28,40 @@ def count(text: str, line: str) -> float:
     return float(value)
 
 
-def test_calls_clients_and_refused_logins_are_counted(data: Path) -> None:
-    port = free_port()
-    with serving(data, "--metrics", f"127.0.0.1:{port}") as server:
-        ringlog(
-            *("user", "add", READER.user, "--reader", "--password-stdin", "--data", data),
-            stdin=READER.password,
-        )
-        with connect(f"tds://{READER.user}@127.0.0.1:{server.port}", READER.password) as connection:
-            call(connection, "find_signals", "%")
-            call(connection, "find_signals", "%")
-            text = read(port)
-        with pytest.raises(Unanswered, match=r"Login failed|refuses the login"):
-            connect(f"tds://{READER.user}@127.0.0.1:{server.port}", "wrong")
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            read(port, "/")
-        later = read(port)
+@pytest.fixture(scope="module")
+def port() -> int:
+    """Where the server tells its counts."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def counted(temporary_directory: Path, port: int) -> Iterator[RunningServer]:
+    """A server for all tests here, none of which calls put_sr_vac."""
+    with serving(temporary_directory / "counted", "--metrics", f"127.0.0.1:{port}") as server:
+        add_logins(server)
+        yield server
+
+
+def test_calls_clients_and_refused_logins_are_counted(counted: RunningServer, port: int) -> None:
+    before = count(read(port), "ringlog_gateway_refused_logins_total")
+    with connect(f"tds://{READER.user}@127.0.0.1:{counted.port}", READER.password) as connection:
+        call(connection, "find_signals", "%")
+        call(connection, "find_signals", "%")
+        text = wait_until(lambda: count(found := read(port), "ringlog_gateway_clients") == 1 and found)
+    with pytest.raises(Unanswered, match=r"Login failed|refuses the login"):
+        connect(f"tds://{READER.user}@127.0.0.1:{counted.port}", "wrong")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        read(port, "/")
+    later = read(port)
     assert count(text, 'ringlog_gateway_call_seconds_count{procedure="ringlog.find_signals"}') == 2
-    assert count(text, "ringlog_gateway_clients") == 1
-    assert count(text, "ringlog_gateway_refused_logins_total") == 0
-    assert count(later, "ringlog_gateway_refused_logins_total") >= 1
+    assert count(text, "ringlog_gateway_refused_logins_total") == before
+    assert count(later, "ringlog_gateway_refused_logins_total") > before
     assert text.endswith("# EOF\n")
+    assert text.count("# EOF") == 1
+    # what nobody has called is not told
+    assert "sp_help" not in text
+    assert "put_sr_vac" not in text
+    assert len(text) < 40_000
 
 
 def compilations(port: int) -> tuple[float, float]:
@@ -52,37 +71,32 @@ def compilations(port: int) -> tuple[float, float]:
     return compiled, count(text, "ringlog_gateway_batch_compilation_reuses_total")
 
 
-def test_a_call_never_reaches_python_and_a_batch_only_once(data: Path) -> None:
-    port = free_port()
-    with serving(data, "--metrics", f"127.0.0.1:{port}") as server:
-        ringlog(
-            *("user", "add", WRITER.user, "--writer", "--password-stdin", "--data", data),
-            stdin=WRITER.password,
-        )
-        with pymssql.connect(
-            server=server.host,
-            port=str(server.port),
-            user=WRITER.user,
-            password=WRITER.password,
-            autocommit=True,
-        ) as connection:
-            cursor = connection.cursor()
-            before = compilations(port)
-            for seq_no in range(1, 6):
-                cursor.execute(f"exec put_sr_rf {seq_no}, '2024-05-06 07:08:09'")
-                cursor.execute(
-                    f"declare @n int exec @n = put_sr_rf {seq_no}, '2024-05-06 07:08:10' select @n"
-                )
-                put = "exec put_sr_rf @n, '2024-05-06 07:08:11'"
-                cursor.callproc("sp_executesql", (put, "@n int", seq_no))
-                cursor.execute("set nocount on if @@trancount > 0 commit")
-            assert compilations(port) == before, "calls and what concerns the session alone"
-            for number in range(5):
-                cursor.execute("select count(*) from sr_rf")
-                cursor.fetchall()
-                cursor.callproc("sp_executesql", ("select @n + 1", "@n int", number))
-                assert cursor.fetchall() == [(number + 1,)]
-            assert compilations(port) == (before[0] + 2, before[1] + 8)
+def test_a_text_is_compiled_once_whatever_its_literals(counted: RunningServer, port: int) -> None:
+    with pymssql.connect(
+        server=counted.host,
+        port=str(counted.port),
+        user=WRITER.user,
+        password=WRITER.password,
+        autocommit=True,
+    ) as connection:
+        cursor = connection.cursor()
+        before = compilations(port)
+        for seq_no in range(1, 6):
+            cursor.execute(f"exec put_every_type {seq_no}, '2024-05-06 07:08:09'")
+            cursor.execute(
+                f"declare @n int exec @n = put_every_type {seq_no}, '2024-05-06 07:08:10' select @n"
+            )
+            put = "exec put_every_type @n, '2024-05-06 07:08:11'"
+            cursor.callproc("sp_executesql", (put, "@n int", seq_no))
+            cursor.execute("set nocount on if @@trancount > 0 commit")
+        # four texts, each five times with other literals or parameters
+        assert compilations(port) == (before[0] + 4, before[1] + 16)
+        for number in range(5):
+            cursor.execute("select count(*) from sr_rf")
+            cursor.fetchall()
+            cursor.callproc("sp_executesql", ("select @n + 1", "@n int", number))
+            assert cursor.fetchall() == [(number + 1,)]
+        assert compilations(port) == (before[0] + 6, before[1] + 24)
 
 
 def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path) -> None:
@@ -95,3 +109,81 @@ def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path)
     assert refused.returncode == 1
     assert f"cannot listen on {taken}" in refused.stderr
     assert "--metrics" in refused.stderr
+
+
+def test_the_last_caller_and_the_last_error_of_each_table_are_told(counted: RunningServer, port: int) -> None:
+    """A program that never claims is known by what it said of itself at login, however strange that is."""
+    program = 'old "daq" [/bold]'
+    with pymssql.connect(
+        server=counted.host,
+        port=str(counted.port),
+        user=WRITER.user,
+        password=WRITER.password,
+        appname=program,
+        autocommit=True,
+    ) as connection:
+        cursor = connection.cursor()
+        with pytest.raises(pymssql.Error):
+            cursor.execute("exec put_sr_mag_ps 100000, '2024-05-06 07:08:09'")
+        cursor.execute("exec put_sr_mag_ps 1, '2024-05-06 07:08:09'")
+
+    def of_magnets() -> dict[str, Any]:
+        told = ringlog("status", "--json", "--data", counted.data)
+        (state,) = (each for each in json.loads(told.stdout)["tables"] if each["table_name"] == "sr_mag_ps")
+        return dict(state)
+
+    state = wait_until(lambda: (found := of_magnets())["called"] and found)
+    assert (state["program"], state["login"], state["number"]) == (program, WRITER.user, 547)
+    assert "seq_no 100000 is outside 1 to" in state["error"]
+    assert state["failed"] <= state["called"]
+    shown = ringlog("status", "--data", counted.data).stdout
+    assert f"{WRITER.user}@{state['host']} {program}" in shown
+    labels = f'table="sr_mag_ps",host="{state["host"]}",program="old \\"daq\\" [/bold]",login="{WRITER.user}"'
+    line = f"ringlog_table_last_call_timestamp_seconds{{{labels}}}"
+    text = wait_until(lambda: line in (found := read(port)) and found)
+    assert 'ringlog_table_last_error_timestamp_seconds{table="sr_mag_ps",number="547"}' in text
+
+
+def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int) -> None:
+    """A client that never claims is seen by its rows; the probes tell whether the server is there."""
+    with psycopg.connect(counted.dsn) as admin:
+        admin.execute(
+            "select ringlog.put_every_type("
+            "row (1, now() + interval '1 hour', 1, 1, 1, 1, 1, true, '')::online.every_type)"
+        )
+        admin.execute("select ringlog.put_sr_rf(row (1, now() - interval '1 hour', 1, 1)::online.sr_rf)")
+        admin.execute("select ringlog.put_sr_rf(row (2, '1970-01-01', 1, 1)::online.sr_rf)")
+    told = ringlog("status", "--json", "--data", counted.data)
+    shown = ringlog("status", "--data", counted.data)
+    assert (told.returncode, shown.returncode) == (1, 1)
+    states = {state["table_name"]: state for state in json.loads(told.stdout)["tables"]}
+    assert [name for name, state in states.items() if not state["silent"]] == ["every_type"]
+    assert states["sr_rf"]["in_default"] == 1
+    assert 3600 <= states["sr_rf"]["age"] < 3900
+    assert json.loads(told.stdout)["space"]["free"] > 0
+    assert re.search(r"^ *every_type +coming +20", shown.stdout, re.M), shown.stdout
+    assert re.search(r"^ *sr_vac +silent +- ", shown.stdout, re.M), shown.stdout
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/metrics", headers={"Accept": "text/plain;version=0.0.4"}
+    )
+
+    def plain() -> str:
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+            return str(answer.read(), "utf-8")
+
+    # what was told a moment ago is told again for some seconds
+    coming = 'ringlog_table_silent{table="every_type"}'
+    text = wait_until(lambda: count(found := plain(), coming) == 0 and found)
+    assert "# EOF" not in text
+    assert count(text, "ringlog_up") == 1
+    assert count(text, 'ringlog_table_silent{table="sr_rf"}') == 1
+    assert 3600 <= count(text, 'ringlog_table_newest_row_age_seconds{table="sr_rf"}') < 3900
+    assert count(text, 'ringlog_table_default_partition_rows{table="sr_rf"}') == 1
+    assert 'ringlog_table_newest_row_age_seconds{table="sr_vac"}' not in text
+    for probe, words in (("healthz", b"alive\n"), ("readyz", b"ready\n")):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{probe}", timeout=10) as answer:
+            assert answer.read() == words
+        head = urllib.request.Request(f"http://127.0.0.1:{port}/{probe}", method="HEAD")
+        with urllib.request.urlopen(head, timeout=10) as answer:
+            assert (answer.status, answer.read()) == (200, b"")

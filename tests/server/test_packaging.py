@@ -1,6 +1,9 @@
 """What setup.cfg ships is what the folders hold."""
 
 import configparser
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -19,3 +22,60 @@ def test_every_package_of_the_mapped_folders_is_listed() -> None:
         for file in (ROOT / folder).rglob("__init__.py"):
             packages.add(".".join([package, *file.parent.relative_to(ROOT / folder).parts]))
     assert packages == set(listed("options", "packages"))
+
+
+BLOCKED = """
+import sys
+
+class Blocked:
+    names = set(sys.argv.pop(1).split(","))
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+from ringlog.cli import main
+main()
+"""
+
+
+def without_extras(*words: str) -> subprocess.CompletedProcess[str]:
+    """`ringlog` where only what it requires is installed."""
+    required = {name(line) for line in listed("options", "install_requires") if not line.startswith("#")}
+    extras = {name(line) for extra in extra_names() for line in listed("options.extras_require", extra)}
+    blocked = {package for package in extras - required if package not in ("", "ringlog")}
+    assert {"pymssql", "locust", "matplotlib"} <= blocked
+    command = [sys.executable, "-P", "-c", BLOCKED, ",".join(sorted(blocked)), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def extra_names() -> list[str]:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    return [extra for extra in parser["options.extras_require"] if extra != "test"]
+
+
+def name(requirement: str) -> str:
+    """The module of a requirement in setup.cfg."""
+    found = re.match(r"[\w-]+", requirement)
+    return found[0].lower().replace("-", "_") if found else ""
+
+
+def test_the_server_needs_no_extra(temporary_directory: Path, tmp_path: Path) -> None:
+    """A facility is installed and maintained; `serve` is `init` and the gateway, which is Rust."""
+    facility = tmp_path / "facility.toml"
+    facility.write_text(
+        '[[table]]\nname = "t"\nrows = 9\ncycle = 1\n[[table.column]]\nname = "a"\ntype = "real"\n'
+    )
+    ran = without_extras(
+        "init", "--facility", str(facility), "--data", str(temporary_directory / "no-extras")
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert without_extras("serve", "--help").returncode == 0
+
+
+def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+    ran = without_extras("loadtest", "normal", "--time", "1s", "--output", str(tmp_path / "report"))
+    assert ran.returncode == 2
+    assert "is not installed: pip install 'ringlog[loadtest]'" in ran.stderr

@@ -138,7 +138,7 @@ def test_a_folder_with_other_things_is_left_alone(data: Path) -> None:
 def test_the_cluster_of_another_version_is_left_alone(data: Path) -> None:
     (data / "postgresql-14").mkdir(parents=True)
     with (
-        pytest.raises(ServerError, match=r"postgresql-14 is of another version.*pg_upgrade"),
+        pytest.raises(ServerError, match=r"postgresql-14 is of another version.*ringlog upgrade"),
         Postgres(data).running(),
     ):
         pass

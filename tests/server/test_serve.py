@@ -202,3 +202,39 @@ def test_a_database_of_ones_own_is_served_by_its_connection_string(
 
 def test_the_command_is_installed_beside_python() -> None:
     assert os.access(RINGLOG, os.X_OK)
+
+
+def test_a_broken_facility_file_does_not_keep_an_installed_one_from_serving(
+    data: Path, tmp_path: Path
+) -> None:
+    """A typing error must not stop a machine that starts again at night; it is said loudly."""
+    file = tmp_path / "facility.toml"
+    text = FACILITY.read_text()
+    file.write_text(text.replace("rows = 50", "rows = 0"))
+    refused = ringlog("serve", "--facility", file, "--data", data)
+    assert refused.returncode == 2
+    with serving(data):
+        pass
+    log = data.with_name(data.name + ".stderr")
+    with serving(data, facility=file) as server:
+        assert "THE FACILITY FILE IS NOT USED" in log.read_text()
+        with psycopg.connect(server.dsn) as admin:
+            rows = "select rows from ringlog.logged_table where table_name = 'sr_mag_ps'"
+            assert admin.execute(rows).fetchone() == (50,)
+            # what only a person can settle is no reason either
+            file.write_text(text.replace("rows = 50", "rows = 40"))
+            shown = ringlog("facility", "diff", file, "--data", data)
+            assert (shown.returncode, "its ring has 50 rows" in shown.stderr) == (1, True)
+            file.write_text(text.replace("rows = 50", "rows = 60"))
+            shown = ringlog("facility", "diff", file, "--data", data)
+            assert shown.returncode == 1
+            assert "would change ring sr_mag_ps: 10 rows more" in shown.stdout
+            assert "would change table sr_mag_ps" in shown.stdout
+            assert admin.execute(rows).fetchone() == (50,)
+        file.write_text(text)
+        same = ringlog("facility", "diff", file, "--data", data)
+        assert (same.returncode, same.stdout) == (0, "no difference\n"), same.stderr
+        file.write_text(text.replace("rows = 50", "rows = 40"))
+    with serving(data, facility=file):
+        assert "its ring has 50 rows" in log.read_text()
+        assert "THE FACILITY FILE IS NOT USED" in log.read_text()

@@ -158,7 +158,7 @@ def test_a_domain_is_what_it_stands_for(admin: Connection) -> None:
 def test_one_sees_what_one_has_a_right_to(reader: Connection, writer: Connection) -> None:
     procedures = "select name from sys.procedures where name like '%%sr_rf' order by name"
     assert [name for (name,) in rows(reader, procedures)] == ["get_sr_rf", "last_sr_rf"]
-    assert [name for (name,) in rows(writer, procedures)] == ["last_sr_rf", "put_sr_rf"]
+    assert [name for (name,) in rows(writer, procedures)] == ["import_sr_rf", "last_sr_rf", "put_sr_rf"]
     columns = "select name from sys.columns where object_id = sys.object_id('sr_rf') order by column_id"
     assert [name for (name,) in rows(reader, columns)] == ["seq_no", "time", "power", "arcs"]
     # a writer asks where to go on, and no more
@@ -195,7 +195,7 @@ def test_parameters_that_have_defaults(reader: Connection) -> None:
         reader,
         "select name, has_default_value from sys.parameters"
         " where object_id = sys.object_id('get_signal') order by parameter_id",
-    ) == [("@name", False), ("@from_time", True), ("@to_time", True), ("@max_rows", True)]
+    ) == [("@name", False), ("@from_time", True), ("@to_time", True), ("@max_rows", True), ("@every", True)]
 
 
 def test_indexes_and_keys(reader: Connection) -> None:
@@ -221,6 +221,20 @@ def test_indexes_and_keys(reader: Connection) -> None:
         value(reader, "select name from sys.sysindexes where id = sys.object_id('sr_rf') and indid < 2")
         == "sr_rf"
     )
+
+
+def test_the_numbers_of_an_identity(admin: Connection) -> None:
+    """SQL Server's documentation: IDENT_CURRENT is the seed where no value has been given yet."""
+    with admin.transaction(force_rollback=True):
+        admin.execute(
+            "create table online.counted (a integer,"
+            " id integer generated always as identity (start with 5 increment by 3))"
+        )
+        numbers = "select sys.ident_seed('counted'), sys.ident_incr('counted'), sys.ident_current('counted')"
+        assert rows(admin, numbers) == [(5, 3, 5)]
+        admin.execute("insert into online.counted (a) values (1), (2)")
+        assert rows(admin, numbers) == [(5, 3, 8)]
+        assert value(admin, "select sys.ident_seed('sr_rf')") is None
 
 
 def test_what_refers_to_what(admin: Connection) -> None:

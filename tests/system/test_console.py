@@ -3,11 +3,13 @@
 import threading
 import time
 
+import psycopg
 import pymssql
 import pytest
 import sqlalchemy
 
 from tds_clients import Clients
+from waiting import wait_until
 
 
 @pytest.mark.parametrize("section", ["5.0", "7.4"])
@@ -62,8 +64,15 @@ def test_sp_sysmon_with_the_gateways_part(clients: Clients) -> None:
     puts = 40
 
     def put() -> None:
-        with clients.pymssql(server.writer) as connection, connection.cursor() as cursor:
-            time.sleep(0.5)
+        with (
+            psycopg.connect(server.dsn, autocommit=True) as admin,
+            clients.pymssql(server.writer) as connection,
+            connection.cursor() as cursor,
+        ):
+            sleeping = (
+                "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query ~ 'sysmon'"
+            )
+            wait_until(lambda: admin.execute(sleeping).fetchone() != (0,))
             for number in range(puts):
                 values = (number % 20 + 1, f"2032-01-01 00:{number:02}", 1.5, 2.5, 3.5, 1)
                 cursor.callproc("put_sr_vac", values)

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from servers import RunningServer
+from waiting import wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -145,14 +146,9 @@ def test_who_waits_for_whom(server: RunningServer, admin: Connection) -> None:
         waits = threading.Thread(target=waiter.execute, args=["lock table online.sr_rf in exclusive mode"])
         waits.start()
         try:
-            deadline = time.monotonic() + 10
-            while True:
-                who = admin.execute("select spid, status, hostname, blk, cmd from sys.sp_who()").fetchall()
-                if (72, "suspended", "console", "71", "LOCK") in who or time.monotonic() > deadline:
-                    break
-                time.sleep(0.05)
-            assert (72, "suspended", "console", "71", "LOCK") in who
-            assert (71, "sleeping", "console", "0", "AWAITING COMMAND") in who
+            query = "select spid, status, hostname, blk, cmd from sys.sp_who()"
+            wait_until(lambda: (72, "suspended", "console", "71", "LOCK") in admin.execute(query).fetchall())
+            assert (71, "sleeping", "console", "0", "AWAITING COMMAND") in admin.execute(query).fetchall()
             locks = admin.execute(
                 'select spid, "Type", "Mode", "Status", "ObjId" = sys.object_id(\'sr_rf\')'
                 " from sys.sp_lock(71, 72) where \"Type\" = 'TAB' order by 1"
@@ -174,7 +170,9 @@ def test_sp_sysmon_counts_what_happens_in_its_interval(
 ) -> None:
     def put() -> None:
         # the first sample is taken, with what this connection has counted so far
-        time.sleep(0.7)
+        sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query ~ 'sysmon'"
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            wait_until(lambda: admin.execute(sleeping).fetchone() != (0,))
         for number in range(PUTS):
             writer.execute(
                 "select ringlog.put_sr_rf(row (%s, '2031-01-01'::timestamptz + %s * interval '1 s', 1.5, 2))",

@@ -8,9 +8,9 @@ import pytest
 import sqlalchemy
 from psycopg import sql
 
-from ringlog.gateway.tsql.install import install as install_tsql
+from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.postgres import Postgres
-from ringlog.schema.facility import load_facility
+from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
 from servers import FACILITY, sqlalchemy_url
 

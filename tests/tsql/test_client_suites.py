@@ -11,7 +11,7 @@ import pytest
 from pymssql import _mssql
 
 from servers import Login, RunningServer
-from tds_clients import Clients
+from tds_clients import Clients, errors_of
 
 AUTHOR = Login("suite_author", "suite")
 
@@ -215,3 +215,51 @@ def test_procedures_of_freetds(clients: Clients) -> None:
         assert answer.errors == []
         assert answer.rows[-1] == ["int", "bit", "NULL", "3", "42"]
         assert answer.rows[-6:-2] == [["int"], ["name"], ["bit"], ["int"]]
+
+
+def test_a_procedure_that_only_writes_finds_the_callers_temporary_table(
+    connection: pymssql.Connection,
+) -> None:
+    """jTDS, BatchTest.testCallStmtBatch."""
+    with connection.cursor() as cursor:
+        cursor.execute("create procedure fill_callers @n int as insert #callers values (@n)")
+        cursor.execute("create table #Callers (n int)")
+        cursor.callproc("fill_callers", (7,))
+        cursor.execute("exec fill_callers 8 select n from #callers order by n")
+        assert cursor.fetchall() == [(7,), (8,)]
+        # in the letters of the text or in others
+        cursor.execute("select object_id('tempdb..#Callers') - object_id('tempdb..#callers')")
+        assert cursor.fetchone() == (0,)
+        cursor.execute("drop procedure fill_callers")
+
+
+def test_a_trigger_does_not_fire_itself(connection: pymssql.Connection) -> None:
+    """tedious, "fires triggers"; CREATE TRIGGER, "Recursive triggers": a trigger that changes its own table
+    is not fired again (RECURSIVE_TRIGGERS OFF), those of other tables are; at most 32 levels (217)."""
+    with connection.cursor() as cursor:
+        cursor.execute("create table first_one (n int) create table second_one (n int)")
+        cursor.execute(
+            "create trigger doubles on first_one after insert as"
+            " insert first_one select n + 1 from inserted insert second_one select n from inserted"
+        )
+        cursor.execute("create trigger counts on second_one after insert as update second_one set n = n + 1")
+        cursor.execute("insert first_one values (1)")
+        cursor.execute("insert first_one values (5)")
+        cursor.execute("select n from first_one order by n")
+        assert cursor.fetchall() == [(1,), (2,), (5,), (6,)]
+        cursor.execute("select n from second_one order by n")
+        assert cursor.fetchall() == [(3,), (6,)]
+        cursor.execute("create trigger returns on second_one after update as insert first_one values (0)")
+        with pytest.raises(pymssql.Error) as raised:
+            cursor.execute("insert first_one values (9)")
+        assert errors_of(raised.value).number == 217
+        cursor.execute("drop table first_one drop table second_one")
+
+
+def test_columns_of_a_view_keep_their_names(connection: pymssql.Connection) -> None:
+    with connection.cursor() as cursor:
+        for text, name in [("as select 1 as ColA", "ColA"), ("(ColB) as select 1", "ColB")]:
+            cursor.execute(f"create view named_view {text}")
+            cursor.execute("select * from named_view")
+            assert [shown for shown, *_ in cursor.description] == [name]
+            cursor.execute("drop view named_view")

@@ -12,7 +12,7 @@ import pymssql
 import pytest
 
 from raw_tds import RawClient
-from servers import Login, RunningServer
+from servers import Login, RunningServer, set_path
 from tds_clients import Answer, Clients, Param, errors_of
 
 MIGRATING = Path(__file__).parents[2] / "docs" / "migrating.md"
@@ -60,6 +60,7 @@ def migrated(server: RunningServer, clients: Clients) -> Iterator[list[Answer]]:
         admin.execute(
             "drop schema site cascade; drop owned by site; drop owned by developer; drop role developer, site"
         )
+    set_path(server.dsn)
 
 
 def test_the_examples_are_taken(migrated: list[Answer]) -> None:

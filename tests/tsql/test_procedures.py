@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 from psycopg.rows import tuple_row
 
-from ringlog.gateway.tsql import compile_batch
+from ringlog.gateway._core import TsqlError, translate
 from servers import RunningServer
 
 Row = tuple[Any, ...]
@@ -48,11 +48,9 @@ class Called:
 class Refused(Exception):
     """A text that does not compile."""
 
-    def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(error["text"])
-        self.number: int = error["number"]
-        self.line: int = error["line"]
-        self.text: str = error["text"]
+    def __init__(self, error: TsqlError) -> None:
+        super().__init__(error.args[2])
+        self.number, self.line, self.text = error.args
 
 
 class Site:
@@ -68,20 +66,15 @@ class Site:
             self.connection.execute(statement.encode())
 
     def define(self, text: str, *, sybase: bool = False) -> None:
-        """Runs CREATE, ALTER or DROP PROCEDURE."""
-        (step,) = self.compile(text, sybase=sybase)
-        assert step["do"] == "define"
-        assert step["text"] == (text.strip() if step["kind"] != "drop" else "")
-        self.run("; ".join(step["statements"]))
+        """Runs CREATE, ALTER or DROP PROCEDURE, or GRANT."""
+        self.run("; ".join(self.compile(text, sybase=sybase)))
 
     @staticmethod
-    def compile(text: str, *, sybase: bool = False) -> list[dict[str, Any]]:
-        settings = {"database": "site", "quoted_identifiers": not sybase, "sybase": sybase, "variables": {}}
-        program = json.loads(compile_batch(text, json.dumps(settings)))
-        if "error" in program:
-            raise Refused(program["error"])
-        steps: list[dict[str, Any]] = program["statements"]
-        return steps
+    def compile(text: str, *, sybase: bool = False) -> list[str]:
+        try:
+            return translate(text, database="site", sybase=sybase)
+        except TsqlError as error:
+            raise Refused(error) from None
 
     def refusal(self, body: str) -> Refused:
         """Why a procedure of this body is refused; its first line is line 2 of the text."""
@@ -828,7 +821,6 @@ REFUSED = [
     ("select found\nfrom points", 2, "found"),
     ("select [@n]", 2, "[@n]"),
     ("select refused_one.n\nfrom points refused_one", 2, "refused_one."),
-    ("declare c cursor for select id from points\nfetch prior from c into @n", 3, "fetch prior"),
     ("open c", 2, "cursor with the name 'c'"),
     ("fetch next from @c into @n", 2, "@c"),
     ("declare c cursor for select * from points\nopen c", 2, "instead of *"),
@@ -925,8 +917,7 @@ def test_alter_keeps_rights_and_drop_takes_them(site: Site) -> None:
     assert site.rows("select has_function_privilege('daq_reader', 'site.changes(integer)', 'execute')") == [
         (False,)
     ]
-    (step,) = site.compile("grant execute on changes to daq_reader")
-    site.run(step["sql"])
+    site.define("grant execute on changes to daq_reader")
     site.define("alter procedure changes @a varchar(10), @b int output as select @b = 5 select 1")
     assert site.rows(
         "select p.prokind, a.grantee::regrole::text from pg_proc p, aclexplode(p.proacl) a"
@@ -969,25 +960,23 @@ def test_a_caller_needs_the_right_to_execute_and_no_other(
         site.connection.execute("grant usage on schema site to daq_reader")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("select site.reads_points()")
-        (step,) = site.compile("grant execute on reads_points to daq_reader")
-        site.run(step["sql"])
+        site.define("grant execute on reads_points to daq_reader")
         reader.execute("select site.reads_points()")
         assert heard == ["1", "reader"]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("select * from site.points")
-        (step,) = site.compile("revoke execute on reads_points from daq_reader")
-        site.run(step["sql"])
+        site.define("revoke execute on reads_points from daq_reader")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("select site.reads_points()")
 
 
 def test_only_who_may_create_in_the_schema_creates(server: RunningServer, site: Site) -> None:
-    (step,) = site.compile("create procedure foreign_one as return 1")
+    first, *_ = site.compile("create procedure foreign_one as return 1")
     with (
         psycopg.connect(server.dsn_of(server.reader), autocommit=True) as reader,
         pytest.raises(psycopg.errors.InsufficientPrivilege),
     ):
-        reader.execute(step["statements"][0].encode())
+        reader.execute(first.encode())
 
 
 def test_cursors_of_both_dialects(site: Site, points: None) -> None:

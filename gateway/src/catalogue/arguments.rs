@@ -2,7 +2,7 @@
 //! straight from TDS bytes into the type the function declares.
 
 use super::signature::{Field, Function};
-use crate::convert::{to_pg, PgType, Zone};
+use crate::convert::{put_text_array, repeated as repeated_by, text_element, to_pg, PgType, Zone};
 use crate::postgres::connection::put_value;
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
@@ -20,6 +20,9 @@ pub struct Bound {
     /// For each output parameter the caller asked for: its place among the parameters sent and the
     /// place among the function's fields.
     pub outputs: Vec<(usize, usize)>,
+    /// Fields whose time without a zone was twice when clocks were set back, each with the microseconds by which
+    /// the earlier reading, which is not the one in `values`, is before the later.
+    pub repeated: Vec<(String, i64)>,
 }
 
 /// Why a call does not fit its function. Nothing has been sent to PostgreSQL.
@@ -135,7 +138,13 @@ pub fn bind(
             value_of(field, slot, &mut values)?;
         }
     }
-    Ok(Bound { given, values: values.freeze(), outputs })
+    let repeated =
+        function.fields.iter().zip(&slots).filter(|(field, _)| field.pg_type == PgType::TimestampTz);
+    let repeated = repeated.filter_map(|(field, slot)| {
+        let value = params.get((*slot)?)?.value(dialect).ok()?;
+        Some((field.name.clone(), repeated_by(&value, field.pg_type, zone)?))
+    });
+    Ok(Bound { given, values: values.freeze(), outputs, repeated: repeated.collect() })
 }
 
 /// Whether the function has a place for every parameter.
@@ -216,7 +225,7 @@ fn put_param(
     let Some(param) = param else { return Ok(IsNull::Yes) };
     let failed = |error| BindError::Value { name: field.name.clone(), error };
     let value = param.value(dialect).map_err(failed)?;
-    put_value_of(&value, field.pg_type, in_composite, zone, out).map_err(failed)
+    put_value_of(&value, field, in_composite, zone, out).map_err(failed)
 }
 
 /// One value in the format its place has: a type without a binary form here goes as text, which a
@@ -224,7 +233,7 @@ fn put_param(
 #[inline]
 pub(super) fn put_value_of(
     value: &Value<'_>,
-    pg_type: PgType,
+    field: &Field,
     in_composite: bool,
     zone: &Zone,
     out: &mut BytesMut,
@@ -232,9 +241,17 @@ pub(super) fn put_value_of(
     if matches!(value, Value::Null) {
         return Ok(IsNull::Yes);
     }
-    if in_composite && pg_type.wants_text() {
-        return Err(ConvertError::unsupported(&format!("type {} inside a row", pg_type.name())));
+    if let (true, PgType::Other(oid)) = (in_composite, field.pg_type) {
+        if let Some(element) = text_element(oid) {
+            put_text_array(value, element, out)?;
+            return Ok(IsNull::No);
+        }
+        return Err(ConvertError::unsupported(&format!("type {} inside a row", field.pg_type.name())));
     }
-    to_pg(value, pg_type, zone, out)?;
+    let before = out.len();
+    to_pg(value, field.pg_type, zone, out)?;
+    if let Some(capacity) = field.capacity {
+        capacity.check(out.get(before..).unwrap_or_default())?;
+    }
     Ok(IsNull::No)
 }

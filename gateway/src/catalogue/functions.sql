@@ -7,12 +7,18 @@ select p.oid,
        p.prorettype,
        -- a call joins group commit only where nothing it runs can change the connection it shares:
        -- SECURITY DEFINER forbids setting the role, the search path is fixed, and its owner cannot log in
-       p.prosecdef
-           and p.provolatile = 'v'
-           and not p.proretset
-           and p.prokind = 'f'
-           and not owner.rolcanlogin
-           and coalesce(p.proconfig::text like '%search_path=%', false),
+       -- it joins those of its owner; 0: it is one of the installer's
+       case
+         when p.prosecdef
+              and p.provolatile = 'v'
+              and not p.proretset
+              and p.prokind = 'f'
+              and not owner.rolcanlogin
+              and coalesce(p.proconfig::text like '%search_path=%', false)
+              -- one that says itself how long it waits for locks would hold up the others
+              and p.proconfig::text not like '%lock_timeout=%'
+           then case when n.nspname = 'ringlog' then 0 else p.proowner end
+       end,
        p.pronargs - p.pronargdefaults,
        p.provolatile <> 'v'
   from pg_catalog.pg_proc p

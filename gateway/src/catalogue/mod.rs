@@ -5,13 +5,16 @@ mod plan;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use arguments::{bind, fits, BindError, Bound};
 pub use plan::Plan;
-pub use signature::{quoted, Argument, Direction, Field, Function, Returns};
+pub use signature::{quoted, Argument, Attribute, Direction, Field, Function, Returns};
+pub use watch::{Because, LiveCatalogue, Watcher};
 
 use crate::convert::PgType;
 use crate::metrics::Metrics;
+use crate::postgres::commit::Owner;
 use crate::postgres::{Connection, PgError};
 use crate::tds::dialect::Dialect;
 use std::collections::HashMap;
@@ -19,6 +22,17 @@ use std::collections::HashMap;
 /// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
 const SYSTEM: &str = "sys";
 const OF_SYBASE: &str = "sybsystemprocs";
+/// The schema of ringlog's own procedures, which every database has.
+const OWN: &str = "ringlog";
+
+/// Where a name is looked for that says no database.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The database (schema) in use.
+    pub database: &'a str,
+    /// The search path that the role has by itself.
+    pub path: &'a [String],
+}
 
 /// A snapshot of all functions.
 #[derive(Debug, Default)]
@@ -37,7 +51,7 @@ pub enum Unresolved {
 
 struct Type {
     base: u32,
-    attributes: Vec<(String, u32)>,
+    attributes: Vec<Attribute>,
 }
 
 impl Catalogue {
@@ -57,27 +71,39 @@ impl Catalogue {
         Ok(Catalogue { functions })
     }
 
-    /// The function a client of `dialect` means by `name`, which may be qualified by schema, `schema.dbo.` or
-    /// `schema..`. A system procedure wins over every other, an exact spelling over one that differs in case, a
-    /// named schema and then `database` over the other schemas, and among overloads the one whose parameters
-    /// take the call.
+    /// The function a client of `dialect` means by `name` in the database (schema) it names, else in `place`. Other
+    /// databases are not looked into; system procedures and ringlog's own are in all of them. A system procedure
+    /// wins over every other, then the database's own, then the first of the path, an exact spelling over one that
+    /// differs in case, and among overloads the one whose parameters take the call.
     pub fn find(
         &self,
         schema: Option<&str>,
         name: &str,
-        database: &str,
+        place: Place<'_>,
         dialect: &Dialect,
         fits: impl Fn(&Function) -> bool,
     ) -> Result<std::sync::Arc<Function>, Unresolved> {
         let all = self.functions.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
-        let all: Vec<_> =
-            all.iter().filter(|function| !dialect.is_tds7() || function.schema != OF_SYBASE).collect();
+        let is_there = |function: &Function| match schema {
+            Some(schema) => function.schema.eq_ignore_ascii_case(schema),
+            None => function.schema == place.database,
+        };
+        let in_path = |function: &Function| match schema {
+            Some(_) => None,
+            None => place.path.iter().rev().position(|schema| *schema == function.schema),
+        };
+        let may_be_meant = |function: &Function| match function.schema.as_str() {
+            OF_SYBASE => !dialect.is_tds7(),
+            SYSTEM | OWN => true,
+            _ => is_there(function) || in_path(function).is_some(),
+        };
+        let all: Vec<_> = all.iter().filter(|function| may_be_meant(function)).collect();
         let rank = |function: &Function| {
             (
                 function.schema == OF_SYBASE,
                 function.is_system(),
-                schema.is_some_and(|schema| function.schema.eq_ignore_ascii_case(schema)),
-                function.schema == database,
+                is_there(function),
+                in_path(function),
                 function.name == name,
             )
         };
@@ -120,11 +146,11 @@ fn function(
         inputs += usize::from(direction.is_input());
         let attributes = types.get(&oid).filter(|found| !found.attributes.is_empty());
         let attributes = attributes.map(|composite| {
-            composite
-                .attributes
-                .iter()
-                .map(|(name, oid)| (name.clone(), *oid, PgType::from_oid(base_type(*oid, types))))
-                .collect()
+            let resolved = composite.attributes.iter().cloned().map(|attribute| Attribute {
+                pg_type: PgType::from_oid(base_type(attribute.oid, types)),
+                ..attribute
+            });
+            resolved.collect()
         });
         let pg_type = PgType::from_oid(base_type(oid, types));
         parts.argument(argument.text(3), direction, has_default, oid, pg_type, attributes);
@@ -136,7 +162,7 @@ fn function(
         is_procedure,
         row.flag(4),
         base_type(row.number(5)?, types),
-        row.flag(6),
+        row.owner(6)?,
         row.flag(8),
         metrics.of_procedure(format!("{}.{}", row.text(1), row.text(2))),
     ))
@@ -158,7 +184,13 @@ async fn read_types(connection: &mut Connection) -> Result<HashMap<u32, Type>, P
         let base = row.number(2)?;
         let entry = types.entry(row.number(0)?).or_insert(Type { base, attributes: Vec::new() });
         if row.text(1) == "c" {
-            entry.attributes.push((row.text(4).to_owned(), row.number(5)?));
+            let oid = row.number(5)?;
+            entry.attributes.push(Attribute {
+                name: row.text(4).to_owned(),
+                oid,
+                pg_type: PgType::from_oid(oid),
+                typmod: row.text(6).parse().unwrap_or(-1),
+            });
         }
     }
     Ok(types)
@@ -177,6 +209,17 @@ impl Row {
 
     fn flag(&self, column: usize) -> bool {
         self.text(column) == "t"
+    }
+
+    /// Whose a function is that joins group commit; None: it does not.
+    fn owner(&self, column: usize) -> Result<Option<Owner>, PgError> {
+        if self.text(column).is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(match self.number(column)? {
+            0 => Owner::Installer,
+            owner => Owner::Site(owner),
+        }))
     }
 
     fn number(&self, column: usize) -> Result<u32, PgError> {

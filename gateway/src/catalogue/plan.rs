@@ -4,7 +4,7 @@
 use super::arguments::{assign, put_value_of, BindError};
 use super::signature::Function;
 use super::Catalogue;
-use crate::convert::{PgType, Zone};
+use crate::convert::{repeated, Zone};
 use crate::postgres::commit::Statement;
 use crate::postgres::connection::put_value;
 use crate::tds::call::Param;
@@ -35,7 +35,7 @@ enum Step {
     /// The composite ends.
     Close,
     /// The next value sent, for this field of the function.
-    Value { field: usize, pg_type: PgType, oid: Option<u32> },
+    Value { field: usize, oid: Option<u32> },
     /// A field of this type that the caller leaves out.
     Null(u32),
 }
@@ -72,11 +72,7 @@ impl Plan {
             for place in argument.fields.clone() {
                 let field = function.fields.get(place)?;
                 steps.push(match slots.get(place)? {
-                    Some(_) => Step::Value {
-                        field: place,
-                        pg_type: field.pg_type,
-                        oid: argument.is_composite.then_some(field.oid),
-                    },
+                    Some(_) => Step::Value { field: place, oid: argument.is_composite.then_some(field.oid) },
                     None => Step::Null(field.oid),
                 });
             }
@@ -98,7 +94,7 @@ impl Plan {
         Arc::ptr_eq(&self.catalogue, catalogue)
     }
 
-    /// The values of the call in `body`. None when it is not a call of this shape.
+    /// The values of the call in `body`. None when it is not a call of this shape, or has a time that was twice.
     pub fn bind(&self, body: &[u8], dialect: &Dialect, zone: &Zone) -> Option<Result<Bytes, BindError>> {
         use std::sync::atomic::Ordering::Relaxed;
         let mut values = self.layout.read(body, dialect)?;
@@ -119,20 +115,26 @@ impl Plan {
                     out.put_u32(*oid);
                     out.put_i32(-1);
                 }
-                Step::Value { field, pg_type, oid } => {
+                Step::Value { field, oid } => {
+                    let field = self.function.fields.get(*field)?;
                     let (type_info, raw) = values.value()?;
                     if let Some(oid) = oid {
                         out.put_u32(*oid);
                     }
+                    let mut is_repeated = false;
                     let written = put_value(&mut out, |out| {
                         let Some(raw) = raw.as_deref() else { return Ok(IsNull::Yes) };
                         let value = decode_value(Some(raw), &type_info, dialect)?;
-                        put_value_of(&value, *pg_type, oid.is_some(), zone, out)
+                        is_repeated = repeated(&value, field.pg_type, zone).is_some();
+                        put_value_of(&value, field, oid.is_some(), zone, out)
                     });
+                    if is_repeated {
+                        return None;
+                    }
                     if let Err(error) = written {
                         // the refusal is this shape's only if the rest is of this shape too
                         while values.value().is_some() {}
-                        let name = self.function.fields.get(*field)?.name.clone();
+                        let name = field.name.clone();
                         return values.is_at_end().then_some(Err(BindError::Value { name, error }));
                     }
                 }

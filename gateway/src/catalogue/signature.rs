@@ -1,12 +1,13 @@
 //! What a function takes and gives, as its callers see it: composite arguments unfolded into their fields.
 
-use crate::convert::PgType;
+use crate::convert::{Capacity, PgType};
 use crate::metrics::CallMetrics;
-use crate::postgres::commit::Statement;
+use crate::postgres::commit::{Owner, Statement};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -45,9 +46,22 @@ pub struct Field {
     pub name: String,
     pub oid: u32,
     pub pg_type: PgType,
+    /// What the column that a composite's field is of holds at most.
+    pub capacity: Option<Capacity>,
     pub argument: usize,
     /// No other parameter of the function has this name.
     pub is_unique: bool,
+}
+
+/// A field of a composite type.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    pub name: String,
+    pub oid: u32,
+    /// What it stands for in the end, where it is a domain.
+    pub pg_type: PgType,
+    /// The length or precision it was declared with, as PostgreSQL keeps it; -1: none.
+    pub typmod: i32,
 }
 
 /// What a call gives back.
@@ -71,8 +85,8 @@ pub struct Function {
     pub returns: Returns,
     /// Where the return status stands in the row of a function that gives outputs too.
     pub status_column: Option<usize>,
-    /// Whether its calls may share a transaction with those of others.
-    pub joins_group: bool,
+    /// Its calls may share a transaction with those of other procedures of this owner.
+    pub joins_group: Option<Owner>,
     /// STABLE or IMMUTABLE: leaves nothing behind on its connection.
     pub only_reads: bool,
     pub arguments: Vec<Argument>,
@@ -109,16 +123,14 @@ impl Function {
 
     /// The statement that calls it with the arguments marked in `given`; the others take their defaults.
     pub fn statement(&self, given: &[bool]) -> Arc<Statement> {
-        let mut statements = match self.statements.lock() {
-            Ok(statements) => statements,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut statements = self.statements.lock();
         if let Some(statement) = statements.get(given) {
             return statement.clone();
         }
         let statement = Arc::new(Statement {
             id: NEXT_STATEMENT.fetch_add(1, Ordering::Relaxed),
-            lane: self.oid,
+            procedure: self.oid,
+            owner: self.joins_group.unwrap_or(Owner::Site(0)),
             sql: self.sql(given),
             parameter_types: self.given(given).map(|argument| argument.oid).collect(),
             parameter_formats: self.given(given).map(|argument| self.format(argument)).collect(),
@@ -201,7 +213,7 @@ impl Parts {
         has_default: bool,
         oid: u32,
         pg_type: PgType,
-        attributes: Option<Vec<(String, u32, PgType)>>,
+        attributes: Option<Vec<Attribute>>,
     ) {
         let start = self.fields.len();
         let argument = self.arguments.len();
@@ -222,11 +234,13 @@ impl Parts {
         let attributes = attributes.filter(|_| direction == Direction::In);
         let is_composite = attributes.is_some();
         let shown = name.strip_prefix('@').unwrap_or(name);
-        let fields = attributes.unwrap_or_else(|| vec![(shown.to_owned(), oid, pg_type)]);
-        self.fields.extend(fields.into_iter().map(|(name, oid, pg_type)| Field {
-            name,
-            oid,
-            pg_type,
+        let fields = attributes
+            .unwrap_or_else(|| vec![Attribute { name: shown.to_owned(), oid, pg_type, typmod: -1 }]);
+        self.fields.extend(fields.into_iter().map(|field| Field {
+            capacity: Capacity::of(field.pg_type, field.typmod),
+            name: field.name,
+            oid: field.oid,
+            pg_type: field.pg_type,
             argument,
             is_unique: true,
         }));
@@ -249,7 +263,7 @@ impl Parts {
         is_procedure: bool,
         is_set: bool,
         return_type: u32,
-        joins_group: bool,
+        joins_group: Option<Owner>,
         only_reads: bool,
         metrics: CallMetrics,
     ) -> Function {
@@ -283,7 +297,7 @@ impl Parts {
             is_procedure,
             returns,
             status_column: self.status_column,
-            joins_group: joins_group && returns != Returns::Rows,
+            joins_group: joins_group.filter(|_| returns != Returns::Rows),
             only_reads,
             arguments: self.arguments,
             fields: self.fields,

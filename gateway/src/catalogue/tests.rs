@@ -4,6 +4,7 @@ use super::signature::Parts;
 use super::*;
 use crate::convert::Zone;
 use crate::metrics::Metrics;
+use crate::postgres::commit::Owner;
 use crate::tds::call::{self, Param};
 use crate::tds::dialect::{Dialect, Endian, Version};
 use crate::tds::layout::Layout;
@@ -20,8 +21,14 @@ const ROW: u32 = 90_001;
 
 /// `put(r row(seq_no int4, a real, b real, s varchar))` returning int.
 fn put_function() -> Arc<Function> {
-    let attributes = [("seq_no", INT4), ("a", FLOAT4), ("b", FLOAT4), ("s", VARCHAR)]
-        .map(|(name, oid)| (name.to_owned(), oid, PgType::from_oid(oid)));
+    let attributes =
+        [("seq_no", INT4), ("a", FLOAT4), ("b", FLOAT4), ("s", VARCHAR)].map(|(name, oid)| Attribute {
+            name: name.to_owned(),
+            oid,
+            pg_type: PgType::from_oid(oid),
+            // varchar(8)
+            typmod: if oid == VARCHAR { 4 + 8 } else { -1 },
+        });
     let mut parts = Parts::default();
     parts.argument("r", Direction::In, false, ROW, PgType::Other(ROW), Some(attributes.to_vec()));
     Arc::new(parts.function(
@@ -31,7 +38,7 @@ fn put_function() -> Arc<Function> {
         false,
         false,
         INT4,
-        true,
+        Some(Owner::Installer),
         false,
         Metrics::default().of_procedure("s.put".into()),
     ))
@@ -50,7 +57,7 @@ fn last_function() -> Arc<Function> {
         false,
         false,
         2249,
-        false,
+        None,
         true,
         Metrics::default().of_procedure("s.last".into()),
     ))
@@ -255,7 +262,7 @@ fn compiled_function() -> Arc<Function> {
     parts.argument("@a", Direction::In, true, INT4, PgType::Int4, None);
     parts.argument("@b", Direction::InOut, true, FLOAT4, PgType::Float4, None);
     let metrics = Metrics::default().of_procedure("s.p".into());
-    Arc::new(parts.function(3, "s", "p", true, false, 2249, false, false, metrics))
+    Arc::new(parts.function(3, "s", "p", true, false, 2249, None, false, metrics))
 }
 
 #[test]
@@ -276,15 +283,45 @@ fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
     let function = |schema: &str| {
         let parts = Parts::default();
         let metrics = Metrics::default().of_procedure("sp_help".into());
-        Arc::new(parts.function(1, schema, "sp_help", false, true, INT4, false, true, metrics))
+        Arc::new(parts.function(1, schema, "sp_help", false, true, INT4, None, true, metrics))
     };
     let all = ["ringlog", "sys", "sybsystemprocs"].map(function).to_vec();
     let catalogue = Catalogue { functions: [("sp_help".to_owned(), all)].into() };
     let found = |schema, version| {
         let dialect = Dialect::new(version);
-        catalogue.find(schema, "SP_HELP", "ringlog", &dialect, |_| true).unwrap().schema.clone()
+        let place = Place { database: "ringlog", path: &[] };
+        catalogue.find(schema, "SP_HELP", place, &dialect, |_| true).unwrap().schema.clone()
     };
     assert_eq!(found(None, Version::Tds74), "sys");
     assert_eq!(found(Some("ringlog"), Version::Tds71), "sys");
     assert_eq!(found(None, Version::Tds50), "sybsystemprocs");
+}
+
+#[test]
+fn a_database_has_its_own_procedures_and_those_that_are_everywhere() {
+    let function = |schema: &str, name: &str| {
+        let metrics = Metrics::default().of_procedure(name.into());
+        Arc::new(Parts::default().function(1, schema, name, false, true, INT4, None, true, metrics))
+    };
+    let functions = [("px", vec!["msdb", "site"]), ("put_a", vec!["ringlog"]), ("pg", vec!["public"])];
+    let functions = functions.map(|(name, schemas)| {
+        (name.to_owned(), schemas.into_iter().map(|schema| function(schema, name)).collect())
+    });
+    let catalogue = Catalogue { functions: functions.into() };
+    let dialect = Dialect::new(Version::Tds74);
+    for (schema, name, database, expected) in [
+        (None, "px", "tempdb", None),
+        (Some("tempdb"), "px", "msdb", None),
+        (Some("MSDB"), "PX", "tempdb", Some("msdb")),
+        (None, "px", "site", Some("site")),
+        (None, "put_a", "tempdb", Some("ringlog")),
+        (Some("log"), "put_a", "tempdb", Some("ringlog")),
+        (None, "pg", "tempdb", Some("public")),
+        (Some("tempdb"), "pg", "tempdb", None),
+    ] {
+        let path = ["online", "ringlog", "public"].map(String::from);
+        let found = catalogue.find(schema, name, Place { database, path: &path }, &dialect, |_| true);
+        let found = found.as_ref().map(|found| found.schema.as_str());
+        assert_eq!(found.ok(), expected, "{schema:?} {name} in {database}");
+    }
 }

@@ -44,7 +44,7 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
         PgType::Text | PgType::Json | PgType::Jsonb | PgType::Xml | PgType::Other(_) => {
             characters(None, false, d)
         }
-        PgType::Bytea => bytes(d),
+        PgType::Bytea | PgType::Array(_) => bytes(d),
         PgType::Uuid if d.is_tds7() => TypeInfo::new(T::Guid, 16),
         PgType::Uuid => TypeInfo::new(T::Char, 36).with_user_type(user_type::CHAR),
         PgType::Date if d.version >= Version::Tds73 => TypeInfo::new(T::DateN, 3),
@@ -116,18 +116,22 @@ pub fn longer_type(t: &TypeInfo, d: &Dialect) -> Option<TypeInfo> {
 }
 
 /// ASE's systypes.usertype, which its clients read beside the type byte; TDS 7.x has none.
-mod user_type {
+pub(super) mod user_type {
     pub const CHAR: u32 = 1;
     pub const VARCHAR: u32 = 2;
+    pub const BINARY: u32 = 3;
     pub const VARBINARY: u32 = 4;
     pub const TINYINT: u32 = 5;
     pub const SMALLINT: u32 = 6;
     pub const INT: u32 = 7;
     pub const FLOAT: u32 = 8;
     pub const NUMERIC: u32 = 10;
+    pub const MONEY: u32 = 11;
     pub const DATETIME: u32 = 12;
     pub const TEXT: u32 = 19;
     pub const IMAGE: u32 = 20;
+    pub const SMALLMONEY: u32 = 21;
+    pub const SMALLDATETIME: u32 = 22;
     pub const REAL: u32 = 23;
     pub const DATE: u32 = 37;
     pub const TIME: u32 = 38;

@@ -7,12 +7,16 @@
 //! Types without a binary form here go as text in both directions ([`PgType::wants_text`]).
 
 mod announcing;
+mod arrays;
 mod calendar;
+mod capacity;
+mod declared;
+mod from_postgres;
 mod numeric;
 mod pgtype;
-mod reading;
 mod sqltype;
-mod writing;
+mod text_arrays;
+mod to_postgres;
 mod zone;
 
 #[cfg(test)]
@@ -20,8 +24,12 @@ mod properties;
 
 pub use crate::tds::types::{ConvertError, ErrorKind, Value};
 pub use announcing::{column_type, longer_type, output_type};
+pub use arrays::{set_big_endian, Element};
+pub use capacity::Capacity;
+pub use declared::{told_type, Declaration, Declared};
+pub use from_postgres::from_pg;
 pub use pgtype::PgType;
-pub use reading::from_pg;
 pub use sqltype::{cast, SqlType};
-pub use writing::to_pg;
+pub use text_arrays::{put_text_array, text_element};
+pub use to_postgres::{repeated, to_pg};
 pub use zone::Zone;

@@ -1,5 +1,7 @@
 //! The PostgreSQL types that have a form of their own here.
 
+use super::Element;
+
 /// A PostgreSQL type, resolved from its oid (src/include/catalog/pg_type.dat). A domain is resolved by
 /// the caller to its base type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub enum PgType {
     Json,
     Jsonb,
     Xml,
+    /// A waveform.
+    Array(Element),
     /// A function's result that is nothing.
     Void,
     /// Everything else, in PostgreSQL's text format.
@@ -59,7 +63,7 @@ impl PgType {
             2278 => PgType::Void,
             2950 => PgType::Uuid,
             3802 => PgType::Jsonb,
-            other => PgType::Other(other),
+            other => Element::of_array(other).map_or(PgType::Other(other), PgType::Array),
         }
     }
 
@@ -94,6 +98,7 @@ impl PgType {
             PgType::Json => "json",
             PgType::Jsonb => "jsonb",
             PgType::Xml => "xml",
+            PgType::Array(element) => element.name(),
             PgType::Void => "void",
             PgType::Other(_) => "a type of PostgreSQL",
         }

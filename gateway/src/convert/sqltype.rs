@@ -30,6 +30,24 @@ impl SqlType {
     pub const NUMERIC: SqlType = SqlType::of(1700);
     pub const UUID: SqlType = SqlType::of(2950);
 
+    /// The type that has all values of this kind.
+    pub fn of_value(value: &Value<'_>) -> SqlType {
+        match value {
+            Value::Null | Value::Text(_) => SqlType::TEXT,
+            Value::Bit(_) => SqlType::BOOL,
+            Value::Int(_) => SqlType::INT8,
+            Value::Real(_) => SqlType::FLOAT4,
+            Value::Float(_) => SqlType::FLOAT8,
+            Value::Decimal(_) | Value::Money(_) => SqlType::NUMERIC,
+            Value::Binary(_) => SqlType::BYTEA,
+            Value::Date(_) => SqlType::DATE,
+            Value::Time(_) => SqlType::TIME,
+            Value::DateTime(_) => SqlType::TIMESTAMP,
+            Value::DateTimeOffset { .. } => SqlType::TIMESTAMPTZ,
+            Value::Guid(_) => SqlType::UUID,
+        }
+    }
+
     pub const fn of(oid: u32) -> SqlType {
         SqlType { oid, typmod: -1 }
     }
@@ -85,15 +103,15 @@ impl SqlType {
             Decimal | Numeric => SqlType::numeric(t.precision, t.scale),
             SmallMoney | Money | MoneyN => SqlType::numeric(19, 4),
             Guid => SqlType::UUID,
-            LongBinary if t.is_unichar() => SqlType::TEXT,
-            Binary | VarBinary | LongBinary | BigBinary | BigVarBinary | Image => SqlType::BYTEA,
+            LongBinary | BlobBinary if t.is_unichar() => SqlType::TEXT,
+            Binary | VarBinary | LongBinary | BigBinary | BigVarBinary | Image | BlobBinary => SqlType::BYTEA,
             SmallDateTime | DateTime | DateTimeN | BigDateTimeN | DateTime2N => SqlType::TIMESTAMP,
             SybDate | SybDateN | DateN => SqlType::DATE,
             SybTime | SybTimeN | BigTimeN | TimeN => SqlType::TIME,
             DateTimeOffset => SqlType::TIMESTAMPTZ,
             Xml => SqlType::XML,
             Char | VarChar | LongChar | BigChar | BigVarChar | NChar | NVarChar | Text | NText | UniText
-            | Null | Variant | Udt => SqlType::TEXT,
+            | BlobText | BlobUniText | Null | Variant | Udt => SqlType::TEXT,
         }
     }
 }

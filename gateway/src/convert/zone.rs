@@ -45,22 +45,29 @@ impl Zone {
         }))
     }
 
-    /// The instant of a local time, both in microseconds since 2000-01-01 (UTC and local). A time that was
-    /// skipped is read with the offset before the change, one that occurred twice with the offset after
-    /// it (DetermineTimeZoneOffset in PostgreSQL's datetime.c).
+    /// The instants that a local time was, all in microseconds since 2000-01-01 (UTC and local).
+    pub fn instants(&self, local: i64) -> Instants {
+        let at = |offset: i64| local.saturating_sub(offset);
+        match &self.0 {
+            Rule::Fixed(offset) => Instants::One(at(*offset)),
+            Rule::Changing(zone) => match zone.to_ambiguous_timestamp(civil(local)).offset() {
+                AmbiguousOffset::Unambiguous { offset } => Instants::One(at(micros(offset))),
+                AmbiguousOffset::Gap { before, .. } => Instants::None { by_old_offset: at(micros(before)) },
+                AmbiguousOffset::Fold { before, after } => {
+                    Instants::Two { earlier: at(micros(before)), later: at(micros(after)) }
+                }
+            },
+        }
+    }
+
+    /// The instant of a local time by PostgreSQL's rule: a time that was skipped is read with the offset before
+    /// the change, one that occurred twice with the offset after it (DetermineTimeZoneOffset in datetime.c).
     pub fn to_utc(&self, local: i64) -> i64 {
-        let offset = match &self.0 {
-            Rule::Fixed(offset) => *offset,
-            Rule::Changing(zone) => {
-                let offset = match zone.to_ambiguous_timestamp(civil(local)).offset() {
-                    AmbiguousOffset::Unambiguous { offset } => offset,
-                    AmbiguousOffset::Gap { before, .. } => before,
-                    AmbiguousOffset::Fold { after, .. } => after,
-                };
-                micros(offset)
-            }
-        };
-        local.saturating_sub(offset)
+        match self.instants(local) {
+            Instants::One(instant) => instant,
+            Instants::Two { later, .. } => later,
+            Instants::None { by_old_offset } => by_old_offset,
+        }
     }
 
     /// The local time of an instant.
@@ -77,6 +84,21 @@ impl Zone {
         let minutes = (self.to_local(utc).saturating_sub(utc)).div_euclid(60_000_000);
         Value::DateTimeOffset { utc, offset_minutes: i16::try_from(minutes).unwrap_or(0) }
     }
+}
+
+/// What a local time was in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instants {
+    One(i64),
+    /// In the hour that is twice when clocks are set back.
+    Two {
+        earlier: i64,
+        later: i64,
+    },
+    /// In the hour that clocks, when they are set ahead, leave out.
+    None {
+        by_old_offset: i64,
+    },
 }
 
 fn micros(offset: Offset) -> i64 {

@@ -1,6 +1,10 @@
 //! One connection to PostgreSQL: start-up, authentication, messages out and in.
 
+use super::address::{Address, Host};
+use super::encryption::Encryption;
 use super::error::{Notice, PgError};
+use crate::convert::Declaration;
+use crate::stream::Stream;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::authentication::{md5_hash, sasl};
@@ -9,8 +13,7 @@ use postgres_protocol::IsNull;
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 pub use backend::Message;
 
@@ -19,27 +22,11 @@ type Result<T> = std::result::Result<T, PgError>;
 /// How long a connection and its authentication may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where the database is.
-#[derive(Clone, Debug)]
-pub struct Address {
-    /// A name or address, or the directory of the Unix socket.
-    pub host: String,
-    pub port: u16,
-    pub database: String,
-}
+/// PostgreSQL starts, stops or recovers (SQLSTATE cannot_connect_now).
+const CANNOT_CONNECT_NOW: &str = "57P03";
 
-trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for T {}
-
-async fn open(address: &Address) -> io::Result<Box<dyn Stream>> {
-    if address.host.starts_with('/') {
-        let path = format!("{}/.s.PGSQL.{}", address.host, address.port);
-        return Ok(Box::new(UnixStream::connect(path).await?));
-    }
-    let stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
-    stream.set_nodelay(true)?;
-    Ok(Box::new(stream))
-}
+/// A buffer that has been longer is given back, in bytes.
+const LARGEST_KEPT: usize = 4 << 20;
 
 /// A column as RowDescription tells it.
 #[derive(Clone, Debug)]
@@ -47,10 +34,15 @@ pub struct PgColumn {
     pub name: String,
     pub oid: u32,
     pub typmod: i32,
+    /// The column of a table that it is, by the table's oid and its number there; zeros for none.
+    pub origin: (u32, i16),
+    /// What T-SQL declares of it and PostgreSQL does not say.
+    pub declared: Declaration,
 }
 
 pub struct Connection {
-    address: Address,
+    host: Host,
+    encryption: Encryption,
     stream: Box<dyn Stream>,
     input: BytesMut,
     /// What the next `flush` sends.
@@ -69,15 +61,67 @@ impl Connection {
         password: &str,
         application: &str,
     ) -> Result<Connection> {
-        tokio::time::timeout(CONNECT_TIMEOUT, Connection::start(address, user, password, application))
+        Connection::open_with(address, user, password, application, &[]).await
+    }
+
+    /// The same with settings that hold from the beginning, and that RESET goes back to: they win over those of
+    /// the role and the database.
+    pub async fn open_with(
+        address: &Address,
+        user: &str,
+        password: &str,
+        application: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Connection> {
+        let start = Connection::start(address, user, password, application, settings);
+        tokio::time::timeout(CONNECT_TIMEOUT, start)
             .await
             .map_err(|_| PgError::Io(io::Error::new(io::ErrorKind::TimedOut, "login took too long")))?
     }
 
-    async fn start(address: &Address, user: &str, password: &str, application: &str) -> Result<Connection> {
+    /// Of several hosts the first that can be reached and is what is wanted.
+    async fn start(
+        address: &Address,
+        user: &str,
+        password: &str,
+        application: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Connection> {
+        let mut failed = None;
+        for (place, host) in address.hosts() {
+            match Connection::start_at(address, host, user, password, application, settings).await {
+                Ok(connection) if address.read_write && connection.is_read_only() => {
+                    let why = format!("{}:{} takes no changes", host.name, host.port);
+                    failed.get_or_insert(PgError::Io(io::Error::new(io::ErrorKind::NotConnected, why)));
+                    connection.close().await;
+                }
+                Ok(connection) => {
+                    address.prefer(place);
+                    return Ok(connection);
+                }
+                // another host may know better; what PostgreSQL says of the login holds everywhere
+                Err(error @ PgError::Server(_)) if error.sqlstate() != Some(CANNOT_CONNECT_NOW) => {
+                    return Err(error);
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| PgError::Io(io::ErrorKind::AddrNotAvailable.into())))
+    }
+
+    async fn start_at(
+        address: &Address,
+        host: &Host,
+        user: &str,
+        password: &str,
+        application: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Connection> {
+        let stream = tokio::time::timeout(address.patience(), host.open(&address.encryption));
         let mut connection = Connection {
-            address: address.clone(),
-            stream: open(address).await?,
+            host: host.clone(),
+            encryption: address.encryption.clone(),
+            stream: stream.await.map_err(io::Error::from)??,
             input: BytesMut::with_capacity(8 * 1024),
             output: BytesMut::new(),
             process: 0,
@@ -91,6 +135,7 @@ impl Connection {
             ("client_encoding", "UTF8"),
             ("application_name", application),
         ];
+        let parameters = parameters.into_iter().chain(settings.iter().copied());
         frontend::startup_message(parameters, &mut connection.output)?;
         connection.flush().await?;
         connection.authenticate(user, password).await?;
@@ -148,7 +193,12 @@ impl Connection {
         frontend::sasl_initial_response(sasl::SCRAM_SHA_256, scram.message(), &mut self.output)?;
         self.flush().await?;
         match self.receive().await? {
-            Message::AuthenticationSaslContinue(body) => scram.update(body.data())?,
+            Message::AuthenticationSaslContinue(body) => {
+                // thousands of hashes, which nobody else is to wait for
+                let data = body.data().to_vec();
+                let update = move || scram.update(&data).map(|()| scram);
+                scram = tokio::task::spawn_blocking(update).await.map_err(io::Error::other)??;
+            }
             Message::ErrorResponse(body) => return Err(server_error(&body)?),
             _ => return Err(unexpected("SCRAM")),
         }
@@ -162,14 +212,35 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether it is a standby, or takes no changes by a setting.
+    fn is_read_only(&self) -> bool {
+        ["in_hot_standby", "default_transaction_read_only"]
+            .iter()
+            .any(|name| self.parameter(name) == Some("on"))
+    }
+
     /// A setting PostgreSQL reports by itself, such as TimeZone.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
 
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The number of the process that serves this connection, as PostgreSQL or a pooler in between tells it.
+    pub fn process(&self) -> i32 {
+        self.process
+    }
+
     /// What cancels this connection's running statement, for use while the connection is busy.
     pub fn canceller(&self) -> Canceller {
-        Canceller { address: self.address.clone(), process: self.process, secret: self.secret }
+        Canceller {
+            host: self.host.clone(),
+            encryption: self.encryption.clone(),
+            process: self.process,
+            secret: self.secret,
+        }
     }
 
     /// The buffer of messages to send; nothing goes out before `flush`.
@@ -184,7 +255,11 @@ impl Connection {
                 return Err(PgError::Io(io::ErrorKind::WriteZero.into()));
             }
         }
-        Ok(())
+        if self.output.capacity() > LARGEST_KEPT {
+            self.output = BytesMut::new();
+        }
+        // TLS keeps what it could not send
+        Ok(self.stream.flush().await?)
     }
 
     /// A message that has already arrived. ParameterStatus is kept and not returned.
@@ -248,7 +323,7 @@ impl Connection {
             match self.receive().await? {
                 Message::ParameterDescription(body) => parameters = body.parameters().collect()?,
                 Message::RowDescription(body) => columns = read_columns(&body)?,
-                Message::ErrorResponse(body) => error = Some(server_error(&body)?),
+                Message::ErrorResponse(body) => error = Some(survived(&body)?),
                 Message::ReadyForQuery(_) => return error.map_or(Ok((parameters, columns)), Err),
                 Message::ParseComplete
                 | Message::CloseComplete
@@ -339,7 +414,7 @@ impl Connection {
                     rows.push(row);
                 }
                 Message::CommandComplete(body) => body.tag()?.clone_into(&mut tag),
-                Message::ErrorResponse(body) => error = Some(server_error(&body)?),
+                Message::ErrorResponse(body) => error = Some(survived(&body)?),
                 Message::ReadyForQuery(_) => return error.map_or(Ok((rows, tag)), Err),
                 _ => {}
             }
@@ -354,7 +429,7 @@ impl Connection {
         loop {
             match self.receive().await? {
                 Message::CopyInResponse(_) => return Ok(()),
-                Message::ErrorResponse(body) => error = Some(server_error(&body)?),
+                Message::ErrorResponse(body) => error = Some(survived(&body)?),
                 Message::ReadyForQuery(_) => return Err(error.unwrap_or_else(|| unexpected("COPY"))),
                 _ => {}
             }
@@ -392,16 +467,26 @@ impl Connection {
     /// Sends the output and takes what PostgreSQL says meanwhile, so that neither waits for the other. None: all
     /// is sent.
     pub async fn flush_or_receive(&mut self) -> Result<Option<Message>> {
-        while self.output.has_remaining() {
+        loop {
             if let Some(message) = self.arrived()? {
                 return Ok(Some(message));
             }
             self.input.reserve(16 * 1024);
             let (mut reading, mut writing) = tokio::io::split(&mut self.stream);
+            let output = &mut self.output;
+            let sending = async {
+                if !output.has_remaining() {
+                    return writing.flush().await.map(|()| true);
+                }
+                match writing.write_buf(output).await? {
+                    0 => Err(io::ErrorKind::WriteZero.into()),
+                    _ => Ok(false),
+                }
+            };
             tokio::select! {
-                sent = writing.write_buf(&mut self.output) => {
-                    if sent? == 0 {
-                        return Err(PgError::Io(io::ErrorKind::WriteZero.into()));
+                is_sent = sending => {
+                    if is_sent? {
+                        return Ok(None);
                     }
                 }
                 read = reading.read_buf(&mut self.input) => {
@@ -411,7 +496,6 @@ impl Connection {
                 }
             }
         }
-        Ok(None)
     }
 
     /// Says goodbye; the connection is closed when it is dropped.
@@ -424,7 +508,8 @@ impl Connection {
 /// Cancels a running statement from another connection.
 #[derive(Clone, Debug)]
 pub struct Canceller {
-    address: Address,
+    host: Host,
+    encryption: Encryption,
     process: i32,
     secret: i32,
 }
@@ -432,10 +517,11 @@ pub struct Canceller {
 impl Canceller {
     /// Asks PostgreSQL to cancel; whether the statement ended by it shows on its own connection.
     pub async fn cancel(&self) -> io::Result<()> {
-        let mut stream = open(&self.address).await?;
+        let mut stream = self.host.open(&self.encryption).await?;
         let mut request = BytesMut::new();
         frontend::cancel_request(self.process, self.secret, &mut request);
         stream.write_all(&request).await?;
+        stream.flush().await?;
         // PostgreSQL closes once it has sent the signal
         let _ = stream.read_u8().await;
         Ok(())
@@ -481,6 +567,8 @@ pub fn read_columns(body: &backend::RowDescriptionBody) -> Result<Vec<PgColumn>>
             name: field.name().to_owned(),
             oid: field.type_oid(),
             typmod: field.type_modifier(),
+            origin: (field.table_oid(), field.column_id()),
+            declared: Declaration::default(),
         });
     }
     Ok(columns)
@@ -488,6 +576,14 @@ pub fn read_columns(body: &backend::RowDescriptionBody) -> Result<Vec<PgColumn>>
 
 pub fn server_error(body: &backend::ErrorResponseBody) -> Result<PgError> {
     Ok(PgError::Server(Box::new(Notice::read(body.fields())?)))
+}
+
+/// An error after which the connection goes on; a fatal one comes back as such.
+fn survived(body: &backend::ErrorResponseBody) -> Result<PgError> {
+    match server_error(body)? {
+        fatal if fatal.is_fatal() => Err(fatal),
+        error => Ok(error),
+    }
 }
 
 pub fn server_notice(body: &backend::NoticeResponseBody) -> Result<Notice> {

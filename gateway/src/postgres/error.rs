@@ -2,6 +2,7 @@
 
 use crate::tds::tokens::message::ServerMessage;
 use postgres_protocol::message::backend::ErrorFields;
+use tsql::facts::errors;
 
 /// The fields of an ErrorResponse or NoticeResponse.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,9 @@ impl Notice {
         let mut text = self.message.clone();
         for more in [&self.detail, &self.hint] {
             if !more.is_empty() {
+                if !text.ends_with(['.', ':', ';', '!', '?']) {
+                    text.push('.');
+                }
                 text.push(' ');
                 text.push_str(more);
             }
@@ -80,11 +84,11 @@ impl Notice {
                 return message;
             }
         }
-        if let Some(number) = own_number(&self.sqlstate) {
+        if let Some(number) = errors::own_number(&self.sqlstate) {
             let error = ServerMessage::error(number, 16, self.text());
             return ServerMessage { sqlstate: self.sqlstate.clone(), ..error };
         }
-        let (number, severity) = number(&self.sqlstate);
+        let (number, severity) = errors::number(&self.sqlstate, &self.constraint);
         let text = format!("{} (SQLSTATE {})", self.text(), self.sqlstate);
         ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::error(number, severity, text) }
     }
@@ -94,45 +98,6 @@ impl Notice {
 const TOLD: &str = "01R03";
 /// An error that a procedure compiled from T-SQL raises.
 const RAISED: &str = "TS001";
-
-/// Functions of T-SQL raise its errors under their own numbers: SQLSTATE S0245 is 245.
-fn own_number(sqlstate: &str) -> Option<i32> {
-    sqlstate.strip_prefix('S').filter(|digits| digits.len() == 4)?.parse().ok()
-}
-
-/// SQLSTATE to (number, severity) of Sybase and SQL Server. Numbers from 50000 on are an application's
-/// own; 50000 stands for what has no number there.
-fn number(sqlstate: &str) -> (i32, u8) {
-    match sqlstate {
-        "23505" => (2601, 14),
-        "23503" | "23514" | "23P01" => (547, 16),
-        "23502" => (515, 16),
-        "40P01" | "40001" => (1205, 13),
-        "42501" => (229, 14),
-        "42P01" => (208, 16),
-        "42703" => (207, 16),
-        "42883" => (2812, 16),
-        "42601" => (102, 15),
-        "3D000" | "3F000" => (911, 16),
-        "28000" | "28P01" => (18456, 14),
-        "42P07" | "42710" | "42723" => (2714, 16),
-        "42702" => (209, 16),
-        "42803" => (8120, 16),
-        "21000" => (512, 16),
-        "22001" => (8152, 16),
-        "22003" => (8115, 16),
-        "22012" => (8134, 16),
-        "22P02" | "22007" | "22008" | "22P03" | "22023" => (8114, 16),
-        "42804" | "42846" => (257, 16),
-        "55P03" => (1222, 16),
-        // a T-SQL client sees a cancelled statement by the DONE token; the number is SQL Server's
-        "57014" => (3617, 11),
-        "53300" => (17809, 20),
-        "53100" => (1105, 17),
-        "25006" => (3906, 16),
-        _ => (50000, 16),
-    }
-}
 
 /// Why a request to PostgreSQL has no result.
 #[derive(Debug, thiserror::Error)]
@@ -186,6 +151,13 @@ impl PgError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn message_and_hint_are_sentences_of_their_own() {
+        let mut notice = Notice { message: "there is no signal 'x'".into(), ..Notice::default() };
+        notice.hint = "find_signals lists them.".into();
+        assert_eq!(notice.to_message().text, "there is no signal 'x'. find_signals lists them.");
+    }
 
     #[test]
     fn a_message_that_tells_its_number() {

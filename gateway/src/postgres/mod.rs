@@ -1,8 +1,13 @@
 //! The PostgreSQL side: connections, the errors they give, and group commit.
 
+pub mod address;
 pub mod commit;
 pub mod connection;
+pub mod encryption;
 pub mod error;
+pub mod priority;
 
-pub use connection::{Address, Connection};
+pub use address::{Address, Host};
+pub use connection::Connection;
+pub use encryption::Encryption;
 pub use error::{Notice, PgError};

@@ -1,21 +1,17 @@
 //! Login: PRELOGIN, the login record, and PostgreSQL's own word on user and password.
 
-use super::backend::Backend;
-use super::client::Client;
-use super::prepared::PreparedStatements;
-use super::settings::Settings;
-use super::statements::Tries;
-use super::transaction::Transaction;
-use super::{Session, SessionError};
 use crate::admission::Limits;
+use crate::backend::Backend;
+use crate::batch::Interpreter;
+use crate::callers::Caller;
+use crate::calls::Procedures;
+use crate::client::{Client, SessionError, Settings};
 use crate::gateway::Gateway;
-use crate::postgres::commit::Claim;
-use crate::postgres::{Connection, PgError};
+use crate::postgres::PgError;
 use crate::tds::login::{Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, Kind};
 use crate::tds::prelogin::{self, Agreed};
-use crate::tds::tokens::done::{self, Done};
-use crate::tds::tokens::loginack::Status;
+use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::{envchange, loginack};
 use crate::tds::types::DEFAULT_COLLATION;
@@ -25,22 +21,21 @@ use crate::tls::{self, Tls};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A wrong password is answered only after this, so that guessing is slow.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 
-pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
-    mut client: Client<S>,
+pub async fn log_in(
+    client: &mut Client,
     spid: u16,
     limits: &Limits,
-    gateway: Arc<Gateway>,
-) -> Result<Session<S>, SessionError> {
-    let mut login = match read_record(&mut client, gateway.tls.as_ref()).await {
+    gateway: &Arc<Gateway>,
+) -> Result<Interpreter, SessionError> {
+    let mut login = match read_record(client, gateway.tls.as_ref()).await {
         Ok(login) => login,
         Err(SessionError::Wire(error)) => {
-            client.message(&ServerMessage::error(4002, 16, format!("Login is not possible: {error}.")));
-            client.done(Done::Statement, done::ERROR, None);
+            client.reply.message(&ServerMessage::error(4002, 16, format!("Login is not possible: {error}.")));
+            client.reply.close(Status::ERROR);
             client.finish().await?;
             return Err(SessionError::Wire(error));
         }
@@ -48,43 +43,25 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     };
     client.set_dialect(login.dialect);
     if let Some(encryption) = login.password_encryption {
-        login.password = encrypted_password(&mut client, &login, encryption, &gateway).await?;
+        login.password = encrypted_password(client, &login, encryption, gateway).await?;
     }
     let Some(wait) = limits.turn(&login.user) else {
         let text = "Too many failed logins from this address: try again later.";
-        put_refusal(&mut client, &login, &ServerMessage::error(17809, 20, text)).await?;
+        put_refusal(client, &login, &ServerMessage::error(17809, 20, text)).await?;
         return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
     };
     tokio::time::sleep(wait).await;
-    match Backend::log_in(&gateway, &login, spid).await {
-        Ok((backend, welcome)) => {
+    match Backend::log_in(gateway, &login, spid).await {
+        Ok((backend, role)) => {
             limits.succeeded(&login.user);
-            let mut session = Session {
-                settings: Settings::new(&login.dialect),
-                spid,
-                role: Arc::from(login.user.as_str()),
-                backend,
-                transaction: Transaction::default(),
-                claim: Claim::default(),
-                plans: Vec::new(),
-                database: welcome.schema.clone(),
-                first_database: welcome.schema,
-                row_count: 0,
-                left_error: 0,
-                prepared: PreparedStatements::default(),
-                nesting: 0,
-                depth: 0,
-                tries: Tries::default(),
-                inserted: None,
-                own_catalogue: None,
-                bulk: None,
-                error: 0,
-                gateway,
-                client,
-                login,
-            };
-            session.welcome().await?;
-            Ok(session)
+            tracing::Span::current().record("login", login.user.as_str());
+            tracing::debug!(version = ?login.dialect.version, "logged in");
+            client.set(Settings::new(&login.dialect, login.is_odbc));
+            let path = role.path.into();
+            let procedures = Procedures::new(gateway.clone(), backend, role.oid, path, Caller::of(&login));
+            let interpreter = Interpreter::new(gateway.clone(), procedures, spid, login.clone());
+            welcome(client, &interpreter, &login).await?;
+            Ok(interpreter)
         }
         Err(error) => {
             let refusal = refusal(&error, &login);
@@ -92,7 +69,7 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
                 limits.failed(&login.user);
                 tokio::time::sleep(REFUSAL_PAUSE).await;
             }
-            put_refusal(&mut client, &login, &refusal).await?;
+            put_refusal(client, &login, &refusal).await?;
             gateway.metrics.refused_logins.inc();
             Err(SessionError::Refused { user: login.user, reason: reason(&error) })
         }
@@ -101,8 +78,8 @@ pub async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
 
 /// Has the client send its password encrypted. A password that was not encrypted as it was asked to be is a
 /// wrong one, so that nothing more is learned from it.
-async fn encrypted_password<S: AsyncRead + AsyncWrite + Unpin>(
-    client: &mut Client<S>,
+async fn encrypted_password(
+    client: &mut Client,
     login: &Login,
     encryption: PasswordEncryption,
     gateway: &Gateway,
@@ -110,9 +87,9 @@ async fn encrypted_password<S: AsyncRead + AsyncWrite + Unpin>(
     let dialect = login.dialect;
     let key = gateway.login_key().await.map_err(io::Error::other)?;
     let nonce = tls::nonce();
-    loginack::put(&mut client.reply, login, Status::Negotiate);
-    negotiate::put_challenge(&mut client.reply, encryption, key.public.as_bytes(), &nonce, &dialect);
-    client.done(Done::Statement, 0, None);
+    loginack::put(&mut client.reply.tokens, login, loginack::Status::Negotiate);
+    negotiate::put_challenge(&mut client.reply.tokens, encryption, key.public.as_bytes(), &nonce, &dialect);
+    client.reply.close(Status::empty());
     client.finish().await?;
     let message = client.request().await?.ok_or(SessionError::Closed)?;
     if !matches!(message.kind, Kind::Normal | Kind::Login5) {
@@ -126,26 +103,23 @@ async fn encrypted_password<S: AsyncRead + AsyncWrite + Unpin>(
     Ok(Password(text.unwrap_or_else(|| String::from("\0"))))
 }
 
-async fn put_refusal<S: AsyncRead + AsyncWrite + Unpin>(
-    client: &mut Client<S>,
+async fn put_refusal(
+    client: &mut Client,
     login: &Login,
     refusal: &ServerMessage,
 ) -> Result<(), SessionError> {
-    client.message(refusal);
+    client.reply.message(refusal);
     if !login.dialect.is_tds7() {
-        loginack::put(&mut client.reply, login, Status::Failed);
+        loginack::put(&mut client.reply.tokens, login, loginack::Status::Failed);
     }
-    client.done(Done::Statement, done::ERROR, None);
+    client.reply.close(Status::ERROR);
     client.finish().await
 }
 
 /// TLS from the first byte on begins like this: a handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(
-    client: &mut Client<S>,
-    tls: Option<&Tls>,
-) -> Result<Login, SessionError> {
+async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, SessionError> {
     if client.first_byte().await? == Some(TLS_HANDSHAKE) {
         let tls = tls.ok_or_else(|| SessionError::Tls(io::Error::other("asked for, and not configured")))?;
         client.encrypt(tls, false).await?;
@@ -154,13 +128,19 @@ async fn read_record<S: AsyncRead + AsyncWrite + Unpin>(
     loop {
         let message = client.request().await?.ok_or(SessionError::Closed)?;
         let login = match message.kind {
+            // FreeTDS says that it will not encrypt, is told that it must, and begins all the same
+            Kind::Prelogin if message.body.first() == Some(&TLS_HANDSHAKE) => {
+                let text = "this server demands TLS, and the client's settings rule it out \
+                            (FreeTDS: encryption = off)";
+                return Err(SessionError::Tls(io::Error::other(text)));
+            }
             Kind::Prelogin => {
                 let asked = prelogin::decode(&message.body)?;
                 // strict TLS has settled it already
                 let tls = tls.filter(|_| !client.is_encrypted());
                 let answer = asked.answer(tls.is_some(), tls.is_some_and(|tls| tls.required));
                 agreed = answer.1;
-                prelogin::encode(answer.0, loginack::VERSION_7, &mut client.reply);
+                prelogin::encode(answer.0, loginack::VERSION_7, &mut client.reply.tokens);
                 client.finish().await?;
                 if let (Agreed::Login | Agreed::Everything, Some(tls)) = (agreed, tls) {
                     client.encrypt(tls, true).await?;
@@ -210,89 +190,46 @@ fn refusal(error: &PgError, login: &Login) -> ServerMessage {
 /// For the operator, who may know more than the client.
 fn reason(error: &PgError) -> String {
     match error {
-        PgError::Server(notice) if !notice.hint.is_empty() => format!("{}. {}", notice.message, notice.hint),
+        PgError::Server(notice) if !notice.hint.is_empty() => {
+            format!("{}. {}", notice.message, notice.hint)
+        }
         other => other.to_string(),
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// The reply to a login that succeeded.
-    async fn welcome(&mut self) -> Result<(), SessionError> {
-        let dialect = self.client.dialect;
-        let asked = self.login.packet_size;
-        let size = asked.unwrap_or(4096).clamp(packet::SMALLEST, packet::LARGEST);
-        self.put_database();
-        let out = &mut self.client.reply;
-        if dialect.is_tds7() {
-            envchange::put_collation(out, DEFAULT_COLLATION, &dialect);
-        } else if self.login.charset.is_empty() {
-            envchange::put_text(out, envchange::Text::Charset, "utf8", "", &dialect);
-        } else {
-            envchange::put_text(out, envchange::Text::Charset, &self.login.charset, "", &dialect);
-        }
-        envchange::put_text(out, envchange::Text::Language, "us_english", "", &dialect);
-        if dialect.is_tds7() {
-            self.client.message(&ServerMessage::info(5703, "Changed language setting to us_english."));
-        }
-        let is_news = asked != Some(size) || size != self.client.packet_size();
-        let out = &mut self.client.reply;
-        if is_news {
-            envchange::put_text(out, envchange::Text::PacketSize, &size.to_string(), "4096", &dialect);
-        }
-        loginack::put(out, &self.login, Status::Succeeded);
-        if !dialect.is_tds7() {
-            loginack::put_capabilities(out, &self.login);
-        }
-        self.client.done(Done::Statement, 0, None);
-        if !dialect.is_tds7() {
-            // the client reads the reply to its login in packets of the smallest size
-            self.client.set_packet_size(packet::SMALLEST);
-        }
-        self.client.finish().await?;
-        self.client.set_packet_size(size);
-        Ok(())
+/// The reply to a login that succeeded.
+async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) -> Result<(), SessionError> {
+    let dialect = client.dialect();
+    let asked = login.packet_size;
+    let size = asked.unwrap_or(4096).clamp(packet::SMALLEST, packet::LARGEST);
+    interpreter.put_database(client, "");
+    let out = &mut client.reply.tokens;
+    if dialect.is_tds7() {
+        envchange::put_collation(out, DEFAULT_COLLATION, &dialect);
+    } else if login.charset.is_empty() {
+        envchange::put_text(out, envchange::Text::Charset, "utf8", "", &dialect);
+    } else {
+        envchange::put_text(out, envchange::Text::Charset, &login.charset, "", &dialect);
     }
-
-    /// Tells the client which database it is in.
-    pub(super) fn put_database(&mut self) {
-        let dialect = self.client.dialect;
-        let database = self.database.clone();
-        envchange::put_text(&mut self.client.reply, envchange::Text::Database, &database, "", &dialect);
-        self.client.message(&ServerMessage::info(5701, format!("Changed database context to '{database}'.")));
+    envchange::put_text(out, envchange::Text::Language, "us_english", "", &dialect);
+    if dialect.is_tds7() {
+        client.reply.message(&ServerMessage::info(5703, "Changed language setting to us_english."));
     }
-}
-
-/// What PostgreSQL says of a role that has just logged in.
-#[derive(Debug)]
-pub struct Welcome {
-    /// The schema new sessions of the role are in.
-    pub schema: String,
-    /// The gateway's own role may act as this one, so its calls may share a transaction with others'.
-    pub may_share: bool,
-}
-
-impl Welcome {
-    /// Asks PostgreSQL. `gateway_role` is the name of the gateway's own role.
-    pub async fn ask(connection: &mut Connection, gateway_role: &str) -> Result<Welcome, PgError> {
-        let privilege = if server_version(connection) >= 16 { "set" } else { "member" };
-        let sql = format!(
-            "select current_schema(), coalesce((select pg_has_role(oid, current_user, '{privilege}') \
-             from pg_catalog.pg_roles where rolname = '{}'), false)",
-            gateway_role.replace('\'', "''")
-        );
-        let rows = connection.query_text(&sql).await?;
-        let first = rows.first().map_or(&[][..], Vec::as_slice);
-        Ok(Welcome {
-            schema: first.first().cloned().flatten().unwrap_or_default(),
-            may_share: first.get(1).and_then(Option::as_deref) == Some("t"),
-        })
+    let is_news = asked != Some(size) || size != client.packet_size();
+    let out = &mut client.reply.tokens;
+    if is_news {
+        envchange::put_text(out, envchange::Text::PacketSize, &size.to_string(), "4096", &dialect);
     }
-}
-
-fn server_version(connection: &Connection) -> u32 {
-    connection
-        .parameter("server_version")
-        .and_then(|version| version.split('.').next())
-        .and_then(|major| major.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok())
-        .unwrap_or(0)
+    loginack::put(out, login, loginack::Status::Succeeded);
+    if !dialect.is_tds7() {
+        loginack::put_capabilities(out, login);
+    }
+    client.reply.close(Status::empty());
+    if !dialect.is_tds7() {
+        // the client reads the reply to its login in packets of the smallest size
+        client.set_packet_size(packet::SMALLEST);
+    }
+    client.finish().await?;
+    client.set_packet_size(size);
+    Ok(())
 }

@@ -1,59 +1,27 @@
-//! One client's session: login, then requests until it leaves.
+//! One client's session: login, then requests until it leaves. Calls of known shape are answered where they arrive;
+//! everything else moves to the threads for statements and comes back with the answer.
 
-mod backend;
-mod batch;
-mod bulk;
-mod call;
-mod client;
-mod datatypes;
-mod define;
-mod dynamic;
-mod expression;
-mod failure;
 mod login;
-mod options;
-mod parameters;
-mod prepared;
-mod query;
-mod results;
-mod settings;
-mod statements;
-mod system;
-mod system_call;
-mod transaction;
-mod variables;
 
 use crate::admission::Entry;
-use crate::catalogue::{Catalogue, Plan};
+use crate::batch::Interpreter;
+use crate::client::{Client, SessionError, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
-use crate::postgres::commit::Claim;
-use crate::tds::call as wire_call;
-use crate::tds::dynamic as wire_dynamic;
-use crate::tds::login::Login;
-use crate::tds::packet::{self, Kind, Message};
-use crate::tds::tokens::done::{self, Done};
-use crate::tds::tokens::envchange;
+use crate::interrupt::Interrupt;
+use crate::stream::Stream;
+use crate::tds::packet::{Kind, Message, Status as PacketStatus};
+use crate::tds::request::Requests;
+use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
-use crate::tds::wire::{Reader, WireError};
-use backend::Backend;
-use bulk::Bulk;
-use client::Client;
-use prepared::PreparedStatements;
-use settings::Settings;
-use statements::{Flow, Tries};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use transaction::Transaction;
-use variables::Variables;
+use tokio_util::sync::CancellationToken;
 
-/// From connecting to the end of login.
-const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
-/// A request that has begun goes on within this.
-const STALLED: Duration = Duration::from_secs(300);
 /// The longest login message, and afterwards the longest request.
 const LONGEST_LOGIN: usize = 64 * 1024;
 const LONGEST_REQUEST: usize = 64 * 1024 * 1024;
+/// Requests that reset the session first.
+const RESETS: PacketStatus = PacketStatus::RESET.union(PacketStatus::RESET_KEEP_TRANSACTION);
 /// An unused PostgreSQL connection that holds no state is given up after this.
 const BACKEND_IDLE: Duration = Duration::from_secs(30);
 /// The same where half of PostgreSQL's connections are idle already.
@@ -61,152 +29,84 @@ const BACKEND_IDLE_WITHOUT_PLACE: Duration = Duration::from_secs(1);
 /// One that holds state is looked at again after this.
 const BACKEND_HELD: Duration = Duration::from_secs(300);
 
-/// Why a session ends without a logout.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    #[error("the client closed the connection")]
-    Closed,
-    #[error("network: {0}")]
-    Io(#[from] std::io::Error),
-    #[error("{0}")]
-    Wire(#[from] WireError),
-    #[error("TLS: {0}")]
-    Tls(std::io::Error),
-    #[error("no login before too many others came")]
-    Evicted,
-    #[error("nothing came for {} s in the middle of a request", STALLED.as_secs())]
-    Stalled,
-    #[error("no login within {} s", LOGIN_TIMEOUT.as_secs())]
-    LoginTimeout,
-    #[error("login of {user:?} refused: {reason}")]
-    Refused { user: String, reason: String },
-}
-
-pub struct Session<S> {
-    client: Client<S>,
+struct Session {
+    client: Client,
+    interpreter: Interpreter,
     gateway: Arc<Gateway>,
-    spid: u16,
-    login: Login,
-    role: Arc<str>,
-    backend: Backend,
-    settings: Settings,
-    transaction: Transaction,
-    /// Of the call that waits for group commit.
-    claim: Claim,
-    /// How to answer calls like those before.
-    plans: Vec<Plan>,
-    /// The schema the client uses, which it calls a database.
-    database: String,
-    first_database: String,
-    row_count: i64,
-    /// @@error that the procedure just called has left.
-    left_error: i32,
-    prepared: PreparedStatements,
-    /// How many procedures the text that runs is inside of (sp_executesql in sp_executesql): their own ends
-    /// follow those of its statements.
-    nesting: u8,
-    /// How many texts the one that runs is inside of, itself included: @@nestlevel and one.
-    depth: u8,
-    tries: Tries,
-    /// The table of the latest insert, as PostgreSQL reads it.
-    inserted: Option<String>,
-    /// What can be called, after a definition in the transaction that is open.
-    own_catalogue: Option<Arc<Catalogue>>,
-    /// A bulk copy whose rows come next.
-    bulk: Option<Bulk>,
-    /// @@error: the number of the last statement's error, 0 when it had none.
-    error: i32,
 }
 
-/// How the request being answered was made, which decides its DONE tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Rpc,
-    Text,
-}
-
-/// How a statement ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Well,
-    /// By an error, which has been told.
-    Failed,
-    /// By an error that ends what is around it too.
-    Aborted,
-    /// By an error that a CATCH around it is to see.
-    Thrown,
-    /// The client cancelled and has been told so: nothing may follow in this reply.
-    Cancelled,
-}
-
-impl Ended {
-    /// How a text ended. `error`: that of its last statement.
-    fn of(flow: Flow, error: i32) -> Ended {
-        match flow {
-            Flow::Cancelled => Ended::Cancelled,
-            Flow::Thrown | Flow::ThrownOut => Ended::Thrown,
-            Flow::Aborted => Ended::Aborted,
-            Flow::Failed => Ended::Failed,
-            _ if error != 0 => Ended::Failed,
-            _ => Ended::Well,
-        }
-    }
-}
-
-impl Flow {
-    /// What follows a statement that was a text of its own.
-    fn after(ended: Ended) -> Flow {
-        match ended {
-            Ended::Well | Ended::Failed => Flow::Next,
-            Ended::Aborted => Flow::Aborted,
-            Ended::Thrown => Flow::Thrown,
-            Ended::Cancelled => Flow::Cancelled,
-        }
-    }
+/// What a session has to do on the threads for statements.
+enum Next {
+    Request(Message),
+    /// Rows of a bulk copy.
+    Rows,
 }
 
 /// Serves one connection until it ends.
-pub async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: S,
+pub async fn serve(
+    stream: Box<dyn Stream>,
     spid: u16,
     mut entry: Entry,
     gateway: Arc<Gateway>,
 ) -> Result<(), SessionError> {
-    let client = Client::new(stream, spid, LONGEST_LOGIN);
-    let mut stopping = gateway.stopping.clone();
+    let mut client = Client::new(stream, spid, LONGEST_LOGIN);
+    // a token of its own: sessions do not wait for one another's lock
+    let stopping = gateway.stopping.child_token();
     let limits = entry.limits();
-    let login = tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(client, spid, &limits, gateway));
+    let threads = gateway.statements.clone();
+    let login = threads.run(async move {
+        let interpreter =
+            tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(&mut client, spid, &limits, &gateway))
+                .await
+                .map_err(|_| SessionError::LoginTimeout)??;
+        client.admit(LONGEST_REQUEST, gateway.room.clone());
+        Ok::<_, SessionError>(Box::new(Session { client, interpreter, gateway }))
+    });
     let mut session = tokio::select! {
-        session = login => session.map_err(|_| SessionError::LoginTimeout)??,
-        _ = stopping.wait_for(|stopping| *stopping) => return Ok(()),
+        session = login => session?,
+        () = stopping.cancelled() => return Ok(()),
         () = entry.evicted() => return Err(SessionError::Evicted),
     };
     drop(entry);
-    session.client.set_limit(LONGEST_REQUEST);
-    let end = session.requests().await;
-    session.backend.close().await;
-    end
+    loop {
+        let next = session.next(&stopping).await;
+        let Ok(Some(next)) = next else {
+            session.interpreter.procedures.backend.close().await;
+            return next.map(|_| ());
+        };
+        let proceed;
+        (session, proceed) = threads
+            .run(async move {
+                let proceed = session.answer(next).await;
+                if !matches!(proceed, Ok(true)) {
+                    session.interpreter.procedures.backend.close().await;
+                }
+                (session, proceed)
+            })
+            .await;
+        if !proceed? {
+            return Ok(());
+        }
+    }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Answers requests until the client leaves or the gateway stops.
-    async fn requests(&mut self) -> Result<(), SessionError> {
-        let mut stopping = self.gateway.stopping.clone();
+impl Session {
+    /// Answers calls of known shape until something else comes. None: the client has left, or the gateway stops.
+    async fn next(&mut self, stopping: &CancellationToken) -> Result<Option<Next>, SessionError> {
+        if self.interpreter.procedures.backend.awaits_rows() {
+            return Ok(Some(Next::Rows));
+        }
         loop {
-            if let Some(bulk) = self.bulk.take() {
-                if !self.take_bulk(bulk).await? {
-                    return Ok(());
-                }
-                continue;
-            }
             let request = tokio::select! {
                 biased;
-                _ = stopping.wait_for(|stopping| *stopping) => return Ok(()),
+                () = stopping.cancelled() => return Ok(None),
                 request = self.request() => request?,
             };
-            let Some(request) = request else { return Ok(()) };
-            if !self.answer(&request).await? {
-                return Ok(());
+            let Some(request) = request else {
+                return Ok(None);
+            };
+            if !self.answer_planned(&request).await? {
+                return Ok(Some(Next::Request(request)));
             }
         }
     }
@@ -214,20 +114,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// The next request; None when the client has left. Meanwhile the session's connection to PostgreSQL is
     /// given up: after a while, or when others have none.
     async fn request(&mut self) -> Result<Option<Message>, SessionError> {
-        if !self.backend.is_open() || self.transaction.is_open() {
+        let backend = &mut self.interpreter.procedures.backend;
+        if !backend.is_open() || backend.in_transaction() {
             return self.client.request().await;
         }
-        let gateway = self.gateway.clone();
-        let place = gateway.idle.try_acquire();
+        let place = self.gateway.idle.try_acquire();
         let mut pause = if place.is_ok() { BACKEND_IDLE } else { BACKEND_IDLE_WITHOUT_PLACE };
-        while self.backend.is_open() {
+        while backend.is_open() {
             tokio::select! {
                 biased;
                 request = self.client.request() => return request,
-                () = gateway.scarce.notified() => {}
+                () = self.gateway.scarce.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
-            if !self.backend.release().await {
+            if !backend.release().await {
                 pause = BACKEND_HELD;
             }
         }
@@ -235,217 +135,84 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.client.request().await
     }
 
-    /// Answers one request. False: the client logs out.
-    async fn answer(&mut self, request: &Message) -> Result<bool, SessionError> {
-        use packet::status::{RESET, RESET_KEEP_TRANSACTION};
-        if request.status & (RESET | RESET_KEEP_TRANSACTION) != 0 {
-            self.reset(request.status & RESET_KEEP_TRANSACTION != 0).await;
+    /// Answers a call like one before. False: it is something else.
+    async fn answer_planned(&mut self, request: &Message) -> Result<bool, SessionError> {
+        if request.status.contains(PacketStatus::IGNORE) {
+            // the client has thought better of it while it sent it, and waits for a word (tedious)
+            self.client.reply.close(Status::ERROR);
+            return self.conclude(Ok(true)).await;
         }
-        let proceed = match request.kind {
-            Kind::Batch => self.answer_batch(&request.body).await.map(|()| true),
-            Kind::Rpc => self.answer_rpc(&request.body).await.map(|()| true),
-            Kind::Normal => self.answer_tokens(&request.body).await,
-            Kind::Transaction => self.answer_transaction_request(&request.body).await.map(|()| true),
-            Kind::Attention => {
-                self.client.done(Done::Statement, done::ATTENTION, None);
-                Ok(true)
-            }
-            Kind::BulkLoad => {
-                self.refuse(&ServerMessage::error(
-                    4002,
-                    16,
-                    "Rows of a bulk copy come after an insert bulk.",
-                ));
-                Ok(true)
-            }
-            other => Err(WireError::Malformed(format!("a {other:?} message after login")).into()),
+        if request.status.intersects(RESETS) || !matches!(request.kind, Kind::Rpc | Kind::Normal) {
+            return Ok(false);
+        }
+        let Ok(requests) = Requests::of(request, &self.client.dialect()) else {
+            return Ok(false);
         };
-        self.conclude(proceed).await
+        if !self.interpreter.procedures.answer_planned(&mut self.client, requests.body()).await? {
+            return Ok(false);
+        }
+        self.conclude(Ok(true)).await
+    }
+
+    /// Answers what is not a call of known shape. False: the client leaves.
+    async fn answer(&mut self, next: Next) -> Result<bool, SessionError> {
+        let Session { client, interpreter, .. } = self;
+        let answered = match next {
+            Next::Request(request) => {
+                if request.status.intersects(RESETS) {
+                    let keep_transaction = request.status.contains(PacketStatus::RESET_KEEP_TRANSACTION);
+                    interpreter.reset(client, keep_transaction).await;
+                }
+                match Requests::of(&request, &client.dialect()) {
+                    Ok(mut requests) => interpreter.answer(client, &mut requests).await,
+                    Err(error) => Err(SessionError::from(error).into()),
+                }
+            }
+            Next::Rows => match interpreter.procedures.backend.take_rows(client).await {
+                Ok(false) => return Ok(true),
+                taken => taken.map_err(Interrupt::from),
+            },
+        };
+        let answered = match answered {
+            Err(Interrupt::Cancelled) => {
+                client.acknowledge_cancel();
+                Ok(true)
+            }
+            Err(Interrupt::Failed(failure)) => {
+                client.reply.refuse(&failure.message);
+                Ok(true)
+            }
+            Err(Interrupt::Session(error)) => Err(error),
+            Ok(stays) => Ok(stays),
+        };
+        self.conclude(answered).await
     }
 
     /// Sends the answer to a request. False: the client has gone.
-    async fn conclude(&mut self, proceed: Result<bool, SessionError>) -> Result<bool, SessionError> {
-        match proceed {
+    async fn conclude(&mut self, answered: Result<bool, SessionError>) -> Result<bool, SessionError> {
+        let client = &mut self.client;
+        match answered {
             Ok(true) => {
-                self.end_answer();
-                self.client.make_last();
-                self.client.finish().await?;
+                client.reply.end_answer();
+                client.reply.make_last();
+                client.finish().await?;
                 Ok(true)
             }
             Ok(false) => {
                 // clients that wait for it want to hear that they may go
-                self.client.done(Done::Statement, 0, None);
-                let _ = self.client.finish().await;
+                client.reply.close(Status::empty());
+                let _ = client.finish().await;
                 Ok(false)
             }
             Err(SessionError::Wire(error)) => {
                 // the client learns what was wrong before the connection ends
                 let text = format!("The TDS stream is incorrect: {error}.");
-                self.client.message(&ServerMessage::error(4002, 20, text));
-                self.client.done(Done::Statement, done::ERROR, None);
-                self.client.finish().await?;
+                client.reply.message(&ServerMessage::error(4002, 20, text));
+                client.reply.close(Status::ERROR);
+                client.finish().await?;
                 Err(SessionError::Wire(error))
             }
             Err(error) => Err(error),
-        }
-    }
-
-    /// An error and the end of the statement it belongs to.
-    fn refuse(&mut self, message: &ServerMessage) {
-        self.error = message.number;
-        self.row_count = 0;
-        self.client.message(message);
-        self.end(done::ERROR, None);
-    }
-
-    async fn answer_batch(&mut self, body: &[u8]) -> Result<(), SessionError> {
-        let dialect = self.client.dialect;
-        let mut reader = wire_call::reader(body, &dialect);
-        wire_call::skip_headers(&mut reader, &dialect)?;
-        if !reader.remaining().is_multiple_of(2) {
-            return Err(WireError::Malformed("a batch of an odd number of bytes".into()).into());
-        }
-        let text = reader.utf16(reader.remaining() / 2, "batch text")?;
-        self.run_batch(&text, &mut Variables::default()).await?;
-        Ok(())
-    }
-
-    async fn answer_rpc(&mut self, body: &[u8]) -> Result<(), SessionError> {
-        let dialect = self.client.dialect;
-        let mut reader = wire_call::reader(body, &dialect);
-        wire_call::skip_headers(&mut reader, &dialect)?;
-        let body = body.get(reader.position()..).unwrap_or(&[]);
-        if self.run_planned(body).await? {
-            return Ok(());
-        }
-        let mut reader = wire_call::reader(body, &dialect);
-        while let Some(call) = wire_call::decode_rpc(&mut reader, &dialect)? {
-            let ended = self.run_call(&call.procedure, &call.params).await?;
-            if let (Ended::Well, wire_call::Procedure::Named(name)) = (ended, &call.procedure) {
-                self.learn(body, name, &call.params);
-            }
-            if ended == Ended::Cancelled {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// A TDS 5.0 token stream. False: logout.
-    async fn answer_tokens(&mut self, body: &[u8]) -> Result<bool, SessionError> {
-        const LANGUAGE: u8 = 0x21;
-        const LOGOUT: u8 = 0x71;
-        /// CURDECLARE3 and 2; CURCLOSE to CURINFO3
-        const CURSORS: [u8; 11] = [0x10, 0x23, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88];
-        if self.run_planned(body).await? {
-            return Ok(true);
-        }
-        let dialect = self.client.dialect;
-        let mut reader = wire_call::reader(body, &dialect);
-        while !reader.is_empty() {
-            if let Some(call) = wire_call::decode_dbrpc(&mut reader, &dialect)? {
-                let ended = self.run_call(&call.procedure, &call.params).await?;
-                match (ended, &call.procedure) {
-                    (Ended::Well, wire_call::Procedure::Named(name)) => self.learn(body, name, &call.params),
-                    (Ended::Cancelled, _) => return Ok(true),
-                    _ => {}
-                }
-                continue;
-            }
-            if let Some(dynamic) = wire_dynamic::decode(&mut reader, &dialect)? {
-                if self.answer_dynamic(&dynamic).await? == Ended::Cancelled {
-                    return Ok(true);
-                }
-                continue;
-            }
-            match reader.u8("token")? {
-                LANGUAGE => {
-                    if self.answer_language(&mut reader).await? == Ended::Cancelled {
-                        return Ok(true);
-                    }
-                }
-                options::TOKEN => self.answer_option(&mut reader)?,
-                LOGOUT => return Ok(false),
-                token if CURSORS.contains(&token) => {
-                    self.refuse(&ServerMessage::error(
-                        4002,
-                        16,
-                        "Cursors of TDS 5.0 are not served: rows come as they are found, by a plain query.",
-                    ));
-                    return Ok(true);
-                }
-                other => {
-                    // its length is unknown, so nothing after it can be read
-                    return Err(WireError::Malformed(format!("token 0x{other:02x} is not served")).into());
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// LANGUAGE: text in the client's character set (SAP/go-dblib tds/packageLanguage.go).
-    async fn answer_language(&mut self, reader: &mut Reader<'_>) -> Result<Ended, SessionError> {
-        /// the status bit that says that parameters follow
-        const HAS_PARAMETERS: u8 = 1;
-        let length = reader.u32("command length")? as usize;
-        let body = reader.take(length, "command")?;
-        let (status, text) = body.split_first().ok_or(WireError::Truncated("command"))?;
-        let params = if status & HAS_PARAMETERS == 0 {
-            Vec::new()
-        } else {
-            wire_call::decode_arguments(reader, &self.client.dialect)?
-        };
-        let dialect = self.client.dialect;
-        let charset = dialect.charset;
-        match charset.decode(text) {
-            Some(text) => match Variables::of_command(&params, &dialect) {
-                Ok(mut variables) => self.run_batch(&text, &mut variables).await,
-                Err(message) => {
-                    self.refuse(&message);
-                    Ok(Ended::Failed)
-                }
-            },
-            None => {
-                let message = format!("The command is not valid {}.", charset.name());
-                self.refuse(&ServerMessage::error(2402, 16, message));
-                Ok(Ended::Failed)
-            }
-        }
-    }
-
-    /// Back to the state after login.
-    async fn reset(&mut self, keep_transaction: bool) {
-        if !(keep_transaction && self.transaction.is_open()) {
-            if self.transaction.started {
-                self.backend.pin();
-            }
-            self.backend.reset().await;
-            self.transaction.end();
-        }
-        self.settings = Settings::new(&self.client.dialect);
-        self.announce_text_size();
-        self.first_database.clone_into(&mut self.database);
-        self.plans.clear();
-        self.prepared = PreparedStatements::default();
-        self.inserted = None;
-        (self.row_count, self.error) = (0, 0);
-        envchange::put_reset(&mut self.client.reply, &self.client.dialect);
-    }
-
-    /// What DONE says beside its own: whether a transaction is open.
-    fn done_status(&self, status: u16) -> u16 {
-        // 7.x clients learn it from ENVCHANGE and ignore the bit; 5.0 clients read it
-        if self.transaction.is_open() && !self.client.dialect.is_tds7() {
-            status | done::IN_TRANSACTION
-        } else {
-            status
-        }
-    }
-
-    fn catalogue(&self) -> Arc<Catalogue> {
-        match &self.own_catalogue {
-            Some(own) if self.transaction.is_open() => own.clone(),
-            _ => self.gateway.catalogue(),
         }
     }
 }

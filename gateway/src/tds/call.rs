@@ -2,6 +2,7 @@
 //! PARAMS at 5.0 (FreeTDS src/tds/query.c, tds_submit_rpc). Values stay in wire form.
 
 use super::dialect::{Dialect, Endian, Version};
+use super::tokens::returns::{PARAMFMT, PARAMFMT2, PARAMS};
 use super::types::{decode_value, take_value, ConvertError, TypeInfo, Value};
 use super::wire::{utf16_text, Reader, Result, WireError};
 use std::borrow::Cow;
@@ -178,9 +179,6 @@ pub(super) fn decode_rpc_param_head<'a>(
 }
 
 const DBRPC: u8 = 0xE6;
-pub(super) const PARAMS: u8 = 0xD7;
-pub(super) const PARAMFMT: u8 = 0xEC;
-const PARAMFMT2: u8 = 0x20;
 
 /// Reads a 5.0 call up to its values: its DBRPC token and what declares the parameters.
 /// None when another token comes.

@@ -32,6 +32,8 @@ pub struct Dialect {
     /// Encoding of single-byte character data: the login's character set at TDS 5.0,
     /// the announced collation's code page at 7.x.
     pub charset: &'static Charset,
+    /// TDS 7.4 only: the client has asked for UTF-8 in single-byte columns (MS-TDS 2.2.6.4, UTF8_SUPPORT).
+    pub knows_utf8: bool,
     /// TDS 5.0 only: what the client's capabilities allow in results.
     pub takes: Takes,
     /// TDS 5.0 only: bytes that a TEXT or IMAGE column is announced with, by which clients size buffers.
@@ -67,6 +69,7 @@ impl Dialect {
             version,
             endian: Endian::Little,
             charset: &charset::CP1252,
+            knows_utf8: false,
             takes: Takes::ALL,
             text_size: DEFAULT_TEXT_SIZE,
         }

@@ -3,7 +3,9 @@
 
 use super::call::{decode_arguments, Param};
 use super::dialect::Dialect;
+use super::tokens::text::put_token;
 use super::wire::{Reader, Result, WireError};
+use bytes::{BufMut, BytesMut};
 
 const DYNAMIC: u8 = 0xE7;
 /// As SAP/go-dblib has it, and as FreeTDS has it.
@@ -71,6 +73,18 @@ pub fn decode<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<D
     Ok(Some(Dynamic { operation, id, text, params }))
 }
 
+/// The answer to a statement that was prepared or deallocated; `id` as the client sent it.
+pub fn put_acknowledgement(out: &mut BytesMut, id: &[u8], dialect: &Dialect) {
+    const ACKNOWLEDGE: u8 = 0x20;
+    let _ = put_token(out, DYNAMIC, dialect, |out| {
+        out.put_u8(ACKNOWLEDGE);
+        out.put_u8(0);
+        // an id is at most 255 bytes long: its length has come in one byte
+        out.put_u8(id.len() as u8);
+        out.put_slice(id);
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +92,7 @@ mod tests {
     use proptest::prelude::*;
 
     const FIVE: Dialect = Dialect {
+        knows_utf8: false,
         version: Version::Tds50,
         endian: Endian::Little,
         charset: &crate::tds::charset::UTF_8,

@@ -34,6 +34,8 @@ pub struct Login {
     pub application: String,
     pub database: String,
     pub language: String,
+    /// TDS 7.x: the client is ODBC or like it (fODBC), for which "x" is a name.
+    pub is_odbc: bool,
     /// Packet size asked for in bytes; None: the server's choice.
     pub packet_size: Option<usize>,
     /// The TDS version bytes to say back in LOGINACK.

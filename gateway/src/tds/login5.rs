@@ -106,6 +106,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         application: text(application, encoding, "application name")?,
         database: String::new(),
         language: text(language, encoding, "language")?,
+        is_odbc: false,
         packet_size,
         version: [5, 0, 0, 0],
         charset,

@@ -6,6 +6,8 @@ use super::wire::{utf16_text, Reader, Result, WireError};
 
 /// Values longer than this are not names or passwords (MS-TDS: 128 characters).
 const LONGEST: usize = 128;
+/// OptionFlags3, fExtension: features follow.
+const HAS_EXTENSION: u8 = 0x10;
 
 pub fn decode(message: &[u8]) -> Result<Login> {
     let mut reader = Reader::new(message, Endian::Little);
@@ -18,7 +20,8 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     reader.take(12, "LOGIN7 client version, process and connection")?;
     let flags1 = reader.u8("LOGIN7 flags")?;
     let flags2 = reader.u8("LOGIN7 flags")?;
-    reader.take(2, "LOGIN7 flags")?;
+    reader.take(1, "LOGIN7 type flags")?;
+    let flags3 = reader.u8("LOGIN7 flags")?;
     reader.take(8, "LOGIN7 time zone and locale")?;
     // OptionFlags1: byte order x86, ASCII, IEEE 754 are the only ones any client sends
     if flags1 & 0x0F != 0 {
@@ -31,7 +34,8 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     let password = password(message, &mut reader)?;
     let application = field(message, &mut reader, "application name")?;
     field(message, &mut reader, "server name")?;
-    reader.take(4, "LOGIN7 extension")?;
+    let extension = usize::from(reader.u16("LOGIN7 extension")?);
+    let has_extension = reader.u16("LOGIN7 extension")? != 0 && flags3 & HAS_EXTENSION != 0;
     field(message, &mut reader, "library name")?;
     let language = field(message, &mut reader, "language")?;
     let database = field(message, &mut reader, "database")?;
@@ -49,11 +53,12 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         0x7400_0000..=0x74FF_FFFF | 0x0800_0000 => Some(Version::Tds74),
         _ => None,
     };
+    let knows_utf8 = has_extension && asks_for_utf8(message, extension)?;
     let known = version_known.ok_or_else(|| {
         WireError::Malformed(format!("TDS version 0x{version:08x} is not served: use 7.1 to 7.4"))
     })?;
     Ok(Login {
-        dialect: Dialect::new(known),
+        dialect: Dialect { knows_utf8: knows_utf8 && known >= Version::Tds74, ..Dialect::new(known) },
         user,
         password,
         password_encryption: None,
@@ -61,11 +66,33 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         application,
         database,
         language,
+        is_odbc: flags2 & 0x02 != 0,
         packet_size: (packet_size != 0).then_some(packet_size),
         version: version.to_be_bytes(),
         charset: String::new(),
         capabilities: Vec::new(),
     })
+}
+
+/// Whether the features that the client asks for have UTF-8 among them. `at`: where the record says where they are.
+fn asks_for_utf8(message: &[u8], at: usize) -> Result<bool> {
+    const UTF8_SUPPORT: u8 = 0x0A;
+    const END: u8 = 0xFF;
+    let truncated = || WireError::Truncated("LOGIN7 features");
+    let mut place = Reader::new(message.get(at..).ok_or_else(truncated)?, Endian::Little);
+    let features = place.u32("LOGIN7 features")? as usize;
+    let mut features = Reader::new(message.get(features..).ok_or_else(truncated)?, Endian::Little);
+    loop {
+        let feature = features.u8("LOGIN7 feature")?;
+        if feature == END {
+            return Ok(false);
+        }
+        let length = features.u32("LOGIN7 feature")? as usize;
+        let data = features.take(length, "LOGIN7 feature")?;
+        if feature == UTF8_SUPPORT {
+            return Ok(data.first() == Some(&1));
+        }
+    }
 }
 
 fn place<'a>(message: &'a [u8], reader: &mut Reader<'a>, what: &'static str) -> Result<&'a [u8]> {

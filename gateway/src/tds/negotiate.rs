@@ -1,9 +1,10 @@
 //! Passwords of TDS 5.0 that do not go in the clear: the server sends a public key and a nonce, the client the
 //! password behind the nonce, encrypted (FreeTDS src/tds/sec_negotiate.c; SAP/go-dblib tds/login.go).
 
-use super::call::{decode_arguments, PARAMFMT, PARAMS};
+use super::call::decode_arguments;
 use super::dialect::{Dialect, Endian};
 use super::login::PasswordEncryption;
+use super::tokens::returns::{PARAMFMT, PARAMS};
 use super::tokens::text::put_token;
 use super::types::Value;
 use super::wire::{Put, Reader, Result, WireError};

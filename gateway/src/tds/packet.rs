@@ -2,6 +2,7 @@
 //! MS-TDS 2.2.3.1; the same header serves TDS 5.0.
 
 use super::wire::WireError;
+use bitflags::bitflags;
 use bytes::{Buf, BufMut, BytesMut};
 
 pub const HEADER: usize = 8;
@@ -53,14 +54,18 @@ impl Kind {
     }
 }
 
-/// Bits of the status byte in a packet header.
-pub mod status {
-    pub const LAST: u8 = 0x01;
-    pub const IGNORE: u8 = 0x02;
-    /// The session's settings go back to those after login before this request runs.
-    pub const RESET: u8 = 0x08;
-    /// As RESET, but an open transaction stays.
-    pub const RESET_KEEP_TRANSACTION: u8 = 0x10;
+bitflags! {
+    /// The status byte of a packet header.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Status: u8 {
+        const LAST = 0x01;
+        const IGNORE = 0x02;
+        /// The session's settings go back to those after login before this request runs.
+        const RESET = 0x08;
+        /// As RESET, but an open transaction stays.
+        const RESET_KEEP_TRANSACTION = 0x10;
+        const _ = !0;
+    }
 }
 
 /// One complete request.
@@ -68,7 +73,7 @@ pub mod status {
 pub struct Message {
     pub kind: Kind,
     /// The status bits of all its packets together.
-    pub status: u8,
+    pub status: Status,
     pub body: BytesMut,
 }
 
@@ -91,6 +96,11 @@ impl Assembler {
     /// Whether a message has begun and lacks its last packet.
     pub fn is_inside_message(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Bytes of the message that has begun.
+    pub fn held(&self) -> usize {
+        self.open.as_ref().map_or(0, |open| open.body.len())
     }
 
     /// Takes the next packet of a message that is read as it comes, such as the rows of a bulk copy; its status
@@ -139,10 +149,13 @@ impl Assembler {
                     )))
                 }
             };
-            if status & status::LAST == 0 {
+            if !status.contains(Status::LAST) {
                 self.open = Some(message);
-            } else if status & status::IGNORE == 0 {
-                message.status = message.status.max(status) | status;
+            } else {
+                message.status |= status;
+                if status.contains(Status::IGNORE) {
+                    message.body.clear();
+                }
                 return Ok(Some(message));
             }
         }
@@ -150,9 +163,9 @@ impl Assembler {
 }
 
 /// Kind, status and length of the packet that `input` begins with; None: more bytes are needed.
-fn header(input: &BytesMut) -> Result<Option<(Kind, u8, usize)>, WireError> {
+fn header(input: &BytesMut) -> Result<Option<(Kind, Status, usize)>, WireError> {
     let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
-    let (kind, status) = (Kind::from_byte(header[0]), header[1]);
+    let (kind, status) = (Kind::from_byte(header[0]), Status::from_bits_retain(header[1]));
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
     if length < HEADER {
         return Err(WireError::Malformed(format!("packet length {length} is less than its header")));
@@ -182,11 +195,11 @@ impl Packetizer {
         let room = self.packet_size - HEADER;
         while reply.len() > room {
             let body = reply.split_to(room);
-            self.packet(&body, 0, wire);
+            self.packet(&body, Status::empty(), wire);
         }
         if last {
             let body = reply.split();
-            self.packet(&body, status::LAST, wire);
+            self.packet(&body, Status::LAST, wire);
             self.sequence = 0;
         }
     }
@@ -195,15 +208,15 @@ impl Packetizer {
     pub fn cut_rest(&mut self, reply: &mut BytesMut, wire: &mut BytesMut) {
         if !reply.is_empty() {
             let body = reply.split();
-            self.packet(&body, 0, wire);
+            self.packet(&body, Status::empty(), wire);
         }
     }
 
-    fn packet(&mut self, body: &[u8], status: u8, wire: &mut BytesMut) {
+    fn packet(&mut self, body: &[u8], status: Status, wire: &mut BytesMut) {
         self.sequence = self.sequence.wrapping_add(1);
         wire.reserve(HEADER + body.len());
         wire.put_u8(0x04);
-        wire.put_u8(status);
+        wire.put_u8(status.bits());
         // packet_size is at most LARGEST, which a u16 holds
         wire.put_u16((HEADER + body.len()) as u16);
         wire.put_u16(self.spid);
@@ -272,11 +285,14 @@ mod tests {
         input.extend_from_slice(&packet(7, 1, b"de")[..9]);
         let mut assembler = Assembler::new(1);
         let first = assembler.part(&mut input).unwrap().unwrap();
-        assert_eq!((first.kind, first.status, &first.body[..]), (Kind::BulkLoad, 0, &b"abc"[..]));
+        assert_eq!(
+            (first.kind, first.status, &first.body[..]),
+            (Kind::BulkLoad, Status::empty(), &b"abc"[..])
+        );
         assert!(assembler.part(&mut input).unwrap().is_none());
         input.put_u8(b'e');
         let second = assembler.part(&mut input).unwrap().unwrap();
-        assert_eq!((second.status, &second.body[..]), (status::LAST, &b"de"[..]));
+        assert_eq!((second.status, &second.body[..]), (Status::LAST, &b"de"[..]));
         assert!(!assembler.is_inside_message());
     }
 

@@ -12,7 +12,7 @@
 //! * Then for each text column, or each up to the last that is not NULL: a zero in two bytes, which no row begins
 //!   with, its type, its number and length, and its bytes.
 
-use super::bulk::{Column, Row};
+use super::bulk_row::{Column, Row};
 use super::dialect::{Dialect, Endian};
 use super::types::Layout;
 use super::wire::{Reader, Result, WireError};

@@ -1,7 +1,7 @@
 //! The stream below TLS. During the handshake of a 7.x client each message stands inside PRELOGIN packets;
 //! after it TLS has the connection for itself.
 
-use crate::tds::packet::{status, HEADER};
+use crate::tds::packet::{Status, HEADER};
 use bytes::{Buf, BufMut, BytesMut};
 use std::io;
 use std::pin::Pin;
@@ -108,7 +108,8 @@ impl<S: AsyncWrite + Unpin> Tunnel<S> {
         while !self.output.is_empty() {
             let body = self.output.split_to(self.output.len().min(ROOM));
             self.packets.put_u8(PRELOGIN);
-            self.packets.put_u8(if self.output.is_empty() { status::LAST } else { 0 });
+            let status = if self.output.is_empty() { Status::LAST } else { Status::empty() };
+            self.packets.put_u8(status.bits());
             self.packets.put_u16((HEADER + body.len()) as u16);
             self.packets.put_slice(&[0, 0, 1, 0]);
             self.packets.put_slice(&body);
@@ -164,7 +165,7 @@ mod tests {
         tunnel.flush().await.unwrap();
         let mut sent = vec![0; 5000 + 2 * HEADER];
         theirs.read_exact(&mut sent).await.unwrap();
-        assert_eq!((&sent[..4], sent[4097]), (&[0x12u8, 0, 0x10, 0][..], status::LAST));
+        assert_eq!((&sent[..4], sent[4097]), (&[0x12u8, 0, 0x10, 0][..], Status::LAST.bits()));
         tunnel.leave_packets();
         tunnel.write_all(b"plain").await.unwrap();
         let mut sent = [0; 5];

@@ -1,12 +1,15 @@
 //! The description of a result set: COLMETADATA at 7.x (MS-TDS 2.2.7.4), ROWFMT and for wide ones ROWFMT2
 //! at 5.0 (FreeTDS src/tds/token.c, tds5_process_result, tds5_process_result2).
 
-use super::text::{put_short, put_token};
+use super::text::{put_short, put_token, take_short};
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::types::TypeInfo;
-use crate::tds::wire::Put;
+use crate::tds::wire::{Put, Reader, Result};
 use bytes::{BufMut, BytesMut};
 
+pub const COLMETADATA: u8 = 0x81;
+pub const ROWFMT: u8 = 0xEE;
+pub const ROWFMT2: u8 = 0x61;
 /// The token before each row.
 pub const ROW: u8 = 0xD1;
 
@@ -14,11 +17,39 @@ pub const ROW: u8 = 0xD1;
 pub struct Column {
     pub name: String,
     pub type_info: TypeInfo,
+    pub traits: Traits,
 }
 
-/// MS-TDS flag and 5.0 status: may be NULL.
-const NULLABLE_7: u16 = 0x0001;
-const NULLABLE_5: u8 = 0x20;
+/// What is said of a column beside its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    pub not_null: bool,
+    /// Its values are the server's: bulk copies of most clients leave it out.
+    pub identity: bool,
+    /// Likewise.
+    pub computed: bool,
+}
+
+impl Traits {
+    /// fNullable, fIdentity and, since 7.2, fComputed.
+    fn flags_7(self, dialect: &Dialect) -> u16 {
+        let computed = self.computed && dialect.version >= Version::Tds72;
+        u16::from(!self.not_null) | u16::from(self.identity) << 4 | u16::from(computed) << 5
+    }
+
+    fn of_flags_7(flags: u16) -> Traits {
+        Traits { not_null: flags & 1 == 0, identity: flags & 1 << 4 != 0, computed: flags & 1 << 5 != 0 }
+    }
+
+    /// TDS_ROW_NULLALLOWED and TDS_ROW_IDENTITY.
+    fn status_5(self) -> u8 {
+        u8::from(!self.not_null) << 5 | u8::from(self.identity) << 6
+    }
+
+    fn of_status_5(status: u32) -> Traits {
+        Traits { not_null: status & 1 << 5 == 0, identity: status & 1 << 6 != 0, computed: false }
+    }
+}
 
 pub fn put(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     if dialect.is_tds7() {
@@ -29,11 +60,11 @@ pub fn put(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
 }
 
 fn put_colmetadata(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
-    out.put_u8(0x81);
+    out.put_u8(COLMETADATA);
     out.put_u16_as(columns.len() as u16, dialect.endian);
     for column in columns {
         put_user_type_7(out, dialect);
-        out.put_u16_as(NULLABLE_7, dialect.endian);
+        out.put_u16_as(column.traits.flags_7(dialect), dialect.endian);
         column.type_info.encode(out, dialect);
         if column.type_info.has_table_name() {
             put_no_table(out, dialect);
@@ -51,28 +82,57 @@ pub fn put_user_type_7(out: &mut BytesMut, dialect: &Dialect) {
     }
 }
 
-/// The table name text columns carry: none. Counted by parts since 7.2.
+/// The table name text columns carry: an empty one. Since 7.2 it has one to four parts, and mssql-jdbc takes no fewer.
 fn put_no_table(out: &mut BytesMut, dialect: &Dialect) {
     if dialect.version >= Version::Tds72 {
-        out.put_u8(0);
-    } else {
-        out.put_u16_as(0, dialect.endian);
+        out.put_u8(1);
     }
+    out.put_u16_as(0, dialect.endian);
+}
+
+/// Reads what follows COLMETADATA.
+pub fn decode_colmetadata(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Vec<Column>> {
+    /// No columns are described.
+    const NONE: u16 = 0xFFFF;
+    let count = match reader.u16("column count")? {
+        NONE => 0,
+        count => count,
+    };
+    let mut columns = Vec::new();
+    for _ in 0..count {
+        take_user_type_7(reader, dialect)?;
+        let traits = Traits::of_flags_7(reader.u16("column flags")?);
+        let type_info = TypeInfo::decode(reader, dialect)?;
+        if type_info.has_table_name() {
+            let parts = if dialect.version >= Version::Tds72 { reader.u8("table name parts")? } else { 1 };
+            for _ in 0..parts {
+                let units = usize::from(reader.u16("table name")?);
+                reader.take(2 * units, "table name")?;
+            }
+        }
+        columns.push(Column { name: take_short(reader, "column name", dialect)?, type_info, traits });
+    }
+    Ok(columns)
+}
+
+pub fn take_user_type_7(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<()> {
+    let bytes = if dialect.version >= Version::Tds72 { 4 } else { 2 };
+    reader.take(bytes, "user type").map(|_| ())
 }
 
 fn put_rowfmt(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) -> Option<()> {
-    put_token(out, 0xEE, dialect, |out| {
+    put_token(out, ROWFMT, dialect, |out| {
         out.put_u16_as(columns.len() as u16, dialect.endian);
         for column in columns {
             put_short(out, &column.name, dialect);
-            out.put_u8(NULLABLE_5);
+            out.put_u8(column.traits.status_5());
             put_type_5(out, &column.type_info, dialect);
         }
     })
 }
 
 fn put_rowfmt2(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
-    out.put_u8(0x61);
+    out.put_u8(ROWFMT2);
     let at = out.len();
     out.put_u32(0);
     out.put_u16_as(columns.len() as u16, dialect.endian);
@@ -80,7 +140,7 @@ fn put_rowfmt2(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
         put_short(out, &column.name, dialect);
         // catalogue, schema, table, column: not told
         out.put_slice(&[0; 4]);
-        out.put_u32_as(u32::from(NULLABLE_5), dialect.endian);
+        out.put_u32_as(u32::from(column.traits.status_5()), dialect.endian);
         put_type_5(out, &column.type_info, dialect);
     }
     let length = (out.len() - at - 4) as u32;
@@ -91,9 +151,87 @@ fn put_rowfmt2(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     out[at..at + 4].copy_from_slice(&length);
 }
 
+/// Reads what follows ROWFMT, or ROWFMT2 where it is `wide`.
+pub fn decode_rowfmt(reader: &mut Reader<'_>, wide: bool, dialect: &Dialect) -> Result<Vec<Column>> {
+    decode_formats(reader, wide, true, dialect)
+}
+
+/// ROWFMT and PARAMFMT, or the wider forms of both.
+pub(super) fn decode_formats(
+    reader: &mut Reader<'_>,
+    wide: bool,
+    of_rows: bool,
+    dialect: &Dialect,
+) -> Result<Vec<Column>> {
+    let length =
+        if wide { reader.u32("format length")? as usize } else { usize::from(reader.u16("format length")?) };
+    let mut body = Reader::new(reader.take(length, "format")?, dialect.endian);
+    let mut columns = Vec::new();
+    for _ in 0..body.u16("column count")? {
+        let name = take_short(&mut body, "column name", dialect)?;
+        if wide && of_rows {
+            for what in ["catalogue name", "schema name", "table name", "column name"] {
+                take_short(&mut body, what, dialect)?;
+            }
+        }
+        let status = if wide { body.u32("column status")? } else { u32::from(body.u8("column status")?) };
+        // a parameter's status says other things
+        let traits = if of_rows { Traits::of_status_5(status) } else { Traits::default() };
+        columns.push(Column { name, type_info: take_type_5(&mut body, dialect)?, traits });
+    }
+    Ok(columns)
+}
+
+fn take_type_5(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<TypeInfo> {
+    let user_type = reader.u32("user type")?;
+    let type_info = TypeInfo::decode(reader, dialect)?.with_user_type(user_type);
+    take_short(reader, "locale", dialect)?;
+    Ok(type_info)
+}
+
 /// User type, type, empty locale.
 pub fn put_type_5(out: &mut BytesMut, type_info: &TypeInfo, dialect: &Dialect) {
     out.put_u32_as(type_info.user_type, dialect.endian);
     type_info.encode(out, dialect);
     out.put_u8(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::types::TypeToken;
+
+    #[test]
+    fn columns_are_read_as_they_were_written() {
+        let column = |name: &str, token, size, traits| Column {
+            name: name.into(),
+            type_info: TypeInfo::new(token, size),
+            traits,
+        };
+        let identity = Traits { not_null: true, identity: true, computed: false };
+        let columns = [
+            column("n", TypeToken::IntN, 4, identity),
+            column("größe", TypeToken::VarChar, 30, Traits::default()),
+        ];
+        // more than the two bytes of ROWFMT's length can say
+        let many: Vec<_> =
+            (0..1600).map(|n| column(&format!("{n:060}"), TypeToken::VarChar, 30, identity)).collect();
+        for version in [Version::Tds50, Version::Tds71, Version::Tds74] {
+            let dialect = Dialect::new(version);
+            for written in [&columns[..], &many] {
+                let mut out = BytesMut::new();
+                put(&mut out, written, &dialect);
+                let mut reader = Reader::new(&out, dialect.endian);
+                let read = match reader.u8("token").unwrap() {
+                    COLMETADATA => decode_colmetadata(&mut reader, &dialect),
+                    token => decode_rowfmt(&mut reader, token == ROWFMT2, &dialect),
+                };
+                let seen = |columns: &[Column]| -> Vec<_> {
+                    columns.iter().map(|c| (c.name.clone(), c.type_info.token, c.traits)).collect()
+                };
+                assert_eq!(seen(&read.unwrap()), seen(written), "{version:?}");
+                assert!(reader.is_empty());
+            }
+        }
+    }
 }

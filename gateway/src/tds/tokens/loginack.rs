@@ -1,8 +1,10 @@
 //! LOGINACK and, at 5.0, CAPABILITY. MS-TDS 2.2.7.14; SAP/go-dblib tds/packageLoginAck.go, packageCapability.go.
 
-use super::text::{put_short, put_token};
+use super::text::{put_short, put_token, take_token};
+use crate::tds::dialect::Dialect;
 use crate::tds::login::Login;
 use crate::tds::login5;
+use crate::tds::wire::{Reader, Result};
 use bytes::{BufMut, BytesMut};
 use std::ops::RangeInclusive;
 
@@ -10,6 +12,8 @@ use std::ops::RangeInclusive;
 pub const VERSION_7: [u8; 4] = [12, 0, 0, 0];
 /// Product version told to 5.0 clients: ASE 15.7.
 pub const VERSION_5: [u8; 4] = [15, 7, 0, 0];
+
+pub const TOKEN: u8 = 0xAD;
 
 /// What a TDS 5.0 client is told of its login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +26,7 @@ pub enum Status {
 
 pub fn put(out: &mut BytesMut, login: &Login, status: Status) {
     let dialect = &login.dialect;
-    let _ = put_token(out, 0xAD, dialect, |out| {
+    let _ = put_token(out, TOKEN, dialect, |out| {
         if dialect.is_tds7() {
             // the interface number of T-SQL
             out.put_u8(1);
@@ -39,8 +43,19 @@ pub fn put(out: &mut BytesMut, login: &Login, status: Status) {
     });
 }
 
+/// Reads what follows the token: at 7.x it comes only after a login that has succeeded.
+pub fn decode(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Status> {
+    let mut body = take_token(reader, "LOGINACK")?;
+    Ok(match body.u8("login status")? {
+        _ if dialect.is_tds7() => Status::Succeeded,
+        5 => Status::Succeeded,
+        7 => Status::Negotiate,
+        _ => Status::Failed,
+    })
+}
+
 /// Requests the gateway does not serve (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
-const NOT_SERVED: [RangeInclusive<usize>; 17] = [
+const NOT_SERVED: [RangeInclusive<usize>; 16] = [
     // events, cursors
     3..=3,
     6..=6,
@@ -55,20 +70,19 @@ const NOT_SERVED: [RangeInclusive<usize>; 17] = [
     50..=50,
     // rows of bulk copies as tables with row locks store them
     53..=53,
-    // Java objects
-    54..=55,
-    57..=57,
-    // implicit cursors, streams of any length (BLOB)
+    // Java objects; 55 and 57 are texts and binaries of any length (BLOB)
+    54..=54,
+    // implicit cursors, other forms of unitext
     65..=70,
     // intervals, cursors that scroll
     73..=78,
-    // BLOB, XML, DBRPC2
-    84..=85,
+    // XML, DBRPC2
+    85..=85,
     87..=87,
     // migration, several requests at once, OPTIONCMD2
     89..=91,
-    // LOB parameters, batches of parameters, LOB locators
-    95..=101,
+    // batches of parameters, LOB locators; 95 is LOB parameters
+    96..=101,
     // parameters without their format, commands encrypted
     103..=106,
 ];

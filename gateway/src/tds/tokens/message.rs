@@ -1,10 +1,10 @@
 //! Messages and errors: INFO and ERROR at 7.x (MS-TDS 2.2.7.10–13), EED at 5.0
 //! (SAP/go-dblib tds/packageEED.go).
 
-use super::text::{put_long, put_short, put_token};
+use super::text::{put_long, put_short, put_token, take_long, take_short, take_token};
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::types::{ConvertError, ErrorKind};
-use crate::tds::wire::Put;
+use crate::tds::wire::{Put, Reader, Result};
 use bytes::{BufMut, BytesMut};
 
 /// A message to the client. Severity (class) over 10 makes it an error.
@@ -67,12 +67,18 @@ impl ConvertError {
 const LONGEST_TEXT: usize = 4000;
 
 const SERVER: &str = "ringlog";
+/// The SQLSTATE of what has none.
+const NO_SQLSTATE: &str = "ZZZZZ";
+
+pub const ERROR: u8 = 0xAA;
+pub const INFO: u8 = 0xAB;
+pub const EED: u8 = 0xE5;
 
 pub fn put(out: &mut BytesMut, message: &ServerMessage, dialect: &Dialect) {
     let token = match (dialect.version, message.is_error()) {
-        (Version::Tds50, _) => 0xE5,
-        (_, true) => 0xAA,
-        (_, false) => 0xAB,
+        (Version::Tds50, _) => EED,
+        (_, true) => ERROR,
+        (_, false) => INFO,
     };
     // SQL Server tells severity 10 as 0, and pymssql takes a 10 for an error
     let severity = if dialect.is_tds7() && message.severity == 10 { 0 } else { message.severity };
@@ -81,7 +87,11 @@ pub fn put(out: &mut BytesMut, message: &ServerMessage, dialect: &Dialect) {
         out.put_u8(message.state);
         out.put_u8(severity);
         if !dialect.is_tds7() {
-            put_short(out, if message.sqlstate.is_empty() { "ZZZZZ" } else { &message.sqlstate }, dialect);
+            put_short(
+                out,
+                if message.sqlstate.is_empty() { NO_SQLSTATE } else { &message.sqlstate },
+                dialect,
+            );
             // no parameters follow; transaction state as in DONE
             out.put_u8(0);
             out.put_u16_as(0, dialect.endian);
@@ -95,4 +105,55 @@ pub fn put(out: &mut BytesMut, message: &ServerMessage, dialect: &Dialect) {
             out.put_u16_as(u16::try_from(message.line).unwrap_or(u16::MAX), dialect.endian);
         }
     });
+}
+
+/// Reads what follows one of the tokens; and whether parameters follow that belong to the message.
+pub fn decode(reader: &mut Reader<'_>, token: u8, dialect: &Dialect) -> Result<(ServerMessage, bool)> {
+    const HAS_PARAMETERS: u8 = 1;
+    let mut body = take_token(reader, "message")?;
+    let number = body.i32("message number")?;
+    let state = body.u8("message state")?;
+    let severity = body.u8("message severity")?;
+    let (mut sqlstate, mut status) = (String::new(), 0);
+    if token == EED {
+        sqlstate = take_short(&mut body, "SQLSTATE", dialect)?;
+        status = body.u8("message status")?;
+        body.u16("transaction state")?;
+    }
+    let text = take_long(&mut body, "message text", dialect)?;
+    take_short(&mut body, "server name", dialect)?;
+    let procedure = take_short(&mut body, "procedure name", dialect)?;
+    let line = if dialect.version >= Version::Tds72 {
+        body.u32("line number")?
+    } else {
+        u32::from(body.u16("line number")?)
+    };
+    if sqlstate == NO_SQLSTATE {
+        sqlstate.clear();
+    }
+    let message = ServerMessage { number, state, severity, text, procedure, line, sqlstate };
+    Ok((message, status & HAS_PARAMETERS != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::dialect::Endian;
+
+    #[test]
+    fn a_message_is_read_as_it_was_written() {
+        let big = Dialect { endian: Endian::Big, ..Dialect::new(Version::Tds50) };
+        for dialect in [Dialect::new(Version::Tds74), Dialect::new(Version::Tds71), big] {
+            let error =
+                ServerMessage { line: 7, ..ServerMessage::error(547, 16, "beam lost").in_procedure("put") };
+            for message in [error, ServerMessage::info(0, "größer")] {
+                let mut out = BytesMut::new();
+                put(&mut out, &message, &dialect);
+                let mut reader = Reader::new(&out, dialect.endian);
+                let token = reader.u8("token").unwrap();
+                assert_eq!(decode(&mut reader, token, &dialect), Ok((message, false)));
+                assert!(reader.is_empty());
+            }
+        }
+    }
 }

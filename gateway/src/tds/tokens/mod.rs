@@ -2,7 +2,6 @@
 
 pub mod columns;
 pub mod done;
-pub mod dynamic;
 pub mod envchange;
 pub mod loginack;
 pub mod message;

@@ -3,7 +3,7 @@
 //! (data never passes here).
 
 use crate::tds::dialect::Dialect;
-use crate::tds::wire::Put;
+use crate::tds::wire::{Put, Reader, Result};
 use bytes::{BufMut, BytesMut};
 
 /// With a length of one byte (B_VARCHAR).
@@ -24,6 +24,26 @@ pub fn put_long(out: &mut BytesMut, text: &str, longest: usize, dialect: &Dialec
         crate::tds::dialect::Endian::Big => count.to_be_bytes(),
     };
     out[at..at + 2].copy_from_slice(&length);
+}
+
+/// What [`put_short`] writes.
+pub fn take_short(reader: &mut Reader<'_>, what: &'static str, dialect: &Dialect) -> Result<String> {
+    let length = usize::from(reader.u8(what)?);
+    take(reader, length, what, dialect)
+}
+
+/// What [`put_long`] writes.
+pub fn take_long(reader: &mut Reader<'_>, what: &'static str, dialect: &Dialect) -> Result<String> {
+    let length = usize::from(reader.u16(what)?);
+    take(reader, length, what, dialect)
+}
+
+fn take(reader: &mut Reader<'_>, length: usize, what: &'static str, dialect: &Dialect) -> Result<String> {
+    if dialect.is_tds7() {
+        reader.utf16(length, what)
+    } else {
+        Ok(dialect.charset.decode_lossily(reader.take(length, what)?))
+    }
 }
 
 /// Returns the number of units written, at most `longest`.
@@ -49,6 +69,12 @@ fn put_at_most(out: &mut BytesMut, text: &str, longest: usize, dialect: &Dialect
         }
     }
     count
+}
+
+/// The body of a token whose length stands before it in two bytes.
+pub fn take_token<'a>(reader: &mut Reader<'a>, what: &'static str) -> Result<Reader<'a>> {
+    let length = usize::from(reader.u16(what)?);
+    Ok(Reader::new(reader.take(length, what)?, reader.endian()))
 }
 
 /// Writes a token whose body is preceded by its length in two bytes. A body over 65,535 bytes cannot be

@@ -21,7 +21,7 @@ fn form(t: &TypeInfo, d: &Dialect) -> Form {
     use TypeToken::*;
     match t.token {
         NChar | NVarChar | NText | Xml => Form::Utf16(Endian::Little),
-        UniText | LongBinary => Form::Utf16(d.endian),
+        UniText | LongBinary | BlobBinary | BlobUniText => Form::Utf16(d.endian),
         BigChar | BigVarChar | Text if d.is_tds7() => {
             Form::Charset(collation::charset(t.collation, d).unwrap_or(&charset::ASCII))
         }

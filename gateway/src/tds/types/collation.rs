@@ -6,9 +6,12 @@
 use super::super::charset::{self, Charset};
 use super::super::dialect::Dialect;
 
-/// SQL_Latin1_General_CP1_CI_AS, what SQL Server announces by default. Our columns are NVARCHAR: it
-/// says nothing about their encoding.
+/// SQL_Latin1_General_CP1_CI_AS, what SQL Server announces by default. Most of our
+/// columns are NVARCHAR, of which it says nothing; those declared as char, varchar and text are in its code page.
 pub(crate) const DEFAULT: [u8; 5] = [0x09, 0x04, 0xD0, 0x00, 0x34];
+
+/// Latin1_General_100_CI_AS_SC_UTF8: single-byte columns for clients that know the flag of UTF-8.
+pub(crate) const UTF8: [u8; 5] = [0x09, 0x04, 0xD0, 0x24, 0x00];
 
 const UTF8_FLAG: u8 = 0x04;
 

@@ -13,8 +13,6 @@ use super::token::TypeToken;
 use super::value::{self, ConvertError, Decimal, Result, Value};
 use bytes::BytesMut;
 
-pub(super) const TWO_POW_127: f64 = 170141183460469231731687303715884105728.0;
-
 /// The first number of 39 digits.
 const LIMIT: u128 = 10u128.pow(38);
 

@@ -54,6 +54,7 @@ pub fn take_row_value<'a>(r: &mut Reader<'a>, t: &TypeInfo, _d: &Dialect) -> Res
             r.u32("value length")? as usize
         }
         Layout::Partial => return take_partial(r),
+        Layout::Stream => return take_blob(r, t),
     };
     borrow(r, length)
 }
@@ -90,6 +91,36 @@ fn take_partial<'a>(r: &mut Reader<'a>) -> Result<Option<Cow<'a, [u8]>>> {
     Ok(Some(value))
 }
 
+/// More chunks follow one whose length has this bit.
+const MORE_CHUNKS: u32 = 1 << 31;
+
+/// A BLOB of TDS 5.0: how it is written down and its class, then chunks up to one without the bit (jTDS
+/// TdsData.java, writeTds5Param). One without any bytes is NULL, as with the other long types there.
+fn take_blob<'a>(r: &mut Reader<'a>, t: &TypeInfo) -> Result<Option<Cow<'a, [u8]>>> {
+    let serialization = r.u8("BLOB serialization")?;
+    if serialization != 0 {
+        let text = format!("a BLOB of serialization {serialization}: only 0, bytes as they are, is served");
+        return Err(WireError::Malformed(text));
+    }
+    let class = r.u16("BLOB class")?;
+    if class != 0 {
+        return Err(WireError::Malformed(format!("a class in a {} that is no object", t.token.name())));
+    }
+    let mut value = Cow::Borrowed(&[][..]);
+    loop {
+        let length = r.u32("chunk length")?;
+        let chunk = r.take((length & !MORE_CHUNKS) as usize, "chunk")?;
+        if value.is_empty() {
+            value = Cow::Borrowed(chunk);
+        } else {
+            value.to_mut().extend_from_slice(chunk);
+        }
+        if length & MORE_CHUNKS == 0 {
+            return Ok((!value.is_empty()).then_some(value));
+        }
+    }
+}
+
 /// The NULL of a type; an error for types that have none.
 pub(super) fn put_null(t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
     if t.is_max() {
@@ -103,8 +134,15 @@ pub(super) fn put_null(t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::
         Layout::ShortLength => out.put_u16_as(u16::MAX, d.endian),
         Layout::LongLength => out.put_u32_as(0, d.endian),
         Layout::Partial => out.put_u64_le(PARTIAL_NULL),
+        Layout::Stream => put_blob_head(0, d, out),
     }
     Ok(())
+}
+
+/// What stands before the only chunk of a BLOB.
+fn put_blob_head(length: u32, d: &Dialect, out: &mut BytesMut) {
+    out.put_bytes(0, 3);
+    out.put_u32_as(length, d.endian);
 }
 
 /// Writes the frame of a value around what `body` writes, checking the length against the type's size.
@@ -133,6 +171,7 @@ pub(super) fn put_framed(
                 out.put_u32(0);
             }
             Layout::Partial => out.put_bytes(0, 12),
+            Layout::Stream => put_blob_head(0, d, out),
         }
     }
     let body_start = out.len();
@@ -157,7 +196,7 @@ pub(super) fn put_framed(
     }
     // NULL where the length says so: an empty value cannot be told from it
     let ends_in_null = match t.token.layout() {
-        Layout::ByteLength | Layout::LongLength => length == 0,
+        Layout::ByteLength | Layout::LongLength | Layout::Stream => length == 0,
         _ => false,
     };
     if ends_in_null {
@@ -175,6 +214,10 @@ pub(super) fn put_framed(
         Layout::LongLength => patch(out, start, &word(u32::try_from(length).map_err(|_| too_long())?)),
         Layout::TextPointer => {
             let length = u32::try_from(length).map_err(|_| too_long())?;
+            patch(out, body_start - 4, &word(length));
+        }
+        Layout::Stream => {
+            let length = u32::try_from(length).ok().filter(|n| n & MORE_CHUNKS == 0).ok_or_else(too_long)?;
             patch(out, body_start - 4, &word(length));
         }
         Layout::Fixed(_) | Layout::Partial => {}
@@ -208,6 +251,10 @@ mod tests {
         let value = take_value(&mut r, t, d)?.map(Cow::into_owned);
         assert!(r.is_empty());
         Ok(value)
+    }
+
+    fn taken_part(wire: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Option<Vec<u8>>> {
+        take_value(&mut Reader::new(wire, d.endian), t, d).map(|value| value.map(Cow::into_owned))
     }
 
     fn malformed<T: std::fmt::Debug>(result: Result<T>) -> bool {
@@ -260,6 +307,32 @@ mod tests {
         let pointer = [&[16][..], &[0; 24], &[0, 0, 0, 2, b'o', b'k']].concat();
         assert_eq!(taken(&pointer, &t, &five), Ok(Some(b"ok".to_vec())));
         assert_eq!(taken(&[0], &t, &five), Ok(None));
+    }
+
+    #[test]
+    fn chunks_of_a_blob_are_joined() {
+        for endian in [Endian::Little, Endian::Big] {
+            let (t, d) = (
+                TypeInfo::new(TypeToken::BlobBinary, MAX - 1),
+                Dialect { endian, ..Dialect::new(Version::Tds50) },
+            );
+            let word = |n: u32| if endian == Endian::Big { n.to_be_bytes() } else { n.to_le_bytes() };
+            let blob = |parts: &[&[u8]]| [&[0; 3][..], &parts.concat()].concat();
+            // as jTDS ends it, with an empty chunk, and with the last one full
+            let jtds = blob(&[&word(MORE_CHUNKS | 2), b"ri", &word(MORE_CHUNKS | 2), b"ng", &word(0)]);
+            let full = blob(&[&word(MORE_CHUNKS | 3), b"rin", &word(1), b"g"]);
+            for wire in [&jtds, &full] {
+                assert_eq!(taken(wire, &t, &d), Ok(Some(b"ring".to_vec())));
+                for length in 0..wire.len() {
+                    assert!(taken_part(&wire[..length], &t, &d).is_err());
+                }
+            }
+            assert_eq!(taken(&blob(&[&word(0)]), &t, &d), Ok(None));
+            assert!(malformed(taken(&[1, 0, 0], &t, &d)));
+            let mut out = BytesMut::new();
+            encode_value(&Value::Binary(Cow::Borrowed(b"ring")), &t, &d, &mut out).unwrap();
+            assert_eq!(taken(&out, &t, &d), Ok(Some(b"ring".to_vec())));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::super::dialect::{Dialect, Version};
 use super::super::wire::{Put, Reader, Result, WireError};
+use super::time_size::size;
 use super::token::{Layout, TypeToken};
 use bytes::{BufMut, BytesMut};
 
@@ -12,6 +13,7 @@ pub const MAX: u32 = u32::MAX;
 // FreeTDS proto.h TDS_USER_TYPE: a LONGBINARY with one of these holds UTF-16
 const USER_UNICHAR: u32 = 34;
 const USER_UNIVARCHAR: u32 = 35;
+const USER_UNITEXT: u32 = 36;
 
 /// A type as it stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,12 @@ impl TypeInfo {
         TypeInfo { token, size, precision: 0, scale: 0, collation: [0; 5], user_type: 0 }
     }
 
+    /// A time, datetime2 or datetimeoffset of 7.3 with so many digits behind the second, 7 at most.
+    pub fn of_time(token: TypeToken, digits: u8) -> TypeInfo {
+        let digits = digits.min(7);
+        TypeInfo::new(token, u32::from(size(token, digits))).with_scale(0, digits)
+    }
+
     pub fn with_scale(self, precision: u8, scale: u8) -> TypeInfo {
         TypeInfo { precision, scale, ..self }
     }
@@ -61,10 +69,14 @@ impl TypeInfo {
         }
     }
 
-    /// TDS 5.0 sends unichar and univarchar as LONGBINARY with their user type.
+    /// TDS 5.0 sends unichar and univarchar as LONGBINARY, and may send unitext as BLOB, with their user type.
     pub fn is_unichar(&self) -> bool {
-        self.token == TypeToken::LongBinary
-            && (self.user_type == USER_UNICHAR || self.user_type == USER_UNIVARCHAR)
+        match self.token {
+            TypeToken::LongBinary => matches!(self.user_type, USER_UNICHAR | USER_UNIVARCHAR),
+            // jTDS's word for unitext (TdsData.java, writeTds5ParamFmt)
+            TypeToken::BlobBinary => self.user_type == USER_UNITEXT,
+            _ => false,
+        }
     }
 
     /// COLMETADATA of TDS 7.x wants a table name after such a column's type (MS-TDS 2.2.7.4): from 7.2
@@ -100,6 +112,7 @@ impl TypeInfo {
             // UDT and XML never come here; below MAX, so that it keeps its meaning
             Layout::LongLength | Layout::TextPointer => t.size = r.u32("type size")?.min(MAX - 1),
             Layout::Partial => t.decode_partial(r)?,
+            Layout::Stream => t.decode_blob(r)?,
         }
         if d.is_tds7() && t.has_collation() {
             t.collation = r.array("collation")?;
@@ -120,7 +133,7 @@ impl TypeInfo {
                 if self.scale > 7 {
                     return Err(WireError::Malformed(format!("{} with a scale above 7", self.token.name())));
                 }
-                self.size = u32::from(super::times::size(self.token, self.scale));
+                self.size = u32::from(size(self.token, self.scale));
             }
             Decimal | Numeric => {
                 self.size = u32::from(r.u8("type size")?);
@@ -163,11 +176,30 @@ impl TypeInfo {
         Ok(())
     }
 
+    /// What a BLOB of TDS 5.0 holds, and its class, which only Java objects have (jTDS TdsData.java,
+    /// writeTds5ParamFmt; SAP/go-dblib tds/field.go, BlobType).
+    fn decode_blob(&mut self, r: &mut Reader) -> Result<()> {
+        let kind = r.u8("BLOB type")?;
+        let class = r.u16("BLOB class")?;
+        self.token = match (kind, class) {
+            (3, 0) => TypeToken::BlobText,
+            (4, 0) => TypeToken::BlobBinary,
+            (5, 0) => TypeToken::BlobUniText,
+            _ => {
+                let text = format!("a BLOB of type {kind}: only text, binary and unitext are served");
+                return Err(WireError::Malformed(text));
+            }
+        };
+        self.size = MAX - 1;
+        Ok(())
+    }
+
     /// Writes the type byte and what follows it, the counterpart of [`TypeInfo::decode`]. A type that
     /// the dialect does not have is written as NULLTYPE; [`crate::convert::column_type`] names none.
     pub fn encode(&self, out: &mut BytesMut, d: &Dialect) {
         use TypeToken::*;
-        let Some(byte) = self.token.to_wire(d) else {
+        let token = if matches!(self.token, BlobText | BlobUniText) { BlobBinary } else { self.token };
+        let Some(byte) = token.to_wire(d) else {
             debug_assert!(false, "{} in {:?}", self.token.name(), d.version);
             out.put_u8(0x1F);
             return;
@@ -186,6 +218,14 @@ impl TypeInfo {
             Layout::ShortLength => out.put_u16_as(u16::try_from(self.size).unwrap_or(0xFFFF), d.endian),
             Layout::LongLength | Layout::TextPointer => out.put_u32_as(self.size, d.endian),
             Layout::Partial => out.put_slice(if self.token == Xml { &[0] } else { &[0; 3] }),
+            Layout::Stream => {
+                let kind = match self.token {
+                    BlobText => 3,
+                    BlobUniText => 5,
+                    _ => 4,
+                };
+                out.put_slice(&[kind, 0, 0]);
+            }
         }
         if d.is_tds7() && self.has_collation() {
             out.put_slice(&self.collation);
@@ -231,14 +271,19 @@ mod tests {
         assert_eq!(decoded(&[0xAF, 0, 0, 1, 0], &d).unwrap().size, 256);
         assert_eq!(decoded(&[0xBB, 8, 6], &d).unwrap().scale, 6);
         assert_eq!(decoded(&[0xBF], &d).unwrap().token, TypeToken::Int8);
+        // as jTDS declares a text and an image
+        assert_eq!(decoded(&[0x24, 3, 0, 0], &d).unwrap().token, TypeToken::BlobText);
+        assert_eq!(decoded(&[0x24, 4, 0, 0], &d).unwrap().token, TypeToken::BlobBinary);
     }
 
     #[test]
     fn what_cannot_be_is_malformed() {
         let (five, seven) = (Dialect::new(Version::Tds50), Dialect::new(Version::Tds71));
         for (wire, d) in [
-            // BLOB at 5.0, a table type, (max) before 7.2, a decimal of 39 digits, a time of scale 8
-            (&[0x24, 3][..], &five),
+            // a Java object and a locator at 5.0, a table type, (max) before 7.2, a decimal of 39 digits,
+            // a time of scale 8
+            (&[0x24, 1, 0, 0][..], &five),
+            (&[0x24, 7, 0, 0], &five),
             (&[0xF3, 0], &seven),
             (&[0xE7, 0xFF, 0xFF], &seven),
             (&[0x6C, 17, 39, 0], &seven),

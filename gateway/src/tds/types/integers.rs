@@ -2,12 +2,13 @@
 //! unsigned types and SINT1 are TDS 5.0's.
 
 use super::super::dialect::{Dialect, Endian};
-use super::decimals;
 use super::framing::put_short;
 use super::info::TypeInfo;
 use super::token::TypeToken;
 use super::value::{self, ConvertError, Result, Value};
 use bytes::BytesMut;
+
+const TWO_POW_127: f64 = 170141183460469231731687303715884105728.0;
 
 /// `N` bytes in the client's order as little-endian ones.
 #[inline]
@@ -122,7 +123,7 @@ fn fraction(from: &str, to: &str) -> ConvertError {
 }
 
 fn integral(float: f64, from: &str, to: &str) -> Result<i128> {
-    if float.is_nan() || float.abs() >= decimals::TWO_POW_127 {
+    if float.is_nan() || float.abs() >= TWO_POW_127 {
         return Err(ConvertError::overflow(from, to));
     }
     if float.fract() != 0.0 {

@@ -20,6 +20,7 @@ mod info;
 mod integers;
 pub(crate) mod numerals;
 mod rendering;
+mod time_size;
 mod times;
 
 #[cfg(test)]
@@ -28,7 +29,7 @@ mod properties;
 use super::dialect::Dialect;
 use bytes::BytesMut;
 
-pub(crate) use collation::DEFAULT as DEFAULT_COLLATION;
+pub(crate) use collation::{DEFAULT as DEFAULT_COLLATION, UTF8 as UTF8_COLLATION};
 pub(crate) use decimals::bytes_of_precision;
 pub use framing::{take_row_value, take_value};
 pub use info::{TypeInfo, MAX};
@@ -51,9 +52,11 @@ pub fn decode_value<'a>(raw: Option<&'a [u8]>, t: &TypeInfo, d: &Dialect) -> val
         Real | Float | FloatN => floats::decode(raw, t, d),
         Decimal | Numeric | SmallMoney | Money | MoneyN => decimals::decode(raw, t, d),
         Char | VarChar | LongChar | BigChar | BigVarChar | NChar | NVarChar | Text | NText | UniText
-        | Xml => characters::decode(raw, t, d),
-        LongBinary if t.is_unichar() => characters::decode(raw, t, d),
-        Binary | VarBinary | LongBinary | BigBinary | BigVarBinary | Image | Guid => binaries::decode(raw, t),
+        | BlobText | BlobUniText | Xml => characters::decode(raw, t, d),
+        LongBinary | BlobBinary if t.is_unichar() => characters::decode(raw, t, d),
+        Binary | VarBinary | LongBinary | BigBinary | BigVarBinary | Image | BlobBinary | Guid => {
+            binaries::decode(raw, t)
+        }
         SmallDateTime | DateTime | DateTimeN | SybDate | SybDateN | SybTime | SybTimeN | BigDateTimeN
         | BigTimeN => dates::decode(raw, t, d),
         DateN | TimeN | DateTime2N | DateTimeOffset => times::decode(raw, t),
@@ -89,9 +92,9 @@ fn encode_present(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> v
         Real | Float | FloatN => floats::encode(v, t, d, out),
         Decimal | Numeric | SmallMoney | Money | MoneyN => decimals::encode(v, t, d, out),
         Char | VarChar | LongChar | BigChar | BigVarChar | NChar | NVarChar | Text | NText | UniText
-        | Xml => characters::encode(v, t, d, out),
-        LongBinary if t.is_unichar() => characters::encode(v, t, d, out),
-        Binary | VarBinary | LongBinary | BigBinary | BigVarBinary | Image | Guid => {
+        | BlobText | BlobUniText | Xml => characters::encode(v, t, d, out),
+        LongBinary | BlobBinary if t.is_unichar() => characters::encode(v, t, d, out),
+        Binary | VarBinary | LongBinary | BigBinary | BigVarBinary | Image | BlobBinary | Guid => {
             binaries::encode(v, t, d, out)
         }
         SmallDateTime | DateTime | DateTimeN | SybDate | SybDateN | SybTime | SybTimeN | BigDateTimeN

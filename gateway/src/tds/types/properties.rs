@@ -19,7 +19,7 @@ fn dialect() -> impl Strategy<Value = Dialect> {
 }
 
 fn time(scale: u8, token: TypeToken) -> TypeInfo {
-    TypeInfo::new(token, u32::from(times::size(token, scale))).with_scale(0, scale)
+    TypeInfo::new(token, u32::from(time_size::size(token, scale))).with_scale(0, scale)
 }
 
 /// A type and a value that it holds exactly.

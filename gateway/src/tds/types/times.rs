@@ -7,33 +7,13 @@ use super::clock::{self, DAY, LAST_DAY, TO_0001};
 use super::framing::put_short;
 use super::info::TypeInfo;
 use super::integers::wrong_length;
+use super::time_size::{size, time_bytes, DATE_BYTES, OFFSET_BYTES};
 use super::token::TypeToken;
 use super::value::{ConvertError, Result, Value};
 use bytes::BytesMut;
 
-const DATE_BYTES: usize = 3;
-const OFFSET_BYTES: usize = 2;
 /// ±14:00, the widest offset of the type.
 const WIDEST_OFFSET: i16 = 840;
-
-/// Bytes of a value.
-pub(super) fn size(token: TypeToken, scale: u8) -> u8 {
-    let time = time_bytes(scale);
-    (match token {
-        TypeToken::TimeN => time,
-        TypeToken::DateTime2N => time + DATE_BYTES,
-        TypeToken::DateTimeOffset => time + DATE_BYTES + OFFSET_BYTES,
-        _ => DATE_BYTES,
-    }) as u8
-}
-
-fn time_bytes(scale: u8) -> usize {
-    match scale {
-        0..=2 => 3,
-        3..=4 => 4,
-        _ => 5,
-    }
-}
 
 fn little(bytes: &[u8]) -> i64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | i64::from(*byte))

@@ -20,6 +20,8 @@ pub enum Layout {
     TextPointer,
     /// Always partially length-prefixed (XML, UDT).
     Partial,
+    /// TDS 5.0's BLOB: a serialization type and a class, then chunks up to one that says that it is the last.
+    Stream,
 }
 
 struct Row {
@@ -43,7 +45,7 @@ macro_rules! type_tokens {
     };
 }
 
-use Layout::{ByteLength, Fixed, LongLength, Partial, ShortLength, TextPointer};
+use Layout::{ByteLength, Fixed, LongLength, Partial, ShortLength, Stream, TextPointer};
 
 type_tokens! {
     // token     5.0  7.x  layout
@@ -86,6 +88,10 @@ type_tokens! {
     BigBinary      0x00 0xAD ShortLength, "BIGBINARY";
     BigVarBinary   0x00 0xA5 ShortLength, "BIGVARBINARY";
     Image          0x22 0x22 TextPointer, "IMAGE";
+    // one type byte; what they hold, the announcement says
+    BlobBinary     0x24 0x00 Stream, "BLOB";
+    BlobText       0x00 0x00 Stream, "BLOB";
+    BlobUniText    0x00 0x00 Stream, "BLOB";
     Guid           0x00 0x24 ByteLength, "UNIQUEIDENTIFIER";
     SmallDateTime  0x3A 0x3A Fixed(4), "DATETIM4";
     DateTime       0x3D 0x3D Fixed(8), "DATETIME";
@@ -173,7 +179,7 @@ mod tests {
         let (five, seven) = (Dialect::new(Version::Tds50), Dialect::new(Version::Tds74));
         assert_eq!(TypeToken::from_wire(0xAF, &five), Some(TypeToken::LongChar));
         assert_eq!(TypeToken::from_wire(0xAF, &seven), Some(TypeToken::BigChar));
-        assert_eq!(TypeToken::from_wire(0x24, &five), None);
+        assert_eq!(TypeToken::from_wire(0x24, &five), Some(TypeToken::BlobBinary));
         assert_eq!(TypeToken::from_wire(0x24, &seven), Some(TypeToken::Guid));
     }
 }

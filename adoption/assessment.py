@@ -1,0 +1,168 @@
+"""What moving in takes: each object of the old database compiled or refused, and what is to be decided."""
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from ringlog.adoption.catalogue import Module, Old
+from ringlog.adoption.rings import Sorted
+from ringlog.gateway import TsqlError, translate
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a procedure, view, trigger or function."""
+
+    kind: str
+    name: str
+    compiled: bool
+    lines: int
+    number: int | None = None
+    line: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """The whole of it."""
+
+    server: str
+    database: str
+    rings: tuple[dict[str, object], ...]
+    site_tables: tuple[dict[str, object], ...]
+    modules: tuple[Verdict, ...]
+    grants: int
+    logins: tuple[str, ...]
+    decisions: tuple[str, ...]
+    """ranked: what keeps something from working first"""
+
+    @property
+    def refused(self) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.modules if not verdict.compiled)
+
+    @property
+    def rows(self) -> int:
+        every = (*self.rings, *self.site_tables)
+        return sum(_whole(entry["rows"]) + _whole(entry.get("log_rows", 0)) for entry in every)
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def assess(old: Old, found: Sorted, database: str) -> Assessment:
+    """Compiles every module by the front end itself, and puts together what is to be done."""
+    modules = tuple(_verdict(module, old.is_ase) for module in old.modules)
+    refused = [verdict for verdict in modules if not verdict.compiled]
+    reasons = Counter(verdict.why for verdict in refused)
+    decisions = [
+        *(f"{count} objects are refused: {why}" for why, count in reasons.most_common()),
+        *(f"the old server does not tell its {line}" for line in old.unread),
+        *found.decisions,
+        *(f"login {login} needs a password of its own here: none can be read" for login in old.logins),
+    ]
+    rings: tuple[dict[str, object], ...] = tuple(
+        {
+            "name": ring.table.name,
+            "seq_no": ring.seq_no,
+            "time": ring.time,
+            "cycle": ring.cycle,
+            "rows": ring.table.rows,
+            "bytes": ring.table.bytes,
+            "log": ring.log.name if ring.log else None,
+            "log_rows": ring.log.rows if ring.log else 0,
+            "log_bytes": ring.log.bytes if ring.log else 0,
+        }
+        for ring in found.rings
+    )
+    site: tuple[dict[str, object], ...] = tuple(
+        {"name": table.name, "rows": table.rows, "bytes": table.bytes} for table in found.site
+    )
+    return Assessment(
+        old.version, database, rings, site, modules, len(old.grants), old.logins, tuple(decisions)
+    )
+
+
+def _verdict(module: Module, sybase: bool) -> Verdict:
+    lines = module.text.count("\n") + 1
+    if not module.text.strip():
+        return Verdict(module.kind, module.name, False, 0, None, None, "its text is not told")
+    try:
+        translate(module.text, database="dbo", sybase=sybase)
+    except TsqlError as error:
+        number, line, why = error.args
+        return Verdict(module.kind, module.name, False, lines, number, line, why)
+    return Verdict(module.kind, module.name, True, lines)
+
+
+def as_json(assessment: Assessment) -> str:
+    return json.dumps(asdict(assessment), indent=1, ensure_ascii=False)
+
+
+_STYLE = """
+body { font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
+table { border-collapse: collapse; margin: 1em 0 } td, th { border-bottom: 1px solid #ccc; padding: .2em .8em;
+text-align: left; vertical-align: top } td.n { text-align: right }
+.refused { color: #a00 } .compiled { color: #060 }
+"""
+
+
+def as_html(assessment: Assessment) -> str:
+    """A page for people, which needs nothing else."""
+    compiled = len(assessment.modules) - len(assessment.refused)
+    parts = [
+        "<!doctype html><meta charset='utf-8'><title>Moving in</title>",
+        f"<style>{_STYLE}</style><h1>Moving in: {html.escape(assessment.database)}</h1>",
+        f"<p>{html.escape(assessment.server)}</p>",
+        f"<p><b>{compiled} of {len(assessment.modules)}</b> objects compile; "
+        f"{len(assessment.rings)} rings, {len(assessment.site_tables)} other tables, "
+        f"{assessment.rows:,} rows to copy; {assessment.grants} grants, {len(assessment.logins)} logins.</p>",
+        "<h2>To be decided</h2><ol>",
+        *(f"<li>{html.escape(decision)}" for decision in assessment.decisions),
+        "</ol><h2>Objects</h2>",
+        _table(
+            ("kind", "name", "lines", "outcome"),
+            [
+                (verdict.kind, verdict.name, verdict.lines, _outcome(verdict))
+                for verdict in sorted(
+                    assessment.modules, key=lambda each: (each.compiled, each.kind, each.name)
+                )
+            ],
+        ),
+        "<h2>Rings</h2>",
+        _table(
+            ("ring", "rows", "cycle in s", "log", "its rows"),
+            [
+                (ring["name"], ring["rows"], ring["cycle"], ring["log"] or "none", ring["log_rows"])
+                for ring in assessment.rings
+            ],
+        ),
+        "<h2>Other tables</h2>",
+        _table(
+            ("table", "rows", "about bytes"),
+            [(table["name"], table["rows"], table["bytes"]) for table in assessment.site_tables],
+        ),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _outcome(verdict: Verdict) -> str:
+    if verdict.compiled:
+        return "compiled"
+    where = f"line {verdict.line}: " if verdict.line else ""
+    return f"refused, {where}{verdict.why}" + (f" ({verdict.number})" if verdict.number else "")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = ["<table><tr>" + "".join(f"<th>{html.escape(name)}" for name in head)]
+    for row in rows:
+        cells = []
+        for value in row:
+            text = html.escape(f"{value:,}" if isinstance(value, int) else str(value))
+            kind = "n" if isinstance(value, int) else re.split(r"\W", text)[0]
+            cells.append(f"<td class='{kind}'>{text}")
+        lines.append("<tr>" + "".join(cells))
+    return "\n".join([*lines, "</table>"])

@@ -1,0 +1,268 @@
+"""Rows of an old database brought over: rings and logs, week by week, while the old server runs.
+
+A week is read at the old server, stored by COPY, read back in the same transaction and compared value by
+value. A second run leaves out the weeks that have as many rows as when they were copied.
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
+
+import psycopg
+from psycopg import sql
+
+from ringlog.adoption.catalogue import connected, moment, quoted, rows_of
+from ringlog.adoption.rings import Ring
+from ringlog.clients import Address
+
+_BATCH = 2000  # rows
+_EPOCH = datetime(1970, 1, 5)  # a Monday
+WEEK = timedelta(days=7)
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a ring's log of one week, or those of the ring itself."""
+
+    ring: Ring
+    begins: datetime | None
+    """a Monday in the old server's own time; None: the ring"""
+
+    def __str__(self) -> str:
+        where = "ring" if self.begins is None else f"week of {self.begins:%Y-%m-%d}"
+        return f"{self.ring.table.name}, {where}"
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What was copied: as many rows on both sides, and the same checksum of their values."""
+
+    part: Part
+    rows: int
+    new: int
+    """rows that were not there before"""
+    checksum: str
+    same: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """How to reach the old server."""
+
+    address: Address
+    password: str
+    version: str
+    timezone: str
+
+
+class Ledger:
+    """A file that tells which weeks were copied, with how many rows, so that a second run leaves them out."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._rows: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+        self._lock = threading.Lock()
+
+    def has(self, part: Part, rows: int) -> bool:
+        """Whether it was copied when it had as many rows as now."""
+        return part.begins is not None and self._rows.get(str(part)) == rows
+
+    def note(self, copied: Copied) -> None:
+        if not copied.same:
+            return
+        with self._lock:
+            self._rows[str(copied.part)] = copied.rows
+            beside = self._file.with_suffix(".new")
+            beside.write_text(json.dumps(self._rows, indent=1))
+            beside.replace(self._file)
+
+
+def parts(source: Source, rings: Sequence[Ring]) -> Iterator[Part]:
+    """All that is to be copied: the weeks of each log in which there may be rows, then the ring."""
+    with connected(source.address, source.password, source.version) as old, old.cursor() as cursor:
+        for ring in rings:
+            if ring.log is not None:
+                time = quoted(ring.time)
+                cursor.execute(f"select min({time}), max({time}) from {quoted(ring.log.name)}")
+                first, last = map(moment, rows_of(cursor)[0])
+                if first is not None:
+                    begins = _EPOCH + (first - _EPOCH) // WEEK * WEEK
+                    while begins <= last:
+                        yield Part(ring, begins)
+                        begins += WEEK
+            yield Part(ring, None)
+
+
+def copy(
+    source: Source,
+    conninfo: str,
+    rings: Sequence[Ring],
+    connections: int,
+    ledger: Ledger,
+    tell: Callable[[Copied], None],
+) -> list[Copied]:
+    """Copies rings and logs by so many connections to each side. Raises pymssql.Error and psycopg.Error."""
+    done: list[Copied] = []
+    lock = threading.Lock()
+    waiting = iter([*parts(source, rings)])
+
+    def work() -> None:
+        with (
+            connected(source.address, source.password, source.version) as old,
+            psycopg.connect(conninfo) as new,
+        ):
+            new.execute("set session timezone to 'UTC'")
+            new.commit()
+            while True:
+                with lock:
+                    part = next(waiting, None)
+                if part is None:
+                    return
+                if ledger.has(part, _count(old, part)):
+                    continue
+                copied = _copy(old, new, part, ZoneInfo(source.timezone))
+                ledger.note(copied)
+                with lock:
+                    done.append(copied)
+                    tell(copied)
+
+    with ThreadPoolExecutor(connections) as pool:
+        for running in [pool.submit(work) for _ in range(connections)]:
+            running.result()
+    return done
+
+
+def _table(part: Part) -> str:
+    ring = part.ring
+    return quoted((ring.table if part.begins is None or ring.log is None else ring.log).name)
+
+
+def _within(part: Part) -> str:
+    """The condition that the rows of a part fulfil at the old server."""
+    time = quoted(part.ring.time)
+    if part.begins is None:
+        return f"{time} is not null"
+    return f"{time} >= '{part.begins:%Y%m%d}' and {time} < '{part.begins + WEEK:%Y%m%d}'"
+
+
+def _count(old: Any, part: Part) -> int:
+    with old.cursor() as cursor:
+        cursor.execute(f"select count(*) from {_table(part)} where {_within(part)}")
+        return int(cursor.fetchall()[0][0])
+
+
+def _copy(old: Any, new: psycopg.Connection[Any], part: Part, zone: ZoneInfo) -> Copied:
+    ring = part.ring
+    readings = [column.name for column in ring.table.columns if column.name not in (ring.seq_no, ring.time)]
+    columns = ["seq_no", "time", *(name.lower() for name in readings)]
+    with new.transaction():
+        new.execute(
+            sql.SQL("create temporary table arrived on commit drop as select {} from {} limit 0").format(
+                _names(columns), sql.Identifier("log", ring.table.name.lower())
+            )
+        )
+        digest, rows = _Digest(), 0
+        statement = sql.SQL("copy arrived ({}) from stdin").format(_names(columns))
+        with new.cursor() as cursor, cursor.copy(statement) as into:
+            for row in _rows(old, ring, readings, part, zone):
+                into.write_row(row)
+                digest.add(row)
+                rows += 1
+        count = _store(new, ring, columns, part)
+        back = _Digest()
+        for row in _read_back(new, ring, columns, part):
+            back.add(row)
+    return Copied(part, rows, count, digest.text(), digest.text() == back.text())
+
+
+def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, zone: ZoneInfo) -> Iterator[Row]:
+    """The rows at the old server, with times that have a zone."""
+    names = ", ".join(quoted(name) for name in (ring.seq_no, ring.time, *readings))
+    with old.cursor() as cursor:
+        cursor.execute(f"select {names} from {_table(part)} where {_within(part)}")
+        while batch := cursor.fetchmany(_BATCH):
+            for seq_no, told, *values in batch:
+                time = moment(told)
+                yield (
+                    int(seq_no),
+                    (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC),
+                    *values,
+                )
+
+
+def _store(new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part) -> int:
+    name = ring.table.name.lower()
+    if part.begins is None:
+        statement = sql.SQL(
+            "update {ring} as ring set {assignments} from arrived where arrived.seq_no = ring.seq_no"
+            ' and (ring."time" < arrived."time" or ring."time" is null)'
+        ).format(
+            ring=sql.Identifier("online", name),
+            assignments=sql.SQL(", ").join(
+                sql.SQL("{} = {}").format(sql.Identifier(column), sql.Identifier("arrived", column))
+                for column in columns
+                if column != "seq_no"
+            ),
+        )
+    else:
+        statement = sql.SQL(
+            'insert into {} ({columns}) select {columns} from arrived on conflict ("time", seq_no) do nothing'
+        ).format(sql.Identifier("log", name), columns=_names(columns))
+    return new.execute(statement).rowcount
+
+
+def _read_back(
+    new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part
+) -> Iterator[tuple[Any, ...]]:
+    """The rows that have arrived, as they are stored now."""
+    schema = "online" if part.begins is None else "log"
+    same = '"time" = stored."time" and arrived.seq_no = stored.seq_no'
+    statement = sql.SQL(
+        "select {} from {} as stored where exists (select from arrived where arrived.{})"
+    ).format(
+        sql.SQL(", ").join(sql.Identifier("stored", column) for column in columns),
+        sql.Identifier(schema, ring.table.name.lower()),
+        sql.SQL(same),
+    )
+    yield from new.execute(statement)
+
+
+def _names(columns: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.Identifier(column) for column in columns)
+
+
+class _Digest:
+    """A checksum of rows in whatever order they come: the sum of the digests of each, and their number."""
+
+    def __init__(self) -> None:
+        self._sum = 0
+        self._rows = 0
+
+    def add(self, row: Sequence[Any]) -> None:
+        text = repr([_plain(value) for value in row]).encode()
+        self._sum += int.from_bytes(hashlib.sha256(text).digest()[:16])
+        self._rows += 1
+
+    def text(self) -> str:
+        return f"{self._rows}:{self._sum % 2**128:032x}"
+
+
+def _plain(value: Any) -> Any:
+    """The same for the same value, whichever driver gives it."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float):
+        # a real comes from one driver in single and from the other in double precision
+        return f"{value:.6g}" if value == value else "nan"
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds")
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,217 @@
+"""Which tables of an old database are rings, which are their logs, and which are a site's own.
+
+A ring has a fixed number of rows, told apart by a whole number, a time in each, and readings. Its log has the
+same readings, and rows without end. What is neither stays a table of the site; a file of rules has the last
+word.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pymssql
+
+from ringlog.adoption.catalogue import Old, OldTable, moment, quoted, rows_of
+from ringlog.errors import UsageError
+
+TYPES = {
+    "real": "real",
+    "float": "double",
+    "double precision": "double",
+    "int": "int",
+    "integer": "int",
+    "smallint": "smallint",
+    "tinyint": "smallint",
+    "bigint": "bigint",
+    "bit": "bit",
+}
+"""Types of readings, and what they are in a facility file; varchar and char are varchar(n)."""
+
+_WHOLE = ("int", "integer", "smallint", "bigint", "numeric", "decimal")
+_TIMES = ("datetime", "smalldatetime", "datetime2", "bigdatetime", "datetimeoffset")
+_LONGEST_RING = 1_000_000
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A table of the facility: its ring and, if there is one, its log."""
+
+    table: OldTable
+    seq_no: str
+    time: str
+    log: OldTable | None
+    cycle: float
+    """seconds from row to row"""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """What becomes of the tables."""
+
+    rings: tuple[Ring, ...]
+    site: tuple[OldTable, ...]
+    decisions: tuple[str, ...]
+    """what a person must decide, or look at"""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a person has decided: `[ring.<table>]` with seq_no, time, log and cycle; `site = [tables]`."""
+
+    rings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    site: frozenset[str] = frozenset()
+
+
+_KEYS = {"seq_no", "time", "log", "cycle"}
+
+
+def read_rules(path: Path) -> Rules:
+    """Raises UsageError for what it does not understand."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    if unknown := set(content) - {"ring", "site"}:
+        raise UsageError(f"{path}: '{unknown.pop()}' is neither ring nor site")
+    rings = content.get("ring", {})
+    for name, rule in rings.items():
+        if not isinstance(rule, dict) or set(rule) - _KEYS:
+            raise UsageError(f"{path}: [ring.{name}] has seq_no, time, log and cycle, and nothing else")
+    return Rules(rings, frozenset(content.get("site", ())))
+
+
+Bounds = Callable[[OldTable, str], tuple[Any, Any]]
+"""Asks the old server for the least and the greatest value of a column."""
+
+
+def bounds_by(connection: pymssql.Connection) -> Bounds:
+    """Asks by a session at the old server."""
+
+    def asked(table: OldTable, column: str) -> tuple[Any, Any]:
+        with connection.cursor() as cursor:
+            cursor.execute(f"select min({quoted(column)}), max({quoted(column)}) from {quoted(table.name)}")
+            first, last = rows_of(cursor)[0]
+        return moment(first), moment(last)
+
+    return asked
+
+
+def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
+    """Tells rings and logs from the other tables."""
+    tables = {table.name: table for table in old.tables}
+    for name in (*rules.rings, *rules.site, *(rule["log"] for rule in rules.rings.values() if "log" in rule)):
+        if name not in tables:
+            raise UsageError(f"the rules name the table {name!r}, which the old database has not")
+    decisions: list[str] = []
+    rings: dict[str, Ring] = {}
+    for table in old.tables:
+        rule = rules.rings.get(table.name)
+        if table.name in rules.site:
+            continue
+        shape = _shape(table, rule)
+        if shape is None:
+            continue
+        seq_no, time = shape
+        reasons = [] if rule is not None else [*_against(table, seq_no, time, bounds)]
+        if reasons:
+            decisions.append(
+                f"table {table.name} could be a ring, but {'; '.join(reasons)}: it stays a site table"
+            )
+            continue
+        log = _log_of(table, seq_no, time, old, rule, tables)
+        cycle = float(rule["cycle"]) if rule and "cycle" in rule else _cycle(table, log, time, bounds)
+        rings[table.name] = Ring(table, seq_no, time, log, cycle)
+        if log is None:
+            decisions.append(
+                f"ring {table.name} has no log: from now on it has one (log = … in the facility file)"
+            )
+        if not rule or "cycle" not in rule:
+            decisions.append(f"ring {table.name}: its cycle is taken to be {cycle:g} s, as its times say")
+        if (seq_no, time) != ("seq_no", "time"):
+            decisions.append(
+                f"ring {table.name}: its columns {seq_no} and {time} are seq_no and time here; who calls "
+                f"put_{table.name.lower()} by name says @seq_no and @time"
+            )
+    logs = {ring.log.name for ring in rings.values() if ring.log is not None}
+    site = tuple(table for table in old.tables if table.name not in rings and table.name not in logs)
+    return Sorted(tuple(rings.values()), site, tuple(decisions))
+
+
+def _shape(table: OldTable, rule: Mapping[str, Any] | None) -> tuple[str, str] | None:
+    """The columns of the row's number and of its time, where the table has them."""
+    if rule is not None and "seq_no" in rule and "time" in rule:
+        for column in (rule["seq_no"], rule["time"]):
+            if table.column(column) is None:
+                raise UsageError(f"the rules name column {column!r} of table {table.name}, which it has not")
+        return str(rule["seq_no"]), str(rule["time"])
+    numbers = [
+        key[0]
+        for key in table.keys
+        if len(key) == 1 and (column := table.column(key[0])) is not None and column.type in _WHOLE
+    ]
+    times = [column.name for column in table.columns if column.type in _TIMES]
+    if not numbers or not times:
+        return None
+    time = next((name for name in times if name.lower() == "time"), times[0])
+    return numbers[0], time
+
+
+def _against(table: OldTable, seq_no: str, time: str, bounds: Bounds) -> list[str]:
+    """Why it may be no ring."""
+    reasons = []
+    readings = [column for column in table.columns if column.name not in (seq_no, time)]
+    if odd := [column for column in readings if facility_type(column.type, column.length) is None]:
+        reasons.append(f"column {odd[0].name} is {odd[0].declared}")
+    if not readings:
+        reasons.append("it has no readings")
+    if not 2 <= table.rows <= _LONGEST_RING:
+        reasons.append(f"it has {table.rows} rows")
+    elif not reasons:
+        first, last = bounds(table, seq_no)
+        if (first, last) != (1, table.rows):
+            reasons.append(f"its {seq_no} goes from {first} to {last} and it has {table.rows} rows")
+    return reasons
+
+
+def facility_type(kind: str, length: int) -> str | None:
+    """The type in a facility file; None for one that readings cannot have."""
+    if kind in ("varchar", "char"):
+        return f"varchar({length})" if length > 0 else None
+    if kind in ("nvarchar", "nchar", "univarchar", "unichar"):
+        return f"varchar({length // 2})" if length > 0 else None
+    return TYPES.get(kind)
+
+
+def _log_of(
+    table: OldTable,
+    seq_no: str,
+    time: str,
+    old: Old,
+    rule: Mapping[str, Any] | None,
+    tables: Mapping[str, OldTable],
+) -> OldTable | None:
+    """The table with the same readings whose row numbers repeat; by the rules, else by columns and name."""
+    if rule and "log" in rule:
+        return tables[rule["log"]]
+    readings = {(column.name, column.type) for column in table.columns if column.name != seq_no}
+    alike = [
+        other
+        for other in old.tables
+        if other.name != table.name
+        and readings <= {(column.name, column.type) for column in other.columns}
+        and (seq_no,) not in other.keys
+    ]
+    named = [other for other in alike if table.name.lower() in other.name.lower()]
+    return named[0] if len(named) == 1 else None
+
+
+def _cycle(table: OldTable, log: OldTable | None, time: str, bounds: Bounds) -> float:
+    """Seconds from row to row, between the oldest and the newest."""
+    of = log if log is not None and log.rows > 1 else table
+    first, last = bounds(of, time)
+    if first is None or of.rows < 2 or last <= first:
+        return 1.0
+    seconds = (last - first).total_seconds() / (of.rows - 1)
+    return float(f"{min(max(seconds, 1e-3), 86_400.0):.3g}")

@@ -1,0 +1,2 @@
+-- ASE: logins.
+select name from master..syslogins order by name

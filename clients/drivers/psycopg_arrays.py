@@ -1,0 +1,111 @@
+"""Arrays of numbers over psycopg: packed ones on their way, numpy's on their way back."""
+
+import array
+import importlib
+import struct
+from typing import Any
+
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+from psycopg.types.array import ArrayBinaryLoader, ArrayLoader
+
+_TYPES = {
+    "boolean[]": (1000, 16, "B", "?"),
+    "smallint[]": (1005, 21, "h", "i2"),
+    "integer[]": (1007, 23, "i", "i4"),
+    "bigint[]": (1016, 20, "q", "i8"),
+    "real[]": (1021, 700, "f", "f4"),
+    "double precision[]": (1022, 701, "d", "f8"),
+}
+"""By their names in the catalogue: oids of array and element (pg_type.dat), Python's code, numpy's type."""
+
+_HEAD = struct.Struct(">iiIii")
+
+
+class Sent:
+    """An array in PostgreSQL's binary form."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+
+_SENT: dict[str, type[Sent]] = {kind: type(f"Sent_{row[3]}", (Sent,), {}) for kind, row in _TYPES.items()}
+
+
+def sent(kind: str, packed: bytes) -> Sent:
+    """Packed little-endian elements as an array of this type, which is_packed.
+
+    array_recv (arrayfuncs.c) takes number of dimensions, whether there are NULLs, the elements' oid, length
+    and lower bound of each dimension, then each element with its length before it.
+    """
+    _, element, code, _ = _TYPES[kind]
+    elements = array.array(code, packed)
+    count, width = len(elements), elements.itemsize
+    if not count:
+        return _SENT[kind](_HEAD.pack(0, 0, element, 0, 0)[:12])
+    elements.byteswap()
+    big_endian = elements.tobytes()
+    framed = bytearray(count * (4 + width))
+    framed[3 :: 4 + width] = bytes([width]) * count
+    for place in range(width):
+        framed[4 + place :: 4 + width] = big_endian[place::width]
+    return _SENT[kind](_HEAD.pack(1, 0, element, count, 1) + framed)
+
+
+def is_packed(kind: str) -> bool:
+    """Whether values of a type of the catalogue travel packed."""
+    return kind in _TYPES
+
+
+def adapt(connection: psycopg.Connection[Any]) -> None:
+    """Has a connection take `Sent`, and give arrays of numbers as numpy's where that is installed."""
+    for kind, (oid, element, _, dtype) in _TYPES.items():
+        connection.adapters.register_dumper(_SENT[kind], _dumper(oid))
+        try:
+            numpy = importlib.import_module("numpy")
+        except ModuleNotFoundError:
+            continue
+        connection.adapters.register_loader(oid, _text_loader(numpy, element, dtype))
+        connection.adapters.register_loader(oid, _binary_loader(numpy, element, dtype))
+
+
+def _dumper(oid_of_array: int) -> type[Dumper]:
+    class SentDumper(Dumper):
+        format = Format.BINARY
+        oid = oid_of_array
+
+        def dump(self, obj: Sent) -> bytes:
+            return obj.content
+
+    return SentDumper
+
+
+def _text_loader(numpy: Any, element: int, dtype: str) -> type[ArrayLoader]:
+    class TextLoader(ArrayLoader):
+        base_oid = element
+
+        def load(self, data: Any) -> Any:
+            text = bytes(data).decode()
+            if "NULL" in text or text.startswith(("{{", "[")):
+                return super().load(data)  # no waveform
+            points = text[1:-1].split(",") if text != "{}" else []
+            return numpy.array([point == "t" for point in points] if dtype == "?" else points, dtype)
+
+    return TextLoader
+
+
+def _binary_loader(numpy: Any, element: int, dtype: str) -> type[ArrayBinaryLoader]:
+    framed = numpy.dtype([("length", ">i4"), ("value", numpy.dtype(dtype).newbyteorder(">"))])
+
+    class BinaryLoader(ArrayBinaryLoader):
+        def load(self, data: Any) -> Any:
+            content = bytes(data)
+            dimensions, has_nulls = struct.unpack_from(">ii", content)
+            if dimensions > 1 or has_nulls:
+                return super().load(data)  # no waveform
+            if dimensions == 0:
+                return numpy.empty(0, dtype)
+            return numpy.frombuffer(content, framed, offset=_HEAD.size)["value"].astype(dtype)
+
+    return BinaryLoader

@@ -1,0 +1,122 @@
+"""Samples and trends of signals for programs, over HTTP, as pandas or Arrow.
+
+    from ringlog.clients import read
+
+    table = read("sr_rf/power", "2026-11-01", "2026-11-20", server="http://display@archive:8080")
+    frame = table.to_pandas()
+    trend = read(["sr_rf/power", "sr_rf/arcs"], "now-1y", "now", points=1000, server="http://archive:8080")
+
+pyarrow is needed (the extra `history` or `parquet` brings it), pandas for to_pandas().
+"""
+
+import base64
+import json
+import os
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlencode, urlsplit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SERVER = "RINGLOG_HTTP"
+"""environment variable with the server's URL"""
+_PASSWORD = "RINGLOG_PASSWORD"
+
+
+class ReadRefused(Exception):
+    """The server refuses a request, or cannot be reached. `status` is HTTP's; 0 is no answer."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+def read(
+    signals: str | Sequence[str],
+    start: datetime | str,
+    end: datetime | str = "now",
+    *,
+    points: int | None = None,
+    server: str | None = None,
+    password: str | None = None,
+    certificate: str | Path | None = None,
+) -> "pa.Table":
+    """Samples of signals from `start` on and before `end`, oldest first, as a table of Arrow.
+
+    One signal has the columns `time` (timestamp[us, UTC]) and `value`; several have `signal` too. With
+    `points` it is a trend of about so many points: `signal`, `time`, `n`, `min`, `max`, `mean`, `first`,
+    `last`. Times are aware datetimes or texts of the server's API, as now-7d.
+
+    `server` is http[s]://[user@]host:port, by default the environment variable RINGLOG_HTTP; the password of
+    its user comes from `password`, else RINGLOG_PASSWORD. `certificate` is a file of those that are trusted
+    for https. Raises ReadRefused; ValueError for a time without a zone or a URL that is none.
+    """
+    import pyarrow as pa
+
+    names = [signals] if isinstance(signals, str) else list(signals)
+    asked = [("signal", name) for name in names]
+    asked += [("from", _time(start)), ("to", _time(end)), ("format", "arrow")]
+    if points is not None:
+        asked.append(("points", str(points)))
+    with opened("data" if points is None else "trend", asked, server, password, certificate) as answer:
+        try:
+            return pa.ipc.open_stream(answer).read_all()
+        except (pa.ArrowInvalid, OSError, ValueError) as error:
+            # a part is never given for the whole
+            raise ReadRefused(0, f"the answer broke off: {error}") from error
+
+
+def opened(
+    path: str,
+    parameters: Sequence[tuple[str, str]],
+    server: str | None,
+    password: str | None,
+    certificate: str | Path | None = None,
+) -> Any:
+    """The open answer to a request of the plain API. Raises ReadRefused and ValueError as `read`."""
+    url = server or os.environ.get(SERVER)
+    if not url:
+        raise ValueError(f"no server: give server=http://host:port or set {SERVER}")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{parts.scheme}://{parts.hostname or ''} is no server: write http://host:port")
+    where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+    request = urllib.request.Request(f"{where}/api/v1/{path}?{urlencode(parameters)}")
+    if parts.username:
+        secret = password or (unquote(parts.password) if parts.password else os.environ.get(_PASSWORD))
+        if secret is None:
+            raise ValueError(f"no password for {parts.username}: give password= or set {_PASSWORD}")
+        shown = base64.b64encode(f"{unquote(parts.username)}:{secret}".encode()).decode()
+        request.add_header("Authorization", f"Basic {shown}")
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+    if parts.scheme == "https":
+        trusted = ssl.create_default_context(cafile=None if certificate is None else str(certificate))
+        handlers.append(urllib.request.HTTPSHandler(context=trusted))
+    try:
+        return urllib.request.build_opener(*handlers).open(request, timeout=600)
+    except urllib.error.HTTPError as error:
+        raise ReadRefused(error.code, _words(error)) from None
+    except urllib.error.URLError as error:
+        raise ReadRefused(0, f"{where} does not answer: {error.reason}") from None
+
+
+def _words(error: urllib.error.HTTPError) -> str:
+    text = error.read(10_000).decode(errors="replace")
+    try:
+        return str(json.loads(text)["error"])
+    except (ValueError, KeyError, TypeError):
+        return text.strip() or error.reason
+
+
+def _time(when: datetime | str) -> str:
+    if isinstance(when, str):
+        return when
+    if when.tzinfo is None:
+        raise ValueError(f"a time must have a zone: {when}")
+    return when.astimezone(UTC).isoformat()

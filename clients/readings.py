@@ -1,0 +1,137 @@
+"""Readings, as sources give them and spools store them."""
+
+import array
+import json
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from ringlog.schema.facility import Column
+
+Reading: TypeAlias = bool | int | float | str | bytes | None
+"""A column's value as its type in the facility file has it; a waveform is packed; None is no reading."""
+
+_CODES = {"bit[]": "B", "smallint[]": "h", "int[]": "i", "bigint[]": "q", "real[]": "f", "double[]": "d"}
+"""Of Python's arrays, which are little-endian on every machine that ringlog runs on."""
+
+_LENGTH = struct.Struct("<I")
+
+
+def waveform(points: Any, column: Column) -> bytes | str:
+    """A waveform as a reading: packed, and one of texts as PostgreSQL writes it, {"ready","in use"}.
+
+    Raises TypeError or ValueError for points that its column cannot hold.
+    """
+    return packed(points, column) if column.is_packed else _of_texts(points, column)
+
+
+def packed(points: Any, column: Column) -> bytes:
+    """A waveform's points as its column's type has them, one after another: little-endian, a bit as a byte.
+
+    `points` is a numpy array of any shape, row by row, a sequence of numbers, or bytes packed already, which
+    are little-endian too. Raises TypeError or ValueError for points that are no such numbers, out of their
+    range, or too many.
+    """
+    code = _CODES[column.type]
+    if isinstance(points, bytes):
+        elements = points
+        if len(points) % array.array(code).itemsize:
+            raise ValueError(f"{len(points)} bytes are no whole number of points of {column.type}")
+    elif hasattr(points, "astype"):
+        elements = _of_numpy(points.ravel(), code, column)
+    elif isinstance(points, Sequence) and not isinstance(points, str):
+        elements = _of_sequence(points, code, column)
+    else:
+        raise TypeError(f"{type(points).__name__} is no waveform")
+    if code == "B" and elements.translate(None, b"\0\1"):
+        raise ValueError("a point of bit[] is 0 or 1")
+    _check_count(len(elements) // array.array(code).itemsize, column)
+    return elements
+
+
+def swapped(elements: bytes, column: Column) -> bytes:
+    """A packed waveform in the other byte order."""
+    turned = array.array(_CODES[column.type], elements)
+    turned.byteswap()
+    return turned.tobytes()
+
+
+def _of_texts(points: Any, column: Column) -> str:
+    if hasattr(points, "tolist"):
+        points = points.tolist()
+    if not isinstance(points, Sequence) or isinstance(points, str | bytes):
+        raise TypeError(f"{type(points).__name__} is no waveform of texts")
+    longest = int(column.type.removeprefix("varchar(").removesuffix(")[]"))
+    for place, point in enumerate(points):
+        if not isinstance(point, str):
+            raise TypeError(f"point {place} is {point!r}, which is no text")
+        if len(point) > longest or "\0" in point:
+            raise ValueError(
+                f"point {place}, '{point}', is longer than varchar({longest}) or has a NUL in it"
+            )
+    _check_count(len(points), column)
+    quoted = (point.replace("\\", "\\\\").replace('"', '\\"') for point in points)
+    return "{" + ",".join(f'"{point}"' for point in quoted) + "}"
+
+
+def _check_count(count: int, column: Column) -> None:
+    if column.points is not None and count > column.points:
+        raise ValueError(f"{count} points are more than the {column.points} of the facility file")
+
+
+def _of_numpy(points: Any, code: str, column: Column) -> bytes:
+    converted = points.astype("<f4" if code == "f" else "<f8" if code == "d" else code)
+    kept = converted == points
+    if code in "fd":
+        # a float is rounded; only what becomes infinite is lost
+        kept |= (points != points) | (abs(converted) < math.inf)
+    if not kept.all():
+        raise ValueError(f"point {kept.argmin()} is {points[kept.argmin()]}, which is no {column.type[:-2]}")
+    return bytes(converted.tobytes())
+
+
+def _of_sequence(points: Sequence[Any], code: str, column: Column) -> bytes:
+    elements = array.array(code)
+    for place, point in enumerate(points):
+        try:
+            elements.append(point if code in "fd" else _whole(point))
+        except OverflowError:
+            raise ValueError(f"point {place} is {point}, which is no {column.type[:-2]}") from None
+        if code == "f" and math.isinf(elements[-1]) and not math.isinf(point):
+            raise ValueError(f"point {place} is {point}, which is no {column.type[:-2]}")
+    return elements.tobytes()
+
+
+def _whole(point: Any) -> int:
+    number = int(point)
+    if number != point:
+        raise ValueError(f"{point} is no whole number")
+    return number
+
+
+def stored(readings: Sequence[Reading]) -> str | bytes:
+    """A row's readings as a spool stores them: JSON, and behind it the bytes of waveforms as they are."""
+    waveforms = [reading for reading in readings if isinstance(reading, bytes)]
+    shown = [{"bytes": len(reading)} if isinstance(reading, bytes) else reading for reading in readings]
+    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    if not waveforms:
+        return text
+    encoded = text.encode()
+    return b"".join([_LENGTH.pack(len(encoded)), encoded, *waveforms])
+
+
+def restored(content: str | bytes) -> tuple[Reading, ...]:
+    """The readings that `stored` has made this of."""
+    if isinstance(content, str):
+        return tuple(json.loads(content))
+    (length,) = _LENGTH.unpack_from(content)
+    place = _LENGTH.size + length
+    readings: list[Reading] = []
+    for shown in json.loads(content[_LENGTH.size : place]):
+        if isinstance(shown, dict):
+            readings.append(content[place : place + shown["bytes"]])
+            place += shown["bytes"]
+        else:
+            readings.append(shown)
+    return tuple(readings)

@@ -1,0 +1,162 @@
+"""A connection to the server that is made again whenever it breaks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
+
+from ringlog.clients.address import Address
+from ringlog.clients.connection import connect
+from ringlog.clients.figures import Figures, State
+from ringlog.clients.pauses import growing_pauses
+from ringlog.clients.procedure import Answer, Argument, Connection, Refused, Unanswered, call
+
+# Seconds without an answer after which a call is sent again on a new connection.
+_PATIENCE = 20.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 10.0
+
+# Errors that a call earns by its arguments: conversion, range, length, constraints. It would fail again, and
+# the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
+# of the arguments: it passes, or somebody repairs it.
+_ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114, 8115, 8152})
+# What a login without rights or a facility file of another server earns: no such procedure, no
+# permission, no such parameter. Where no call ever worked, nobody is about to repair it.
+_ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
+_NO_PROCEDURE = 2812
+# SQLSTATEs of claim_writer and put_claimed: only a person can say who shall write.
+_WRITTEN_BY_ANOTHER = frozenset({"RL001", "RL002"})
+
+
+class Failed(Exception):
+    """Raised by what cannot go on and would fail again."""
+
+
+class Released(Exception):
+    """Whoever waits should end."""
+
+
+class Interrupted(Exception):
+    """A call got no answer, or an error that passes: it is to be made again after a pause.
+
+    `made` tells whether it was sent at all, `unknown` whether it may have been done.
+    """
+
+    def __init__(self, made: bool, unknown: bool) -> None:
+        super().__init__()
+        self.made = made
+        self.unknown = unknown
+
+
+class ReconnectingConnection:
+    """Calls procedures until they are answered: at least once, as the procedures are made for.
+
+    `sleep` waits for so many seconds, and raises Released when told to end.
+    """
+
+    def __init__(
+        self, address: Address, password: str, figures: Figures, sleep: Callable[[float], object]
+    ) -> None:
+        self._address = address
+        # those of the hosts, and the one to go to: each that does not answer gives way to the next
+        self._hosts = cycle(address.each)
+        self._host = next(self._hosts)
+        self._password = password
+        self._figures = figures
+        self._sleep = sleep
+        self._connection: Connection | None = None
+        self._pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+
+    @property
+    def over_tds(self) -> bool:
+        """Whether a gateway lies between: it takes waveforms in the facility's byte order."""
+        return self._address.driver != "psycopg"
+
+    def connect(self) -> None:
+        """Connects now, so that the first call need not. Raises Released when told to end."""
+        while self._connection is None:
+            try:
+                self._connected()
+            except Unanswered as error:
+                self._break(error)
+                self.pause()
+
+    def call(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
+        """Repeats a call, with growing pauses, as long as no answer comes or the error is none of its own.
+
+        Raises Refused for an error about its arguments, Failed when the login or the facility file cannot be
+        meant for this server, Released when told to end.
+        """
+        while True:
+            try:
+                return self.attempt(procedure, *arguments, **named)
+            except Interrupted:
+                self.pause()
+
+    def attempt(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
+        """Makes a call once. Raises as `call` does, and Interrupted when it should be made again."""
+        answer = self._attempt(procedure, arguments, named, optional=False)
+        assert answer is not None
+        return answer
+
+    def attempt_if_there(self, procedure: str, /, **named: Argument) -> Answer | None:
+        """As `attempt`; None when the server, an older one perhaps, has no such procedure."""
+        return self._attempt(procedure, (), named, optional=True)
+
+    def _attempt(
+        self,
+        procedure: str,
+        arguments: Sequence[Argument],
+        named: Mapping[str, Argument],
+        optional: bool,
+    ) -> Answer | None:
+        try:
+            connection = self._connected()
+        except Unanswered as error:
+            self._break(error)
+            raise Interrupted(made=False, unknown=False) from None
+        try:
+            answer = call(connection, procedure, *arguments, **named)
+        except Refused as error:
+            if optional and error.number == _NO_PROCEDURE:
+                return None
+            if error.sqlstate in _WRITTEN_BY_ANOTHER:
+                raise Failed(error.message) from None
+            if error.number in _ABOUT_THE_ARGUMENTS:
+                raise
+            if error.number in _ABOUT_THE_SET_UP and not self._figures.acknowledged:
+                raise Failed(str(error)) from None
+            self._figures.state = State.HELD
+            self._figures.message = str(error)
+            unknown = False
+        except Unanswered as error:
+            self._break(error)
+            unknown = True
+        else:
+            self._figures.state = State.RUNNING
+            self._pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+            return answer
+        self._figures.repeated += 1
+        raise Interrupted(made=True, unknown=unknown)
+
+    def pause(self) -> None:
+        """Waits before the next attempt. Raises Released when told to end."""
+        self._sleep(next(self._pauses))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = connect(self._host, self._password, login_timeout=_PATIENCE, timeout=_PATIENCE)
+            self._figures.state = State.RUNNING
+        return self._connection
+
+    def _break(self, error: Unanswered) -> None:
+        self._figures.state = State.RECONNECTING
+        self._figures.message = str(error)
+        if self._connection is not None:
+            self._figures.reconnected += 1
+        else:
+            self._host = next(self._hosts)
+        self.close()

@@ -1,0 +1,48 @@
+"""Waveforms that come back over TDS as packed binary, as numpy arrays."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ringlog.clients.procedure import Answer, Connection, Driver
+
+_TYPES = {"bit": "?", "smallint": "i2", "int": "i4", "bigint": "i8", "real": "f4", "double": "f8"}
+_OF_A_SIGNAL = ("get_waveform", "get_waveforms")
+_DOUBLE = {"value": "double[]"}
+
+
+def with_arrays(driver: "Driver", connection: "Connection", procedure: str, answer: "Answer") -> "Answer":
+    """The answer of a reading procedure with its packed waveforms as numpy arrays; as it is where numpy is
+    not installed, or for a procedure that is none of ringlog's for reading.
+
+    What the binary columns hold is asked of the server: their types, and the byte order of the facility.
+    """
+    if not any(isinstance(value, bytes) for row in answer.rows for value in row):
+        return answer
+    try:
+        numpy = importlib.import_module("numpy")
+    except ModuleNotFoundError:
+        return answer
+    name = procedure.rpartition(".")[2].lower()
+    if name in _OF_A_SIGNAL:
+        types = _DOUBLE
+    else:
+        asked = driver.call(connection, "waveform_columns", (name,), {})
+        types = {str(column): str(kind) for column, kind in asked.rows}
+    (order,) = driver.call(connection, "byte_order", (), {}).rows[0]
+    dtypes = [
+        numpy.dtype(_TYPES[types[column][:-2]]).newbyteorder("<" if order == "little" else ">")
+        if column in types
+        else None
+        for column in answer.columns
+    ]
+
+    def unpacked(value: Any, dtype: Any) -> Any:
+        if dtype is None or not isinstance(value, bytes):
+            return value
+        return numpy.frombuffer(value, dtype).astype(dtype.newbyteorder("="))
+
+    rows = [
+        tuple(unpacked(value, dtype) for value, dtype in zip(row, dtypes, strict=True)) for row in answer.rows
+    ]
+    return type(answer)(answer.status, answer.outputs, answer.columns, rows)

@@ -1,0 +1,37 @@
+-- What T-SQL means where PostgreSQL means something else. Everything here is called by its full name.
+
+create or replace function tsql.fail(number integer, message text) returns void
+language plpgsql immutable
+as $$
+begin
+  raise exception using errcode = 'S' || lpad(number::text, 4, '0'), message = message;
+end
+$$;
+comment on function tsql.fail(integer, text) is
+  'Raises T-SQL''s error of this number, up to 9999: SQLSTATE is S and the four digits.';
+
+do $$
+begin
+  -- columns of types that PostgreSQL has no type of its own for
+  if to_regtype('tsql.money') is null then
+    create domain tsql.money as numeric(19, 4);
+    create domain tsql.smallmoney as numeric(10, 4);
+    create domain tsql.tinyint as smallint
+      constraint tinyint_range check (value between 0 and 255);
+    -- the number of digits tells a value on its way into such a column how to be rounded (08_carriers.sql)
+    create domain tsql.datetime as timestamp(4)
+      constraint datetime_step check (
+        extract(year from value) >= 1753
+        and extract(microseconds from value)::bigint % 10000 in (0, 3000, 7000)
+      );
+    create domain tsql.smalldatetime as timestamp(1)
+      constraint smalldatetime_step check (extract(microseconds from value)::bigint = 0);
+  end if;
+  if not exists (select from pg_constraint where conname = 'smallmoney_range') then
+    -- what an older version has let in stays
+    alter domain tsql.smallmoney add constraint smallmoney_range
+      check (value between -214748.3648 and 214748.3647) not valid;
+  end if;
+end
+$$;
+comment on domain tsql.datetime is 'Steps of 1/300 s, shown as .000, .003 and .007.';

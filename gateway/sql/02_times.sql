@@ -1,0 +1,515 @@
+-- Times: what texts mean, how they are rounded, counted and shown.
+
+create or replace function tsql.rounded(moment timestamp) returns timestamp
+language sql immutable strict parallel safe
+return date_trunc('second', moment)
+  + interval '1 millisecond'
+    * round(round((extract(microseconds from moment)::bigint % 1000000) * 3 / 10000.0) * 10 / 3.0);
+comment on function tsql.rounded(timestamp) is
+  'To the nearest 1/300 s, as datetime has it: milliseconds end in 0, 3 and 7.';
+
+-- The clock. A statement of a batch asks for the time it began at; in a procedure, which is one statement to
+-- PostgreSQL, queries write (select tsql.getdate(clock_timestamp())): asked once for each, and an index serves.
+create or replace function tsql.getdate(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return tsql.rounded(moment::timestamp);
+create or replace function tsql.getutcdate(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return tsql.rounded(moment at time zone 'UTC');
+create or replace function tsql.sysdatetime(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return moment::timestamp;
+create or replace function tsql.sysutcdatetime(moment timestamptz default statement_timestamp()) returns timestamp
+language sql stable parallel safe return moment at time zone 'UTC';
+
+create or replace function tsql.read_clock(text_ text) returns interval
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  part text[];
+  hours integer;
+  fraction text;
+begin
+  part := regexp_match(
+    btrim(text_),
+    '^(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:([.:])(\d{1,9}))?)?)?\s*([AaPp][Mm])?$'
+  );
+  if part is null or (part[2] is null and part[6] is null) then
+    return null;
+  end if;
+  hours := part[1]::integer;
+  if part[6] is not null then
+    if hours > 12 or (hours = 0 and upper(part[6]) = 'PM') then
+      return null;
+    end if;
+    hours := hours % 12 + case upper(part[6]) when 'PM' then 12 else 0 end;
+  end if;
+  if hours > 23 or coalesce(part[2]::integer, 0) > 59 or coalesce(part[3]::integer, 0) > 59 then
+    return null;
+  end if;
+  -- behind a point digits are a fraction, behind a colon they are milliseconds
+  fraction := coalesce(part[5], '0');
+  if part[4] = ':' then
+    if length(fraction) > 3 then
+      return null;
+    end if;
+    fraction := lpad(fraction, 3, '0');
+  end if;
+  return make_interval(hours => hours, mins => coalesce(part[2]::integer, 0))
+    -- to microseconds, within the second
+    + interval '1 second' * (coalesce(part[3], '0')::numeric
+      + least(round(('0.' || fraction)::numeric, 6), 0.999999));
+end
+$$;
+comment on function tsql.read_clock(text) is 'The time of day that a text names; null when it names none.';
+
+create or replace function tsql.century(year text) returns integer
+language sql immutable strict parallel safe
+return case when length(year) > 2 then year::integer
+            when year::integer < 50 then 2000 + year::integer
+            else 1900 + year::integer end;
+
+create or replace function tsql.read_date(text_ text, order_ text) returns date
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  months constant text[] := array['jan','feb','mar','apr','may','jun','jul','aug','sep','oct','nov','dec'];
+  names constant text :=
+    '(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?'
+    '|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
+  words text := lower(btrim(text_));
+  part text[];
+  y integer;
+  m integer;
+  d integer;
+begin
+  if words ~ '^\d{8}$' then
+    y := left(words, 4)::integer; m := substr(words, 5, 2)::integer; d := right(words, 2)::integer;
+  elsif words ~ '^\d{6}$' then
+    y := tsql.century(left(words, 2)); m := substr(words, 3, 2)::integer; d := right(words, 2)::integer;
+  elsif words ~ '^\d{4}$' then
+    y := words::integer; m := 1; d := 1;
+  elsif words ~ '^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}$' then
+    part := regexp_split_to_array(words, '[-/.]');
+    y := part[1]::integer; m := part[2]::integer; d := part[3]::integer;
+  elsif words ~ '^\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})$' then
+    part := regexp_split_to_array(words, '[-/.]');
+    case order_
+      when 'mdy' then m := part[1]::integer; d := part[2]::integer; y := tsql.century(part[3]);
+      when 'dmy' then d := part[1]::integer; m := part[2]::integer; y := tsql.century(part[3]);
+      when 'ymd' then
+        if length(part[3]) > 2 then
+          return null;
+        end if;
+        y := tsql.century(part[1]); m := part[2]::integer; d := part[3]::integer;
+    end case;
+  else
+    -- a month's name with its year and, before or behind it, the day: Nov 20, 2026 · 20-Nov-2026 · 2026 Nov
+    part := regexp_match(
+      words, '^(?:(\d+)[\s,-]*)??(?:(\d+)[\s,-]*)?' || names || '(?:[\s,-]*(\d+))?(?:[\s,-]+(\d+))?$'
+    );
+    if part is null then
+      return null;
+    end if;
+    m := array_position(months, left(part[3], 3));
+    part := array_remove(array[part[1], part[2], part[4], part[5]], null);
+    if part[3] is not null or part[1] is null or array_to_string(part, ' ') !~ '^(\d{1,2}|\d{4})( (\d{1,2}|\d{4}))?$' then
+      return null;
+    end if;
+    -- four digits are the year, else it stands last
+    if length(part[1]) = 4 then
+      y := part[1]::integer; d := coalesce(part[2], '1')::integer;
+    elsif length(part[2]) in (2, 4) then
+      y := tsql.century(part[2]); d := part[1]::integer;
+    else
+      return null;
+    end if;
+  end if;
+  if y not between 1 and 9999 or m not between 1 and 12 or d not between 1 and 31 then
+    return null;
+  end if;
+  if d > extract(day from (make_date(y, m, 1) + interval '1 month - 1 day')) then
+    return null;
+  end if;
+  return make_date(y, m, d);
+end
+$$;
+comment on function tsql.read_date(text, text) is
+  'The date that a text names; order_ is that of 11/20/2026: mdy, dmy or ymd. Null when it names none.';
+
+create or replace function tsql.read_moment(text_ text, order_ text) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  words text := btrim(text_, E' \t\n\r');
+  part text[];
+  day date;
+  clock interval;
+begin
+  if words = '' then
+    return timestamp '1900-01-01';
+  end if;
+  part := regexp_match(words, '^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)$');
+  if part is null then
+    -- the clock is what has a colon, or ends in AM or PM
+    part := regexp_match(words, '^(.*?)\s*(\d{1,2}(?::[\d:.]+)?\s*[AaPp][Mm]|\d{1,2}:[\d:.]+)$');
+  end if;
+  if part is null then
+    return tsql.read_date(words, order_)::timestamp;
+  end if;
+  clock := tsql.read_clock(part[2]);
+  if clock is null then
+    return null;
+  end if;
+  if part[1] = '' then
+    return timestamp '1900-01-01' + clock;
+  end if;
+  if right(part[1], 1) ~ '\d' and words !~ '[\sT]' then
+    return null;
+  end if;
+  day := tsql.read_date(part[1], order_);
+  return day + clock;
+end
+$$;
+
+create or replace function tsql.read_datetime(text_ text, style integer) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  moment timestamp;
+begin
+  moment := tsql.read_moment(
+    text_,
+    case style % 100 when 3 then 'dmy' when 4 then 'dmy' when 5 then 'dmy' when 2 then 'ymd'
+      when 11 then 'ymd' else 'mdy' end
+  );
+  if moment is null then
+    perform tsql.fail(241, 'Conversion failed when converting date and/or time from character string.');
+  end if;
+  return moment;
+end
+$$;
+comment on function tsql.read_datetime(text, integer) is
+  'Microseconds, not rounded to 1/300 s. Error 241 for a text that is no date.';
+
+create or replace function tsql.isdate(text_ text) returns integer
+language sql immutable parallel safe
+return case when coalesce(btrim(text_), '') <> '' and tsql.read_moment(text_, 'mdy') >= timestamp '1753-01-01'
+       then 1 else 0 end;
+
+create or replace function tsql.in_range(moment timestamp) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if moment < timestamp '1753-01-01' or moment >= timestamp '9999-12-31 23:59:59.9985' then
+    perform tsql.fail(242, 'The conversion to a datetime data type resulted in an out-of-range value.');
+  end if;
+  return tsql.rounded(moment);
+end
+$$;
+
+create or replace function tsql.clock_text(moment timestamp, milliseconds boolean) returns text
+language sql immutable strict parallel safe
+return lpad(to_char(moment, 'FMHH12'), 2, ' ') || to_char(moment, ':MI')
+  || case when milliseconds then to_char(moment, ':SS:MS') else '' end || to_char(moment, 'AM');
+
+create or replace function tsql.datetime_text(moment timestamp, style integer) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  month text := to_char(moment, 'Mon');
+  day text := to_char(moment, 'FMDD');
+  year text := case when style between 100 and 199 or style in (0, 9, 13, 20, 21, 23, 25) then to_char(moment, 'YYYY')
+    else to_char(moment, 'YY') end;
+begin
+  return case
+    when style in (0, 100) then
+      month || ' ' || lpad(day, 2) || ' ' || year || ' ' || tsql.clock_text(moment, false)
+    when style in (1, 101) then to_char(moment, 'MM/DD/') || year
+    when style in (2, 102) then year || to_char(moment, '.MM.DD')
+    when style in (3, 103) then to_char(moment, 'DD/MM/') || year
+    when style in (4, 104) then to_char(moment, 'DD.MM.') || year
+    when style in (5, 105) then to_char(moment, 'DD-MM-') || year
+    when style in (6, 106) then to_char(moment, 'DD Mon ') || year
+    when style in (7, 107) then to_char(moment, 'Mon DD, ') || year
+    when style in (8, 24, 108) then to_char(moment, 'HH24:MI:SS')
+    when style in (9, 109) then
+      month || ' ' || lpad(day, 2) || ' ' || year || ' ' || tsql.clock_text(moment, true)
+    when style in (10, 110) then to_char(moment, 'MM-DD-') || year
+    when style in (11, 111) then year || to_char(moment, '/MM/DD')
+    when style in (12, 112) then year || to_char(moment, 'MMDD')
+    when style in (13, 113) then to_char(moment, 'DD Mon YYYY HH24:MI:SS:MS')
+    when style in (14, 114) then to_char(moment, 'HH24:MI:SS:MS')
+    when style in (20, 120) then to_char(moment, 'YYYY-MM-DD HH24:MI:SS')
+    when style in (21, 25, 121) then to_char(moment, 'YYYY-MM-DD HH24:MI:SS.MS')
+    when style = 22 then to_char(moment, 'MM/DD/YY ') || lpad(to_char(moment, 'FMHH12'), 2)
+      || to_char(moment, ':MI:SS AM')
+    when style = 23 then to_char(moment, 'YYYY-MM-DD')
+    when style in (126, 127) then to_char(moment, 'YYYY-MM-DD"T"HH24:MI:SS')
+      || case when extract(microseconds from moment)::bigint % 1000000 >= 1000 then to_char(moment, '.MS')
+         else '' end
+    else tsql.bad_style(style)
+  end;
+end
+$$;
+comment on function tsql.datetime_text(timestamp, integer) is
+  'A datetime in one of the styles of CONVERT (SQL Server, "CAST and CONVERT", date and time styles).';
+
+create or replace function tsql.bad_style(style integer, type_ text) returns text
+language plpgsql immutable
+as $$
+begin
+  perform tsql.fail(281,
+    format('%s is not a valid style number when converting from %s to a character string.', style, type_));
+  return null;
+end
+$$;
+
+create or replace function tsql.bad_style(style integer) returns text
+language sql immutable
+return tsql.bad_style(style, 'datetime');
+
+create or replace function tsql.fraction_text(moment timestamp, digits integer) returns text
+language sql immutable strict parallel safe
+return case when digits = 0 then '' else '.' || left(to_char(moment, 'US') || '0', digits) end;
+comment on function tsql.fraction_text(timestamp, integer) is 'The point and so many digits of the second, of seven.';
+
+create or replace function tsql.date_text(day date, style integer) returns text
+language sql immutable strict parallel safe
+return case
+  when style in (0, 9, 100, 109) then to_char(day, 'Mon ') || lpad(to_char(day, 'FMDD'), 2) || to_char(day, ' YYYY')
+  when style in (13, 113) then to_char(day, 'DD Mon YYYY')
+  when style in (20, 21, 23, 25, 120, 121, 126, 127) then to_char(day, 'YYYY-MM-DD')
+  when style = 22 then to_char(day, 'MM/DD/YY')
+  when style in (1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 101, 102, 103, 104, 105, 106, 107, 110, 111, 112) then
+    tsql.datetime_text(day, style)
+  else tsql.bad_style(style, 'date')
+end;
+comment on function tsql.date_text(date, integer) is 'A date in one of the styles of CONVERT: the day of each.';
+
+create or replace function tsql.time_text(clock time, style integer, digits integer) returns text
+language sql immutable strict parallel safe
+return case
+  when style in (0, 22, 100) then tsql.clock_text(timestamp '1900-01-01' + clock, false)
+  when style in (8, 20, 24, 108, 120) then to_char(timestamp '1900-01-01' + clock, 'HH24:MI:SS')
+  when style in (9, 109) then to_char(timestamp '1900-01-01' + clock, 'FMHH12:MI:SS')
+    || tsql.fraction_text(timestamp '1900-01-01' + clock, digits)
+    || to_char(timestamp '1900-01-01' + clock, 'AM')
+  when style in (13, 14, 21, 25, 113, 114, 121, 126, 127) then
+    to_char(timestamp '1900-01-01' + clock, 'HH24:MI:SS')
+    || tsql.fraction_text(timestamp '1900-01-01' + clock, digits)
+  else tsql.bad_style(style, 'time')
+end;
+comment on function tsql.time_text(time, integer, integer) is
+  'A time of so many digits in one of the styles of CONVERT: the clock of each.';
+
+create or replace function tsql.datetime2_text(moment timestamp, style integer, digits integer) returns text
+language sql immutable strict parallel safe
+return case
+  when style in (9, 109) then to_char(moment, 'Mon ') || lpad(to_char(moment, 'FMDD'), 2)
+    || to_char(moment, ' YYYY ') || lpad(to_char(moment, 'FMHH12'), 2) || to_char(moment, ':MI:SS')
+    || tsql.fraction_text(moment, digits) || to_char(moment, 'AM')
+  when style in (13, 113) then to_char(moment, 'DD Mon YYYY HH24:MI:SS') || tsql.fraction_text(moment, digits)
+  when style in (14, 114) then to_char(moment, 'HH24:MI:SS') || tsql.fraction_text(moment, digits)
+  when style in (21, 25, 121) then to_char(moment, 'YYYY-MM-DD HH24:MI:SS') || tsql.fraction_text(moment, digits)
+  when style in (126, 127) then to_char(moment, 'YYYY-MM-DD"T"HH24:MI:SS')
+    || case when extract(microseconds from moment)::bigint % 1000000 = 0 then ''
+       else tsql.fraction_text(moment, digits) end
+  else tsql.datetime_text(moment, style)
+end;
+comment on function tsql.datetime2_text(timestamp, integer, integer) is
+  'A datetime2 of so many digits in one of the styles of CONVERT (SQL Server, "CAST and CONVERT").';
+
+-- a moment to count with: of datetime columns, dates, times and texts
+create or replace function tsql.moment(value timestamp) returns timestamp
+language sql immutable strict parallel safe return value;
+create or replace function tsql.moment(value timestamptz) returns timestamp
+language sql stable strict parallel safe return value::timestamp;
+create or replace function tsql.moment(value date) returns timestamp
+language sql immutable strict parallel safe return value::timestamp;
+create or replace function tsql.moment(value time) returns timestamp
+language sql immutable strict parallel safe return timestamp '1900-01-01' + value;
+create or replace function tsql.moment(value text) returns timestamp
+language sql immutable strict parallel safe return tsql.read_datetime(value, 0);
+create or replace function tsql.moment(value double precision) returns timestamp
+language sql immutable strict parallel safe
+return tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value::numeric * 86400000000));
+create or replace function tsql.moment(value integer) returns timestamp
+language sql immutable strict parallel safe
+return tsql.in_range(timestamp '1900-01-01' + interval '1 day' * value);
+create or replace function tsql.moment(value numeric) returns timestamp
+language sql immutable strict parallel safe
+return tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000));
+
+create or replace function tsql.bad_part(part text, function_ text, of_type text) returns text
+language plpgsql immutable
+as $$
+begin
+  perform tsql.fail(9810, format('The datepart %s is not supported by date function %s for data type %s.',
+    part, function_, of_type));
+  return null;
+end
+$$;
+
+create or replace function tsql.dateadd(part text, number integer, moment timestamp) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  added timestamp;
+begin
+  added := moment + case part
+    when 'year' then interval '1 year' * number
+    when 'quarter' then interval '3 months' * number
+    when 'month' then interval '1 month' * number
+    when 'dayofyear' then interval '1 day' * number
+    when 'day' then interval '1 day' * number
+    when 'weekday' then interval '1 day' * number
+    when 'week' then interval '7 days' * number
+    when 'hour' then interval '1 hour' * number
+    when 'minute' then interval '1 minute' * number
+    when 'second' then interval '1 second' * number
+    when 'millisecond' then interval '1 millisecond' * number
+    when 'microsecond' then interval '1 microsecond' * number
+    when 'nanosecond' then interval '1 microsecond' * trunc(number / 1000.0)
+  end;
+  if extract(year from added) not between 1 and 9999 then
+    perform tsql.fail(517, 'Adding a value to a ''datetime'' column caused an overflow.');
+  end if;
+  return added;
+exception when datetime_field_overflow or interval_field_overflow then
+  perform tsql.fail(517, 'Adding a value to a ''datetime'' column caused an overflow.');
+end
+$$;
+comment on function tsql.dateadd(text, integer, timestamp) is 'A month''s last day stays the last where it must.';
+create or replace function tsql.dateadd(part text, number integer, moment timestamptz) returns timestamp
+language sql stable strict parallel safe return tsql.dateadd(part, number, moment::timestamp);
+create or replace function tsql.dateadd(part text, number integer, moment date) returns date
+language sql immutable strict parallel safe
+return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecond', 'nanosecond')
+  then tsql.bad_part(part, 'dateadd', 'date')::date else tsql.dateadd(part, number, moment::timestamp)::date end;
+create or replace function tsql.dateadd(part text, number integer, moment time) returns time
+language sql immutable strict parallel safe
+return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecond', 'nanosecond')
+  then tsql.dateadd(part, number, timestamp '2000-01-01' + moment)::time
+  else tsql.bad_part(part, 'dateadd', 'time')::time end;
+create or replace function tsql.dateadd(part text, number integer, moment text) returns timestamp
+language sql immutable strict parallel safe
+return tsql.in_range(tsql.dateadd(part, number, tsql.in_range(tsql.read_datetime(moment, 0))));
+create or replace function tsql.dateadd(part text, number integer, moment integer) returns timestamp
+language sql immutable strict parallel safe return tsql.dateadd(part, number, tsql.moment(moment));
+
+create or replace function tsql.datediff(part text, start_ timestamp, end_ timestamp) returns bigint
+language sql immutable strict parallel safe
+return case part
+  when 'year' then extract(year from end_)::bigint - extract(year from start_)::bigint
+  when 'quarter' then extract(year from end_)::bigint * 4 + extract(quarter from end_)::bigint
+    - extract(year from start_)::bigint * 4 - extract(quarter from start_)::bigint
+  when 'month' then extract(year from end_)::bigint * 12 + extract(month from end_)::bigint
+    - extract(year from start_)::bigint * 12 - extract(month from start_)::bigint
+  when 'day' then end_::date - start_::date
+  when 'dayofyear' then end_::date - start_::date
+  when 'weekday' then end_::date - start_::date
+  -- a week begins on Sunday, whatever @@datefirst is: 1899-12-31 was one
+  when 'week' then (end_::date - date '0001-01-07') / 7 - (start_::date - date '0001-01-07') / 7
+  when 'iso_week' then (end_::date - date '0001-01-01') / 7 - (start_::date - date '0001-01-01') / 7
+  when 'hour' then
+    (extract(epoch from date_trunc('hour', end_)) - extract(epoch from date_trunc('hour', start_)))::bigint / 3600
+  when 'minute' then
+    (extract(epoch from date_trunc('minute', end_)) - extract(epoch from date_trunc('minute', start_)))::bigint / 60
+  when 'second' then
+    (extract(epoch from date_trunc('second', end_)) - extract(epoch from date_trunc('second', start_)))::bigint
+  when 'millisecond' then
+    ((extract(epoch from date_trunc('milliseconds', end_))
+      - extract(epoch from date_trunc('milliseconds', start_))) * 1000)::bigint
+  when 'microsecond' then ((extract(epoch from end_) - extract(epoch from start_)) * 1000000)::bigint
+  when 'nanosecond' then ((extract(epoch from end_) - extract(epoch from start_)) * 1000000000)::bigint
+end;
+comment on function tsql.datediff(text, timestamp, timestamp) is
+  'How many boundaries of the part lie between the two, as DATEDIFF counts.';
+
+create or replace function tsql.datediff_int(difference bigint) returns integer
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  return difference::integer;
+exception when numeric_value_out_of_range then
+  perform tsql.fail(535, 'The datediff function resulted in an overflow. The number of dateparts separating two '
+    'date/time instances is too large. Try to use datediff with a less precise datepart.');
+end
+$$;
+
+create or replace function tsql.datepart(part text, moment timestamp) returns integer
+language sql immutable strict parallel safe
+return case part
+  when 'year' then extract(year from moment)
+  when 'quarter' then extract(quarter from moment)
+  when 'month' then extract(month from moment)
+  when 'dayofyear' then extract(doy from moment)
+  when 'day' then extract(day from moment)
+  -- 1 January is in week 1; a week begins on Sunday
+  when 'week' then (extract(doy from moment) - 1 + extract(dow from date_trunc('year', moment)))::integer / 7 + 1
+  when 'weekday' then extract(dow from moment) + 1
+  when 'hour' then extract(hour from moment)
+  when 'minute' then extract(minute from moment)
+  when 'second' then trunc(extract(second from moment))
+  when 'millisecond' then (extract(microseconds from moment)::bigint % 1000000) / 1000
+  when 'microsecond' then extract(microseconds from moment)::bigint % 1000000
+  when 'nanosecond' then (extract(microseconds from moment)::bigint % 1000000) * 1000
+  when 'iso_week' then extract(week from moment)
+  when 'iso_year' then extract(isoyear from moment)
+  when 'iso_weekday' then extract(isodow from moment)
+end::integer;
+
+create or replace function tsql.datename(part text, moment timestamp) returns text
+language sql immutable strict parallel safe
+return case part when 'month' then to_char(moment, 'FMMonth') when 'weekday' then to_char(moment, 'FMDay')
+  else tsql.datepart(part, moment)::text end;
+
+create or replace function tsql.eomonth(moment timestamp, months integer) returns date
+language sql immutable strict parallel safe
+return (date_trunc('month', moment) + interval '1 month' * (months + 1) - interval '1 day')::date;
+
+create or replace function tsql.datefromparts(y integer, m integer, d integer) returns date
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  return make_date(y, m, d);
+exception when datetime_field_overflow then
+  perform tsql.fail(289, 'Cannot construct data type date, some of the arguments have values which are not valid.');
+end
+$$;
+
+create or replace function tsql.delay(text_ text) returns double precision
+language plpgsql immutable strict
+as $$
+declare
+  clock interval := tsql.read_clock(text_);
+begin
+  if clock is null then
+    perform tsql.fail(148, format('Incorrect time syntax in time string ''%s'' used with WAITFOR.', text_));
+  end if;
+  return extract(epoch from clock);
+end
+$$;
+comment on function tsql.delay(text) is 'Seconds of WAITFOR DELAY.';
+create or replace function tsql.delay(moment timestamp) returns double precision
+language sql immutable strict return extract(epoch from moment::time);
+
+create or replace function tsql.days_later(moment timestamp, days numeric) returns timestamp
+language sql immutable strict parallel safe
+return tsql.in_range(moment + interval '1 microsecond' * round(days * 86400000000));
+
+create or replace function tsql.until(moment timestamp) returns double precision
+language sql stable strict
+return extract(epoch from moment::time - tsql.getdate()::time)
+       + case when moment::time < tsql.getdate()::time then 86400 else 0 end;
+comment on function tsql.until(timestamp) is 'Seconds of WAITFOR TIME: until the clock shows that time.';
+create or replace function tsql.until(text_ text) returns double precision
+language plpgsql stable strict
+as $$
+declare
+  clock interval := tsql.read_clock(text_);
+begin
+  if clock is null then
+    perform tsql.fail(148, format('Incorrect time syntax in time string ''%s'' used with WAITFOR.', text_));
+  end if;
+  return tsql.until(timestamp '2000-01-01' + clock);
+end
+$$;

@@ -1,0 +1,487 @@
+-- Conversions: CAST, CONVERT without a style, and what happens by itself. One function a target, one of each for
+-- every type that a value may come in. Sources: "CAST and CONVERT" and "Data type conversion" of SQL Server's
+-- documentation.
+
+create or replace function tsql.wrong_number(value text, type_ text) returns bigint
+language plpgsql immutable
+as $$
+begin
+  perform tsql.fail(245,
+    format('Conversion failed when converting the varchar value ''%s'' to data type %s.', value, type_));
+  return null;
+end
+$$;
+
+create or replace function tsql.read_integer(value text, type_ text) returns numeric
+language sql immutable strict parallel safe
+return case
+  when value ~ '^\s*[-+]?[0-9]+\s*$' then btrim(value, E' \t\n\r+')::numeric
+  when value ~ '^\s*$' then 0
+  else tsql.wrong_number(value, type_)
+end;
+comment on function tsql.read_integer(text, text) is 'A text of digits; blanks are 0. Error 245 otherwise.';
+
+create or replace function tsql.narrowed(value numeric, low numeric, high numeric, type_ text) returns numeric
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if value < low or value > high then
+    perform tsql.fail(8115, format('Arithmetic overflow error converting expression to data type %s.', type_));
+  end if;
+  return value;
+end
+$$;
+
+create or replace function tsql.read_decimal(value text) returns numeric
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if value !~ '^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)\s*$' then
+    perform tsql.fail(8114, 'Error converting data type varchar to numeric.');
+  end if;
+  return btrim(value, E' \t\n\r+')::numeric;
+end
+$$;
+
+create or replace function tsql.read_float(value text) returns double precision
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if value ~ '^\s*$' then
+    return 0;
+  end if;
+  if value !~ '^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?\s*$' then
+    perform tsql.fail(8114, 'Error converting data type varchar to float.');
+  end if;
+  return translate(btrim(value, E' \t\n\r+'), 'dD', 'ee')::double precision;
+end
+$$;
+
+create or replace function tsql.read_money(value text) returns numeric
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  digits text := btrim(value, E' \t\n\r');
+begin
+  if digits = '' then
+    return 0;
+  end if;
+  if digits !~ '^[-+]?[$]?[-+]?[0-9,]*\.?[0-9]*$' or digits !~ '[0-9]' then
+    perform tsql.fail(235, 'Cannot convert a char value to money. The char value has incorrect syntax.');
+  end if;
+  return translate(digits, '$,+', '')::numeric;
+end
+$$;
+
+create or replace function tsql.read_bit(value text) returns boolean
+language sql immutable strict parallel safe
+return case
+  when lower(btrim(value)) = 'true' then true
+  when lower(btrim(value)) = 'false' then false
+  else tsql.read_integer(value, 'bit') <> 0
+end;
+
+create or replace function tsql.read_guid(value text) returns uuid
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if value !~ '^\s*\{?[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\}?\s*$' then
+    perform tsql.fail(8169, 'Conversion failed when converting from a character string to uniqueidentifier.');
+  end if;
+  return btrim(value)::uuid;
+end
+$$;
+
+create or replace function tsql.padded(value character) returns text
+language sql immutable strict parallel safe
+return value::text || repeat(' ', octet_length(value) - octet_length(value::text));
+comment on function tsql.padded(character) is 'char(n) with its blanks, which PostgreSQL takes away.';
+
+create or replace function tsql.read_bytes(value bytea) returns text
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  return convert_from(value, 'SQL_ASCII');
+exception when character_not_in_repertoire or untranslatable_character then
+  perform tsql.fail(8114, 'Error converting data type varbinary to varchar: bytes beyond ASCII have no charset here.');
+end
+$$;
+
+create or replace function tsql.ascii_bytes(value text) returns bytea
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if octet_length(value) <> length(value) then
+    perform tsql.fail(8114, 'Error converting data type varchar to varbinary: characters beyond ASCII have no bytes here.');
+  end if;
+  return convert_to(value, 'UTF8');
+end
+$$;
+
+create or replace function tsql.float_text(value double precision, style integer) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  digits integer := case style when 0 then 6 when 1 then 8 when 2 then 16 when 3 then 17 end;
+  shown text;
+  mantissa text;
+  exponent integer;
+begin
+  if digits is null then
+    perform tsql.fail(281, style || ' is not a valid style number when converting from float to a character string.');
+  end if;
+  if value = 0 and style = 0 then
+    return '0';
+  end if;
+  -- d.ddde+xx with so many digits, rounded exactly
+  shown := to_char(value::numeric, '9.' || repeat('9', digits - 1) || 'EEEE');
+  if value::numeric::double precision <> value or style > 0 then
+    -- more digits than numeric's cast keeps
+    shown := to_char(value::text::numeric, '9.' || repeat('9', digits - 1) || 'EEEE');
+  end if;
+  mantissa := btrim(split_part(shown, 'e', 1));
+  exponent := split_part(shown, 'e', 2)::integer;
+  if style > 0 then
+    return mantissa || 'e' || case when exponent < 0 then '-' else '+' end || lpad(abs(exponent)::text, 3, '0');
+  end if;
+  if exponent < -4 or exponent >= 6 then
+    mantissa := case when mantissa like '%.%' then rtrim(rtrim(mantissa, '0'), '.') else mantissa end;
+    return mantissa || 'e' || case when exponent < 0 then '-' else '+' end || lpad(abs(exponent)::text, 3, '0');
+  end if;
+  shown := round(value::text::numeric, 5 - exponent)::text;
+  return case when shown like '%.%' then rtrim(rtrim(shown, '0'), '.') else shown end;
+end
+$$;
+comment on function tsql.float_text(double precision, integer) is
+  'Style 0: at most six digits, an exponent where needed; 1: eight digits, 2: sixteen, 3: seventeen, always with an '
+  'exponent of three digits (SQL Server, "CAST and CONVERT", float and real styles).';
+
+create or replace function tsql.money_text(value numeric, style integer) returns text
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  return case style
+    when 0 then round(value, 2)::text
+    when 1 then ltrim(to_char(round(value, 2), 'FM999G999G999G999G990D00'))
+    when 2 then round(value, 4)::text
+    when 126 then round(value, 4)::text
+  end;
+end
+$$;
+
+-- shown as a text, of any length
+create or replace function tsql.text_of(value text) returns text
+language sql immutable parallel safe return value;
+create or replace function tsql.text_of(value character) returns text
+language sql immutable parallel safe return tsql.padded(value);
+create or replace function tsql.text_of(value boolean) returns text
+language sql immutable parallel safe return value::integer::text;
+create or replace function tsql.text_of(value smallint) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value integer) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value bigint) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value numeric) returns text
+language sql immutable parallel safe return value::text;
+create or replace function tsql.text_of(value tsql.money) returns text
+language sql immutable parallel safe return tsql.money_text(value, 0);
+create or replace function tsql.text_of(value tsql.smallmoney) returns text
+language sql immutable parallel safe return tsql.money_text(value, 0);
+create or replace function tsql.text_of(value real) returns text
+language sql immutable parallel safe return tsql.float_text(value::text::double precision, 0);
+create or replace function tsql.text_of(value double precision) returns text
+language sql immutable parallel safe return tsql.float_text(value, 0);
+create or replace function tsql.text_of(value timestamp) returns text
+language sql immutable parallel safe return tsql.datetime_text(value, 0);
+create or replace function tsql.text_of(value timestamptz) returns text
+language sql stable parallel safe return tsql.datetime_text(value::timestamp, 0);
+create or replace function tsql.text_of(value date) returns text
+language sql immutable parallel safe return tsql.date_text(value, 121);
+create or replace function tsql.text_of(value time) returns text
+language sql immutable parallel safe return tsql.time_text(value, 121, 7);
+create or replace function tsql.text_of(value uuid) returns text
+language sql immutable parallel safe return upper(value::text);
+create or replace function tsql.text_of(value bytea) returns text
+language sql immutable parallel safe return tsql.read_bytes(value);
+create or replace function tsql.text_of(value xml) returns text
+language sql immutable parallel safe return value::text;
+
+create or replace function tsql.too_long(value text, length integer, type_ text) returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  if length(value) > length then
+    perform tsql.fail(8115, format('Arithmetic overflow error converting %s to data type varchar.', type_));
+  end if;
+  return value;
+end
+$$;
+
+-- shown as a text of at most so many characters: texts and times are cut, whole numbers that do not fit are *
+do $$
+declare
+  source text;
+  body text;
+begin
+  foreach source in array array['text', 'character', 'timestamp', 'timestamptz', 'date', 'time', 'bytea', 'xml'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
+      ' language sql %2$s parallel safe return pg_catalog.left(tsql.text_of(value), length)',
+      source, case source when 'timestamptz' then 'stable' else 'immutable' end);
+  end loop;
+  foreach source in array array['boolean', 'smallint', 'integer'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
+      ' language sql immutable parallel safe return case when pg_catalog.length(tsql.text_of(value)) > length'
+      ' then ''*'' else tsql.text_of(value) end', source);
+  end loop;
+  foreach source in array
+    array['bigint', 'numeric', 'tsql.money', 'tsql.smallmoney', 'real', 'double precision', 'uuid'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
+      ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, %1$L)', source);
+  end loop;
+  -- with a style
+  for source, body in select * from (values
+    ('timestamp', 'tsql.datetime_text(value, style)'),
+    ('timestamptz', 'tsql.datetime_text(tsql.moment(value), style)'),
+    ('date', 'tsql.date_text(value, style)'),
+    ('time', 'tsql.time_text(value, style, 7)')
+  ) as times (type, text) loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
+      ' language sql %2$s parallel safe return pg_catalog.left(%3$s, coalesce(length, 8000))',
+      source, case source when 'timestamptz' then 'stable' else 'immutable' end, body);
+  end loop;
+  foreach source in array array['text', 'character', 'boolean', 'smallint', 'integer', 'bigint', 'numeric', 'uuid'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
+      ' language sql immutable parallel safe return tsql.to_varchar(value, coalesce(length, 8000))', source);
+  end loop;
+  foreach source in array array['tsql.money', 'tsql.smallmoney'] loop
+    execute format(
+      'create or replace function tsql.to_varchar(value %1$s, length integer, style integer) returns text'
+      ' language sql immutable parallel safe'
+      ' return tsql.too_long(tsql.money_text(value, style), coalesce(length, 8000), %1$L)', source);
+  end loop;
+end
+$$;
+create or replace function tsql.to_varchar(value real, length integer, style integer) returns text
+language sql immutable parallel safe
+return tsql.too_long(tsql.float_text(case style when 0 then value::text::double precision
+  else value::double precision end, style), coalesce(length, 8000), 'real');
+create or replace function tsql.to_varchar(value double precision, length integer, style integer) returns text
+language sql immutable parallel safe
+return tsql.too_long(tsql.float_text(value, style), coalesce(length, 8000), 'float');
+
+create or replace function tsql.days(moment timestamp) returns numeric
+language sql immutable strict parallel safe
+return extract(epoch from moment - timestamp '1900-01-01') / 86400;
+comment on function tsql.days(timestamp) is 'Days since 1900, as a datetime is a number.';
+
+create or replace function tsql.read_big_endian(value bytea) returns numeric
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  number numeric := 0;
+begin
+  -- the last eight bytes count, as a signed number when all eight are there
+  for place in greatest(length(value) - 8, 0) .. length(value) - 1 loop
+    number := number * 256 + get_byte(value, place);
+  end loop;
+  return number;
+end
+$$;
+
+create or replace function tsql.signed(value numeric, bytes integer) returns numeric
+language sql immutable strict parallel safe
+return case when value >= power(2::numeric, bytes * 8 - 1) then value - power(2::numeric, bytes * 8) else value end;
+
+create or replace function tsql.in_small_range(value timestamp) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if value < timestamp '1900-01-01' or value >= timestamp '2079-06-06 23:59:30' then
+    perform tsql.fail(242, 'The conversion to a smalldatetime data type resulted in an out-of-range value.');
+  end if;
+  return value;
+end
+$$;
+
+-- numbers among each other, from texts and times
+do $$
+declare
+  source record;
+  target record;
+  body text;
+begin
+  for target in select * from (values
+    ('to_bit', 'boolean', null::numeric, null::numeric, 'bit'),
+    ('to_tinyint', 'smallint', 0, 255, 'tinyint'),
+    ('to_smallint', 'smallint', -32768, 32767, 'smallint'),
+    ('to_int', 'integer', -2147483648, 2147483647, 'int'),
+    ('to_bigint', 'bigint', -9223372036854775808, 9223372036854775807, 'bigint'),
+    ('to_numeric', 'numeric', null, null, 'numeric'),
+    ('to_money', 'tsql.money', -922337203685477.5808, 922337203685477.5807, 'money'),
+    ('to_smallmoney', 'tsql.smallmoney', -214748.3648, 214748.3647, 'smallmoney'),
+    ('to_real', 'real', null, null, 'real'),
+    ('to_float', 'double precision', null, null, 'float')
+  ) as targets (name, type, low, high, shown)
+  loop
+    for source in select * from (values
+      ('boolean', 'value::integer::numeric'),
+      ('smallint', 'value::numeric'),
+      ('integer', 'value::numeric'),
+      ('bigint', 'value::numeric'),
+      ('numeric', 'value'),
+      -- exactly, and not by its shortest text
+      ('real', 'value::double precision::text::numeric'),
+      ('double precision', 'value::text::numeric'),
+      ('text', ''),
+      ('timestamp', 'tsql.days(value)'),
+      ('timestamptz', 'tsql.days(value::timestamp)')
+    ) as sources (type, number)
+    loop
+      body := source.number;
+      if source.type = 'text' then
+        body := case target.name
+          when 'to_bit' then 'tsql.read_bit(value)'
+          when 'to_numeric' then 'tsql.read_decimal(value)'
+          when 'to_money' then 'tsql.read_money(value)'
+          when 'to_smallmoney' then 'tsql.read_money(value)'
+          when 'to_real' then 'tsql.read_float(value)'
+          when 'to_float' then 'tsql.read_float(value)'
+          else format('tsql.read_integer(value, %L)', target.shown) end;
+      elsif target.name = 'to_bit' then
+        body := case source.type when 'boolean' then 'value' else body || ' <> 0' end;
+      elsif target.name in ('to_real', 'to_float') and source.type in ('real', 'double precision', 'numeric') then
+        body := 'value';
+      elsif target.name in ('to_tinyint', 'to_smallint', 'to_int', 'to_bigint') then
+        body := case when source.type like 'timestamp%' then format('floor(%s + 0.5)', body)
+          else format('trunc(%s)', body) end;
+      end if;
+      if source.type = target.type and target.name <> 'to_tinyint'
+        or (source.type, target.name) in (('smallint', 'to_int'), ('smallint', 'to_bigint'), ('integer', 'to_bigint'))
+      then
+        body := 'value';
+      elsif target.low is not null then
+        -- money keeps four decimals
+        body := format('tsql.narrowed(%s, %s, %s, %L)',
+          case when target.shown like '%money' then format('round(%s, 4)', body) else body end,
+          target.low, target.high, target.shown);
+      end if;
+      execute format(
+        'create or replace function tsql.%I(value %s) returns %s language sql %s strict parallel safe'
+        ' return (%s)::%s',
+        target.name, source.type, target.type,
+        case source.type when 'timestamptz' then 'stable' else 'immutable' end, body, target.type);
+    end loop;
+  end loop;
+  -- bytes as a number: the last ones count
+  for target in select * from (values ('to_bit', 'boolean', 1), ('to_tinyint', 'smallint', 1),
+    ('to_smallint', 'smallint', 2), ('to_int', 'integer', 4), ('to_bigint', 'bigint', 8)
+  ) as targets (name, type, bytes)
+  loop
+    execute format(
+      'create or replace function tsql.%I(value bytea) returns %s language sql immutable strict parallel safe'
+      ' return %s', target.name, target.type,
+      case target.name when 'to_bit' then 'tsql.read_big_endian(value) <> 0'
+        else format('tsql.signed(tsql.read_big_endian(substring(value from greatest(length(value) - %s, 1))), %s)::%s',
+          target.bytes - 1, case target.name when 'to_tinyint' then 9 else target.bytes end, target.type) end);
+  end loop;
+end
+$$;
+
+-- times
+create or replace function tsql.to_datetime(value timestamp) returns timestamp
+language sql immutable strict parallel safe return tsql.in_range(value);
+create or replace function tsql.to_datetime2(value timestamp) returns timestamp
+language sql immutable strict parallel safe return value;
+create or replace function tsql.to_smalldatetime(value timestamp) returns timestamp
+language sql immutable strict parallel safe
+return date_trunc('minute', tsql.in_small_range(value) + interval '30 seconds 1 millisecond');
+create or replace function tsql.to_date(value timestamp) returns date
+language sql immutable strict parallel safe return value::date;
+create or replace function tsql.to_time(value timestamp) returns time
+language sql immutable strict parallel safe return value::time;
+create or replace function tsql.to_date(value date) returns date
+language sql immutable strict parallel safe return value;
+create or replace function tsql.to_time(value time) returns time
+language sql immutable strict parallel safe return value;
+do $$
+declare
+  source record;
+  target record;
+begin
+  for target in select * from (values
+    ('to_datetime', 'timestamp'), ('to_datetime2', 'timestamp'), ('to_smalldatetime', 'timestamp'),
+    ('to_date', 'date'), ('to_time', 'time')
+  ) as targets (name, type)
+  loop
+    for source in select * from (values
+      ('timestamptz'), ('date'), ('time'), ('text'), ('integer'), ('numeric'), ('double precision')
+    ) as sources (type)
+    loop
+      continue when target.name in ('to_date', 'to_time', 'to_datetime2')
+        and source.type in ('integer', 'numeric', 'double precision');
+      continue when (target.name, source.type) in (('to_date', 'time'), ('to_time', 'date'), ('to_date', 'date'),
+        ('to_time', 'time'));
+      execute format(
+        'create or replace function tsql.%I(value %s) returns %s language sql %s strict parallel safe'
+        ' return tsql.%I(tsql.moment(value))',
+        target.name, source.type, target.type,
+        case source.type when 'timestamptz' then 'stable' else 'immutable' end, target.name);
+    end loop;
+  end loop;
+end
+$$;
+
+-- bytes and guids
+create or replace function tsql.varbytes(value text) returns bytea
+language sql immutable strict parallel safe return tsql.ascii_bytes(value);
+create or replace function tsql.varbytes(value character) returns bytea
+language sql immutable strict parallel safe return tsql.ascii_bytes(tsql.padded(value));
+create or replace function tsql.varbytes(value bytea) returns bytea
+language sql immutable strict parallel safe return value;
+create or replace function tsql.varbytes(value uuid) returns bytea
+language sql immutable strict parallel safe return uuid_send(value);
+do $$
+declare
+  source record;
+begin
+  for source in select * from (values ('text'), ('character'), ('bytea')) as sources (type) loop
+    execute format(
+      'create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea'
+      ' language sql immutable parallel safe'
+      ' return substring(tsql.varbytes(value) for coalesce(length, 2147483647))', source.type);
+    execute format(
+      'create or replace function tsql.to_binary(value %1$s, length integer) returns bytea'
+      ' language sql immutable parallel safe'
+      ' return substring(tsql.varbytes(value) || decode(repeat(''00'', length), ''hex'') for length)', source.type);
+    execute format(
+      'create or replace function tsql.to_binary(value %1$s) returns bytea'
+      ' language sql immutable parallel safe return tsql.varbytes(value)', source.type);
+  end loop;
+  -- numbers keep their last bytes
+  for source in select * from (values
+    ('smallint', 'int2send(value)'), ('integer', 'int4send(value)'), ('bigint', 'int8send(value)')
+  ) as sources (type, bytes) loop
+    execute format(
+      'create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea'
+      ' language sql immutable parallel safe'
+      ' return substring(%2$s from greatest(pg_catalog.length(%2$s) - coalesce(length, 8) + 1, 1))',
+      source.type, source.bytes);
+    execute format(
+      'create or replace function tsql.to_binary(value %1$s, length integer) returns bytea'
+      ' language sql immutable parallel safe'
+      ' return substring(decode(repeat(''00'', length), ''hex'') || %2$s'
+      ' from pg_catalog.length(%2$s) + 1 for length)', source.type, source.bytes);
+  end loop;
+end
+$$;
+
+create or replace function tsql.to_guid(value uuid) returns uuid
+language sql immutable strict parallel safe return value;
+create or replace function tsql.to_guid(value text) returns uuid
+language sql immutable strict parallel safe return tsql.read_guid(value);

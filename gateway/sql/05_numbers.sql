@@ -1,0 +1,208 @@
+-- Numbers: SQL Server, "Mathematical functions". The result has the argument's kind.
+
+create or replace function tsql.quotient(dividend numeric, divisor numeric, scale integer) returns numeric
+language sql immutable strict parallel safe
+return pg_catalog.round(div(dividend * power(10::numeric, scale), divisor) * power(10::numeric, -scale), scale);
+comment on function tsql.quotient(numeric, numeric, integer) is 'To so many decimals, the rest cut off.';
+
+-- volatile: what is immutable without arguments is called before it is known whether it will be needed
+create or replace function tsql.no_domain() returns double precision
+language plpgsql volatile
+as $$
+begin
+  perform tsql.fail(3623, 'An invalid floating point operation occurred.');
+  return null;
+end
+$$;
+
+create or replace function tsql.power(value double precision, exponent double precision) returns double precision
+language sql immutable strict parallel safe
+return case when value < 0 and exponent <> pg_catalog.trunc(exponent) then tsql.no_domain()
+  else pg_catalog.power(value, exponent) end;
+
+do $$
+declare
+  of text;
+begin
+  foreach of in array array['integer', 'bigint', 'numeric', 'real', 'double precision'] loop
+    execute format('create or replace function tsql.abs(value %1$s) returns %1$s'
+      ' language sql immutable strict parallel safe return pg_catalog.abs(value)', of);
+  end loop;
+  foreach of in array array['integer', 'bigint'] loop
+    execute format('create or replace function tsql.ceiling(value %1$s) returns %1$s'
+      ' language sql immutable strict parallel safe return value', of);
+    execute format('create or replace function tsql.floor(value %1$s) returns %1$s'
+      ' language sql immutable strict parallel safe return value', of);
+    execute format('create or replace function tsql.sign(value %1$s) returns %1$s'
+      ' language sql immutable strict parallel safe return pg_catalog.sign(value::numeric)::%1$s', of);
+    execute format('create or replace function tsql.round(value %1$s, places integer, cut boolean) returns %1$s'
+      ' language sql immutable strict parallel safe'
+      ' return case when cut then pg_catalog.trunc(value::numeric, places)'
+      ' else pg_catalog.round(value::numeric, places) end::%1$s', of);
+    execute format('create or replace function tsql.power(value %1$s, exponent double precision) returns %1$s'
+      ' language sql immutable strict parallel safe'
+      ' return pg_catalog.trunc(tsql.power(value::double precision, exponent)::text::numeric)::%1$s', of);
+    execute format('create or replace function tsql.degrees(value %1$s) returns %1$s'
+      ' language sql immutable strict parallel safe'
+      ' return pg_catalog.trunc(pg_catalog.degrees(value::double precision)::numeric)::%1$s', of);
+    execute format('create or replace function tsql.radians(value %1$s) returns %1$s'
+      ' language sql immutable strict parallel safe'
+      ' return pg_catalog.trunc(pg_catalog.radians(value::double precision)::numeric)::%1$s', of);
+  end loop;
+end
+$$;
+create or replace function tsql.ceiling(value numeric) returns numeric
+language sql immutable strict parallel safe return pg_catalog.ceiling(value);
+create or replace function tsql.floor(value numeric) returns numeric
+language sql immutable strict parallel safe return pg_catalog.floor(value);
+create or replace function tsql.sign(value numeric) returns numeric
+language sql immutable strict parallel safe return pg_catalog.round(pg_catalog.sign(value), scale(value));
+create or replace function tsql.round(value numeric, places integer, cut boolean) returns numeric
+language sql immutable strict parallel safe
+return pg_catalog.round(case when cut then pg_catalog.trunc(value, places) else pg_catalog.round(value, places) end,
+  scale(value));
+create or replace function tsql.power(value numeric, exponent double precision) returns numeric
+language sql immutable strict parallel safe
+return pg_catalog.round(tsql.power(value::double precision, exponent)::text::numeric, scale(value));
+create or replace function tsql.degrees(value numeric) returns double precision
+language sql immutable strict parallel safe return pg_catalog.degrees(value::double precision);
+create or replace function tsql.radians(value numeric) returns double precision
+language sql immutable strict parallel safe return pg_catalog.radians(value::double precision);
+
+create or replace function tsql.ceiling(value double precision) returns double precision
+language sql immutable strict parallel safe return pg_catalog.ceiling(value);
+create or replace function tsql.floor(value double precision) returns double precision
+language sql immutable strict parallel safe return pg_catalog.floor(value);
+create or replace function tsql.sign(value double precision) returns double precision
+language sql immutable strict parallel safe return pg_catalog.sign(value);
+create or replace function tsql.degrees(value double precision) returns double precision
+language sql immutable strict parallel safe return pg_catalog.degrees(value);
+create or replace function tsql.radians(value double precision) returns double precision
+language sql immutable strict parallel safe return pg_catalog.radians(value);
+create or replace function tsql.round(value double precision, places integer, cut boolean) returns double precision
+language sql immutable strict parallel safe
+return case when cut then pg_catalog.trunc(value::text::numeric, places)
+  else pg_catalog.round(value::text::numeric, places) end::double precision;
+create or replace function tsql.square(value double precision) returns double precision
+language sql immutable strict parallel safe return value * value;
+create or replace function tsql.sqrt(value double precision) returns double precision
+language sql immutable strict parallel safe
+return case when value < 0 then tsql.no_domain() else pg_catalog.sqrt(value) end;
+create or replace function tsql.log(value double precision) returns double precision
+language sql immutable strict parallel safe
+return case when value <= 0 then tsql.no_domain() else pg_catalog.ln(value) end;
+create or replace function tsql.log(value double precision, base double precision) returns double precision
+language sql immutable strict parallel safe
+return case when value <= 0 or base <= 0 or base = 1 then tsql.no_domain()
+  else pg_catalog.ln(value) / pg_catalog.ln(base) end;
+create or replace function tsql.log10(value double precision) returns double precision
+language sql immutable strict parallel safe
+return case when value <= 0 then tsql.no_domain() else pg_catalog.log(value) end;
+create or replace function tsql.acos(value double precision) returns double precision
+language sql immutable strict parallel safe
+return case when pg_catalog.abs(value) > 1 then tsql.no_domain() else pg_catalog.acos(value) end;
+create or replace function tsql.asin(value double precision) returns double precision
+language sql immutable strict parallel safe
+return case when pg_catalog.abs(value) > 1 then tsql.no_domain() else pg_catalog.asin(value) end;
+create or replace function tsql.atan2(y double precision, x double precision) returns double precision
+language sql immutable strict parallel safe return pg_catalog.atan2(y, x);
+do $$
+declare
+  of text;
+begin
+  foreach of in array array['exp', 'sin', 'cos', 'tan', 'cot', 'atan'] loop
+    execute format('create or replace function tsql.%1$I(value double precision) returns double precision'
+      ' language sql immutable strict parallel safe return pg_catalog.%1$I(value)', of);
+  end loop;
+end
+$$;
+
+create or replace function tsql.top(number bigint) returns bigint
+language plpgsql immutable parallel safe
+as $$
+begin
+  if number is null or number < 0 then
+    perform tsql.fail(1060, 'The number of rows provided for a TOP clause must not be negative or null.');
+  end if;
+  return number;
+end
+$$;
+create or replace function tsql.top_percent(percent double precision, number bigint) returns bigint
+language plpgsql immutable parallel safe
+as $$
+begin
+  if percent is null or percent not between 0 and 100 then
+    perform tsql.fail(1031, 'Percent values must be between 0 and 100.');
+  end if;
+  return ceil(percent::numeric * number / 100);
+end
+$$;
+
+-- Digits of decimals: "Precision, scale, and length". Of whole numbers they are known by their type.
+do $$
+declare
+  of record;
+begin
+  for of in select * from (values ('boolean', '1', '0'), ('smallint', '5', '0'), ('integer', '10', '0'),
+    ('bigint', '19', '0'), ('real', '0', '0'), ('double precision', '0', '0'), ('text', 'null', 'null'),
+    ('numeric', 'otherwise', 'otherwise')
+  ) as types (type, precision, scale) loop
+    execute format('create or replace function tsql.precision_of(value %s, otherwise integer) returns integer'
+      ' language sql immutable parallel safe return %s::integer', of.type, of.precision);
+    execute format('create or replace function tsql.scale_of(value %s, otherwise integer) returns integer'
+      ' language sql immutable parallel safe return %s::integer', of.type, of.scale);
+  end loop;
+end
+$$;
+
+create or replace function tsql.full_scale(sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer)
+returns integer
+language sql immutable strict parallel safe
+return case sign
+  when '*' then s1 + s2
+  when '/' then greatest(6, case when sybase then s1 + p2 - s2 + 1 else s1 + p2 + 1 end)
+  else greatest(s1, s2)
+end;
+create or replace function tsql.full_precision(
+  sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer
+) returns integer
+language sql immutable strict parallel safe
+return case sign
+  when '*' then p1 + p2 + 1
+  when '/' then p1 - s1 + s2 + tsql.full_scale(sign, sybase, p1, s1, p2, s2)
+  when '%' then least(p1 - s1, p2 - s2) + greatest(s1, s2)
+  else greatest(p1 - s1, p2 - s2) + greatest(s1, s2) + 1
+end;
+create or replace function tsql.result_precision(
+  sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer
+) returns integer
+language sql immutable strict parallel safe
+return least(38, tsql.full_precision(sign, sybase, p1, s1, p2, s2));
+create or replace function tsql.result_scale(
+  sign text, sybase boolean, p1 integer, s1 integer, p2 integer, s2 integer
+) returns integer
+language sql immutable strict parallel safe
+return case
+  when tsql.full_precision(sign, sybase, p1, s1, p2, s2) <= 38 then tsql.full_scale(sign, sybase, p1, s1, p2, s2)
+  when sign in ('*', '/') then least(
+    tsql.full_scale(sign, sybase, p1, s1, p2, s2),
+    greatest(
+      38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2),
+      least(tsql.full_scale(sign, sybase, p1, s1, p2, s2), 6)
+    ))
+  else greatest(0, least(tsql.full_scale(sign, sybase, p1, s1, p2, s2),
+    38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2)))
+end;
+
+create or replace function tsql.deeper(depth integer) returns integer
+language plpgsql immutable parallel safe
+as $$
+begin
+  if depth >= 100 then
+    perform tsql.fail(530, 'The statement terminated. The maximum recursion 100 has been exhausted before statement '
+      'completion.');
+  end if;
+  return depth + 1;
+end
+$$;
+comment on function tsql.deeper(integer) is 'One more than how often a row of a recursive query has come of another.';

@@ -1,0 +1,336 @@
+-- Operators by the types of both sides: the side of the lower precedence becomes of the other's type (SQL Server,
+-- "Data type precedence"). They are written operator(tsql.+); PostgreSQL puts their bodies into the query, so that
+-- indexes serve as ever.
+
+create or replace procedure tsql.make_operator(
+  sign text, function_ text, left_ text, right_ text, result text, body text, volatility text default 'immutable'
+)
+language plpgsql
+as $$
+begin
+  execute format(
+    'create or replace function tsql.%I(l %s, r %s) returns %s language sql %s parallel safe return %s',
+    function_, left_, right_, result, volatility, body);
+  if to_regoperator(format('tsql.%s(%s,%s)', sign, left_, right_)) is null then
+    execute format('create operator tsql.%s (function = tsql.%I, leftarg = %s, rightarg = %s)',
+      sign, function_, left_, right_);
+  end if;
+end
+$$;
+
+create or replace function tsql.undeclared_quotient(l numeric, r numeric) returns numeric
+language plpgsql immutable parallel safe
+as $$
+begin
+  if l is null or r is null then
+    return null;
+  end if;
+  perform tsql.fail(8114, 'A quotient of decimals whose precision is not declared here is not supported: '
+    'convert one of them to float, or both to decimal(p, s).');
+end
+$$;
+
+create or replace function tsql.exact_product(value numeric) returns numeric
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if length(translate(value::text, '-.', '')) > 38 then
+    perform tsql.fail(8115, 'Arithmetic overflow error converting expression to data type numeric.');
+  end if;
+  return value;
+end
+$$;
+
+-- money with money and with whole numbers is money
+do $$
+declare
+  op record;
+  sides record;
+begin
+  for sides in
+    select l.type as l, r.type as r
+    from unnest(array['tsql.money', 'tsql.smallmoney', 'smallint', 'integer', 'bigint']) as l (type)
+    cross join unnest(array['tsql.money', 'tsql.smallmoney', 'smallint', 'integer', 'bigint']) as r (type)
+    where l.type like '%money' or r.type like '%money'
+  loop
+    for op in select * from (values ('+', 'add', '+'), ('-', 'subtract', '-'), ('*', 'multiply', '*'),
+      ('%', 'modulo', '%'), ('+|', 'sybase_add', '+')) as ops (sign, name, plain)
+    loop
+      call tsql.make_operator(op.sign, op.name, sides.l, sides.r, 'tsql.money',
+        format('tsql.to_money(l::numeric %s r::numeric)', op.plain));
+    end loop;
+    call tsql.make_operator('/', 'divide', sides.l, sides.r, 'tsql.money',
+      'tsql.to_money(tsql.quotient(l::numeric, r::numeric, 4))');
+  end loop;
+end
+$$;
+
+do $$
+declare
+  numbers constant text[] := array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'];
+  readers constant text[] := array['to_smallint', 'to_int', 'to_bigint', 'to_numeric', 'to_real', 'to_float'];
+  i integer;
+  j integer;
+  op record;
+  common text;
+  l text;
+  r text;
+begin
+  -- numbers with numbers
+  for i in 1 .. 6 loop
+    for j in 1 .. 6 loop
+      common := numbers[greatest(i, j)];
+      l := format('l::%s', common);
+      r := format('r::%s', common);
+      for op in select * from (values ('+', 'add', '+'), ('-', 'subtract', '-'), ('*', 'multiply', '*'),
+        ('/', 'divide', '/'), ('%', 'modulo', '%'), ('+|', 'sybase_add', '+')) as ops (sign, name, plain)
+      loop
+        continue when op.sign = '%' and greatest(i, j) > 4;
+        call tsql.make_operator(op.sign, op.name, numbers[i], numbers[j], common,
+          case when common = 'numeric' and op.sign = '/' then format('tsql.undeclared_quotient(%s, %s)', l, r)
+            when common = 'numeric' and op.sign = '*' then format('tsql.exact_product(%s * %s)', l, r)
+            else format('(%s %s %s)', l, op.plain, r) end);
+      end loop;
+      -- a real is compared with a real, an int or a decimal as reals
+      if 5 in (i, j) and greatest(i, j) = 5 then
+        null;
+      else
+        l := 'l';
+        r := 'r';
+      end if;
+      for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
+        as ops (sign, name)
+      loop
+        call tsql.make_operator(op.sign, op.name, numbers[i], numbers[j], 'boolean',
+          format('(%s %s %s)', l, op.sign, r));
+      end loop;
+      if greatest(i, j) <= 3 then
+        for op in select * from (values ('&', 'bit_and', '&'), ('|', 'bit_or', '|'), ('^', 'bit_xor', '#'))
+          as ops (sign, name, plain)
+        loop
+          call tsql.make_operator(op.sign, op.name, numbers[i], numbers[j], common,
+            format('(l::%s %s r::%s)', common, op.plain, common));
+        end loop;
+      end if;
+    end loop;
+  end loop;
+  for i in 1 .. 6 loop
+    for op in select * from (values ('+', 'add', '+'), ('-', 'subtract', '-'), ('*', 'multiply', '*'),
+      ('/', 'divide', '/'), ('%', 'modulo', '%'), ('+|', 'sybase_add', '+')) as ops (sign, name, plain)
+    loop
+      continue when op.sign = '%' and i > 4;
+      -- a text with a number
+      call tsql.make_operator(op.sign, op.name, 'text', numbers[i], numbers[i],
+        format('(tsql.%I(l) operator(tsql.%s) r)', readers[i], op.plain));
+      call tsql.make_operator(op.sign, op.name, numbers[i], 'text', numbers[i],
+        format('(l operator(tsql.%s) tsql.%I(r))', op.plain, readers[i]));
+      -- a bit with a number
+      common := numbers[i];
+      call tsql.make_operator(op.sign, op.name, 'boolean', numbers[i], common,
+        format('(l::integer::%s operator(tsql.%s) r)', common, op.plain));
+      call tsql.make_operator(op.sign, op.name, numbers[i], 'boolean', common,
+        format('(l operator(tsql.%s) r::integer::%s)', op.plain, common));
+    end loop;
+    for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
+      as ops (sign, name)
+    loop
+      call tsql.make_operator(op.sign, op.name, 'text', numbers[i], 'boolean',
+        format('(tsql.%I(l) %s r)', readers[i], op.sign));
+      call tsql.make_operator(op.sign, op.name, numbers[i], 'text', 'boolean',
+        format('(l %s tsql.%I(r))', op.sign, readers[i]));
+      call tsql.make_operator(op.sign, op.name, 'boolean', numbers[i], 'boolean',
+        format('(l::integer::%s %s r)', numbers[i], op.sign));
+      call tsql.make_operator(op.sign, op.name, numbers[i], 'boolean', 'boolean',
+        format('(l %s r::integer::%s)', op.sign, numbers[i]));
+    end loop;
+  end loop;
+  for op in select * from (values ('&', 'bit_and', '&'), ('|', 'bit_or', '|'), ('^', 'bit_xor', '#'))
+    as ops (sign, name, plain)
+  loop
+    call tsql.make_operator(op.sign, op.name, 'boolean', 'boolean', 'boolean',
+      format('((l::integer %s r::integer) <> 0)', op.plain));
+    for i in 1 .. 3 loop
+      call tsql.make_operator(op.sign, op.name, 'boolean', numbers[i], numbers[i],
+        format('(l::integer::%s %s r)', numbers[i], op.plain));
+      call tsql.make_operator(op.sign, op.name, numbers[i], 'boolean', numbers[i],
+        format('(l %s r::integer::%s)', op.plain, numbers[i]));
+    end loop;
+  end loop;
+
+  -- everything else is compared
+  for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
+    as ops (sign, name)
+  loop
+    -- blanks at the end do not count
+    call tsql.make_operator(op.sign, op.name, 'text', 'text', 'boolean',
+      format('(pg_catalog.rtrim(l, '' '') %s pg_catalog.rtrim(r, '' ''))', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'boolean', 'boolean', 'boolean', format('(l %s r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'boolean', 'text', 'boolean',
+      format('(l %s tsql.read_bit(r))', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'text', 'boolean', 'boolean',
+      format('(tsql.read_bit(l) %s r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'bytea', 'bytea', 'boolean',
+      format('(pg_catalog.rtrim(l, ''\x00''::bytea) %s pg_catalog.rtrim(r, ''\x00''::bytea))', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'bytea', 'integer', 'boolean', format('(tsql.to_int(l) %s r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'integer', 'bytea', 'boolean', format('(l %s tsql.to_int(r))', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'time', 'time', 'boolean', format('(l %s r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'time', 'text', 'boolean',
+      format('(l %s tsql.moment(r)::time)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'text', 'time', 'boolean',
+      format('(tsql.moment(l)::time %s r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'date', 'text', 'boolean',
+      format('(l %s tsql.moment(r)::date)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'text', 'date', 'boolean',
+      format('(tsql.moment(l)::date %s r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'timestamp', 'text', 'boolean',
+      format('(l %s tsql.moment(r))', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'text', 'timestamp', 'boolean',
+      format('(tsql.moment(l) %s r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'timestamptz', 'text', 'boolean',
+      format('(l %s tsql.moment(r)::timestamptz)', op.sign), 'stable');
+    call tsql.make_operator(op.sign, op.name, 'text', 'timestamptz', 'boolean',
+      format('(tsql.moment(l)::timestamptz %s r)', op.sign), 'stable');
+    call tsql.make_operator(op.sign, op.name, 'timestamp', 'integer', 'boolean',
+      format('(l %s tsql.moment(r))', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'timestamptz', 'integer', 'boolean',
+      format('(l %s tsql.moment(r)::timestamptz)', op.sign), 'stable');
+    for i in 1 .. 3 loop
+      for j in 1 .. 3 loop
+        call tsql.make_operator(op.sign, op.name, (array['date', 'timestamp', 'timestamptz'])[i],
+          (array['date', 'timestamp', 'timestamptz'])[j], 'boolean', format('(l %s r)', op.sign),
+          case when i <> j and 3 in (i, j) then 'stable' else 'immutable' end);
+      end loop;
+    end loop;
+    if op.sign in ('=', '<>') then
+      call tsql.make_operator(op.sign, op.name, 'uuid', 'uuid', 'boolean', format('(l %s r)', op.sign));
+      call tsql.make_operator(op.sign, op.name, 'uuid', 'text', 'boolean', format('(l %s tsql.read_guid(r))', op.sign));
+      call tsql.make_operator(op.sign, op.name, 'text', 'uuid', 'boolean', format('(tsql.read_guid(l) %s r)', op.sign));
+    end if;
+  end loop;
+end
+$$;
+
+-- a quotient, with the digits of both sides: null where they are not known
+create or replace function tsql.divided(
+  l numeric, r numeric, p1 integer, s1 integer, p2 integer, s2 integer, sybase boolean
+) returns numeric
+language sql immutable parallel safe
+return case
+  when l is null or r is null then null
+  when p1 is null or p2 is null then tsql.undeclared_quotient(l, r)
+  else tsql.quotient(l, r, tsql.result_scale('/', sybase, p1, s1, p2, s2))
+end;
+do $$
+declare
+  numbers constant text[] := array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'];
+  i integer;
+  j integer;
+begin
+  for i in 1 .. 6 loop
+    for j in 1 .. 6 loop
+      continue when i = 4 and j = 4;
+      execute format(
+        'create or replace function tsql.divided(l %s, r %s, p1 integer, s1 integer, p2 integer, s2 integer,'
+        ' sybase boolean) returns %s language sql immutable parallel safe return %s',
+        numbers[i], numbers[j], numbers[greatest(i, j)],
+        case when 4 in (i, j) and greatest(i, j) = 4
+          then 'tsql.divided(l::numeric, r::numeric, p1, s1, p2, s2, sybase)'
+          else '(l operator(tsql./) r)' end);
+    end loop;
+  end loop;
+end
+$$;
+
+-- texts and bytes one behind the other
+call tsql.make_operator('+', 'add', 'text', 'text', 'text', '(l || r)');
+call tsql.make_operator('+', 'add', 'character', 'text', 'text', '(tsql.padded(l) || r)');
+call tsql.make_operator('+', 'add', 'text', 'character', 'text', '(l || tsql.padded(r))');
+call tsql.make_operator('+', 'add', 'character', 'character', 'text', '(tsql.padded(l) || tsql.padded(r))');
+call tsql.make_operator('+', 'add', 'bytea', 'bytea', 'bytea', '(l || r)');
+call tsql.make_operator('+|', 'sybase_add', 'text', 'text', 'text',
+  'case when l is not null or r is not null then coalesce(l, '''') || coalesce(r, '''') end');
+call tsql.make_operator('+|', 'sybase_add', 'character', 'text', 'text', '(tsql.padded(l) operator(tsql.+|) r)');
+call tsql.make_operator('+|', 'sybase_add', 'text', 'character', 'text', '(l operator(tsql.+|) tsql.padded(r))');
+call tsql.make_operator('+|', 'sybase_add', 'character', 'character', 'text',
+  '(tsql.padded(l) operator(tsql.+|) tsql.padded(r))');
+call tsql.make_operator('+|', 'sybase_add', 'bytea', 'bytea', 'bytea', '(l || r)');
+
+-- a datetime is days since 1900
+do $$
+declare
+  number text;
+  sign text;
+begin
+  foreach sign in array array['+', '+|'] loop
+    foreach number in array array['integer', 'numeric', 'double precision'] loop
+      call tsql.make_operator(sign, case sign when '+' then 'add' else 'sybase_add' end, 'timestamp', number,
+        'timestamp', 'tsql.days_later(l, r::numeric)');
+      call tsql.make_operator(sign, case sign when '+' then 'add' else 'sybase_add' end, number, 'timestamp',
+        'timestamp', 'tsql.days_later(r, l::numeric)');
+      call tsql.make_operator(sign, case sign when '+' then 'add' else 'sybase_add' end, 'timestamptz', number,
+        'timestamp', 'tsql.days_later(l::timestamp, r::numeric)', 'stable');
+    end loop;
+  end loop;
+  foreach number in array array['integer', 'numeric', 'double precision'] loop
+    call tsql.make_operator('-', 'subtract', 'timestamp', number, 'timestamp', 'tsql.days_later(l, - r::numeric)');
+    call tsql.make_operator('-', 'subtract', 'timestamptz', number, 'timestamp',
+      'tsql.days_later(l::timestamp, - r::numeric)', 'stable');
+  end loop;
+end
+$$;
+call tsql.make_operator('-', 'subtract', 'timestamp', 'timestamp', 'timestamp',
+  '(timestamp ''1900-01-01'' + (l - r))');
+call tsql.make_operator('-', 'subtract', 'timestamptz', 'timestamptz', 'timestamp',
+  '(timestamp ''1900-01-01'' + (l::timestamp - r::timestamp))', 'stable');
+call tsql.make_operator('-', 'subtract', 'timestamp', 'timestamptz', 'timestamp',
+  '(timestamp ''1900-01-01'' + (l - r::timestamp))', 'stable');
+call tsql.make_operator('-', 'subtract', 'timestamptz', 'timestamp', 'timestamp',
+  '(timestamp ''1900-01-01'' + (l::timestamp - r))', 'stable');
+
+-- the value of the first that is not null, in the first's type (isnull) or in the higher one (coalesce)
+do $$
+declare
+  types constant text[] := array['text', 'boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real',
+    'double precision', 'timestamp', 'timestamptz'];
+  readers constant text[] := array['text_of', 'to_bit', 'to_smallint', 'to_int', 'to_bigint', 'to_numeric', 'to_real',
+    'to_float', 'moment', 'moment'];
+  i integer;
+  j integer;
+  higher integer;
+  to_first text;
+  l text;
+  r text;
+begin
+  for i in 1 .. 10 loop
+    for j in 1 .. 10 loop
+      -- a time does not become a number by itself
+      continue when greatest(i, j) >= 9 and least(i, j) between 2 and 8;
+      to_first := case when i = j then 'r' when i = 10 then 'tsql.moment(r)::timestamptz'
+        when (i, j) = (9, 10) then 'r::timestamp' else format('tsql.%I(r)', readers[i]) end;
+      execute format('create or replace function tsql.isnull(l %s, r %s) returns %s language sql %s parallel safe'
+        ' return coalesce(l, %s)', types[i], types[j], types[i],
+        case when 10 in (i, j) then 'stable' else 'immutable' end, to_first);
+      higher := greatest(i, j);
+      l := case when i = higher then 'l' when higher = 10 then 'tsql.moment(l)::timestamptz'
+        else format('tsql.%I(l)', readers[higher]) end;
+      r := case when j = higher then 'r' when higher = 10 then 'tsql.moment(r)::timestamptz'
+        else format('tsql.%I(r)', readers[higher]) end;
+      execute format('create or replace function tsql.either(l %s, r %s) returns %s language sql %s parallel safe'
+        ' return coalesce(%s, %s)', types[i], types[j], types[higher],
+        case when higher = 10 then 'stable' else 'immutable' end, l, r);
+    end loop;
+  end loop;
+end
+$$;
+create or replace function tsql.isnull(l date, r date) returns date
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.isnull(l date, r text) returns date
+language sql immutable parallel safe return coalesce(l, tsql.moment(r)::date);
+create or replace function tsql.isnull(l time, r time) returns time
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.isnull(l time, r text) returns time
+language sql immutable parallel safe return coalesce(l, tsql.moment(r)::time);
+create or replace function tsql.isnull(l bytea, r bytea) returns bytea
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.isnull(l uuid, r uuid) returns uuid
+language sql immutable parallel safe return coalesce(l, r);

@@ -1,0 +1,76 @@
+-- Aggregates: the sum and the average of whole numbers are whole numbers (SQL Server, "SUM" and "AVG").
+
+create or replace function tsql.narrow_sum(total bigint) returns integer
+language sql immutable strict parallel safe return tsql.to_int(total);
+create or replace function tsql.whole_average(state bigint[]) returns integer
+language sql immutable strict parallel safe
+return case when state[1] > 0 then tsql.to_int(state[2] / state[1]) end;
+
+create or replace aggregate tsql.sum(smallint) (
+  sfunc = int2_sum, stype = bigint, finalfunc = tsql.narrow_sum, parallel = safe);
+create or replace aggregate tsql.sum(integer) (
+  sfunc = int4_sum, stype = bigint, finalfunc = tsql.narrow_sum, parallel = safe);
+create or replace aggregate tsql.avg(smallint) (
+  sfunc = int2_avg_accum, stype = bigint[], finalfunc = tsql.whole_average, initcond = '{0,0}', parallel = safe);
+create or replace aggregate tsql.avg(integer) (
+  sfunc = int4_avg_accum, stype = bigint[], finalfunc = tsql.whole_average, initcond = '{0,0}', parallel = safe);
+
+create or replace function tsql.count_and_add(state numeric[], value numeric) returns numeric[]
+language sql immutable parallel safe
+return case when value is null then state else array[state[1] + 1, state[2] + value] end;
+create or replace function tsql.count_and_add(state numeric[], value bigint) returns numeric[]
+language sql immutable parallel safe return tsql.count_and_add(state, value::numeric);
+create or replace function tsql.count_and_add(state numeric[], value tsql.money) returns numeric[]
+language sql immutable parallel safe return tsql.count_and_add(state, value::numeric);
+create or replace function tsql.total(state numeric[]) returns numeric
+language sql immutable parallel safe return case when state[1] > 0 then state[2] end;
+create or replace function tsql.big_total(state numeric[]) returns bigint
+language sql immutable parallel safe return tsql.to_bigint(tsql.total(state));
+create or replace function tsql.big_average(state numeric[]) returns bigint
+language sql immutable parallel safe return case when state[1] > 0 then div(state[2], state[1])::bigint end;
+create or replace function tsql.decimal_average(state numeric[]) returns numeric
+language sql immutable parallel safe
+return case when state[1] > 0 then tsql.quotient(state[2], state[1], greatest(6, scale(state[2]))) end;
+create or replace function tsql.money_total(state numeric[]) returns tsql.money
+language sql immutable parallel safe return tsql.to_money(tsql.total(state));
+create or replace function tsql.money_average(state numeric[]) returns tsql.money
+language sql immutable parallel safe
+return case when state[1] > 0 then tsql.to_money(tsql.quotient(state[2], state[1], 4)) end;
+
+create or replace aggregate tsql.sum(bigint) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.big_total, initcond = '{0,0}', parallel = safe);
+create or replace aggregate tsql.avg(bigint) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.big_average, initcond = '{0,0}', parallel = safe);
+create or replace aggregate tsql.sum(numeric) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.total, initcond = '{0,0}', parallel = safe);
+create or replace aggregate tsql.avg(numeric) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.decimal_average, initcond = '{0,0}',
+  parallel = safe);
+create or replace aggregate tsql.sum(tsql.money) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_total, initcond = '{0,0}', parallel = safe);
+create or replace aggregate tsql.avg(tsql.money) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_average, initcond = '{0,0}',
+  parallel = safe);
+
+create or replace function tsql.count_and_add(state numeric[], value tsql.smallmoney) returns numeric[]
+language sql immutable parallel safe return tsql.count_and_add(state, value::numeric);
+create or replace aggregate tsql.sum(tsql.smallmoney) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_total, initcond = '{0,0}', parallel = safe);
+create or replace aggregate tsql.avg(tsql.smallmoney) (
+  sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_average, initcond = '{0,0}',
+  parallel = safe);
+
+-- reals are added as floats
+create or replace function tsql.add_real(state double precision, value real) returns double precision
+language sql immutable parallel safe return case when value is null then state else coalesce(state, 0) + value end;
+create or replace function tsql.average_real(state double precision[], value real) returns double precision[]
+language sql immutable strict parallel safe return array[state[1] + 1, state[2] + value];
+create or replace function tsql.float_average(state double precision[]) returns double precision
+language sql immutable strict parallel safe return case when state[1] > 0 then state[2] / state[1] end;
+create or replace aggregate tsql.sum(real) (sfunc = tsql.add_real, stype = double precision, parallel = safe);
+create or replace aggregate tsql.sum(double precision) (sfunc = float8pl, stype = double precision, parallel = safe);
+create or replace aggregate tsql.avg(real) (
+  sfunc = tsql.average_real, stype = double precision[], finalfunc = tsql.float_average, initcond = '{0,0}',
+  parallel = safe);
+create or replace aggregate tsql.avg(double precision) (
+  sfunc = float8_accum, stype = double precision[], finalfunc = float8_avg, initcond = '{0,0,0}', parallel = safe);

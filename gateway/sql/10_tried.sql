@@ -1,0 +1,29 @@
+-- TRY_CAST and TRY_CONVERT: each conversion once more, which gives null where the other fails.
+
+do $$
+declare
+  conversion record;
+begin
+  for conversion in
+    select
+      proname, oid, pg_get_function_result(oid) as result,
+      array(select format_type(type, null) from unnest(proargtypes) with ordinality as arguments (type, place)
+        order by place) as takes
+    from pg_proc
+    where pronamespace = 'tsql'::regnamespace and (proname like 'to\_%' or proname = 'read_datetime')
+  loop
+    execute format(
+      'create or replace function tsql.%I(%s) returns %s language plpgsql stable as %L',
+      case conversion.proname when 'read_datetime' then 'try_read_datetime'
+        else 'try_' || substr(conversion.proname, 4) end,
+      array_to_string(conversion.takes, ', '), conversion.result,
+      format(
+        'begin return tsql.%I(%s); exception when others then '
+        -- what T-SQL says is wrong, and what PostgreSQL says is wrong with data
+        'if sqlstate like ''S%%'' or sqlstate like ''22%%'' then return null; end if; raise; end',
+        conversion.proname,
+        (select string_agg('$' || place, ', ' order by place)
+         from generate_subscripts(conversion.takes, 1) as place)));
+  end loop;
+end
+$$;

@@ -1,0 +1,116 @@
+-- What T-SQL declares of columns and PostgreSQL does not keep: the name in its case and the type (varchar or nvarchar,
+-- binary(n), time(n)). It stands in the column's comment, so it goes where the column goes: into dumps, to new
+-- names, away: `T-SQL "ColB" varchar(20)`, where the type is left out when PostgreSQL's says as much.
+
+create or replace procedure tsql.declare_columns(target text, columns text[], declarations text[])
+language plpgsql
+as $$
+declare
+  declared record;
+  said text;
+begin
+  for declared in select * from unnest(columns, declarations) as one (name, says)
+  loop
+    said := declared.says;
+    if said not like '"%' then
+      -- another type: the name as it was declared
+      select concat_ws(' ',
+        coalesce(substring(col_description(attrelid, attnum) from '^T-SQL ("(?:[^"]|"")+")'), format('"%s"', replace(attname, '"', '""'))),
+        said) into said
+      from pg_attribute
+      where attrelid = target::regclass and attname = declared.name;
+    end if;
+    execute format('comment on column %s.%I is %L', target, declared.name, 'T-SQL ' || rtrim(said));
+  end loop;
+end
+$$;
+
+create or replace function tsql.fit_binaries() returns trigger
+language plpgsql
+as $$
+declare
+  target text;
+  length integer;
+  fills boolean;
+  value bytea;
+begin
+  -- the column, its length, and whether shorter values are filled; and the next column
+  for place in 0 .. tg_nargs - 1 by 3 loop
+    target := tg_argv[place];
+    length := tg_argv[place + 1];
+    fills := tg_argv[place + 2];
+    execute format('select ($1).%I', target) into value using new;
+    if octet_length(value) > length then
+      perform tsql.fail(8152, format('String or binary data would be truncated in column ''%s''.', target));
+    elsif fills and octet_length(value) < length then
+      value := value || decode(repeat('00', length - octet_length(value)), 'hex');
+      new := jsonb_populate_record(new, jsonb_build_object(target, '\x' || encode(value, 'hex')));
+    end if;
+  end loop;
+  return new;
+end
+$$;
+comment on function tsql.fit_binaries() is
+  'Of columns declared binary(n) and varbinary(n), which PostgreSQL keeps no length of: fills values with zeros, '
+  'refuses longer ones with error 8152.';
+
+create or replace procedure tsql.watch_binaries(target text)
+language plpgsql
+as $$
+declare
+  watched record;
+begin
+  select string_agg(format('%L, %L, %L', attname, of[2], of[1] = 'binary'), ', ' order by attnum) as arguments,
+    string_agg(format('octet_length(new.%I) %s %s', attname, case of[1] when 'binary' then '<>' else '>' end, of[2]),
+      ' or ' order by attnum) as condition
+  into watched
+  from pg_attribute,
+    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (binary|varbinary)\((\d+)\)$') as of
+  where attrelid = target::regclass and attnum > 0 and not attisdropped and of is not null;
+  if watched.arguments is not null then
+    execute format('create trigger "T-SQL binaries" before insert or update on %s for each row when (%s)'
+      ' execute function tsql.fit_binaries(%s)', target, watched.condition, watched.arguments);
+  end if;
+end
+$$;
+comment on procedure tsql.watch_binaries(text) is
+  'Has the declared lengths of a table''s binary columns kept.';
+
+create or replace procedure tsql.create_table(definition text, target text, columns text[], declarations text[])
+language plpgsql
+as $$
+begin
+  execute definition;
+  call tsql.declare_columns(target, columns, declarations);
+  call tsql.watch_binaries(target);
+end
+$$;
+comment on procedure tsql.create_table(text, text, text[], text[]) is
+  'Runs a CREATE TABLE and keeps what is declared of its columns beyond what PostgreSQL keeps.';
+
+create or replace procedure tsql.create_view(definition text, target text, columns text[], declarations text[])
+language plpgsql
+as $$
+begin
+  execute definition;
+  call tsql.declare_columns(target, columns, declarations);
+end
+$$;
+comment on procedure tsql.create_view(text, text, text[], text[]) is
+  'Runs a CREATE VIEW and keeps the case in which its columns are named.';
+
+create or replace procedure tsql.alter_table(definition text, target text, columns text[], declarations text[])
+language plpgsql
+as $$
+begin
+  -- a column that a trigger's condition names can be neither dropped nor changed
+  if exists (select from pg_trigger where tgrelid = to_regclass(target) and tgname = 'T-SQL binaries') then
+    execute format('drop trigger "T-SQL binaries" on %s', target);
+  end if;
+  execute definition;
+  call tsql.declare_columns(target, columns, declarations);
+  call tsql.watch_binaries(target);
+end
+$$;
+comment on procedure tsql.alter_table(text, text, text[], text[]) is
+  'Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes.';

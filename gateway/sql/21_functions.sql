@@ -1,0 +1,178 @@
+-- Functions and triggers compiled from T-SQL: how they are made and dropped.
+
+create or replace function tsql.drop_function(database text, schema text, name text, if_exists boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  found oid[] := array(
+    select p.oid
+    from pg_proc p
+    join pg_namespace n on n.oid = p.pronamespace
+    where lower(p.proname) = lower(name)
+      and lower(n.nspname) = lower(coalesce(nullif(schema, ''), database))
+      and p.prokind = 'f'
+      and p.prorettype <> 'trigger'::regtype
+      and p.prosrc like '%-- compiled from T-SQL, %'
+  );
+begin
+  if found = '{}' then
+    if not if_exists then
+      perform tsql.raise(3701, 11, 5, format(
+        'Cannot drop the function ''%s'', because it does not exist or you do not have permission.', name));
+    end if;
+    return;
+  end if;
+  execute format('drop function %s', found[1]::regprocedure);
+  notify ringlog_catalogue;
+end
+$$;
+
+comment on function tsql.drop_function(text, text, text, boolean) is
+$$Drops a compiled function of a database. Runs with the caller's rights. Error: there is none (3701).$$;
+
+
+create or replace function tsql.create_rows_function(
+  action text, schema text, name text, arguments text, path text, asked text, body text, source text
+)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  columns text;
+begin
+  -- the query is asked where the function will look names up
+  perform set_config('search_path', path, true);
+  execute 'create temporary view "tsql columns" as ' || asked;
+  perform set_config('search_path', 'pg_catalog, pg_temp', true);
+  select string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' order by a.attnum)
+  into columns
+  from pg_attribute a
+  where a.attrelid = 'pg_temp."tsql columns"'::regclass and a.attnum > 0;
+  drop view pg_temp."tsql columns";
+  perform tsql.create_procedure(action, schema, name, format(
+    'create function %I.%I(%s) returns table (%s) language sql stable security definer set search_path = %s as %L',
+    schema, name, arguments, columns, path, body), source);
+end
+$$;
+
+comment on function tsql.create_rows_function(text, text, text, text, text, text, text, text) is
+$$Makes a compiled function that gives the rows of one query: arguments are those of the PostgreSQL statement, path the
+search path of the function, asked the query with nulls for its parameters, body the function's text. The other
+arguments, rights and errors are those of tsql.create_procedure.$$;
+
+
+create or replace function tsql.fired()
+returns text
+language plpgsql
+stable
+as $$
+begin
+  if pg_trigger_depth() > 32 then
+    perform tsql.fail(217,
+      'Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).');
+  end if;
+  return case when pg_trigger_depth() > 1 then coalesce(current_setting('tsql.trigger', true), '') else '' end;
+end
+$$;
+
+comment on function tsql.fired() is
+$$In a trigger: the compiled trigger inside which it fires, by schema and name; nothing for one that a statement of the
+client fires. Error 217 beyond 32 levels.$$;
+
+
+create or replace function tsql.triggers_named(schema text, name text)
+returns table (oid oid, function oid)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select t.oid, t.tgfoid
+  from pg_trigger t
+  join pg_class c on c.oid = t.tgrelid
+  join pg_namespace n on n.oid = c.relnamespace
+  join pg_proc p on p.oid = t.tgfoid
+  where lower(n.nspname) = lower(schema)
+    and lower(p.proname) = any (array[lower(name), lower(name) || ' insert', lower(name) || ' update', lower(name) || ' delete'])
+    and p.prosrc like '%-- compiled from T-SQL, %'
+$$;
+
+comment on function tsql.triggers_named(text, text) is
+$$The triggers that PostgreSQL has, one for each event, of a compiled trigger, and their functions.$$;
+
+
+create or replace function tsql.drop_trigger(database text, schema text, name text, if_exists boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  found oid[] := array(
+    select named.function from tsql.triggers_named(coalesce(nullif(schema, ''), database), name) as named
+  );
+  function oid;
+begin
+  if found = '{}' and not if_exists then
+    perform tsql.raise(3701, 11, 5, format(
+      'Cannot drop the trigger ''%s'', because it does not exist or you do not have permission.', name));
+  end if;
+  foreach function in array found loop
+    execute format('drop function %s cascade', function::regprocedure);
+  end loop;
+end
+$$;
+
+comment on function tsql.drop_trigger(text, text, text, boolean) is
+$$Drops a compiled trigger of a database. Runs with the caller's rights. Error: there is none (3701).$$;
+
+
+create or replace function tsql.create_trigger(
+  action text, schema text, target text, name text, events text[], definitions text[], source text
+)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  exists_already boolean := exists (select from tsql.triggers_named(schema, name));
+  own text;
+begin
+  if to_regclass(target) is null then
+    perform tsql.raise(8197, 16, 4, format('The object ''%s'' does not exist or is invalid for this operation.', target));
+  end if;
+  if action = 'alter' and not exists_already then
+    perform tsql.raise(208, 16, 6, format('Invalid object name ''%s''.', name));
+  end if;
+  if exists_already then
+    if action = 'create' then
+      perform tsql.raise(2714, 16, 2, format('There is already an object named ''%s'' in the database.', name));
+    end if;
+    perform tsql.drop_trigger(schema, '', name, false);
+  end if;
+  if exists (select from pg_proc p where p.pronamespace = to_regnamespace(quote_ident(schema)) and lower(p.proname) = lower(name)) then
+    perform tsql.raise(2714, 16, 2, format('There is already an object named ''%s'' in the database.', name));
+  end if;
+  for place in 1 .. cardinality(events) loop
+    own := case place when 1 then name else name || ' ' || events[place] end;
+    execute definitions[place];
+    execute format('revoke all on function %I.%I() from public', schema, own);
+    execute format('comment on function %I.%I() is %L', schema, own, source);
+    execute format(
+      'create trigger %I after %s on %s referencing %s for each statement execute function %I.%I()',
+      own, events[place], target,
+      case events[place]
+        when 'insert' then 'new table as inserted'
+        when 'delete' then 'old table as deleted'
+        else 'new table as inserted old table as deleted'
+      end,
+      schema, own);
+  end loop;
+end
+$$;
+
+comment on function tsql.create_trigger(text, text, text, text, text[], text[], text) is
+$$Makes a compiled trigger: action is create, alter or create or alter, target the table, definitions the functions of
+the events, source the T-SQL, kept as their comment. Runs with the caller's rights.
+Errors: no such table (8197), the name is taken (2714), there is nothing to alter (208).$$;

@@ -1,0 +1,74 @@
+-- Texts taken apart, sounds of words, bytes written as digits.
+
+create or replace function tsql.translate(value text, from_ text, to_ text) returns text
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if length(from_) <> length(to_) then
+    perform tsql.fail(9828,
+      'The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.');
+  end if;
+  return pg_catalog.translate(value, from_, to_);
+end
+$$;
+
+create or replace function tsql.string_split(whole text, separator text) returns table ("value" text)
+language plpgsql immutable parallel safe
+as $$
+begin
+  if length(separator) is distinct from 1 then
+    perform tsql.fail(214, 'Procedure expects parameter ''separator'' of type ''nchar(1)/nvarchar(1)''.');
+  end if;
+  return query select string_to_table(whole, separator);
+end
+$$;
+
+create or replace function tsql.soundex(value text) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  codes constant text := '01230120022455012623010202';  -- of a to z: 0 for vowels and h, w, y
+  letters text := upper(substring(value from '^\s*([A-Za-z]*)'));
+  code text;
+  before text;
+  found text := left(letters, 1);
+begin
+  if letters = '' then
+    return '0000';
+  end if;
+  before := substr(codes, ascii(letters) - 64, 1);
+  for place in 2 .. length(letters) loop
+    code := substr(codes, ascii(substr(letters, place, 1)) - 64, 1);
+    if code <> '0' and code <> before then
+      found := found || code;
+    end if;
+    -- h and w part no letters that sound alike
+    if substr(letters, place, 1) not in ('H', 'W') then
+      before := code;
+    end if;
+    exit when length(found) = 4;
+  end loop;
+  return rpad(found, 4, '0');
+end
+$$;
+comment on function tsql.soundex(text) is 'A letter and three digits (SQL Server: SOUNDEX, at compatibility level 110).';
+
+create or replace function tsql.difference(one text, other text) returns integer
+language sql immutable strict parallel safe
+return (select count(*)::integer from generate_series(1, 4) as place
+        where substr(tsql.soundex(one), place, 1) = substr(tsql.soundex(other), place, 1));
+
+create or replace function tsql.bytes_of_digits(digits text, style integer) returns bytea
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if style = 1 and left(digits, 2) not in ('0x', '0X') then
+    raise invalid_text_representation;
+  end if;
+  -- an odd number of digits is none of bytes
+  return decode(case style when 1 then substr(digits, 3) else digits end, 'hex');
+exception when invalid_text_representation or invalid_parameter_value then
+  perform tsql.fail(8114, 'Error converting data type varchar to varbinary.');
+end
+$$;
+comment on function tsql.bytes_of_digits(text, integer) is 'CONVERT to bytes: style 1 with 0x before the digits, style 2 without.';

@@ -1,0 +1,52 @@
+//! Accepting clients: a task for each, and no more of them than can be served.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::error;
+
+/// Clients connected at one time; the next waits in the listen queue.
+const MOST_CLIENTS: usize = 10_000;
+/// Pause when the process has run out of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Starts what `serve` makes of each client until `stopping`; then no more are accepted, and this returns when the
+/// last of them has ended.
+pub async fn accept<Session: Future<Output = ()> + Send + 'static>(
+    listener: TcpListener,
+    stopping: CancellationToken,
+    serve: impl Fn(TcpStream, SocketAddr) -> Session,
+) {
+    let places = Arc::new(Semaphore::new(MOST_CLIENTS));
+    let sessions = TaskTracker::new();
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else {
+            return;
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stopping.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let session = serve(stream, peer);
+                sessions.spawn(async move {
+                    let _place = place;
+                    session.await;
+                });
+            }
+            Err(error) => {
+                error!("accepting a client: {error}");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    sessions.close();
+    sessions.wait().await;
+}

@@ -1,0 +1,195 @@
+//! Beginning, committing and undoing the client's transaction.
+
+use super::connection::Backend;
+use crate::catalogue::Because;
+use crate::client::Client;
+use crate::postgres::PgError;
+use crate::tds::dialect::Version;
+use crate::tds::tokens::envchange::{self, Transaction as Change};
+use crate::tds::tokens::message::ServerMessage;
+
+/// The client's savepoints have numbers in PostgreSQL, where a long name would be cut.
+const SAVEPOINT: &str = "client_savepoint_";
+
+impl Backend {
+    /// @@trancount
+    pub fn transaction_depth(&self) -> i32 {
+        self.transaction.depth
+    }
+
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.is_open()
+    }
+
+    /// `name` is "" for none.
+    pub fn begin(&mut self, client: &mut Client, name: &str) {
+        self.transaction.begin(name);
+        client.reply.in_transaction = true;
+        if self.transaction.depth == 1 {
+            self.put_change(client, Change::Begun);
+        }
+    }
+
+    /// BEGIN TRANSACTION as a statement. Under implicit transactions SQL Server begins one for it too, so there
+    /// are two (SQL Server: SET IMPLICIT_TRANSACTIONS).
+    pub fn begin_statement(&mut self, client: &mut Client, name: &str) {
+        if client.settings().implicit_transactions
+            && client.dialect().is_tds7()
+            && !self.transaction.is_open()
+        {
+            self.begin(client, "");
+        }
+        self.begin(client, name);
+    }
+
+    /// A statement that touches tables begins a transaction when the client has asked for that.
+    pub(super) fn begin_implicitly(&mut self, client: &mut Client) {
+        if client.settings().implicit_transactions && !self.transaction.is_open() {
+            self.begin(client, "");
+        }
+    }
+
+    /// Ends PostgreSQL's part of a transaction in which nothing but rows has been read so far: a client that
+    /// has its rows and is idle must not keep others from changing their table. The next statement begins it
+    /// again, and reads what is committed then, as it would have anyway. Whether it has ended.
+    pub(super) async fn end_reading(&mut self) -> Result<bool, PgError> {
+        if self.transaction.has_effects {
+            return Ok(false);
+        }
+        let Some(open) = &mut self.open else {
+            return Ok(false);
+        };
+        let written = "select pg_catalog.pg_current_xact_id_if_assigned()";
+        let written = open.connection.query_text(written).await?;
+        if written.into_iter().flatten().flatten().next().is_some() {
+            self.transaction.has_effects = true;
+            return Ok(false);
+        }
+        open.connection.query_text("commit").await?;
+        self.transaction.started = false;
+        self.transaction.reported_depth = 0;
+        Ok(true)
+    }
+
+    pub async fn commit(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
+        match self.transaction.depth {
+            0 if client.dialect().is_tds7() && !client.settings().implicit_transactions => {
+                return Err(ServerMessage::error(
+                    3902,
+                    16,
+                    "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.",
+                ));
+            }
+            0 => return Ok(()),
+            1 => {}
+            _ => {
+                self.transaction.depth -= 1;
+                return Ok(());
+            }
+        }
+        let (started, defines) = (self.transaction.started, self.transaction.catalogue.is_some());
+        self.end_transaction(client);
+        self.put_change(client, Change::Committed);
+        if !started {
+            return Ok(());
+        }
+        let committed = match self.open().await {
+            Ok(open) => open.connection.commit().await,
+            Err(error) => Err(error),
+        };
+        match committed {
+            Ok(true) => {
+                if defines {
+                    self.gateway.reload_catalogue(Because::Changed).await;
+                }
+                Ok(())
+            }
+            Ok(false) => {
+                self.rolled_back();
+                Err(ServerMessage::error(
+                    3930,
+                    16,
+                    "The transaction had failed and could not be committed: it was rolled back.",
+                ))
+            }
+            Err(error) => {
+                self.rolled_back();
+                Err(self.message_of(&error, client))
+            }
+        }
+    }
+
+    pub async fn rollback(&mut self, client: &mut Client, name: &str) -> Result<(), ServerMessage> {
+        if !self.transaction.is_open() {
+            if client.dialect().is_tds7() && !client.settings().implicit_transactions {
+                return Err(ServerMessage::error(
+                    3903,
+                    16,
+                    "The ROLLBACK TRANSACTION request has no corresponding BEGIN TRANSACTION.",
+                ));
+            }
+            return Ok(());
+        }
+        if let Some(number) = self.transaction.savepoint(name) {
+            self.run_text(client, &format!("rollback to savepoint {SAVEPOINT}{number}")).await?;
+            self.transaction.went_back_to(number);
+            self.rolled_back();
+            return Ok(());
+        }
+        if !self.transaction.is_named(name) {
+            return Err(ServerMessage::error(
+                6401,
+                16,
+                format!("Cannot roll back {name}. No transaction or savepoint of that name was found."),
+            ));
+        }
+        let started = self.transaction.started;
+        self.end_transaction(client);
+        self.put_change(client, Change::RolledBack);
+        if started {
+            self.run_text(client, "rollback").await?;
+            self.rolled_back();
+        }
+        Ok(())
+    }
+
+    pub async fn save(&mut self, client: &mut Client, name: &str) -> Result<(), ServerMessage> {
+        if !self.transaction.is_open() {
+            return Err(ServerMessage::error(
+                628,
+                16,
+                "Cannot issue SAVE TRANSACTION when there is no active transaction.",
+            ));
+        }
+        if !self.transaction.started {
+            self.run_text(client, "begin").await?;
+            self.transaction.started = true;
+        }
+        self.transaction.has_effects = true;
+        let number = self.transaction.next_savepoint();
+        self.run_text(client, &format!("savepoint {SAVEPOINT}{number}")).await?;
+        self.transaction.saved(name);
+        Ok(())
+    }
+
+    async fn run_text(&mut self, client: &mut Client, sql: &str) -> Result<(), ServerMessage> {
+        let done = match self.open().await {
+            Ok(open) => open.connection.query_text(sql).await,
+            Err(error) => Err(error),
+        };
+        done.map(|_| ()).map_err(|error| self.message_of(&error, client))
+    }
+
+    /// Forgets the transaction, which PostgreSQL has ended or is to end.
+    pub(super) fn end_transaction(&mut self, client: &mut Client) {
+        self.transaction.end();
+        client.reply.in_transaction = false;
+    }
+
+    fn put_change(&mut self, client: &mut Client, change: Change) {
+        let dialect = client.dialect();
+        if dialect.version >= Version::Tds72 {
+            envchange::put_transaction(&mut client.reply.tokens, change, u64::from(self.spid) + 1, &dialect);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A COPY under way, and what PostgreSQL says to it.
+
+use super::copy_row::message_of;
+use crate::convert::Zone;
+use crate::postgres::connection::{row_count, server_error, server_notice, Message, PgColumn};
+use crate::postgres::{Connection, Notice, PgError};
+use crate::tds::bulk::Rows;
+use crate::tds::tokens::message::ServerMessage;
+use std::sync::Arc;
+
+/// Messages of triggers for the client, which listens only when it has sent its rows.
+const MOST_NOTICES: usize = 1000;
+
+/// A COPY that waits for rows.
+pub struct BulkCopy {
+    pub(super) columns: Arc<[PgColumn]>,
+    /// Those of the columns that would take a default for a NULL.
+    pub(super) with_default: Vec<String>,
+    pub(super) rows: Rows,
+    pub(super) zone: Zone,
+    /// Rows so far.
+    pub(super) count: u64,
+    pub(super) notices: Vec<Notice>,
+    pub(super) left_out: usize,
+    /// Why nothing will be stored.
+    pub(super) failure: Option<ServerMessage>,
+    /// PostgreSQL waits for rows.
+    pub(super) is_copying: bool,
+    /// The connection to PostgreSQL is gone.
+    pub(super) is_lost: bool,
+    pub(super) stored: Option<u64>,
+}
+
+impl BulkCopy {
+    /// Sends what is converted, and hears what PostgreSQL says to it.
+    pub(super) async fn send(&mut self, connection: &mut Connection) {
+        while self.is_copying {
+            match connection.flush_or_receive().await {
+                Ok(None) => return,
+                Ok(Some(message)) => self.hear(Ok(message)),
+                Err(error) => self.hear(Err(error)),
+            }
+        }
+    }
+
+    pub(super) fn hear(&mut self, message: Result<Message, PgError>) {
+        let heard = match message {
+            Ok(Message::NoticeResponse(body)) => server_notice(&body).map(|notice| {
+                if self.notices.len() < MOST_NOTICES {
+                    self.notices.push(notice);
+                } else {
+                    self.left_out += 1;
+                }
+            }),
+            Ok(Message::ErrorResponse(body)) => match server_error(&body) {
+                Ok(error) if error.is_fatal() => Err(error),
+                Ok(error) => {
+                    // after a failure of ours PostgreSQL only says that it gave up
+                    self.failure.get_or_insert_with(|| message_of(&error));
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+            Ok(Message::CommandComplete(body)) => match body.tag() {
+                Ok(tag) => {
+                    self.stored = row_count(tag);
+                    Ok(())
+                }
+                Err(error) => Err(error.into()),
+            },
+            Ok(Message::ReadyForQuery(_)) => {
+                self.is_copying = false;
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = heard {
+            self.lost(&error);
+        }
+    }
+
+    /// The connection to PostgreSQL can be used no further.
+    pub(super) fn lost(&mut self, error: &PgError) {
+        self.failure = Some(error.to_message());
+        self.is_copying = false;
+        self.is_lost = true;
+        self.stored = None;
+    }
+}

@@ -1,0 +1,253 @@
+//! The session's own PostgreSQL connection: logged in as the client with the client's password, opened when
+//! a statement needs it and given up when it has long been idle.
+
+use super::bulk_copy::BulkCopy;
+use super::open::Open;
+use super::role::Role;
+use super::transaction::Transaction;
+use crate::catalogue::Catalogue;
+use crate::client::Client;
+use crate::convert::Zone;
+use crate::gateway::Gateway;
+use crate::postgres::{Connection, PgError};
+use crate::tds::login::{Login, Password};
+use crate::tds::tokens::message::ServerMessage;
+use crate::turns::Turn;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a statement waits for a connection when PostgreSQL has none left, and how often it asks.
+const SCARCE_TIMEOUT: Duration = Duration::from_secs(10);
+const SCARCE_PAUSE: Duration = Duration::from_millis(50);
+
+pub struct Backend {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) spid: u16,
+    user: Arc<str>,
+    password: Password,
+    application: String,
+    /// The schema the client uses, which it calls a database.
+    pub database: String,
+    pub(super) open: Option<Open>,
+    pub(super) transaction: Transaction,
+    /// A bulk copy whose rows come next.
+    pub(super) copy: Option<BulkCopy>,
+    /// Its calls may share a transaction with those of others.
+    pub may_share: bool,
+    /// The most rows that a statement may give to its client.
+    pub(super) most_rows: Option<u64>,
+    /// Something ran that may have left state on the connection.
+    pinned: bool,
+}
+
+impl Backend {
+    /// Tries user and password on PostgreSQL itself and moves to the database the login names.
+    pub async fn log_in(
+        gateway: &Arc<Gateway>,
+        login: &Login,
+        spid: u16,
+    ) -> Result<(Backend, Role), PgError> {
+        let application = if login.application.is_empty() { "TDS client" } else { &login.application };
+        let mut backend = Backend {
+            gateway: gateway.clone(),
+            spid,
+            user: login.user.as_str().into(),
+            password: login.password.clone(),
+            // sp_who reads this; the number comes first, as PostgreSQL cuts a long name
+            application: format!("{spid} {application} ({})", login.host).replace('\0', ""),
+            database: String::new(),
+            open: None,
+            transaction: Transaction::default(),
+            copy: None,
+            may_share: false,
+            most_rows: None,
+            pinned: false,
+        };
+        let open = backend.connect().await?;
+        let mut role = Role::ask(&mut open.connection, &gateway.role).await?;
+        open.schema = Some(role.schema.clone());
+        if !gateway.is_default_database(&login.database) {
+            match open.use_schema(&login.database).await {
+                Ok(database) => role.schema = database,
+                Err(error) if gateway.may_mean_default(&login.database, &error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        backend.may_share = role.may_share;
+        backend.most_rows = role.most_rows;
+        backend.database.clone_from(&role.schema);
+        Ok((backend, role))
+    }
+
+    async fn connect(&mut self) -> Result<&mut Open, PgError> {
+        let deadline = Instant::now() + SCARCE_TIMEOUT;
+        let connection = loop {
+            let address = &self.gateway.address;
+            let place = self.gateway.connecting.acquire().await;
+            let opened = Connection::open(address, &self.user, &self.password.0, &self.application).await;
+            drop(place);
+            match opened {
+                // too_many_connections: those that idle sessions keep will do
+                Err(error) if error.sqlstate() == Some("53300") && Instant::now() < deadline => {
+                    self.gateway.scarce.notify_waiters();
+                    tokio::time::sleep(SCARCE_PAUSE).await;
+                }
+                opened => break opened?,
+            }
+        };
+        Ok(self.open.insert(Open::new(connection, self.gateway.readers.clone())))
+    }
+
+    /// The connection, opened if need be, with the database in use first in its search path.
+    pub async fn open(&mut self) -> Result<&mut Open, PgError> {
+        if self.open.is_none() {
+            let default = self.connect().await?.connection.query_text("select current_schema()").await?;
+            let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
+            if let Some(open) = &mut self.open {
+                open.schema = Some(default);
+            }
+        }
+        let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
+        if open.schema.as_deref() != Some(self.database.as_str()) {
+            open.use_schema(&self.database).await?;
+        }
+        Ok(open)
+    }
+
+    /// For a result set of this login.
+    pub(super) fn turn(&self) -> Turn {
+        self.gateway.turns.turn(&self.user)
+    }
+
+    /// Moves to another database. SQLSTATE 3F000 when there is none.
+    pub async fn use_database(&mut self, name: &str) -> Result<(), PgError> {
+        self.database = self.open().await?.use_schema(name).await?;
+        Ok(())
+    }
+
+    /// The zone that zoneless times of this session are in.
+    pub async fn zone(&mut self) -> Result<Zone, PgError> {
+        self.open().await?.zone()
+    }
+
+    /// What can be called, as this session sees it.
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        self.transaction.catalogue.clone().unwrap_or_else(|| self.gateway.catalogue())
+    }
+
+    /// A table may have other columns now.
+    pub fn forget_declarations(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.forget_declarations();
+        }
+    }
+
+    /// Forgets what is prepared.
+    pub fn forget_prepared(&mut self) -> Result<(), PgError> {
+        self.open.as_mut().map_or(Ok(()), Open::forget_prepared)
+    }
+
+    /// A transaction or a part of it was rolled back, and the search path with it.
+    pub(super) fn rolled_back(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.schema = None;
+        }
+    }
+
+    /// Something runs that may leave state on the connection.
+    pub fn pin(&mut self) {
+        self.pinned = true;
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Gives the connection up unless it holds state that the client would miss. Whether it is gone.
+    pub async fn release(&mut self) -> bool {
+        if self.pinned {
+            let held = match &mut self.open {
+                Some(open) => open.holds_state().await,
+                None => Ok(false),
+            };
+            match held {
+                Ok(true) => return false,
+                Ok(false) => {}
+                Err(_) => self.forget(),
+            }
+        }
+        self.close().await;
+        true
+    }
+
+    /// Puts the connection back to how it was after login. One that cannot be put back is given up.
+    pub async fn reset(&mut self, client: &mut Client, keep_transaction: bool) {
+        if keep_transaction && self.transaction.is_open() {
+            return;
+        }
+        self.pinned |= self.transaction.started;
+        self.end_transaction(client);
+        let Some(open) = self.open.as_mut().filter(|_| self.pinned) else {
+            return;
+        };
+        match open.reset().await {
+            Ok(()) => self.pinned = false,
+            Err(_) => self.forget(),
+        }
+    }
+
+    /// Forgets what is prepared, after the schema has changed. PL/pgSQL's own plans end only with the
+    /// connection, which is given up unless it holds something.
+    pub async fn forget_plans(&mut self) -> Result<(), PgError> {
+        if self.open.is_some() && !self.pinned && !self.transaction.is_open() {
+            self.close().await;
+        } else if let Some(open) = &mut self.open {
+            open.forget_prepared()?;
+        }
+        Ok(())
+    }
+
+    pub async fn close(&mut self) {
+        self.pinned = false;
+        if let Some(open) = self.open.take() {
+            open.connection.close().await;
+        }
+    }
+
+    /// Lets go of a connection that holds nothing and that PostgreSQL has ended, as when it was started anew.
+    pub(super) async fn let_go_if_ended(&mut self) {
+        if self.pinned || self.transaction.is_open() {
+            return;
+        }
+        if let Some(open) = &mut self.open {
+            if open.connection.has_ended().await {
+                self.open = None;
+            }
+        }
+    }
+
+    /// Lets go of a connection that has failed.
+    fn forget(&mut self) {
+        self.pinned = false;
+        self.open = None;
+    }
+
+    /// After an error of the connection: what a lost one held is gone.
+    pub(super) fn check(&mut self, error: &PgError, client: &mut Client) {
+        if error.is_fatal() {
+            self.lose(client);
+        }
+    }
+
+    /// The connection can be used no further.
+    pub(super) fn lose(&mut self, client: &mut Client) {
+        self.forget();
+        self.end_transaction(client);
+    }
+
+    /// An error of the session's own connection as the client gets it.
+    pub fn message_of(&mut self, error: &PgError, client: &mut Client) -> ServerMessage {
+        self.check(error, client);
+        error.to_message()
+    }
+}

@@ -1,0 +1,373 @@
+//! Bulk copy in: rows from the client go as they come into PostgreSQL's binary COPY, under the client's own
+//! role. All rows of one message are stored, or none.
+
+use super::bulk_copy::BulkCopy;
+use super::connection::Backend;
+use super::copy_row::{fit, put_row};
+use super::unfinished::Unfinished;
+use crate::catalogue::quoted;
+use crate::client::{Client, SessionError};
+use crate::convert::{told_type, PgType, Value};
+use crate::interrupt::Interrupt;
+use crate::postgres::connection::PgColumn;
+use crate::program::InsertBulk;
+use crate::tds::bulk::{Column, Row, Rows};
+use crate::tds::packet::{self, Kind};
+use crate::tds::stored_row;
+use crate::tds::tokens::done::{Command, Status};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::wire::WireError;
+use bytes::BufMut;
+use std::convert::Infallible;
+
+/// Bytes of converted rows gathered before they are sent.
+const FLUSH: usize = 64 * 1024;
+/// The file header of a binary COPY: signature, flags, no extension.
+const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+
+/// The columns of the result that tells clients of TDS 5.0 how to lay out rows (FreeTDS src/tds/bulk.c,
+/// tds5_bulk_insert_column).
+const LAYOUT: [&str; 7] = ["colcnt", "colid", "type", "length", "status", "offset", "dflt"];
+
+impl Backend {
+    /// `insert bulk`: PostgreSQL begins a COPY, so whatever it has against that is reported at once.
+    pub async fn begin_copy(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<(), Interrupt> {
+        self.before_statement(client, true, true).await;
+        // a trigger may leave anything
+        self.pin();
+        if let Err(error) = self.start_statement().await {
+            self.check(&error, client);
+            return Err((&error).into());
+        }
+        match self.open_copy(client, bulk).await {
+            Ok(opened) => {
+                put_layout(client, &opened);
+                self.copy = Some(opened);
+                client.reply.passed(Some(0));
+                Ok(())
+            }
+            Err(unfinished) => {
+                if let Unfinished::Failed(error) = &unfinished {
+                    self.check(error, client);
+                }
+                if self.transaction.is_open() {
+                    if let Err(error) = self.settle_statement(false).await {
+                        self.check(&error, client);
+                    }
+                }
+                Err(unfinished.into())
+            }
+        }
+    }
+
+    /// Whether rows of a bulk copy come next.
+    pub fn awaits_rows(&self) -> bool {
+        self.copy.is_some()
+    }
+
+    async fn open_copy(&mut self, client: &Client, bulk: &InsertBulk) -> Result<BulkCopy, Unfinished> {
+        let dialect = client.dialect();
+        let open = self.open().await?;
+        let zone = open.zone()?;
+        let connection = &mut open.connection;
+        let table = &bulk.table;
+        let names = match bulk.columns.as_slice() {
+            [] => "*".to_owned(),
+            columns => columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
+        };
+        let select = format!("select {names} from {table}");
+        let (_, mut columns) = connection.prepare("", &select, &[]).await?;
+        open.declare(&mut columns, &select).await?;
+        let connection = &mut open.connection;
+        if let Some(column) = columns.iter().find(|column| PgType::from_oid(column.oid).wants_text()) {
+            return Err(Unfinished::Unsendable(ServerMessage::error(
+                4816,
+                16,
+                format!(
+                    "Column '{}' is of a type that no bulk copy can fill: insert such rows.",
+                    column.name
+                ),
+            )));
+        }
+        let mut with_default = Vec::new();
+        if dialect.is_tds7() && !bulk.keep_nulls {
+            let literal = table.replace('\'', "''");
+            let sql = format!(
+                "select attname from pg_catalog.pg_attribute \
+                 where attrelid = '{literal}'::pg_catalog.regclass and attnum > 0 and not attisdropped \
+                 and (atthasdef or attidentity <> '')"
+            );
+            with_default = connection.query_text(&sql).await?.into_iter().flatten().flatten().collect();
+        }
+        let rows = if dialect.is_tds7() {
+            Rows::described(dialect)
+        } else if columns.len() > stored_row::MOST_COLUMNS {
+            return Err(Unfinished::Unsendable(ServerMessage::error(
+                4816,
+                16,
+                format!(
+                    "A bulk copy of TDS 5.0 has at most {} columns: use TDS 7.x for '{table}'.",
+                    stored_row::MOST_COLUMNS
+                ),
+            )));
+        } else {
+            let described = |column: &PgColumn| Column {
+                name: column.name.clone(),
+                type_info: told_type(
+                    PgType::from_oid(column.oid),
+                    column.typmod,
+                    column.declared.of,
+                    &dialect,
+                ),
+            };
+            Rows::stored(dialect, columns.iter().map(described).collect())
+        };
+        let names: Vec<_> = columns.iter().map(|column| quoted(&column.name)).collect();
+        connection
+            .begin_copy(&format!("copy {table} ({}) from stdin (format binary)", names.join(", ")))
+            .await?;
+        let Ok(()) = connection.put_copy_data::<Infallible>(|out| {
+            out.put_slice(COPY_HEADER);
+            Ok(())
+        });
+        Ok(BulkCopy {
+            columns: columns.into(),
+            with_default,
+            rows,
+            zone,
+            count: 0,
+            notices: Vec::new(),
+            left_out: 0,
+            failure: None,
+            is_copying: true,
+            is_lost: false,
+            stored: None,
+        })
+    }
+
+    /// Takes the rows that follow an `insert bulk`. False: another request came in their place, or the client has
+    /// given them up and waits for no answer.
+    pub async fn take_rows(&mut self, client: &mut Client) -> Result<bool, SessionError> {
+        let Some(mut bulk) = self.copy.take() else {
+            return Ok(false);
+        };
+        let stopping = self.gateway.stopping.clone();
+        let kind = tokio::select! {
+            kind = client.next_kind() => kind?,
+            () = stopping.cancelled() => return Err(SessionError::Closed),
+        };
+        match kind {
+            None => return Err(SessionError::Closed),
+            Some(Kind::BulkLoad) => {}
+            Some(_) => {
+                // another request, which has its own answer
+                self.give_up(client, &mut bulk).await?;
+                return Ok(false);
+            }
+        }
+        loop {
+            let Some(open) = &mut self.open else {
+                return Err(no_connection());
+            };
+            let part = tokio::select! {
+                biased;
+                message = open.connection.receive(), if bulk.is_copying => {
+                    bulk.hear(message);
+                    continue;
+                }
+                part = client.part() => part?,
+                () = stopping.cancelled() => return Err(SessionError::Closed),
+            };
+            match part.kind {
+                Kind::BulkLoad if part.status.contains(packet::Status::IGNORE) => {
+                    // the client has thought better of it, and says so by an attention
+                    self.give_up(client, &mut bulk).await?;
+                    return Ok(false);
+                }
+                Kind::BulkLoad => {}
+                Kind::Attention => {
+                    self.give_up(client, &mut bulk).await?;
+                    client.reply.close(Status::ATTENTION);
+                    return Ok(true);
+                }
+                other => {
+                    let text = format!("a {other:?} message amid the rows of a bulk copy");
+                    return Err(WireError::Malformed(text).into());
+                }
+            }
+            let is_last = part.status.contains(packet::Status::LAST);
+            if bulk.failure.is_none() {
+                bulk.rows.push(part.body);
+                self.pass_on(client, &mut bulk, is_last).await?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        let cancelled = self.finish_copy(client, &mut bulk).await?;
+        self.settle_copy(client, &mut bulk).await;
+        for notice in &bulk.notices {
+            client.reply.message(&notice.to_message());
+        }
+        if bulk.left_out > 0 {
+            let text = format!("{} more messages came during the bulk copy.", bulk.left_out);
+            client.reply.message(&ServerMessage::info(0, text));
+        }
+        match bulk.failure.take() {
+            Some(_) if cancelled => client.acknowledge_cancel(),
+            Some(message) => client.reply.refuse(&message),
+            None => {
+                client.reply.row_count = bulk.stored.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
+                client.reply.command = Command::BulkInsert;
+                client.reply.end(Status::empty(), bulk.stored);
+                if cancelled {
+                    client.answer_attention_later();
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Converts the rows that are there and sends them to PostgreSQL.
+    async fn pass_on(
+        &mut self,
+        client: &Client,
+        bulk: &mut BulkCopy,
+        is_last: bool,
+    ) -> Result<(), SessionError> {
+        let dialect = client.dialect();
+        let Some(open) = &mut self.open else {
+            return Err(no_connection());
+        };
+        let connection = &mut open.connection;
+        if let Some(columns) = bulk.rows.columns(is_last)? {
+            if let Err(message) = fit(columns, &bulk.columns) {
+                bulk.failure = Some(message);
+                return Ok(());
+            }
+        }
+        loop {
+            let number = bulk.count + 1;
+            let (columns, with_default, zone) = (&bulk.columns, &bulk.with_default, &bulk.zone);
+            let put = |told: &[Column], row: &Row<'_>| {
+                connection.put_copy_data(|out| {
+                    put_row(out, told, row, columns, with_default, zone, &dialect)
+                        .map_err(|error| error.in_row(number))
+                })
+            };
+            match bulk.rows.next(is_last, put)? {
+                None => break,
+                Some(Ok(())) => bulk.count = number,
+                Some(Err(message)) => {
+                    bulk.failure = Some(message);
+                    return Ok(());
+                }
+            }
+            if connection.unsent() >= FLUSH {
+                bulk.send(connection).await;
+                if bulk.failure.is_some() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the COPY. Whether the client has cancelled meanwhile, which may have come too late.
+    async fn finish_copy(&mut self, client: &mut Client, bulk: &mut BulkCopy) -> Result<bool, SessionError> {
+        let Some(open) = &mut self.open else {
+            return Err(no_connection());
+        };
+        let connection = &mut open.connection;
+        if bulk.is_copying {
+            if bulk.failure.is_none() {
+                let Ok(()) = connection.put_copy_data::<Infallible>(|out| {
+                    out.put_i16(-1);
+                    Ok(())
+                });
+                connection.put_copy_done();
+            } else if let Err(error) = connection.put_copy_fail("a row could not be converted") {
+                bulk.lost(&error);
+            }
+            bulk.send(connection).await;
+        }
+        let mut cancelling = None;
+        while bulk.is_copying {
+            tokio::select! {
+                biased;
+                message = connection.receive() => bulk.hear(message),
+                attention = client.attention(), if cancelling.is_none() => {
+                    let canceller = connection.canceller();
+                    let asking = tokio::spawn(async move { canceller.cancel().await });
+                    // PostgreSQL does not see that the client has gone
+                    attention?;
+                    cancelling = Some(asking);
+                }
+            }
+        }
+        let cancelled = cancelling.is_some();
+        if let Some(cancelling) = cancelling {
+            // a cancel still on its way would hit the next statement
+            let _ = cancelling.await;
+        }
+        Ok(cancelled)
+    }
+
+    /// Undoes the COPY without an answer.
+    async fn give_up(&mut self, client: &mut Client, bulk: &mut BulkCopy) -> Result<(), SessionError> {
+        let Some(open) = &mut self.open else {
+            return Err(no_connection());
+        };
+        let connection = &mut open.connection;
+        if bulk.is_copying {
+            if let Err(error) = connection.put_copy_fail("the client gave up") {
+                bulk.lost(&error);
+            }
+            bulk.send(connection).await;
+        }
+        while bulk.is_copying {
+            bulk.hear(connection.receive().await);
+        }
+        bulk.stored = None;
+        self.settle_copy(client, bulk).await;
+        Ok(())
+    }
+
+    /// Ends the statement for the transaction it is in.
+    async fn settle_copy(&mut self, client: &mut Client, bulk: &mut BulkCopy) {
+        if bulk.failure.is_none() && bulk.stored.is_none() {
+            bulk.failure = Some(ServerMessage::error(3617, 11, "The bulk copy was given up."));
+        }
+        if bulk.is_lost {
+            self.lose(client);
+        } else if self.transaction.is_open() {
+            if let Err(error) = self.settle_statement(bulk.failure.is_none()).await {
+                bulk.failure = Some(self.message_of(&error, client));
+            }
+        }
+    }
+}
+
+/// At TDS 5.0: how rows are to be laid out. All columns are variable, which a negative offset says.
+fn put_layout(client: &mut Client, bulk: &BulkCopy) {
+    let dialect = client.dialect();
+    if dialect.is_tds7() {
+        return;
+    }
+    let columns: Vec<_> = LAYOUT.iter().map(|name| ((*name).to_owned(), PgType::Int4, -1)).collect();
+    let count = i64::try_from(bulk.columns.len()).unwrap_or(0);
+    let row = |(index, column): (usize, &PgColumn)| {
+        let sent_as = told_type(PgType::from_oid(column.oid), column.typmod, column.declared.of, &dialect);
+        let place = i64::try_from(index).unwrap_or(0) + 1;
+        let token = i64::from(sent_as.token.to_wire(&dialect).unwrap_or(0));
+        let nullable = 8;
+        [count, place, token, i64::from(sent_as.size), nullable, -place, 0].map(Value::Int).to_vec()
+    };
+    let rows: Vec<_> = bulk.columns.iter().enumerate().map(row).collect();
+    // integers fit everywhere
+    let _ = client.reply.result_set(&columns, &rows);
+}
+
+fn no_connection() -> SessionError {
+    SessionError::Io(std::io::ErrorKind::NotConnected.into())
+}

@@ -1,0 +1,179 @@
+//! A row of a bulk copy on its way into a COPY: its values checked and converted.
+
+use crate::convert::{to_pg, ConvertError, Declared, PgType, SqlType, Value, Zone};
+use crate::postgres::connection::{put_value, PgColumn};
+use crate::postgres::PgError;
+use crate::tds::bulk::{Column, Row};
+use crate::tds::dialect::Dialect;
+use crate::tds::stored_row;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::{decode_value, Decimal};
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::IsNull;
+use std::borrow::Cow;
+
+/// Whether the client sends the columns it has named.
+pub fn fit(sent: &[Column], wanted: &[PgColumn]) -> Result<(), ServerMessage> {
+    if sent.len() != wanted.len() {
+        return Err(ServerMessage::error(
+            213,
+            16,
+            format!("The bulk copy has {} columns where {} were named.", sent.len(), wanted.len()),
+        ));
+    }
+    for (sent, wanted) in sent.iter().zip(wanted) {
+        if !sent.name.is_empty() && !sent.name.eq_ignore_ascii_case(&wanted.name) {
+            return Err(ServerMessage::error(
+                213,
+                16,
+                format!("The bulk copy has a column '{}' where '{}' was named.", sent.name, wanted.name),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A value that cannot be stored, and the column it is for.
+pub struct Misfit {
+    column: String,
+    error: ConvertError,
+}
+
+impl Misfit {
+    pub fn in_row(self, number: u64) -> ServerMessage {
+        let text = format!("Row {number}, column '{}': {}", self.column, self.error);
+        ServerMessage::error(self.error.number(), 16, text)
+    }
+}
+
+/// Puts a tuple of a binary COPY.
+pub fn put_row(
+    out: &mut BytesMut,
+    told: &[Column],
+    row: &Row<'_>,
+    columns: &[PgColumn],
+    with_default: &[String],
+    zone: &Zone,
+    dialect: &Dialect,
+) -> Result<(), Misfit> {
+    let dialect = if dialect.is_tds7() { *dialect } else { stored_row::dialect(dialect) };
+    // a table has at most 1,600 columns
+    out.put_i16(columns.len() as i16);
+    for ((column, told), raw) in columns.iter().zip(told).zip(row) {
+        let put = |out: &mut BytesMut| {
+            let value = decode_value(raw.as_deref(), &told.type_info, &dialect)?;
+            match &value {
+                Value::Null if with_default.contains(&column.name) => Err(ConvertError::conversion(
+                    "NULL where the column has a default (leave the column out, or ask for KEEP_NULLS)",
+                    "that default",
+                )),
+                Value::Null => Ok(IsNull::Yes),
+                Value::Binary(bytes) if column.declared.of.and_then(Declared::bytes).is_some() => {
+                    out.put_slice(bytes_of(bytes, column)?.as_ref());
+                    Ok(IsNull::No)
+                }
+                Value::Decimal(decimal) if !keeps_digits(decimal, column) => {
+                    Err(ConvertError::overflow("decimal", "the digits of the column"))
+                }
+                _ => to_pg(&value, PgType::from_oid(column.oid), zone, out).map(|()| IsNull::No),
+            }
+        };
+        put_value(out, put).map_err(|error| Misfit { column: column.name.clone(), error })?;
+    }
+    Ok(())
+}
+
+/// The bytes as a column of binary(n) or varbinary(n) holds them: filled with zeros, never cut.
+fn bytes_of<'v>(bytes: &'v [u8], column: &PgColumn) -> Result<Cow<'v, [u8]>, ConvertError> {
+    let limit = column.declared.of.and_then(Declared::bytes);
+    match limit {
+        Some((length, _)) if bytes.len() > length => Err(ConvertError::truncation("binary", "the column")),
+        Some((length, true)) if bytes.len() < length => {
+            let mut filled = bytes.to_vec();
+            filled.resize(length, 0);
+            Ok(Cow::Owned(filled))
+        }
+        _ => Ok(Cow::Borrowed(bytes)),
+    }
+}
+
+/// Whether a numeric column has all decimals of the value: PostgreSQL would round it.
+fn keeps_digits(decimal: &Decimal, column: &PgColumn) -> bool {
+    match (SqlType { oid: column.oid, typmod: column.typmod }).digits() {
+        Some((_, scale @ ..=38)) => decimal.rescaled(scale).is_some(),
+        _ => true,
+    }
+}
+
+/// PostgreSQL's error with the place it names: `COPY t, line 3, column b`.
+pub fn message_of(error: &PgError) -> ServerMessage {
+    let mut message = error.to_message();
+    if let PgError::Server(notice) = error {
+        if let Some(place) = place(&notice.context) {
+            message.text = format!("{place}: {}", message.text);
+        }
+    }
+    message
+}
+
+fn place(context: &str) -> Option<String> {
+    let (_, place) = context.lines().find_map(|line| line.strip_prefix("COPY ")?.split_once(", line "))?;
+    let (row, column) = match place.split_once(", column ") {
+        Some((row, column)) => (row, Some(column)),
+        None => (place, None),
+    };
+    let row: u64 = row.split(':').next()?.parse().ok()?;
+    Some(match column {
+        Some(column) => format!("Row {row}, column '{column}'"),
+        None => format!("Row {row}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_copy_failed() {
+        assert_eq!(place("COPY mine, line 3, column b"), Some("Row 3, column 'b'".into()));
+        let nested = "PL/pgSQL function f() line 3 at RAISE\nCOPY my t, line 12";
+        assert_eq!(place(nested), Some("Row 12".into()));
+        assert_eq!(place(""), None);
+    }
+
+    #[test]
+    fn binaries_are_filled_and_never_cut() {
+        let column = |of| PgColumn {
+            name: "b".into(),
+            oid: 17,
+            typmod: -1,
+            origin: (0, 0),
+            declared: crate::convert::Declaration { of, ..Default::default() },
+        };
+        let fixed = column(Some(Declared::Binary(4)));
+        assert_eq!(bytes_of(&[1], &fixed).as_deref(), Ok(&[1, 0, 0, 0][..]));
+        assert!(bytes_of(&[0; 5], &fixed).is_err());
+        let varying = column(Some(Declared::VarBinary(Some(4))));
+        assert_eq!(bytes_of(&[1], &varying).as_deref(), Ok(&[1][..]));
+        assert!(bytes_of(&[0; 5], &varying).is_err());
+        assert!(bytes_of(&[0; 50], &column(None)).is_ok());
+    }
+
+    #[test]
+    fn columns_must_be_those_that_were_named() {
+        let sent = |name: &str| Column {
+            name: name.into(),
+            type_info: crate::tds::types::TypeInfo::new(crate::tds::types::TypeToken::IntN, 4),
+        };
+        let wanted = |name: &str| PgColumn {
+            name: name.into(),
+            oid: 23,
+            typmod: -1,
+            origin: (0, 0),
+            declared: Default::default(),
+        };
+        assert!(fit(&[sent("A"), sent("")], &[wanted("a"), wanted("b")]).is_ok());
+        assert!(fit(&[sent("b")], &[wanted("a")]).unwrap_err().text.contains("'b' where 'a'"));
+        assert!(fit(&[sent("a")], &[wanted("a"), wanted("b")]).is_err());
+    }
+}

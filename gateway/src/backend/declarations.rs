@@ -1,0 +1,74 @@
+//! What T-SQL declares of columns and PostgreSQL does not say.
+
+use crate::convert::{Declaration, Declared};
+use crate::postgres::connection::PgColumn;
+use crate::tds::tokens::columns::Traits;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The first oid that is not PostgreSQL's own (access/transam.h, FirstNormalObjectId).
+const FIRST_OF_USERS: u32 = 16384;
+
+#[derive(Default)]
+pub struct Declarations {
+    columns: HashMap<(u32, i16), Declaration>,
+    /// The tables that have been asked for.
+    tables: HashSet<u32>,
+}
+
+impl Declarations {
+    /// The SQL that asks for those of some tables.
+    pub fn question(tables: &[u32]) -> String {
+        let tables: Vec<String> = tables.iter().map(u32::to_string).collect();
+        include_str!("declarations.sql").replace(":tables", &tables.join(", "))
+    }
+
+    /// Marks those among `columns`.
+    pub fn tell(&self, columns: &mut [PgColumn]) {
+        for column in columns {
+            column.declared = self.columns.get(&column.origin).cloned().unwrap_or_default();
+        }
+    }
+
+    /// The tables of `columns` that have not been asked for. PostgreSQL's own have no declarations.
+    pub fn lack(&self, columns: &[PgColumn]) -> Vec<u32> {
+        let mut tables: Vec<u32> = columns.iter().map(|column| column.origin.0).collect();
+        tables.retain(|table| *table >= FIRST_OF_USERS && !self.tables.contains(table));
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    pub fn read(&mut self, tables: &[u32], rows: Vec<Vec<Option<String>>>) {
+        for row in rows {
+            let [Some(table), Some(number), shown, of, traits @ ..] = row.as_slice() else { continue };
+            let [not_null, identity, computed] = traits else { continue };
+            let is = |told: &Option<String>| told.as_deref() == Some("t");
+            if let (Ok(table), Ok(number)) = (table.parse(), number.parse()) {
+                let declaration = Declaration {
+                    shown: shown.as_deref().map(Arc::from),
+                    of: of.as_deref().and_then(Declared::named),
+                    traits: Traits { not_null: is(not_null), identity: is(identity), computed: is(computed) },
+                };
+                self.columns.insert((table, number), declaration);
+            }
+        }
+        self.tables.extend(tables);
+    }
+}
+
+/// Says of the columns that they may be null, whatever their tables say.
+pub fn nullable(columns: &mut [PgColumn]) {
+    for column in columns {
+        column.declared.traits.not_null = false;
+    }
+}
+
+/// Whether a query may give nulls for columns that take none: the other side of an outer join, or a total.
+pub fn adds_nulls(sql: &str) -> bool {
+    let sql = sql.to_ascii_lowercase();
+    !sql.starts_with("select ")
+        || ["left ", "right ", "full ", "rollup", "cube", "grouping sets"]
+            .iter()
+            .any(|word| sql.contains(word))
+}

@@ -1,0 +1,55 @@
+//! Definitions: SQL that makes, changes or drops a procedure, run as one.
+
+use super::connection::Backend;
+use crate::catalogue::{Because, Catalogue};
+use crate::client::Client;
+use crate::interrupt::Interrupt;
+use crate::postgres::PgError;
+use crate::program::Define;
+use std::sync::Arc;
+
+impl Backend {
+    /// Runs the SQL of a definition: all of it or nothing. What it defines can be called at once.
+    pub async fn define(&mut self, client: &mut Client, define: &Define) -> Result<(), Interrupt> {
+        self.pin();
+        self.before_statement(client, true, true).await;
+        self.run_definition(define).await.map_err(|error| {
+            self.check(&error, client);
+            Interrupt::from(&error)
+        })
+    }
+
+    async fn run_definition(&mut self, define: &Define) -> Result<(), PgError> {
+        let in_transaction = self.transaction.is_open();
+        self.start_statement().await?;
+        let metrics = self.gateway.metrics.clone();
+        let open = self.open().await?;
+        if !in_transaction {
+            open.connection.query_text("begin").await?;
+        }
+        let mut done = Ok(());
+        for sql in &define.statements {
+            done = open.connection.query_text(sql).await.map(|_| ());
+            if done.is_err() {
+                break;
+            }
+        }
+        if done.as_ref().is_err_and(PgError::is_fatal) {
+            return done;
+        }
+        if in_transaction {
+            open.settle(done.is_ok()).await?;
+        } else {
+            open.connection.query_text(if done.is_ok() { "commit" } else { "rollback" }).await?;
+        }
+        done?;
+        if in_transaction {
+            // nobody else sees it yet
+            let own = Catalogue::load(&mut open.connection, &metrics).await?;
+            self.transaction.catalogue = Some(Arc::new(own));
+        } else {
+            self.gateway.reload_catalogue(Because::Changed).await;
+        }
+        Ok(())
+    }
+}

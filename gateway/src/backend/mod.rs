@@ -1,0 +1,24 @@
+//! A session's own part of PostgreSQL: its connection, what is prepared there, its transaction, result sets and COPY.
+
+mod begin_commit;
+mod bulk_copy;
+mod connection;
+mod copy;
+mod copy_row;
+mod declarations;
+mod definition;
+mod notices;
+mod open;
+mod parameters;
+mod result_set;
+mod role;
+mod statement;
+mod transaction;
+mod unfinished;
+
+pub use connection::Backend;
+pub use notices::{left_error_of, row_count_of};
+pub use parameters::{Parameter, Typing};
+pub use result_set::{put_description, Rows};
+pub use statement::Source;
+pub use unfinished::{Completed, Unfinished};

@@ -1,0 +1,218 @@
+//! A connection to PostgreSQL that a session has open, and what is prepared on it.
+
+use super::declarations::{adds_nulls, nullable, Declarations};
+use crate::convert::Zone;
+use crate::postgres::commit::Statement;
+use crate::postgres::connection::PgColumn;
+use crate::postgres::priority::ReaderPriority;
+use crate::postgres::{Connection, PgError};
+use postgres_protocol::message::frontend;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Statements kept prepared on one connection.
+const MOST_PREPARED: usize = 500;
+/// Bytes of the longest query kept prepared.
+const LONGEST_KEPT: usize = 16 * 1024;
+
+/// A statement as PostgreSQL has it prepared.
+#[derive(Debug)]
+pub struct Described {
+    pub name: String,
+    /// The types it has found for the parameters.
+    pub parameters: Vec<u32>,
+    pub columns: Arc<[PgColumn]>,
+}
+
+pub struct Open {
+    pub connection: Connection,
+    pub declarations: Declarations,
+    /// What is prepared: calls by their statement's id, queries by their text and types.
+    calls: HashMap<u64, Arc<Described>>,
+    queries: HashMap<(String, Vec<u32>), Arc<Described>>,
+    /// Hashes of queries without parameters that have come once.
+    once: HashSet<u64>,
+    zone: (String, Zone),
+    /// How its process stands back, until that has been done.
+    pub(super) readers: Option<Arc<ReaderPriority>>,
+    /// What stands first in the search path; None when a rollback may have changed that.
+    pub(super) schema: Option<String>,
+}
+
+impl Open {
+    pub(super) fn new(connection: Connection, readers: Arc<ReaderPriority>) -> Open {
+        Open {
+            connection,
+            declarations: Declarations::default(),
+            calls: HashMap::new(),
+            queries: HashMap::new(),
+            once: HashSet::new(),
+            zone: (String::new(), Zone::UTC),
+            readers: Some(readers),
+            schema: None,
+        }
+    }
+
+    /// Something is read: from now on the connection's process stands back behind those that write.
+    pub(super) fn stand_back(&mut self) {
+        if let Some(readers) = self.readers.take() {
+            readers.stand_back(self.connection.process());
+        }
+    }
+
+    /// Ends a statement behind its savepoint: keeps or undoes what it has done.
+    pub(super) async fn settle(&mut self, completed: bool) -> Result<(), PgError> {
+        let sql = match completed {
+            true => "release savepoint ringlog_statement",
+            false => "rollback to savepoint ringlog_statement; release savepoint ringlog_statement",
+        };
+        self.connection.query_text(sql).await.map(|_| ())
+    }
+
+    /// Whether PostgreSQL keeps anything for this session that a new connection would not have.
+    pub(super) async fn holds_state(&mut self) -> Result<bool, PgError> {
+        let schema = self.schema.as_deref().unwrap_or("").replace('\'', "''");
+        let sql = include_str!("state.sql").replace(":'schema'", &format!("'{schema}'"));
+        let rows = self.connection.query_text(&sql).await?;
+        Ok(rows.into_iter().flatten().next().flatten().as_deref() != Some("f"))
+    }
+
+    pub(super) async fn reset(&mut self) -> Result<(), PgError> {
+        self.connection.query_text("rollback").await?;
+        self.connection.query_text("discard all").await?;
+        self.calls.clear();
+        self.queries.clear();
+        self.schema = None;
+        Ok(())
+    }
+
+    /// Puts the schema of this name before the search path the role has by itself: the one that is called so, or
+    /// so in small letters, as T-SQL's names are stored. Returns its name. SQLSTATE 3F000 when there is none.
+    pub async fn use_schema(&mut self, schema: &str) -> Result<String, PgError> {
+        let found = if schema.contains('\0') {
+            None
+        } else {
+            let (name, small) = (schema.replace('\'', "''"), schema.to_lowercase().replace('\'', "''"));
+            let sql = format!(
+                "select nspname from pg_catalog.pg_namespace where nspname in ('{name}', '{small}') \
+                 order by nspname = '{name}' desc"
+            );
+            self.connection.query_text(&sql).await?.into_iter().flatten().next().flatten()
+        };
+        let Some(found) = found else {
+            return Err(PgError::Server(Box::new(crate::postgres::Notice {
+                severity: "ERROR".into(),
+                sqlstate: "3F000".into(),
+                message: format!("Database '{schema}' does not exist: a database is a schema in PostgreSQL."),
+                ..Default::default()
+            })));
+        };
+        let literal = found.replace('\'', "''");
+        self.connection
+            .query_text(&format!(
+                "select pg_catalog.set_config('search_path', \
+                 pg_catalog.quote_ident('{literal}') || ', ' || reset_val, false) \
+                 from pg_catalog.pg_settings where name = 'search_path'"
+            ))
+            .await?;
+        self.schema = Some(found.clone());
+        Ok(found)
+    }
+
+    /// The zone that zoneless times of this session are in.
+    pub fn zone(&mut self) -> Result<Zone, PgError> {
+        let name = self.connection.parameter("TimeZone").unwrap_or("UTC");
+        if self.zone.0 != name {
+            let zone = Zone::new(name)
+                .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;
+            self.zone = (name.to_owned(), zone);
+        }
+        Ok(self.zone.1.clone())
+    }
+
+    /// `statement`, prepared on this connection if it was not yet.
+    pub async fn prepare(&mut self, statement: &Statement) -> Result<Arc<Described>, PgError> {
+        let known = self.calls.get(&statement.id);
+        if let Some(described) = known {
+            return Ok(described.clone());
+        }
+        let described = self.describe(&statement.sql, &statement.parameter_types).await?;
+        self.calls.insert(statement.id, described.clone());
+        Ok(described)
+    }
+
+    /// A query, prepared on this connection if it was not yet. One without parameters is kept when its text comes
+    /// again; a very long one is not.
+    pub async fn prepare_query(
+        &mut self,
+        sql: String,
+        parameters: Vec<u32>,
+    ) -> Result<Arc<Described>, PgError> {
+        let key = (sql, parameters);
+        if let Some(described) = self.queries.get(&key) {
+            return Ok(described.clone());
+        }
+        let (sql, parameters) = &key;
+        if sql.len() > LONGEST_KEPT || parameters.is_empty() && self.is_new(sql) {
+            let (parameters, mut columns) = self.connection.prepare("", sql, parameters).await?;
+            if self.declare(&mut columns, sql).await? {
+                // asking loses the statement without a name
+                self.connection.prepare("", sql, &parameters).await?;
+            }
+            return Ok(Arc::new(Described { name: String::new(), parameters, columns: columns.into() }));
+        }
+        let described = self.describe(sql, parameters).await?;
+        self.queries.insert(key, described.clone());
+        Ok(described)
+    }
+
+    /// Whether a text has not come before, as far as that is remembered.
+    fn is_new(&mut self, sql: &str) -> bool {
+        if self.once.len() >= MOST_PREPARED {
+            self.once.clear();
+        }
+        let mut hasher = DefaultHasher::new();
+        sql.hash(&mut hasher);
+        self.once.insert(hasher.finish())
+    }
+
+    async fn describe(&mut self, sql: &str, types: &[u32]) -> Result<Arc<Described>, PgError> {
+        if self.calls.len() + self.queries.len() >= MOST_PREPARED {
+            self.forget_prepared()?;
+        }
+        let name = self.connection.statement_name();
+        let (parameters, mut columns) = self.connection.prepare(&name, sql, types).await?;
+        self.declare(&mut columns, sql).await?;
+        Ok(Arc::new(Described { name, parameters, columns: columns.into() }))
+    }
+
+    /// Says of the columns of a query what T-SQL declares of them. Whether PostgreSQL had to be asked.
+    pub async fn declare(&mut self, columns: &mut [PgColumn], sql: &str) -> Result<bool, PgError> {
+        let tables = self.declarations.lack(columns);
+        if !tables.is_empty() {
+            let rows = self.connection.query_text(&Declarations::question(&tables)).await?;
+            self.declarations.read(&tables, rows);
+        }
+        self.declarations.tell(columns);
+        if adds_nulls(sql) {
+            nullable(columns);
+        }
+        Ok(!tables.is_empty())
+    }
+
+    /// A table may have other columns now.
+    pub fn forget_declarations(&mut self) {
+        self.declarations = Declarations::default();
+    }
+
+    pub fn forget_prepared(&mut self) -> Result<(), PgError> {
+        let calls = self.calls.drain().map(|(_, described)| described);
+        let queries = self.queries.drain().map(|(_, described)| described);
+        for described in calls.chain(queries) {
+            frontend::close(b'S', &described.name, self.connection.output())?;
+        }
+        Ok(())
+    }
+}

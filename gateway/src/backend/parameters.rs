@@ -1,0 +1,155 @@
+//! The parameters of a query: which types PostgreSQL is told for them, and their values in those types.
+
+use crate::convert::{to_pg, PgType, SqlType, Value, Zone};
+use crate::postgres::connection::put_value;
+use crate::postgres::PgError;
+use crate::program::Sql;
+use crate::tds::tokens::message::ServerMessage;
+use bytes::{Bytes, BytesMut};
+use postgres_protocol::IsNull;
+use std::borrow::Cow;
+
+/// A variable where a query names it.
+#[derive(Debug)]
+pub struct Parameter<'v> {
+    /// With its @.
+    pub name: &'v str,
+    pub sql_type: SqlType,
+    pub value: Cow<'v, Value<'v>>,
+}
+
+/// Which types PostgreSQL is told. It infers a type it is not told from the parameter's place, as T-SQL
+/// converts by the other side: so texts become dates and numbers where those are wanted. Each of these is
+/// tried only after PostgreSQL has refused the one before, with nothing run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// The declared types, but for characters.
+    Declared,
+    /// Characters too, where their place does not tell their type (`select @text`).
+    Texts,
+    /// None, where the declared type does not go with its place (an int for a boolean column).
+    Inferred,
+}
+
+impl Typing {
+    /// What to try after this refusal.
+    pub fn after(self, error: &PgError) -> Option<Typing> {
+        if self != Typing::Declared {
+            return None;
+        }
+        match error.sqlstate()? {
+            // indeterminate_datatype, ambiguous_function, ambiguous_parameter
+            "42P18" | "42725" | "42P08" => Some(Typing::Texts),
+            // datatype_mismatch, undefined_function
+            "42804" | "42883" => Some(Typing::Inferred),
+            _ => None,
+        }
+    }
+
+    fn oid(self, sql_type: SqlType) -> u32 {
+        match self {
+            Typing::Inferred => 0,
+            Typing::Texts if sql_type.is_characters() => SqlType::TEXT.oid,
+            Typing::Declared if sql_type.is_characters() => 0,
+            _ => sql_type.oid,
+        }
+    }
+}
+
+/// The text of `sql` and the type PostgreSQL is told for each of its parameters.
+pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u32>) {
+    // a numeric keeps its digits in a result only by a cast; values are checked to fit it exactly
+    let cast = |index: usize| match types.get(index).and_then(|sql_type| sql_type.digits()) {
+        Some((precision, scale)) if typing != Typing::Inferred => {
+            format!("::numeric({precision},{scale})")
+        }
+        _ => String::new(),
+    };
+    let oid = |(name, sql_type): (&String, &SqlType)| {
+        // a literal of the text means its own type wherever it stands
+        if name.starts_with('#') {
+            sql_type.oid
+        } else {
+            typing.oid(*sql_type)
+        }
+    };
+    (sql.text(cast), sql.variables.iter().zip(types).map(oid).collect())
+}
+
+/// The values for PostgreSQL in the types it has found for them: how each is sent (0 text, 1 binary) and,
+/// one after another, their lengths and bytes.
+pub fn bind(
+    parameters: &[Parameter<'_>],
+    oids: &[u32],
+    zone: &Zone,
+) -> Result<(Vec<i16>, Bytes), ServerMessage> {
+    let mut formats = Vec::with_capacity(parameters.len());
+    let mut values = BytesMut::new();
+    for (index, parameter) in parameters.iter().enumerate() {
+        let pg_type = PgType::from_oid(oids.get(index).copied().unwrap_or(SqlType::TEXT.oid));
+        formats.push(i16::from(!pg_type.wants_text()));
+        put_value(&mut values, |out| {
+            if matches!(*parameter.value, Value::Null) {
+                return Ok(IsNull::Yes);
+            }
+            fits(parameter)?;
+            to_pg(&parameter.value, pg_type, zone, out).map(|()| IsNull::No)
+        })
+        .map_err(|error| {
+            ServerMessage::error(error.number(), 16, format!("Parameter '{}': {error}", parameter.name))
+        })?;
+    }
+    Ok((formats, values.freeze()))
+}
+
+/// A decimal must have its declared type's digits: PostgreSQL would round it.
+fn fits(parameter: &Parameter<'_>) -> Result<(), crate::convert::ConvertError> {
+    let (Value::Decimal(decimal), Some((_, scale))) = (&*parameter.value, parameter.sql_type.digits()) else {
+        return Ok(());
+    };
+    match decimal.rescaled(scale) {
+        Some(_) => Ok(()),
+        None => Err(crate::convert::ConvertError::overflow("decimal", "the type it is declared as")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::Notice;
+
+    fn refused(sqlstate: &str) -> PgError {
+        PgError::Server(Box::new(Notice { sqlstate: sqlstate.into(), ..Notice::default() }))
+    }
+
+    #[test]
+    fn texts_are_left_to_postgresql_and_numerics_keep_their_digits() {
+        let read = Sql::read("select a from t where b = $1 and c = $2", vec!["@a".into(), "@b".into()]);
+        let query = read.unwrap();
+        let types = [SqlType::varchar(Some(40)), SqlType::numeric(10, 2)];
+        let (sql, oids) = statement(&query, &types, Typing::Declared);
+        assert_eq!(sql, "select a from t where b = $1 and c = $2::numeric(10,2)");
+        assert_eq!(oids, [0, 1700]);
+        assert_eq!(statement(&query, &types, Typing::Texts).1, [25, 1700]);
+        assert_eq!(statement(&query, &types, Typing::Inferred).1, [0, 0]);
+    }
+
+    #[test]
+    fn each_typing_is_tried_once() {
+        assert_eq!(Typing::Declared.after(&refused("42P18")), Some(Typing::Texts));
+        assert_eq!(Typing::Declared.after(&refused("42804")), Some(Typing::Inferred));
+        assert_eq!(Typing::Declared.after(&refused("42P01")), None);
+        assert_eq!(Typing::Inferred.after(&refused("42804")), None);
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_named_and_not_shown() {
+        let parameter = |name, sql_type, value| Parameter { name, sql_type, value: Cow::Owned(value) };
+        let number = || parameter("@b", SqlType::INT4, Value::Int(1));
+        let text = |text: &'static str| parameter("@a", SqlType::TEXT, Value::Text(text.into()));
+        let (formats, values) = bind(&[text("a%"), number()], &[25, 23], &Zone::UTC).unwrap();
+        assert_eq!((formats, &values[..]), (vec![1, 1], &b"\0\0\0\x02a%\0\0\0\x04\0\0\0\x01"[..]));
+        let error = bind(&[text("secret"), number()], &[23, 23], &Zone::UTC).unwrap_err();
+        assert!(error.text.contains("@a") && !error.text.contains("secret"), "{}", error.text);
+    }
+}

@@ -1,0 +1,313 @@
+//! One statement of the client on PostgreSQL: inside a transaction it stands behind a savepoint, so that one that
+//! fails is undone and the transaction goes on, as in T-SQL.
+
+use super::connection::Backend;
+use super::open::{Described, Open};
+use super::parameters::{self, Parameter, Typing};
+use super::result_set::{RowStream, Rows};
+use super::unfinished::{Completed, Unfinished};
+use crate::client::Client;
+use crate::convert::SqlType;
+use crate::postgres::commit::Statement;
+use crate::postgres::PgError;
+use crate::program::Sql;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// What to run.
+pub enum Source<'a> {
+    /// `repeated`: what the setting tsql.repeated is for this call. `in_try`: its errors are for a CATCH.
+    Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool, repeated: &'a str, in_try: bool },
+    /// `only_reads`: it selects, and makes nothing.
+    Query { sql: &'a Sql, parameters: &'a [Parameter<'a>], only_reads: bool },
+}
+
+impl Source<'_> {
+    fn only_reads(&self) -> bool {
+        match self {
+            Source::Call { only_reads, .. } | Source::Query { only_reads, .. } => *only_reads,
+        }
+    }
+
+    /// Whether it changes nothing whatever: there is nothing to undo when it fails, and no transaction that
+    /// would see more of it.
+    fn is_pure(&self) -> bool {
+        matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.calls)
+    }
+
+    /// Whether it begins a transaction where statements do.
+    fn begins(&self) -> bool {
+        match self {
+            Source::Call { .. } => true,
+            Source::Query { sql, only_reads, .. } => !only_reads || sql.reads_tables(),
+        }
+    }
+
+    /// Whether it reads what may take long.
+    fn reads(&self) -> bool {
+        match self {
+            Source::Call { only_reads, .. } => *only_reads,
+            Source::Query { sql, only_reads, .. } => *only_reads && (sql.calls || sql.reads_tables()),
+        }
+    }
+
+    /// What is set around it, and how that is taken back.
+    fn settings(&self) -> Vec<(String, &'static str)> {
+        let mut settings = Vec::new();
+        if let Source::Call { only_reads, repeated, in_try, .. } = self {
+            if *in_try && !only_reads {
+                // what compiled procedures do with an error that ends nothing by itself
+                settings.push(("set tsql.try = on".to_owned(), "set tsql.try = off"));
+            }
+            if !repeated.is_empty() {
+                let set = format!("set tsql.repeated = '{}'", repeated.replace('\'', "''"));
+                settings.push((set, "set tsql.repeated = ''"));
+            }
+        }
+        settings
+    }
+}
+
+impl Backend {
+    /// Runs `work` by the way. When it fails in a transaction, what it has done is undone and the transaction goes on.
+    pub async fn statement<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut Open) -> Result<T, PgError>,
+    ) -> Result<T, PgError> {
+        let started = self.transaction.started;
+        let open = self.open().await?;
+        if !started {
+            return work(open).await;
+        }
+        open.connection.query_text("savepoint ringlog_statement").await?;
+        let done = work(open).await;
+        if !done.as_ref().is_err_and(PgError::is_fatal) {
+            open.settle(done.is_ok()).await?;
+        }
+        done
+    }
+
+    /// The rows of a question to PostgreSQL, as text.
+    pub async fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, PgError> {
+        self.statement(async |open| open.connection.query_text(sql).await).await
+    }
+
+    /// What PostgreSQL finds for a query before it runs: the types of its parameters and its columns.
+    pub async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
+        let mut typing = Typing::Declared;
+        let mut refusal = None;
+        loop {
+            let (text, oids) = parameters::statement(sql, types, typing);
+            let described = self.statement(async |open| open.prepare_query(text, oids).await).await;
+            let error = match described {
+                Ok(described) => return Ok(described),
+                Err(error) => error,
+            };
+            match typing.after(&error) {
+                Some(next) => typing = next,
+                None => return Err(refusal.unwrap_or(error)),
+            }
+            refusal = Some(error);
+        }
+    }
+
+    /// Runs `source`, whose rows go where `rows` says.
+    pub async fn run(
+        &mut self,
+        client: &mut Client,
+        source: Source<'_>,
+        rows: Rows<'_>,
+    ) -> Result<Completed, Unfinished> {
+        self.before_statement(client, source.begins(), !source.only_reads()).await;
+        let ran = self.run_set(client, &source, rows).await;
+        if let Err(Unfinished::Failed(error) | Unfinished::Refused(error)) = &ran {
+            self.check(error, client);
+        }
+        ran
+    }
+
+    /// What comes before a statement of the client. `begins`: it begins a transaction where statements do.
+    pub(super) async fn before_statement(&mut self, client: &mut Client, begins: bool, has_effects: bool) {
+        if begins {
+            self.begin_implicitly(client);
+        }
+        self.transaction.has_effects |= has_effects;
+        self.let_go_if_ended().await;
+    }
+
+    /// Runs `source` with its settings.
+    async fn run_set(
+        &mut self,
+        client: &mut Client,
+        source: &Source<'_>,
+        rows: Rows<'_>,
+    ) -> Result<Completed, Unfinished> {
+        // what only reads needs no transaction that has done nothing yet
+        let in_transaction = self.transaction.is_open() && (self.transaction.started || !source.is_pure());
+        if in_transaction {
+            self.start_statement().await?;
+        }
+        let settings = source.settings();
+        for (set, _) in &settings {
+            self.set(set).await?;
+        }
+        let ran = self.run_typed(client, source, rows).await;
+        match &ran {
+            Err(Unfinished::Session(_)) => return ran,
+            Err(Unfinished::Failed(error) | Unfinished::Refused(error)) if error.is_fatal() => return ran,
+            _ => {}
+        }
+        if in_transaction && !(ran.is_ok() && self.end_reading().await?) {
+            self.settle_statement(ran.is_ok()).await?;
+        }
+        for (_, reset) in &settings {
+            self.set(reset).await?;
+        }
+        ran
+    }
+
+    async fn set(&mut self, sql: &str) -> Result<(), PgError> {
+        match &mut self.open {
+            Some(open) => open.connection.query_text(sql).await.map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// BEGIN when the client's transaction has not reached PostgreSQL yet, and a savepoint for the statement.
+    pub(super) async fn start_statement(&mut self) -> Result<(), PgError> {
+        self.open().await?;
+        let Some(open) = self.open.as_mut().filter(|_| self.transaction.is_open()) else {
+            return Ok(());
+        };
+        let begin = if self.transaction.started { "" } else { "begin; " };
+        // what procedures compiled from T-SQL take for @@trancount
+        let depth = match self.transaction.depth {
+            depth if depth == self.transaction.reported_depth => String::new(),
+            depth => format!("set local tsql.trancount = {depth}; "),
+        };
+        open.connection.query_text(&format!("{begin}{depth}savepoint ringlog_statement")).await?;
+        self.transaction.started = true;
+        self.transaction.reported_depth = self.transaction.depth;
+        Ok(())
+    }
+
+    /// Ends a statement of a transaction: keeps or undoes what it has done.
+    pub(super) async fn settle_statement(&mut self, completed: bool) -> Result<(), PgError> {
+        match &mut self.open {
+            Some(open) => open.settle(completed).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs `source`, and once more where other types for its parameters may do better.
+    async fn run_typed(
+        &mut self,
+        client: &mut Client,
+        source: &Source<'_>,
+        rows: Rows<'_>,
+    ) -> Result<Completed, Unfinished> {
+        let error = match self.run_once(client, source, Typing::Declared, rows).await {
+            Err(Unfinished::Refused(error)) if !error.is_fatal() => error,
+            ran => return ran,
+        };
+        let mut typing = Typing::Declared;
+        if !self.may_run_again(source, &mut typing, &error).await? {
+            return Err(Unfinished::Refused(error));
+        }
+        match self.run_once(client, source, typing, rows).await {
+            // the second try's refusal says less than the first's
+            Err(Unfinished::Refused(second)) if !second.is_fatal() => Err(Unfinished::Refused(error)),
+            Err(Unfinished::Unsendable(_)) => Err(Unfinished::Refused(error)),
+            ran => ran,
+        }
+    }
+
+    /// Whether a refused query is to be tried once more: with other types for its parameters, or because
+    /// what was prepared is out of date.
+    async fn may_run_again(
+        &mut self,
+        source: &Source<'_>,
+        typing: &mut Typing,
+        error: &PgError,
+    ) -> Result<bool, PgError> {
+        let Source::Query { parameters, .. } = source else {
+            return Ok(false);
+        };
+        let Some(open) = self.open.as_mut() else {
+            return Ok(false);
+        };
+        // feature_not_supported: cached plan must not change result type; invalid_sql_statement_name
+        if matches!(error.sqlstate(), Some("0A000" | "26000")) {
+            open.forget_prepared()?;
+            open.forget_declarations();
+        } else {
+            let Some(next) = typing.after(error).filter(|_| !parameters.is_empty()) else {
+                return Ok(false);
+            };
+            *typing = next;
+        }
+        if self.transaction.started {
+            open.connection.query_text("rollback to savepoint ringlog_statement").await?;
+        }
+        Ok(true)
+    }
+
+    async fn run_once(
+        &mut self,
+        client: &mut Client,
+        source: &Source<'_>,
+        typing: Typing,
+        rows: Rows<'_>,
+    ) -> Result<Completed, Unfinished> {
+        let stopping = self.gateway.stopping.clone();
+        let (turn, most_rows) = (self.turn(), self.most_rows);
+        let open = self.open().await?;
+        if source.reads() {
+            open.stand_back();
+        }
+        let zone = open.zone()?;
+        let prepared = match source {
+            Source::Call { statement, .. } => open.prepare(statement).await,
+            Source::Query { sql, parameters, .. } => {
+                let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+                let (sql, oids) = parameters::statement(sql, &types, typing);
+                open.prepare_query(sql, oids).await
+            }
+        };
+        let prepared = prepared.map_err(Unfinished::Refused)?;
+        let formats = super::result_set::formats(&prepared.columns);
+        let limit = match rows {
+            Rows::ToClient(_) => client.settings().row_limit,
+            Rows::Kept => 0,
+        };
+        match source {
+            Source::Call { statement, values, .. } => {
+                let sent = &statement.parameter_formats;
+                open.connection.put_execute(&prepared.name, sent, values, &formats, limit);
+            }
+            Source::Query { parameters, .. } => {
+                let (sent, values) = parameters::bind(parameters, &prepared.parameters, &zone)
+                    .map_err(Unfinished::Unsendable)?;
+                open.connection.put_execute(&prepared.name, &sent, &values, &formats, limit);
+            }
+        }
+        let is_call = matches!(source, Source::Call { .. });
+        // cursors end with the transaction, which is the statement's own unless the client has begun one
+        let may_open_cursors = is_call && !source.only_reads();
+        if may_open_cursors {
+            open.connection.put_flush();
+        } else {
+            open.connection.put_sync();
+        }
+        open.connection.flush().await?;
+        let only_reads = is_call && source.only_reads();
+        let columns = prepared.columns.clone();
+        let mut stream = RowStream::new(client, open, &zone, columns, turn, stopping);
+        stream.only_reads(only_reads);
+        stream.most_rows(most_rows);
+        stream.may_open_cursors(may_open_cursors);
+        let ran = stream.run(rows).await;
+        stream.finish_cancelling().await;
+        ran
+    }
+}

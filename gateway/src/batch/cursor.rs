@@ -1,0 +1,219 @@
+//! Cursors of a session. PostgreSQL keeps the rows of an open one: those of the moment it was opened.
+
+use super::cursors::Cursor;
+use super::interpreter::Interpreter;
+use super::variables::Variables;
+use crate::backend::{Completed, Parameter, Rows, Source};
+use crate::client::Client;
+use crate::convert::{from_pg, PgType, SqlType};
+use crate::interrupt::{Failure, Interrupt};
+use crate::postgres::connection::row_values;
+use crate::program::{CursorAction, Expression, FetchFrom, Sql};
+use crate::tds::tokens::done::{Command, Status};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Cursors of one session at a time.
+const MOST: usize = 1000;
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+impl Interpreter {
+    pub(super) async fn run_cursor(
+        &mut self,
+        client: &mut Client,
+        action: &CursorAction,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        match action {
+            CursorAction::Declare { name, query, columns, scrolls } => {
+                let values = self.parameters(client, query, variables).await?;
+                let value = |parameter: Parameter<'_>| {
+                    (parameter.name.to_owned(), parameter.sql_type, parameter.value.into_owned().into_owned())
+                };
+                let values = values.into_iter().map(value).collect();
+                let (query, columns, scrolls) = (query.clone(), columns.clone(), *scrolls);
+                self.declare_cursor(client, name, Cursor { query, columns, scrolls, values, open: None })
+                    .await?;
+            }
+            CursorAction::Open(name) => return self.open_cursor(client, name).await,
+            CursorAction::Fetch { name, from, into, taken } => {
+                return self.fetch(client, name, from, into, taken.as_ref(), variables).await;
+            }
+            CursorAction::Close(name) => {
+                let open = self.cursors.cursor(name)?.open.take();
+                let Some(open) = open else { return Err(not_open().into()) };
+                self.close_in_postgres(client, &open).await?;
+            }
+            CursorAction::Deallocate(name) => {
+                self.cursors.cursor(name)?;
+                let cursor = self.cursors.known.remove(name);
+                if let Some(open) = cursor.and_then(|cursor| cursor.open) {
+                    self.close_in_postgres(client, &open).await?;
+                }
+            }
+        }
+        client.reply.end(Status::empty(), None);
+        client.reply.passed(Some(0));
+        Ok(())
+    }
+
+    /// A variable takes another cursor; a name is taken once.
+    async fn declare_cursor(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        cursor: Cursor,
+    ) -> Result<(), Interrupt> {
+        if self.cursors.known.contains_key(name) && !name.starts_with('@') {
+            let text = format!("A cursor with the name '{name}' already exists.");
+            return Err(ServerMessage::error(16915, 16, text).into());
+        }
+        if self.cursors.known.len() >= MOST {
+            let text = format!("This session has {MOST} cursors: deallocate some.");
+            return Err(ServerMessage::error(8623, 16, text).into());
+        }
+        let before = self.cursors.known.insert(name.to_owned(), cursor);
+        match before.and_then(|before| before.open) {
+            Some(open) => self.close_in_postgres(client, &open).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn open_cursor(&mut self, client: &mut Client, name: &str) -> Result<(), Interrupt> {
+        let cursor = self.cursors.cursor(name)?;
+        if cursor.open.is_some() {
+            return Err(ServerMessage::error(16905, 16, "The cursor is already open.").into());
+        }
+        let scroll = if cursor.scrolls { "scroll" } else { "no scroll" };
+        let own = format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let sql = cursor.query.following(&format!("declare {own} {scroll} cursor with hold for "));
+        let values = cursor.values.clone();
+        let parameters: Vec<_> = values
+            .iter()
+            .map(|(name, sql_type, value)| Parameter {
+                name,
+                sql_type: *sql_type,
+                value: Cow::Borrowed(value),
+            })
+            .collect();
+        self.procedures.backend.pin();
+        let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
+        self.procedures.backend.run(client, source, Rows::Kept).await?;
+        self.cursors.cursor(name)?.open = Some(own);
+        self.cursors.rows = -1;
+        client.reply.end(Status::empty(), None);
+        client.reply.passed(Some(0));
+        Ok(())
+    }
+
+    async fn fetch(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        from: &FetchFrom,
+        into: &[String],
+        taken: Option<&Sql>,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        let direction = match from {
+            FetchFrom::Next => String::from("next"),
+            FetchFrom::Prior => String::from("prior"),
+            FetchFrom::First => String::from("first"),
+            FetchFrom::Last => String::from("last"),
+            FetchFrom::Absolute(row) => {
+                format!("absolute {}", self.row_number(client, row, variables).await?)
+            }
+            FetchFrom::Relative(rows) => {
+                format!("relative {}", self.row_number(client, rows, variables).await?)
+            }
+        };
+        let cursor = self.cursors.cursor(name)?;
+        if *from != FetchFrom::Next && !cursor.scrolls {
+            let word = direction.split(' ').next().unwrap_or_default();
+            let text = format!("fetch: The fetch type {word} cannot be used with forward only cursors.");
+            return Err(ServerMessage::error(16911, 16, text).into());
+        }
+        let Some(open) = &cursor.open else { return Err(not_open().into()) };
+        let sql = Sql::plain(format!("fetch {direction} from {open}"));
+        let columns = cursor.columns.clone();
+        let rows = if into.is_empty() { Rows::ToClient(columns.as_deref()) } else { Rows::Kept };
+        let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
+        let Completed { outcome, columns } = self.procedures.backend.run(client, source, rows).await?;
+        if !into.is_empty() && into.len() != columns.len() {
+            let text =
+                "Cursorfetch: The number of variables declared in the INTO list must match that of selected \
+                        columns.";
+            return Err(ServerMessage::error(16924, 16, text).into());
+        }
+        if let (Some(taken), Some(row)) = (taken, &outcome.row) {
+            let zone = self.gateway.zone();
+            let values = row_values(row).zip(columns.iter()).map(|(raw, column)| {
+                let sql_type = SqlType { oid: column.oid, typmod: column.typmod };
+                match raw {
+                    None => Ok((sql_type, Value::Null)),
+                    Some(raw) => from_pg(PgType::from_oid(column.oid), raw, &zone)
+                        .map(|value| (sql_type, value.into_owned())),
+                }
+            });
+            let values: Result<Vec<_>, _> = values.collect();
+            let values = values
+                .map_err(|error| Failure::of_value(ServerMessage::error(error.number(), 16, error.text)))?;
+            for (name, value) in into.iter().zip(self.taken(client, taken, values).await?) {
+                variables.set(name, &value, &zone).map_err(Failure::of_value)?;
+            }
+        }
+        let found = outcome.count.unwrap_or(0);
+        self.cursors.status = if found > 0 { 0 } else { -1 };
+        client.reply.command = Command::Select;
+        client.reply.end(Status::empty(), Some(found).filter(|_| into.is_empty()));
+        client.reply.passed(Some(i64::try_from(found).unwrap_or(0)));
+        Ok(())
+    }
+
+    /// Values as `taken` converts them.
+    pub(super) async fn taken(
+        &mut self,
+        client: &mut Client,
+        taken: &Sql,
+        values: Vec<(SqlType, Value<'static>)>,
+    ) -> Result<Vec<Value<'static>>, Interrupt> {
+        let mut variables = Variables::default();
+        for (place, (sql_type, value)) in (1..).zip(values) {
+            variables.hold(format!("#taken_{place}"), sql_type, value);
+        }
+        self.evaluate(client, taken, &variables).await
+    }
+
+    async fn row_number(
+        &mut self,
+        client: &mut Client,
+        row: &Expression,
+        variables: &Variables<'_>,
+    ) -> Result<i64, Interrupt> {
+        match self.value(client, row, variables).await? {
+            Value::Int(number) => Ok(number),
+            _ => Err(ServerMessage::error(16902, 16, "fetch: The row is no number.").into()),
+        }
+    }
+
+    async fn close_in_postgres(&mut self, client: &mut Client, open: &str) -> Result<(), Interrupt> {
+        let sql = Sql::plain(format!("close {open}"));
+        let source = Source::Query { sql: &sql, parameters: &[], only_reads: false };
+        let ran = self.procedures.backend.run(client, source, Rows::Kept).await;
+        match ran.map_err(Interrupt::from) {
+            // a rollback has taken it
+            Err(Interrupt::Failed(Failure { message, .. })) if message.number == NO_CURSOR => Ok(()),
+            closed => closed.map(|_| ()),
+        }
+    }
+}
+
+/// How `facts::errors` calls 34000, invalid_cursor_name.
+const NO_CURSOR: i32 = 16916;
+
+fn not_open() -> ServerMessage {
+    ServerMessage::error(16917, 16, "Cursor is not open.")
+}

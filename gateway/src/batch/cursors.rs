@@ -1,0 +1,53 @@
+//! The cursors that a session has declared, and how the last fetch went.
+
+use crate::convert::SqlType;
+use crate::program::{Sql, Title};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+use std::collections::HashMap;
+
+#[derive(Debug, Default)]
+pub struct Cursors {
+    pub(super) known: HashMap<String, Cursor>,
+    /// @@fetch_status, and what @@sqlstatus says of it.
+    pub(super) status: i64,
+    /// @@cursor_rows
+    pub(super) rows: i64,
+}
+
+impl Cursors {
+    /// @@fetch_status: 0, or -1 where there was no such row.
+    pub fn status(&self) -> i64 {
+        self.status
+    }
+
+    /// @@sqlstatus (ASE): 0, or 2 where there was no such row.
+    pub fn sybase_status(&self) -> i64 {
+        if self.status == 0 {
+            0
+        } else {
+            2
+        }
+    }
+
+    pub fn rows(&self) -> i64 {
+        self.rows
+    }
+
+    pub(super) fn cursor(&mut self, name: &str) -> Result<&mut Cursor, ServerMessage> {
+        self.known.get_mut(name).ok_or_else(|| {
+            ServerMessage::error(16916, 16, format!("A cursor with the name '{name}' does not exist."))
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct Cursor {
+    pub(super) query: Sql,
+    pub(super) columns: Option<Vec<Title>>,
+    pub(super) scrolls: bool,
+    /// The variables of the query, as they were when it was declared.
+    pub(super) values: Vec<(String, SqlType, Value<'static>)>,
+    /// What PostgreSQL calls it while it is open.
+    pub(super) open: Option<String>,
+}

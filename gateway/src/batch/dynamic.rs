@@ -1,0 +1,264 @@
+//! Dynamic statements of TDS 5.0, with `?` for their parameters.
+
+use super::interpreter::Interpreter;
+use super::prepared::Prepared;
+use super::variables::Variables;
+use crate::backend::{put_description, Typing};
+use crate::catalogue::Function;
+use crate::client::{Client, Reply};
+use crate::convert::{output_type, PgType, SqlType};
+use crate::interrupt::Interrupt;
+use crate::postgres::connection::PgColumn;
+use crate::program::{placeholder, Action, Argument, Execute, Expression, Settings, Statement, Title};
+use crate::tds::call::Param;
+use crate::tds::dynamic;
+use crate::tds::dynamic::{Dynamic, Operation};
+use crate::tds::tokens::done::{Scope, Status};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::tokens::returns;
+use crate::tds::types::{TypeInfo, TypeToken, Value};
+use std::sync::Arc;
+
+/// What a statement takes and gives, as far as that is known before it runs.
+#[derive(Default)]
+struct Shape {
+    inputs: Vec<PgType>,
+    columns: Arc<[PgColumn]>,
+    /// What the columns are called, where PostgreSQL would call them otherwise.
+    names: Option<Vec<Title>>,
+}
+
+impl Interpreter {
+    /// Answers one request about a dynamic statement.
+    pub async fn answer_dynamic(
+        &mut self,
+        client: &mut Client,
+        request: &Dynamic<'_>,
+    ) -> Result<(), Interrupt> {
+        let dialect = client.dialect();
+        let name = dialect.charset.decode_lossily(request.id);
+        dynamic::put_acknowledgement(&mut client.reply.tokens, request.id, &dialect);
+        let done = match request.operation {
+            Operation::Prepare => self.prepare_dynamic(client, &name, request).await,
+            Operation::DescribeInput => self.describe_dynamic(client, &name, put_inputs).await,
+            Operation::DescribeOutput => self.describe_dynamic(client, &name, put_columns).await,
+            Operation::Deallocate => {
+                self.prepared.close_named(&name);
+                Ok(())
+            }
+            Operation::Execute => match self.dynamic(&name) {
+                Ok(prepared) => return self.execute_dynamic(client, &prepared, request).await,
+                Err(message) => Err(message),
+            },
+            Operation::Immediate => match self.read_dynamic(client, request).await {
+                Ok(prepared) => return self.execute_dynamic(client, &prepared, request).await,
+                Err(message) => Err(message),
+            },
+        };
+        match done {
+            Ok(()) => client.reply.end(Status::empty(), None),
+            Err(message) => client.reply.refuse(&message),
+        }
+        Ok(())
+    }
+
+    async fn describe_dynamic(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        put: fn(&mut Reply, &Shape),
+    ) -> Result<(), ServerMessage> {
+        let prepared = self.dynamic(name)?;
+        let shape = self.shape(client, &prepared).await?;
+        put(&mut client.reply, &shape);
+        Ok(())
+    }
+
+    fn dynamic(&self, name: &str) -> Result<Arc<Prepared>, ServerMessage> {
+        // ASE's number for a procedure that is not there, which a dynamic statement is to it
+        let missing = || ServerMessage::error(2812, 16, format!("There is no prepared statement '{name}'."));
+        self.prepared.named(name).ok_or_else(missing)
+    }
+
+    async fn read_dynamic(
+        &mut self,
+        client: &mut Client,
+        request: &Dynamic<'_>,
+    ) -> Result<Arc<Prepared>, ServerMessage> {
+        let charset = client.dialect().charset;
+        let text = charset.decode(request.text);
+        let text = text.ok_or_else(|| {
+            ServerMessage::error(2402, 16, format!("The statement is not valid {}.", charset.name()))
+        })?;
+        let settings = Settings { placeholders: true, ..self.compiling(client) };
+        let program = self.compile(client, without_create_proc(&text), &settings, false).await?.program;
+        Ok(Arc::new(Prepared { declarations: Vec::new(), program, literals: Vec::new(), size: text.len() }))
+    }
+
+    async fn prepare_dynamic(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        request: &Dynamic<'_>,
+    ) -> Result<(), ServerMessage> {
+        let prepared = self.read_dynamic(client, request).await?;
+        let shape = self.shape(client, &prepared).await?;
+        self.prepared.keep_as(name, prepared)?;
+        put_inputs(&mut client.reply, &shape);
+        put_columns(&mut client.reply, &shape);
+        Ok(())
+    }
+
+    async fn execute_dynamic(
+        &mut self,
+        client: &mut Client,
+        prepared: &Prepared,
+        request: &Dynamic<'_>,
+    ) -> Result<(), Interrupt> {
+        let expected = prepared.program.placeholders;
+        let given = request.params.len();
+        let variables = if given < expected {
+            let message = format!("The statement has {expected} parameters and {given} values were sent.");
+            Err(ServerMessage::error(201, 16, message))
+        } else {
+            Variables::in_order(&request.params, &client.dialect())
+        };
+        let mut variables = match variables {
+            Ok(variables) => variables,
+            Err(message) => {
+                client.reply.refuse(&message);
+                return Ok(());
+            }
+        };
+        client.reply.begin_answer();
+        // a dynamic statement is a procedure to ASE, and FreeTDS waits for the end of one; a call has its own
+        let statements = &prepared.program.statements;
+        let is_call = matches!(statements.as_slice(), [Statement { action: Action::Execute(_), .. }]);
+        client.reply.nesting += u8::from(!is_call);
+        let ran = self.run_text(client, statements, &mut variables).await;
+        client.reply.nesting -= u8::from(!is_call);
+        let failed = match ran {
+            Ok(()) => client.reply.error != 0,
+            Err(Interrupt::Failed(_)) => true,
+            Err(interrupt) => return Err(interrupt),
+        };
+        if !is_call {
+            let error = if failed { Status::ERROR } else { Status::empty() };
+            client.reply.done(Scope::Procedure, error, None);
+        }
+        Ok(())
+    }
+
+    /// What PostgreSQL, or a procedure's declaration, says of a statement.
+    async fn shape(&mut self, client: &mut Client, prepared: &Prepared) -> Result<Shape, ServerMessage> {
+        let mut shape = Shape::default();
+        for number in 1..=prepared.program.placeholders {
+            let name = placeholder(number);
+            shape.inputs.push(self.input_of_call(client, prepared, &name).await.unwrap_or(PgType::Varchar));
+        }
+        if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
+            shape.names.clone_from(&query.columns);
+            // what a value will be is told only when it comes
+            let types = vec![SqlType::TEXT; query.sql.variables.len()];
+            match self.procedures.backend.describe(&query.sql, &types).await {
+                Ok(described) => {
+                    for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
+                        let place =
+                            (1..).zip(&mut shape.inputs).find(|(number, _)| placeholder(*number) == *name);
+                        if let Some((_, input)) = place {
+                            *input = PgType::from_oid(*oid);
+                        }
+                    }
+                    shape.columns = described.columns.clone();
+                }
+                // only the values' types will tell
+                Err(error) if Typing::Declared.after(&error).is_some() => {}
+                Err(error) => return Err(self.procedures.backend.message_of(&error, client)),
+            }
+        }
+        Ok(shape)
+    }
+
+    /// The type of a procedure's parameter where a placeholder stands.
+    async fn input_of_call(&self, client: &Client, prepared: &Prepared, name: &str) -> Option<PgType> {
+        let [Statement { action: Action::Execute(execute), .. }] = prepared.program.statements.as_slice()
+        else {
+            return None;
+        };
+        if execute.status.as_deref() == Some(name) {
+            return Some(PgType::Int4);
+        }
+        let function = self.function_of(client, execute).await?;
+        let is_it =
+            |value: &Option<Expression>| matches!(value, Some(Expression::Variable(found)) if found == name);
+        let index = execute.arguments.iter().position(|argument| is_it(&argument.value))?;
+        let argument = execute.arguments.get(index)?;
+        let place = match function.places(&argument.name) {
+            [place] if !argument.name.is_empty() => *place,
+            _ => index,
+        };
+        function.fields.get(place).map(|field| field.pg_type)
+    }
+
+    async fn function_of(&self, client: &Client, execute: &Execute) -> Option<Arc<Function>> {
+        let unknown = |argument: &Argument| match argument.value {
+            None => Param::default(argument.name.clone()),
+            Some(_) => Param::of_text(argument.name.clone(), Value::Null, argument.output),
+        };
+        let params: Vec<_> = execute.arguments.iter().map(unknown).collect();
+        self.procedures.resolve(client, &execute.procedure, &params).await.ok()
+    }
+}
+
+fn put_inputs(reply: &mut Reply, shape: &Shape) {
+    let dialect = reply.dialect;
+    if shape.inputs.is_empty() {
+        return;
+    }
+    let type_of = |pg_type: &PgType| match output_type(*pg_type, -1, &dialect) {
+        // any length: the client sends what it has
+        t if t.token == TypeToken::LongChar => TypeInfo::new(TypeToken::VarChar, 255).with_user_type(2),
+        t => t,
+    };
+    let types: Vec<TypeInfo> = shape.inputs.iter().map(type_of).collect();
+    returns::put_inputs(&mut reply.tokens, &types, &dialect);
+}
+
+fn put_columns(reply: &mut Reply, shape: &Shape) {
+    if !shape.columns.is_empty() {
+        put_description(&shape.columns, shape.names.as_deref(), reply);
+    }
+}
+
+/// Clients send the statement as the body of a procedure: `create proc DBD1 as select …`.
+fn without_create_proc(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    for expected in ["create", "proc", "", "as"] {
+        let end = rest.find(|character: char| character.is_whitespace()).unwrap_or(rest.len());
+        let (word, tail) = rest.split_at(end);
+        let is_it = match expected {
+            "" => true,
+            "proc" => word.eq_ignore_ascii_case("proc") || word.eq_ignore_ascii_case("procedure"),
+            expected => word.eq_ignore_ascii_case(expected),
+        };
+        if !is_it {
+            return text;
+        }
+        rest = tail.trim_start();
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_create_proc;
+
+    #[test]
+    fn the_statement_of_a_dynamic_procedure() {
+        assert_eq!(without_create_proc("create proc DBD1 as select ?"), "select ?");
+        assert_eq!(without_create_proc("CREATE PROCEDURE x\nas\nexec p ?"), "exec p ?");
+        assert_eq!(without_create_proc("select 1 as a"), "select 1 as a");
+        assert_eq!(without_create_proc("create proc"), "create proc");
+        assert_eq!(without_create_proc(""), "");
+    }
+}

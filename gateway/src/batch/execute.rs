@@ -1,0 +1,168 @@
+//! Calls, in whichever form they come: of procedures, of system procedures that run text, and of text in text.
+
+use super::interpreter::Interpreter;
+use super::messages::printed;
+use super::system_procedures::SystemProcedure;
+use super::variables::Variables;
+use crate::calls::{end_failed, split_name, Form, Returned};
+use crate::client::Client;
+use crate::convert::{SqlType, Zone};
+use crate::interrupt::{Ends, Failure, Interrupt, Stage};
+use crate::program::{Execute, Expression};
+use crate::tds::call::{Call, Param, Procedure};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+
+/// What has become of a call that is a request of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    Succeeded,
+    /// It has ended; further calls of its message follow.
+    Failed,
+    /// Its error ends the batch that the calls of a message are.
+    EndsBatch,
+}
+
+impl Interpreter {
+    /// Answers a call that is a request of its own.
+    pub async fn answer_call(&mut self, client: &mut Client, call: &Call<'_>) -> Result<Answered, Interrupt> {
+        let called = match &call.procedure {
+            Procedure::Named(name) => self.call(client, name, &call.params, Form::Rpc).await,
+            Procedure::Numbered(number) => match SystemProcedure::numbered(*number) {
+                Some(system) => self.call_system(client, system, &call.params, Form::Rpc).await,
+                None => {
+                    let text = format!("System procedure number {number} is not served.");
+                    Err(Failure::of_statement(ServerMessage::error(2812, 16, text)).into())
+                }
+            },
+        };
+        match self.end_call(client, called, &call.params, Form::Rpc).await {
+            Ok(true) => Ok(Answered::Succeeded),
+            Ok(false) => Ok(Answered::Failed),
+            // it is reported
+            Err(Interrupt::Failed(failure)) if failure.ends == Ends::Text => Ok(Answered::Failed),
+            Err(Interrupt::Failed(_)) => Ok(Answered::EndsBatch),
+            Err(interrupt) => Err(interrupt),
+        }
+    }
+
+    /// Runs a call written as text; its status and outputs go to variables.
+    pub(super) async fn run_execute(
+        &mut self,
+        client: &mut Client,
+        execute: &Execute,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        if client.settings().only_formats {
+            let text =
+                "'exec' is not understood under SET FMTONLY ON: a procedure tells its columns by rows.";
+            return Err(ServerMessage::error(102, 15, text).into());
+        }
+        let params = self.params(client, &execute.arguments, variables).await?;
+        let mut called = self.call(client, &execute.procedure, &params, Form::Text).await;
+        if let Ok(Some(returned)) = &mut called {
+            if let Err(interrupt) = self.take_outputs(client, execute, returned).await {
+                called = Err(interrupt);
+            }
+        }
+        if let Ok(Some(returned)) = &called {
+            if let Err(message) = assign(execute, variables, returned, &self.gateway.zone()) {
+                called = Err(Failure::of_statement(message).into());
+            }
+        }
+        self.end_call(client, called, &params, Form::Text).await.map(|_| ())
+    }
+
+    /// Makes of the outputs of a call what the variables that take them are.
+    async fn take_outputs(
+        &mut self,
+        client: &mut Client,
+        execute: &Execute,
+        returned: &mut Returned,
+    ) -> Result<(), Interrupt> {
+        for output in &mut returned.outputs {
+            let argument = execute.arguments.get(output.index);
+            let Some(taken) = argument.and_then(|argument| argument.taken.as_ref()) else { continue };
+            let value = (SqlType::of_value(&output.value), output.value.clone());
+            let values = self.taken(client, taken, vec![value]).await?;
+            output.value = values.into_iter().next().unwrap_or(Value::Null);
+        }
+        Ok(())
+    }
+
+    /// Calls a procedure. None: it has failed inside, and the call was ended.
+    async fn call(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        params: &[Param<'_>],
+        form: Form,
+    ) -> Result<Option<Returned>, Interrupt> {
+        if let Some(system) = SystemProcedure::named(split_name(name).1) {
+            return self.call_system(client, system, params, form).await;
+        }
+        let in_try = self.tries.are_open();
+        self.procedures.call(client, name, params, in_try).await.map(Some)
+    }
+
+    /// Ends a call in the reply. Whether it has succeeded.
+    async fn end_call(
+        &mut self,
+        client: &mut Client,
+        called: Result<Option<Returned>, Interrupt>,
+        params: &[Param<'_>],
+        form: Form,
+    ) -> Result<bool, Interrupt> {
+        let failure = match called {
+            Ok(Some(returned)) => {
+                returned.end(&mut client.reply, params, form, &self.gateway.zone());
+                return Ok(true);
+            }
+            Ok(None) => return Ok(false),
+            Err(Interrupt::Failed(failure)) if failure.stage == Stage::Raised && !self.tries.are_open() => {
+                failure
+            }
+            Err(interrupt) => return Err(interrupt),
+        };
+        let failure = self.reported(client, failure);
+        if failure.ends == Ends::Transaction {
+            self.undo_transaction(client).await;
+        }
+        end_failed(&mut client.reply, &failure.message, form);
+        failure.leave().map(|()| false)
+    }
+
+    /// `exec ('…')`: the statements of the text as if they stood here, with variables of their own.
+    pub(super) async fn execute_text(
+        &mut self,
+        client: &mut Client,
+        text: &Expression,
+        variables: &Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        let text = printed(&self.value(client, text, variables).await?)?;
+        let settings = self.compiling(client);
+        let compiled = self.compile(client, &text, &settings, true).await.map_err(Failure::of_statement)?;
+        let mut variables = Variables::default();
+        variables.give(&compiled.literals);
+        self.run_text(client, &compiled.program.statements, &mut variables).await
+    }
+}
+
+/// Gives status and outputs of a call in a text to the variables it names.
+fn assign(
+    execute: &Execute,
+    variables: &mut Variables<'_>,
+    returned: &Returned,
+    zone: &Zone,
+) -> Result<(), ServerMessage> {
+    if let Some(name) = &execute.status {
+        variables.set(name, &Value::Int(i64::from(returned.status)), zone)?;
+    }
+    for output in &returned.outputs {
+        let argument = execute.arguments.get(output.index);
+        if let Some(Expression::Variable(name)) = argument.and_then(|argument| argument.value.as_ref()) {
+            variables.set(name, &output.value, zone)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! What expressions and variables are worth when a statement wants them.
+
+use super::interpreter::Interpreter;
+use super::session_variables::{variable, State};
+use super::variables::Variables;
+use crate::backend::{Completed, Parameter, Rows, Source};
+use crate::client::Client;
+use crate::convert::{from_pg, PgType, SqlType};
+use crate::interrupt::{Failure, Interrupt};
+use crate::postgres::connection::{row_values, PgColumn};
+use crate::program::{undeclared, value_of, Argument, Expression, Sql};
+use crate::tds::call::Param;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+use std::borrow::Cow;
+
+impl Interpreter {
+    pub(super) async fn value<'a>(
+        &mut self,
+        client: &mut Client,
+        expression: &Expression,
+        variables: &Variables<'a>,
+    ) -> Result<Value<'a>, Interrupt> {
+        match expression {
+            Expression::Literal(literal) => Ok(value_of(literal)),
+            Expression::Variable(name) => match variables.get(name) {
+                Some(variable) => Ok(variable.value.clone()),
+                None => Ok(self.session_value(client, name).await?.1),
+            },
+            Expression::Sql(sql) => {
+                let values = self.evaluate(client, sql, variables).await?;
+                Ok(values.into_iter().next().unwrap_or(Value::Null))
+            }
+        }
+    }
+
+    /// The one row of `sql`; nothing of it goes to the client.
+    pub(super) async fn evaluate(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        variables: &Variables<'_>,
+    ) -> Result<Vec<Value<'static>>, Interrupt> {
+        let parameters = self.parameters(client, sql, variables).await?;
+        let source = Source::Query { sql, parameters: &parameters, only_reads: true };
+        let backend = &mut self.procedures.backend;
+        if sql.calls {
+            backend.pin();
+        }
+        let Completed { outcome, columns } = backend.run(client, source, Rows::Kept).await?;
+        let Some(row) = &outcome.row else {
+            return Ok(Vec::new());
+        };
+        let zone = self.gateway.zone();
+        let value = |(raw, column): (Option<&[u8]>, &PgColumn)| match raw {
+            None => Ok(Value::Null),
+            Some(raw) => from_pg(PgType::from_oid(column.oid), raw, &zone).map(Value::into_owned),
+        };
+        let values: Result<_, _> = row_values(row).zip(columns.iter()).map(value).collect();
+        values.map_err(|error| Failure::of_value(ServerMessage::error(error.number(), 16, error.text)).into())
+    }
+
+    /// What the variables of `sql` stand for.
+    pub(super) async fn parameters<'v>(
+        &mut self,
+        client: &mut Client,
+        sql: &'v Sql,
+        variables: &'v Variables<'_>,
+    ) -> Result<Vec<Parameter<'v>>, Interrupt> {
+        let mut parameters = Vec::with_capacity(sql.variables.len());
+        for name in &sql.variables {
+            let (sql_type, value) = match variables.get(name) {
+                Some(variable) => (variable.sql_type, Cow::Borrowed(&variable.value)),
+                None => {
+                    let (sql_type, value) = self.session_value(client, name).await?;
+                    (sql_type, Cow::Owned(value))
+                }
+            };
+            parameters.push(Parameter { name, sql_type, value });
+        }
+        Ok(parameters)
+    }
+
+    /// The arguments of an `exec` in the text.
+    pub(super) async fn params<'a>(
+        &mut self,
+        client: &mut Client,
+        arguments: &[Argument],
+        variables: &Variables<'a>,
+    ) -> Result<Vec<Param<'a>>, Interrupt> {
+        let mut params = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let name = argument.name.clone();
+            params.push(match &argument.value {
+                None => Param::default(name),
+                Some(value) => {
+                    Param::of_text(name, self.value(client, value, variables).await?, argument.output)
+                }
+            });
+        }
+        Ok(params)
+    }
+
+    /// The value of an `@@` variable and its type.
+    pub(super) async fn session_value(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+    ) -> Result<(SqlType, Value<'static>), Interrupt> {
+        if name == "@@identity" {
+            return Ok((SqlType::numeric(38, 0), self.identity(client).await?));
+        }
+        let state = State {
+            dialect: &client.reply.dialect,
+            settings: client.settings(),
+            spid: self.spid,
+            row_count: client.reply.row_count,
+            error: client.reply.error,
+            transactions: self.procedures.backend.transaction_depth(),
+            charset: &self.login.charset,
+            packet_size: client.packet_size(),
+            nesting: self.depth,
+            login: &self.login,
+            database: &self.procedures.backend.database,
+            caught: self.tries.caught(),
+            cursors: &self.cursors,
+        };
+        variable(&state, name).ok_or_else(|| undeclared(name).into())
+    }
+
+    /// What an identity column gave to the row inserted last; NULL when the table has none.
+    async fn identity(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
+        let backend = &mut self.procedures.backend;
+        if !backend.is_open() {
+            return Ok(Value::Null);
+        }
+        let sql = match &self.inserted {
+            Some(table) => {
+                let table = table.replace('\'', "''");
+                format!(
+                    "select pg_catalog.currval(pg_catalog.pg_get_serial_sequence('{table}', attname)) \
+                     from pg_catalog.pg_attribute \
+                     where attrelid = pg_catalog.to_regclass('{table}') and attidentity <> ''"
+                )
+            }
+            None => String::from("select pg_catalog.lastval()"),
+        };
+        match backend.ask(&sql).await {
+            Ok(rows) => {
+                let number = rows.into_iter().flatten().next().flatten().and_then(|text| text.parse().ok());
+                Ok(number.map_or(Value::Null, Value::Int))
+            }
+            // object_not_in_prerequisite_state: no number was given in this session
+            Err(error) if error.sqlstate() == Some("55000") => Ok(Value::Null),
+            Err(error) => {
+                backend.message_of(&error, client);
+                Err((&error).into())
+            }
+        }
+    }
+}

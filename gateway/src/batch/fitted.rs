@@ -1,0 +1,108 @@
+//! Values as a variable of a declared type holds them, where PostgreSQL's type of it says less.
+
+use crate::convert::Value;
+use crate::tds::tokens::message::ServerMessage;
+use std::borrow::Cow;
+use tsql::facts::types::{Family, Type};
+
+/// The range of smallmoney in ten-thousandths.
+const SMALLMONEY: std::ops::RangeInclusive<i64> = -2_147_483_648..=2_147_483_647;
+
+/// The value cut to the length of a text or binary, and filled to that of a char or binary(n), as T-SQL does with
+/// what is assigned ("Declare @local_variable", "binary and varbinary"). Error 8115: a tinyint or
+/// smallmoney that is out of range.
+pub fn fitted<'v>(value: Value<'v>, of: &Type) -> Result<Value<'v>, ServerMessage> {
+    let length = of.length.and_then(|length| usize::try_from(length).ok());
+    Ok(match (value, of.family, length) {
+        (Value::Text(text), Family::Text, Some(length)) => {
+            Value::Text(of_length(text, length, of.name == "char"))
+        }
+        (Value::Binary(bytes), Family::Binary, Some(length)) => {
+            let is_fixed = of.name == "binary";
+            if bytes.len() > length || (is_fixed && bytes.len() < length) {
+                let mut bytes = bytes.into_owned();
+                let filled = if is_fixed { length } else { length.min(bytes.len()) };
+                bytes.resize(filled, 0);
+                Value::Binary(Cow::Owned(bytes))
+            } else {
+                Value::Binary(bytes)
+            }
+        }
+        (Value::Int(number), Family::Integer, _) if of.name == "tinyint" && !(0..=255).contains(&number) => {
+            return Err(overflow(of.name));
+        }
+        (value, Family::Money, _) if of.name == "smallmoney" && !is_smallmoney(&value) => {
+            return Err(overflow(of.name));
+        }
+        (value, ..) => value,
+    })
+}
+
+fn overflow(name: &str) -> ServerMessage {
+    let text = format!("Arithmetic overflow error converting expression to data type {name}.");
+    ServerMessage::error(8115, 16, text)
+}
+
+fn of_length(text: Cow<'_, str>, length: usize, fills: bool) -> Cow<'_, str> {
+    let end = text.char_indices().nth(length).map(|(end, _)| end);
+    let missing = if fills && end.is_none() { length.saturating_sub(text.chars().count()) } else { 0 };
+    match (end, text) {
+        (Some(end), Cow::Borrowed(text)) => Cow::Borrowed(text.get(..end).unwrap_or(text)),
+        (Some(end), Cow::Owned(mut text)) => {
+            text.truncate(end);
+            Cow::Owned(text)
+        }
+        (None, text) if missing > 0 => Cow::Owned(text.into_owned() + &" ".repeat(missing)),
+        (None, text) => text,
+    }
+}
+
+fn is_smallmoney(value: &Value<'_>) -> bool {
+    match value {
+        Value::Money(money) => SMALLMONEY.contains(money),
+        Value::Decimal(decimal) => {
+            let units = decimal.rescaled(4).and_then(|units| i64::try_from(units.magnitude).ok());
+            let units = units.map(|units| if decimal.negative { -units } else { units });
+            units.is_some_and(|units| SMALLMONEY.contains(&units))
+        }
+        Value::Int(number) => number.checked_mul(10_000).is_some_and(|units| SMALLMONEY.contains(&units)),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(value: Value<'static>, declared: &str) -> Result<Value<'static>, i32> {
+        let of = tsql::declarations(&format!("@a {declared}")).unwrap()[0].of;
+        fitted(value, &of).map_err(|message| message.number)
+    }
+
+    #[test]
+    fn lengths() {
+        let text = |text: &'static str| Value::Text(text.into());
+        let bytes = |bytes: &'static [u8]| Value::Binary(bytes.into());
+        assert_eq!(held(text("äbcd"), "varchar(3)"), Ok(text("äbc")));
+        assert_eq!(held(text("ab"), "nvarchar(3)"), Ok(text("ab")));
+        assert_eq!(held(text("ab"), "char(4)"), Ok(text("ab  ")));
+        assert_eq!(held(text("abcd"), "varchar(max)"), Ok(text("abcd")));
+        assert_eq!(held(bytes(b"12345"), "varbinary(3)"), Ok(bytes(b"123")));
+        assert_eq!(held(bytes(b"1"), "varbinary(3)"), Ok(bytes(b"1")));
+        assert_eq!(held(bytes(b"1"), "binary(3)"), Ok(bytes(b"1\0\0")));
+        assert_eq!(held(bytes(b"12345"), "binary(3)"), Ok(bytes(b"123")));
+        assert_eq!(held(Value::Null, "binary(3)"), Ok(Value::Null));
+    }
+
+    #[test]
+    fn ranges() {
+        assert_eq!(held(Value::Int(255), "tinyint"), Ok(Value::Int(255)));
+        assert_eq!(held(Value::Int(256), "tinyint"), Err(8115));
+        assert_eq!(held(Value::Int(-5), "tinyint"), Err(8115));
+        assert_eq!(held(Value::Int(256), "smallint"), Ok(Value::Int(256)));
+        assert_eq!(held(Value::Int(300_000), "smallmoney"), Err(8115));
+        assert_eq!(held(Value::Money(2_147_483_647), "smallmoney"), Ok(Value::Money(2_147_483_647)));
+        assert_eq!(held(Value::Money(-2_147_483_649), "smallmoney"), Err(8115));
+        assert_eq!(held(Value::Int(300_000), "money"), Ok(Value::Int(300_000)));
+    }
+}

@@ -1,0 +1,209 @@
+//! Runs texts: what one is compiled to, and what it leaves for those after it.
+
+use super::cursors::Cursors;
+use super::prepared::PreparedStatements;
+use super::tries::Tries;
+use super::variables::Variables;
+use crate::calls::Procedures;
+use crate::client::{self, Client};
+use crate::gateway::Gateway;
+use crate::interrupt::{Ends, Failure, Interrupt, Stage};
+use crate::program::{Compiled, Settings};
+use crate::tds::login::Login;
+use crate::tds::tokens::envchange;
+use crate::tds::tokens::message::ServerMessage;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub struct Interpreter {
+    pub(super) gateway: Arc<Gateway>,
+    pub procedures: Procedures,
+    pub(super) spid: u16,
+    pub(super) login: Login,
+    first_database: String,
+    pub(super) prepared: PreparedStatements,
+    /// How many texts the one that runs is inside of, itself included: @@nestlevel and one.
+    pub(super) depth: u8,
+    pub(super) tries: Tries,
+    pub(super) cursors: Cursors,
+    /// The table of the latest insert, as PostgreSQL reads it.
+    pub(super) inserted: Option<String>,
+    /// The columns that inserts without columns fill, by the tables that have been asked for.
+    filled: BTreeMap<String, Option<Vec<String>>>,
+}
+
+impl Interpreter {
+    pub fn new(gateway: Arc<Gateway>, procedures: Procedures, spid: u16, login: Login) -> Interpreter {
+        Interpreter {
+            gateway,
+            spid,
+            login,
+            first_database: procedures.backend.database.clone(),
+            procedures,
+            prepared: PreparedStatements::default(),
+            depth: 0,
+            tries: Tries::default(),
+            cursors: Cursors::default(),
+            inserted: None,
+            filled: BTreeMap::new(),
+        }
+    }
+
+    /// Runs the statements of `text` up to the first error that ends a batch.
+    pub async fn run_batch(
+        &mut self,
+        client: &mut Client,
+        text: &str,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        client.reply.begin_answer();
+        let mut settings = self.compiling(client);
+        variables.declare_to(&mut settings);
+        match self.compile(client, text, &settings, true).await {
+            Ok(compiled) => {
+                variables.give(&compiled.literals);
+                match self.run_text(client, &compiled.program.statements, variables).await {
+                    // it is reported; what it ends is this text
+                    Ok(()) | Err(Interrupt::Failed(_)) => {}
+                    Err(interrupt) => return Err(interrupt),
+                }
+            }
+            Err(message) => client.reply.refuse(&message),
+        }
+        client.reply.end_answer();
+        Ok(())
+    }
+
+    /// What text of this session is compiled under.
+    pub(super) fn compiling(&self, client: &Client) -> Settings {
+        Settings {
+            database: self.procedures.backend.database.clone(),
+            quoted_identifiers: client.settings().quoted_identifiers,
+            sybase: !client.dialect().is_tds7(),
+            identity_insert: client.settings().identity_insert.clone(),
+            ..Settings::default()
+        }
+    }
+
+    /// The program of a text. `lifts`: it may have variables where the text has literals.
+    pub(super) async fn compile(
+        &mut self,
+        client: &mut Client,
+        text: &str,
+        settings: &Settings,
+        lifts: bool,
+    ) -> Result<Compiled, ServerMessage> {
+        let programs = self.gateway.programs.clone();
+        let compiled = programs.compile(text, settings, lifts).await?;
+        let mut filled = BTreeMap::new();
+        for table in &compiled.program.unlisted {
+            if let Some(columns) = self.filled_columns(client, table).await? {
+                filled.insert(table.clone(), columns);
+            }
+        }
+        if filled.is_empty() {
+            return Ok(compiled);
+        }
+        programs.compile(text, &Settings { filled, ..settings.clone() }, lifts).await
+    }
+
+    /// The columns of a table that take values, where it has others too.
+    async fn filled_columns(
+        &mut self,
+        client: &mut Client,
+        table: &str,
+    ) -> Result<Option<Vec<String>>, ServerMessage> {
+        if let Some(columns) = self.filled.get(table) {
+            return Ok(columns.clone());
+        }
+        let name = table.replace('\\', "\\\\").replace('\'', "''");
+        let backend = &mut self.procedures.backend;
+        let rows = match backend.ask(&format!("select unnest(tsql.filled_columns(E'{name}'))")).await {
+            Ok(rows) => rows,
+            Err(error) => return Err(backend.message_of(&error, client)),
+        };
+        let columns: Vec<String> = rows.into_iter().flatten().flatten().collect();
+        let columns = (!columns.is_empty()).then_some(columns);
+        self.filled.insert(table.to_owned(), columns.clone());
+        Ok(columns)
+    }
+
+    /// A definition has changed what names and tables are.
+    pub(super) fn forget_definitions(&mut self) {
+        self.procedures.forget_plans();
+        self.filled.clear();
+    }
+
+    /// Tables may have other columns now.
+    pub(super) fn forget_columns(&mut self) {
+        self.filled.clear();
+    }
+
+    pub(super) async fn use_database(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+    ) -> Result<(), ServerMessage> {
+        let backend = &mut self.procedures.backend;
+        let before = backend.database.clone();
+        if self.gateway.is_default_database(name) {
+            backend.database.clone_from(&self.first_database);
+        } else {
+            match backend.use_database(name).await {
+                Ok(()) => {}
+                Err(error) if self.gateway.may_mean_default(name, &error) => {
+                    backend.database.clone_from(&self.first_database);
+                }
+                Err(error) => return Err(backend.message_of(&error, client)),
+            }
+        }
+        // an unqualified name may mean another procedure now
+        self.forget_definitions();
+        self.put_database(client, &before);
+        Ok(())
+    }
+
+    /// Tells the client which database it is in. `before`: the one it was in; jTDS compares.
+    pub fn put_database(&self, client: &mut Client, before: &str) {
+        let dialect = client.dialect();
+        let database = &self.procedures.backend.database;
+        envchange::put_text(&mut client.reply.tokens, envchange::Text::Database, database, before, &dialect);
+        client
+            .reply
+            .message(&ServerMessage::info(5701, format!("Changed database context to '{database}'.")));
+    }
+
+    /// Back to the state after login.
+    pub async fn reset(&mut self, client: &mut Client, keep_transaction: bool) {
+        self.procedures.backend.reset(client, keep_transaction).await;
+        client.set(client::Settings::new(&client.dialect(), self.login.is_odbc));
+        self.procedures.backend.database.clone_from(&self.first_database);
+        self.procedures.forget_plans();
+        self.prepared = PreparedStatements::default();
+        self.cursors = Cursors::default();
+        self.inserted = None;
+        client.reply.passed(Some(0));
+        let dialect = client.dialect();
+        envchange::put_reset(&mut client.reply.tokens, &dialect);
+    }
+
+    /// Undoes the transaction, as the error that ends it wants.
+    pub(super) async fn undo_transaction(&mut self, client: &mut Client) {
+        let backend = &mut self.procedures.backend;
+        if backend.in_transaction() {
+            if let Err(message) = backend.rollback(client, "").await {
+                client.reply.message(&message);
+            }
+        }
+    }
+
+    /// A failure that no CATCH takes: what it ends under the settings of the client.
+    pub(super) fn reported(&self, client: &Client, failure: Failure) -> Failure {
+        let ends = match failure.ends {
+            Ends::Text => Ends::Text,
+            _ if client.settings().abort_on_error => Ends::Transaction,
+            ends => ends,
+        };
+        Failure { ends, stage: Stage::Reported, ..failure }
+    }
+}

@@ -1,0 +1,24 @@
+//! The interpreter of T-SQL: statements, expressions, variables and errors; sp_executesql and prepared statements.
+//! It alone calls itself again.
+
+mod cursor;
+mod cursors;
+mod datatypes;
+mod dynamic;
+mod execute;
+mod expression;
+mod fitted;
+mod interpreter;
+mod messages;
+mod options;
+mod parameterised;
+mod prepared;
+mod query;
+mod requests;
+mod session_variables;
+mod statements;
+mod system_procedures;
+mod tries;
+mod variables;
+
+pub use interpreter::Interpreter;

@@ -1,0 +1,209 @@
+//! Parameterised text: sp_executesql, sp_prepare and their like.
+
+use super::datatypes::datatype_info;
+use super::interpreter::Interpreter;
+use super::prepared::Prepared;
+use super::system_procedures::SystemProcedure;
+use super::variables::Variables;
+use crate::backend::put_description;
+use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
+use crate::client::Client;
+use crate::convert::{PgType, SqlType};
+use crate::interrupt::{Failure, Interrupt, Stage};
+use crate::program::{refusal, sql_type, Action, Compiled, Statement};
+use crate::tds::call::Param;
+use crate::tds::tokens::done::{Scope, Status};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+use std::sync::Arc;
+
+impl Interpreter {
+    /// Runs a system procedure of the gateway's own. None: it has failed inside, and the call was ended.
+    pub(super) async fn call_system(
+        &mut self,
+        client: &mut Client,
+        system: SystemProcedure,
+        params: &[Param<'_>],
+        form: Form,
+    ) -> Result<Option<Returned>, Interrupt> {
+        let returned = match system {
+            SystemProcedure::ExecuteSql => match self.prepared_from(client, params, 1, 0, true).await {
+                Ok(prepared) => return self.execute(client, &prepared, params, 2, None, form).await,
+                Err(message) => Err(message),
+            },
+            SystemProcedure::PrepareAndExecute => match self.prepared_and_kept(client, params).await {
+                Ok((prepared, handle)) => {
+                    return self.execute(client, &prepared, params, 3, Some(handle), form).await
+                }
+                Err(message) => Err(message),
+            },
+            SystemProcedure::Execute => match self.prepared_by_handle(client, params) {
+                Ok(prepared) => return self.execute(client, &prepared, params, 1, None, form).await,
+                Err(message) => Err(message),
+            },
+            SystemProcedure::Prepare => self.prepare(client, params).await,
+            SystemProcedure::Unprepare => handle(client, params).and_then(|handle| {
+                let closed = self.prepared.close(handle);
+                closed.then(|| Returned::status(0)).ok_or_else(|| no_such_handle(handle))
+            }),
+            SystemProcedure::ResetConnection => {
+                self.reset(client, false).await;
+                Ok(Returned::status(0))
+            }
+            SystemProcedure::DatatypeInfo => datatype_info(&mut client.reply, params),
+            SystemProcedure::Refused(name) => Err(ServerMessage::error(
+                2812,
+                16,
+                format!("{name} is not served: rows come as they are found, without server cursors."),
+            )),
+        };
+        Ok(Some(returned.map_err(Failure::of_statement)?))
+    }
+
+    /// The statement whose declarations and text are these of `params`. `lifts`: it is for these values alone.
+    async fn prepared_from(
+        &mut self,
+        client: &mut Client,
+        params: &[Param<'_>],
+        declarations: usize,
+        text: usize,
+        lifts: bool,
+    ) -> Result<Arc<Prepared>, ServerMessage> {
+        let text = text_of(client, params, text)?.ok_or_else(|| {
+            ServerMessage::error(214, 16, "The procedure expects the text of a statement, not NULL.")
+        })?;
+        let declarations = match text_of(client, params, declarations)? {
+            Some(declarations) => tsql::declarations(&declarations).map_err(|error| refusal(&error))?,
+            None => Vec::new(),
+        };
+        let mut settings = self.compiling(client);
+        for declaration in &declarations {
+            settings.variables.insert(declaration.name.clone(), Some(declaration.of));
+        }
+        let Compiled { program, literals } = self.compile(client, &text, &settings, lifts).await?;
+        Ok(Arc::new(Prepared { declarations, program, literals, size: text.len() }))
+    }
+
+    async fn prepared_and_kept(
+        &mut self,
+        client: &mut Client,
+        params: &[Param<'_>],
+    ) -> Result<(Arc<Prepared>, i32), ServerMessage> {
+        let prepared = self.prepared_from(client, params, 1, 2, false).await?;
+        let handle = self.prepared.keep(prepared.clone())?;
+        Ok((prepared, handle))
+    }
+
+    fn prepared_by_handle(
+        &self,
+        client: &Client,
+        params: &[Param<'_>],
+    ) -> Result<Arc<Prepared>, ServerMessage> {
+        let handle = handle(client, params)?;
+        self.prepared.get(handle).ok_or_else(|| no_such_handle(handle))
+    }
+
+    /// sp_prepare: handle, declarations, text, options.
+    async fn prepare(
+        &mut self,
+        client: &mut Client,
+        params: &[Param<'_>],
+    ) -> Result<Returned, ServerMessage> {
+        /// option bit: the client wants the columns at once
+        const RETURN_METADATA: i64 = 1;
+        let options = params.get(3).and_then(|param| param.value(&client.reply.dialect).ok());
+        let wants_columns = matches!(options, Some(Value::Int(options)) if options & RETURN_METADATA != 0);
+        let prepared = self.prepared_from(client, params, 1, 2, false).await?;
+        if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
+            let type_of = |name: &String| {
+                let declared = prepared.declarations.iter().find(|declaration| declaration.name == *name);
+                declared.map_or(SqlType::TEXT, sql_type)
+            };
+            let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
+            let backend = &mut self.procedures.backend;
+            let described = match backend.describe(&query.sql, &types).await {
+                Ok(described) => described,
+                Err(error) => return Err(backend.message_of(&error, client)),
+            };
+            if wants_columns && !described.columns.is_empty() && query.assigns.is_empty() {
+                put_description(&described.columns, query.columns.as_deref(), &mut client.reply);
+                client.reply.done(Scope::InProcedure, Status::empty(), None);
+            }
+        }
+        let handle = self.prepared.keep(prepared)?;
+        Ok(Returned::outputs(0, vec![handle_of(handle)]))
+    }
+
+    /// Runs a statement with what the parameters from number `first` on give to its variables. None: it has failed
+    /// inside, and the call was ended.
+    async fn execute(
+        &mut self,
+        client: &mut Client,
+        prepared: &Prepared,
+        params: &[Param<'_>],
+        first: usize,
+        handle: Option<i32>,
+        form: Form,
+    ) -> Result<Option<Returned>, Interrupt> {
+        let dialect = client.dialect();
+        let rest = params.get(first..).unwrap_or(&[]);
+        let mut variables =
+            Variables::bind(&prepared.declarations, rest, first, &dialect).map_err(Failure::of_statement)?;
+        variables.give(&prepared.literals);
+        // its statements are those of a procedure: its own end follows theirs
+        client.reply.nesting += 1;
+        // boxed: the statements may be calls again
+        let ran = Box::pin(self.run_text(client, &prepared.program.statements, &mut variables)).await;
+        client.reply.nesting -= 1;
+        let mut outputs: Vec<OutputValue> = handle.map(handle_of).into_iter().collect();
+        outputs.extend(variables.returned());
+        match ran {
+            Ok(()) if client.reply.error == 0 => return Ok(Some(Returned::outputs(0, outputs))),
+            Ok(()) => {}
+            Err(Interrupt::Failed(ref failure)) if failure.stage == Stage::Reported => {}
+            Err(interrupt) => return Err(interrupt),
+        }
+        // a handle is sent all the same: the client has to close it
+        end_failed_inside(&mut client.reply, &outputs, params, form, &self.gateway.zone());
+        ran.map(|()| None)
+    }
+}
+
+fn text_of(client: &Client, params: &[Param<'_>], index: usize) -> Result<Option<String>, ServerMessage> {
+    let Some(param) = params.get(index) else {
+        return Ok(None);
+    };
+    match param.value(&client.reply.dialect) {
+        Ok(Value::Text(text)) => Ok(Some(text.into_owned())),
+        Ok(Value::Null) => Ok(None),
+        Ok(other) => Err(ServerMessage::error(
+            214,
+            16,
+            format!("Parameter {} must be a text and is {}.", index + 1, other.kind()),
+        )),
+        Err(error) => {
+            Err(ServerMessage::error(error.number(), 16, format!("Parameter {}: {error}", index + 1)))
+        }
+    }
+}
+
+fn handle(client: &Client, params: &[Param<'_>]) -> Result<i32, ServerMessage> {
+    let value = params.first().and_then(|param| param.value(&client.reply.dialect).ok());
+    match value {
+        Some(Value::Int(handle)) => i32::try_from(handle).map_err(|_| no_such_handle(handle)),
+        _ => Err(ServerMessage::error(214, 16, "The procedure expects the handle of a statement.")),
+    }
+}
+
+fn no_such_handle(handle: impl std::fmt::Display) -> ServerMessage {
+    ServerMessage::error(8179, 16, format!("Could not find prepared statement with handle {handle}."))
+}
+
+fn handle_of(handle: i32) -> OutputValue {
+    OutputValue {
+        index: 0,
+        name: String::from("handle"),
+        value: Value::Int(i64::from(handle)),
+        pg_type: PgType::Int4,
+    }
+}

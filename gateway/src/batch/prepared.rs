@@ -1,0 +1,129 @@
+//! The statements a client has prepared: by number at 7.x, by name at 5.0. What PostgreSQL has prepared of
+//! them belongs to its connection and may go with it; this stays.
+
+use crate::program::{Declaration, Given, Program};
+use crate::tds::tokens::message::ServerMessage;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What one session may keep.
+const MOST_STATEMENTS: usize = 10_000;
+const MOST_BYTES: usize = 64 << 20;
+
+#[derive(Debug)]
+pub struct Prepared {
+    pub declarations: Vec<Declaration>,
+    pub program: Arc<Program>,
+    /// What its text gives the variables that stand for literals.
+    pub literals: Vec<Given>,
+    /// Bytes of its text.
+    pub size: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct PreparedStatements {
+    last_handle: i32,
+    by_handle: HashMap<i32, Arc<Prepared>>,
+    by_name: HashMap<String, Arc<Prepared>>,
+    bytes: usize,
+}
+
+impl PreparedStatements {
+    fn admit(&mut self, prepared: &Prepared) -> Result<(), ServerMessage> {
+        if self.by_handle.len() + self.by_name.len() >= MOST_STATEMENTS
+            || self.bytes + prepared.size > MOST_BYTES
+        {
+            return Err(ServerMessage::error(
+                701,
+                17,
+                format!(
+                    "There are {MOST_STATEMENTS} prepared statements or {} MiB of them: close some.",
+                    MOST_BYTES >> 20
+                ),
+            ));
+        }
+        self.bytes += prepared.size;
+        Ok(())
+    }
+
+    /// Keeps a statement and gives the number it has from now on.
+    pub fn keep(&mut self, prepared: Arc<Prepared>) -> Result<i32, ServerMessage> {
+        self.admit(&prepared)?;
+        while {
+            self.last_handle = self.last_handle.checked_add(1).unwrap_or(1);
+            self.by_handle.contains_key(&self.last_handle)
+        } {}
+        self.by_handle.insert(self.last_handle, prepared);
+        Ok(self.last_handle)
+    }
+
+    /// Keeps a statement under a name; one of that name there was goes.
+    pub fn keep_as(&mut self, name: &str, prepared: Arc<Prepared>) -> Result<(), ServerMessage> {
+        self.close_named(name);
+        self.admit(&prepared)?;
+        self.by_name.insert(name.to_owned(), prepared);
+        Ok(())
+    }
+
+    pub fn get(&self, handle: i32) -> Option<Arc<Prepared>> {
+        self.by_handle.get(&handle).cloned()
+    }
+
+    pub fn named(&self, name: &str) -> Option<Arc<Prepared>> {
+        self.by_name.get(name).cloned()
+    }
+
+    /// Whether there was one.
+    pub fn close(&mut self, handle: i32) -> bool {
+        let closed = self.by_handle.remove(&handle);
+        self.forgotten(closed)
+    }
+
+    pub fn close_named(&mut self, name: &str) -> bool {
+        let closed = self.by_name.remove(name);
+        self.forgotten(closed)
+    }
+
+    fn forgotten(&mut self, closed: Option<Arc<Prepared>>) -> bool {
+        if let Some(closed) = &closed {
+            self.bytes = self.bytes.saturating_sub(closed.size);
+        }
+        closed.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statement(text: &str) -> Arc<Prepared> {
+        Arc::new(Prepared {
+            declarations: Vec::new(),
+            program: Arc::default(),
+            literals: Vec::new(),
+            size: text.len(),
+        })
+    }
+
+    #[test]
+    fn handles_are_not_given_twice() {
+        let mut kept = PreparedStatements::default();
+        let first = kept.keep(statement("select 1")).unwrap();
+        assert!(kept.close(first) && !kept.close(first) && kept.get(first).is_none());
+        let second = kept.keep(statement("select 2")).unwrap();
+        assert_ne!(first, second);
+        kept.last_handle = i32::MAX;
+        assert_eq!(kept.keep(statement("select 3")).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_a_session_keeps_is_bounded() {
+        let mut kept = PreparedStatements::default();
+        let long = format!("select '{}'", "x".repeat(40 << 20));
+        kept.keep_as("a", statement(&long)).unwrap();
+        kept.keep_as("a", statement(&long)).unwrap();
+        assert_eq!(kept.keep_as("b", statement(&long)).unwrap_err().number, 701);
+        assert!(kept.close_named("a") && !kept.close_named("b"));
+        kept.keep(statement(&long)).unwrap();
+    }
+}

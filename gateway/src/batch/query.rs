@@ -1,0 +1,145 @@
+//! Queries: their rows, numbers of rows and the variables they give values to.
+
+use super::interpreter::Interpreter;
+use super::variables::Variables;
+use crate::backend::{put_description, Completed, Parameter, Rows, Source};
+use crate::client::Client;
+use crate::convert::{from_pg, PgType, SqlType};
+use crate::interrupt::{Failure, Interrupt};
+use crate::postgres::commit::Outcome;
+use crate::postgres::connection::{row_values, PgColumn};
+use crate::program::{command, Kind, Query};
+use crate::tds::tokens::done::{Command, Status};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+
+impl Interpreter {
+    pub(super) async fn run_query(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        if client.settings().row_limit > 0 && query.kind == Kind::Change {
+            let text = "Under SET ROWCOUNT only rows that are selected are limited: \
+                        insert, update and delete are refused.";
+            return Err(ServerMessage::error(195, 15, text).into());
+        }
+        let rows =
+            if query.assigns.is_empty() { Rows::ToClient(query.columns.as_deref()) } else { Rows::Kept };
+        let Completed { outcome, columns } = {
+            let parameters = self.parameters(client, &query.sql, variables).await?;
+            if client.settings().only_formats {
+                return self.describe_query(client, query, &parameters).await;
+            }
+            let only_reads = query.kind == Kind::Select && !query.makes_a_table();
+            let source = Source::Query { sql: &query.sql, parameters: &parameters, only_reads };
+            if !only_reads || query.sql.calls {
+                self.procedures.backend.pin();
+            }
+            self.procedures.backend.run(client, source, rows).await?
+        };
+        client.reply.command = command(query);
+        if !query.assigns.is_empty() {
+            self.assign_row(&query.assigns, variables, &outcome, &columns)?;
+            client.reply.end(Status::empty(), outcome.count.filter(|_| query.kind == Kind::Change));
+        } else {
+            client.reply.end(Status::empty(), outcome.count.filter(|_| query.kind != Kind::Definition));
+        }
+        if query.kind == Kind::Definition {
+            let backend = &mut self.procedures.backend;
+            backend.forget_declarations();
+            if query.sql.starts_with("call tsql.alter_table") {
+                // a column may be described otherwise though PostgreSQL's type of it is the same
+                backend.forget_prepared().map_err(|error| Interrupt::from(&error))?;
+            }
+            self.forget_columns();
+        }
+        if query.kind == Kind::Change {
+            self.inserted.clone_from(&query.into);
+        }
+        let count = outcome.count.and_then(|count| i64::try_from(count).ok());
+        client.reply.passed(Some(count.filter(|_| query.kind != Kind::Definition).unwrap_or(0)));
+        Ok(())
+    }
+
+    /// Under `set fmtonly on` a query shows its columns and does nothing.
+    async fn describe_query(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+        parameters: &[Parameter<'_>],
+    ) -> Result<(), Interrupt> {
+        let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+        if query.kind != Kind::Select || !query.assigns.is_empty() {
+            return Ok(());
+        }
+        match self.procedures.backend.describe(&query.sql, &types).await {
+            Ok(described) => {
+                if !described.columns.is_empty() {
+                    put_description(&described.columns, query.columns.as_deref(), &mut client.reply);
+                    client.reply.command = command(query);
+                    client.reply.end(Status::empty(), Some(0));
+                }
+                client.reply.passed(Some(0));
+                Ok(())
+            }
+            Err(error) => {
+                self.procedures.backend.message_of(&error, client);
+                Err((&error).into())
+            }
+        }
+    }
+
+    /// `select @a = …`: the last row's values; without a row the variables keep theirs.
+    fn assign_row(
+        &self,
+        names: &[String],
+        variables: &mut Variables<'_>,
+        outcome: &Outcome,
+        columns: &[PgColumn],
+    ) -> Result<(), Failure> {
+        let zone = self.gateway.zone();
+        let Some(row) = &outcome.row else {
+            return Ok(());
+        };
+        for ((name, column), raw) in names.iter().zip(columns).zip(row_values(row)) {
+            let value = match raw {
+                None => Value::Null,
+                Some(raw) => from_pg(PgType::from_oid(column.oid), raw, &zone).map_err(|error| {
+                    let text = format!("Variable '{name}': {error}");
+                    Failure::of_value(ServerMessage::error(error.number(), 16, text))
+                })?,
+            };
+            variables.set(name, &value, &zone).map_err(Failure::of_value)?;
+        }
+        Ok(())
+    }
+
+    /// The one row of `select @a, @@b`.
+    pub(super) async fn put_variables(
+        &mut self,
+        client: &mut Client,
+        names: &[(String, String)],
+        variables: &Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        let mut columns = Vec::with_capacity(names.len());
+        let mut values = Vec::with_capacity(names.len());
+        for (name, alias) in names {
+            let (sql_type, value) = match variables.get(name) {
+                Some(variable) => (variable.sql_type, variable.value.clone().into_owned()),
+                None => match self.session_value(client, name).await? {
+                    (SqlType::TEXT, value) => (SqlType::varchar(Some(255)), value),
+                    other => other,
+                },
+            };
+            columns.push((alias.clone(), PgType::from_oid(sql_type.oid), sql_type.typmod));
+            values.push(value);
+        }
+        client.reply.result_set(&columns, &[values])?;
+        client.reply.command = Command::Select;
+        client.reply.end(Status::empty(), Some(1));
+        client.reply.passed(Some(1));
+        Ok(())
+    }
+}

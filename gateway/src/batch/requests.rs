@@ -1,0 +1,133 @@
+//! Requests of a client: which part of the interpreter answers each.
+
+use super::execute::Answered;
+use super::interpreter::Interpreter;
+use super::options::answer_option;
+use super::variables::Variables;
+use crate::client::Client;
+use crate::interrupt::Interrupt;
+use crate::program::InsertBulk;
+use crate::tds::call::{Param, Procedure};
+use crate::tds::request::{Request, Requests};
+use crate::tds::tokens::done::Status;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::transaction::{Operation, TransactionRequest};
+use tracing::debug;
+
+/// Neither texts nor parameters are logged: passwords may stand in them.
+fn log(request: &Request) {
+    match request {
+        Request::Batch(text) => debug!(length = text.len(), "batch"),
+        Request::Language { text, .. } => debug!(length = text.len(), "language"),
+        Request::Rpc(call) | Request::Dbrpc(call) => debug!(procedure = ?call.procedure, "call"),
+        Request::Dynamic(_) => debug!("dynamic"),
+        Request::Option(_) => debug!("option"),
+        Request::Transaction(request) => debug!(operation = ?request.operation, "transaction"),
+        Request::Cursor => debug!("cursor"),
+        Request::Attention => debug!("attention"),
+        Request::BulkLoad => debug!("bulk load"),
+        Request::Logout => debug!("logout"),
+    }
+}
+
+impl Interpreter {
+    /// Answers the requests of a message up to a logout. False: the client logs out.
+    pub async fn answer(
+        &mut self,
+        client: &mut Client,
+        requests: &mut Requests<'_>,
+    ) -> Result<bool, Interrupt> {
+        while let Some(request) = requests.next_request().map_err(crate::client::SessionError::from)? {
+            log(&request);
+            match request {
+                Request::Batch(text) => self.run_batch(client, &text, &mut Variables::default()).await?,
+                Request::Rpc(call) | Request::Dbrpc(call) => {
+                    let answered = self.answer_call(client, &call).await?;
+                    if let (Answered::Succeeded, Procedure::Named(name)) = (&answered, &call.procedure) {
+                        self.procedures.learn(client, requests.body(), name, &call.params);
+                    }
+                    // ASE takes each call for a batch of its own (jTDS, BatchTest.testCallStmtBatch)
+                    if answered == Answered::EndsBatch && client.dialect().is_tds7() {
+                        return Ok(true);
+                    }
+                }
+                Request::Language { text, params } => self.answer_language(client, text, &params).await?,
+                Request::Dynamic(dynamic) => self.answer_dynamic(client, &dynamic).await?,
+                Request::Option(command) => answer_option(client, &command),
+                Request::Transaction(request) => self.answer_transaction(client, &request).await,
+                Request::Cursor => client.reply.refuse(&ServerMessage::error(
+                    4002,
+                    16,
+                    "Cursors of TDS 5.0 are not served: rows come as they are found, by a plain query.",
+                )),
+                Request::Attention => client.reply.close(Status::ATTENTION),
+                Request::BulkLoad => client.reply.refuse(&ServerMessage::error(
+                    4002,
+                    16,
+                    "Rows of a bulk copy come after an insert bulk.",
+                )),
+                Request::Logout => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Text in the client's character set.
+    async fn answer_language(
+        &mut self,
+        client: &mut Client,
+        text: &[u8],
+        params: &[Param<'_>],
+    ) -> Result<(), Interrupt> {
+        let dialect = client.dialect();
+        let Some(text) = dialect.charset.decode(text) else {
+            let message = format!("The command is not valid {}.", dialect.charset.name());
+            client.reply.refuse(&ServerMessage::error(2402, 16, message));
+            return Ok(());
+        };
+        match Variables::of_command(params, &dialect) {
+            Ok(mut variables) => self.run_batch(client, &text, &mut variables).await,
+            Err(message) => {
+                client.reply.refuse(&message);
+                Ok(())
+            }
+        }
+    }
+
+    async fn answer_transaction(&mut self, client: &mut Client, request: &TransactionRequest) {
+        let backend = &mut self.procedures.backend;
+        let done = match request.operation {
+            Operation::Begin => {
+                backend.begin(client, &request.name);
+                Ok(())
+            }
+            Operation::Commit => backend.commit(client).await,
+            Operation::Rollback => backend.rollback(client, &request.name).await,
+            Operation::Save => backend.save(client, &request.name).await,
+            Operation::Other(other) => {
+                Err(ServerMessage::error(4002, 16, format!("Transaction request {other} is not served.")))
+            }
+        };
+        match done {
+            Ok(()) => {
+                if request.begins_again {
+                    backend.begin(client, "");
+                }
+                client.reply.passed(Some(0));
+            }
+            Err(message) => client.reply.refuse(&message),
+        }
+    }
+
+    pub(super) async fn open_bulk(
+        &mut self,
+        client: &mut Client,
+        bulk: &InsertBulk,
+    ) -> Result<(), Interrupt> {
+        if self.depth > 1 || client.settings().only_formats {
+            let text = "'insert bulk' stands alone in its batch: the rows follow it.";
+            return Err(ServerMessage::error(102, 15, text).into());
+        }
+        self.procedures.backend.begin_copy(client, bulk).await
+    }
+}

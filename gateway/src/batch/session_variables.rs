@@ -1,0 +1,114 @@
+//! `@@` variables: answered from the session, without PostgreSQL.
+
+use super::cursors::Cursors;
+use crate::client::Settings;
+use crate::convert::SqlType;
+use crate::tds::dialect::Dialect;
+use crate::tds::login::Login;
+use crate::tds::tokens::loginack;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+
+/// What the variables are read from.
+pub struct State<'a> {
+    pub dialect: &'a Dialect,
+    pub settings: &'a Settings,
+    pub spid: u16,
+    pub row_count: i64,
+    pub error: i32,
+    pub transactions: i32,
+    pub charset: &'a str,
+    pub packet_size: usize,
+    pub nesting: u8,
+    pub login: &'a Login,
+    pub database: &'a str,
+    /// What the CATCH block that runs has caught.
+    pub caught: Option<&'a ServerMessage>,
+    pub cursors: &'a Cursors,
+}
+
+/// The value of `@@name` and its type; None when there is no such variable. Functions that tell of the session
+/// and of what a CATCH block has caught are variables too.
+pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static>)> {
+    let integer = |value: i64| (SqlType::INT4, Value::Int(value));
+    let text = |value: &str| (SqlType::TEXT, Value::Text(value.to_owned().into()));
+    let of_caught = |number: fn(&ServerMessage) -> i64| {
+        (SqlType::INT4, state.caught.map_or(Value::Null, |caught| Value::Int(number(caught))))
+    };
+    Some(match name {
+        "@@spid" => (SqlType::INT2, Value::Int(i64::from(state.spid))),
+        "@@version" => text(&version(state.dialect)),
+        "@@microsoftversion" => integer(i64::from(u32::from_be_bytes(loginack::VERSION_7))),
+        "@@rowcount" => integer(state.row_count),
+        "@@error" => integer(i64::from(state.error)),
+        "@@trancount" => integer(i64::from(state.transactions)),
+        "@@tranchained" => integer(i64::from(state.settings.implicit_transactions)),
+        "@@isolation" => integer(1),
+        "@@servername" => text("ringlog"),
+        "@@servicename" => text("ringlog"),
+        "@@language" => text("us_english"),
+        "@@langid" => integer(0),
+        "@@datefirst" => integer(7),
+        "@@max_precision" => integer(38),
+        "@@maxcharlen" => integer(4),
+        "@@ncharsize" => integer(4),
+        "@@unicharsize" => integer(2),
+        "@@client_csname" => text(state.charset),
+        "@@maxpagesize" | "@@pagesize" => integer(8192),
+        "@@packet_size" => integer(i64::try_from(state.packet_size).unwrap_or(0)),
+        "@@textsize" => integer(i64::from(state.settings.text_size.bytes())),
+        "@@options" => integer(options(state)),
+        "@@lock_timeout" => integer(-1),
+        "@@nestlevel" => integer(i64::from(state.nesting.saturating_sub(1))),
+        "@@fetch_status" => integer(state.cursors.status()),
+        "@@sqlstatus" => integer(state.cursors.sybase_status()),
+        "@@cursor_rows" => integer(state.cursors.rows()),
+        "@@procid" => integer(0),
+        "@@xact_state" => integer(i64::from(state.transactions > 0)),
+        // ASE: 0 in progress, 1 committed
+        "@@transtate" => integer(i64::from(state.transactions == 0)),
+        "@@db_name" => text(state.database),
+        "@@host_name" => text(&state.login.host),
+        "@@app_name" => text(&state.login.application),
+        "@@user_name" | "@@suser_name" => text(&state.login.user),
+        "@@error_number" => of_caught(|caught| i64::from(caught.number)),
+        "@@error_severity" => of_caught(|caught| i64::from(caught.severity)),
+        "@@error_state" => of_caught(|caught| i64::from(caught.state)),
+        "@@error_line" => of_caught(|caught| i64::from(caught.line)),
+        "@@error_message" => match state.caught {
+            Some(caught) => text(&caught.text),
+            None => (SqlType::TEXT, Value::Null),
+        },
+        "@@error_procedure" => match state.caught {
+            Some(caught) if !caught.procedure.is_empty() => text(&caught.procedure),
+            _ => (SqlType::TEXT, Value::Null),
+        },
+        _ => return None,
+    })
+}
+
+/// SET options as the bits of @@options (SQL Server: "Configure the user options server configuration option").
+fn options(state: &State<'_>) -> i64 {
+    // warnings, padding, nulls, arithabort, null defaults on, concatenated nulls: they hold whatever is set
+    const HOLD: i64 = 8 | 16 | 32 | 64 | 1024 | 4096;
+    let settings = state.settings;
+    [
+        (settings.implicit_transactions, 2),
+        (settings.quoted_identifiers, 256),
+        (settings.no_count, 512),
+        (settings.abort_on_error, 16384),
+    ]
+    .iter()
+    .filter(|(is_on, _)| *is_on)
+    .fold(HOLD, |bits, (_, bit)| bits | bit)
+}
+
+/// Begins as clients expect of the server they think they talk to, and says what it is.
+fn version(dialect: &Dialect) -> String {
+    let as_if = if dialect.is_tds7() {
+        "Microsoft SQL Server 2014 - 12.0.2000.8"
+    } else {
+        "Adaptive Server Enterprise/15.7"
+    };
+    format!("{as_if} (ringlog {}, PostgreSQL behind a TDS gateway)", env!("CARGO_PKG_VERSION"))
+}

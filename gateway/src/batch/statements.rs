@@ -1,0 +1,348 @@
+//! The statements of a program one after another: control flow, what each leaves in @@rowcount and @@error,
+//! and what becomes of an error.
+
+use super::interpreter::Interpreter;
+use super::tries::Tries;
+use super::variables::Variables;
+use crate::client::Client;
+use crate::interrupt::{Ends, Failure, Interrupt, Stage};
+use crate::program::{Action, Condition, Declaration, Statement};
+use crate::tds::tokens::done::Status;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+
+/// How deep texts and procedures may nest, as T-SQL.
+const DEEPEST: u8 = 32;
+
+/// What follows a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return,
+    /// To the label of this number.
+    Goto(u32),
+}
+
+impl Interpreter {
+    /// Runs the statements of a text. Unless it is left by an error that ends more than the text, the text has failed
+    /// when @@error is not 0.
+    pub(super) async fn run_text(
+        &mut self,
+        client: &mut Client,
+        statements: &[Statement],
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        if self.depth >= DEEPEST {
+            let message =
+                "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
+            return self.fail(client, ServerMessage::error(217, 16, message).into()).await;
+        }
+        let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
+        // what a text inside another, or inside a procedure, sets holds to its end
+        let is_inside = self.depth > 0 || client.reply.nesting > 0;
+        let settings = is_inside.then(|| client.settings().clone());
+        self.depth += 1;
+        let ran = Box::pin(self.run_block(client, statements, variables)).await;
+        self.depth -= 1;
+        if let Some(settings) = settings {
+            client.set(settings);
+        }
+        let Tries { open, outside: inside, .. } = &mut self.tries;
+        *open = *inside;
+        *inside = outside;
+        match ran {
+            Ok(_) => Ok(()),
+            Err(Interrupt::Failed(failure)) if failure.ends == Ends::Text => match failure.stage {
+                Stage::Reported => Ok(()),
+                // a CATCH outside of this text may have it
+                _ => Err(Failure { ends: Ends::Statement, ..failure }.into()),
+            },
+            Err(interrupt) => Err(interrupt),
+        }
+    }
+
+    pub(super) async fn run_block(
+        &mut self,
+        client: &mut Client,
+        statements: &[Statement],
+        variables: &mut Variables<'_>,
+    ) -> Result<Flow, Interrupt> {
+        let mut at = 0;
+        while let Some(statement) = statements.get(at) {
+            at += 1;
+            if is_cancelled(client).await? {
+                return Err(Interrupt::Cancelled);
+            }
+            let flow = match self.run_statement(client, statement, variables).await {
+                Ok(flow) => flow,
+                Err(Interrupt::Failed(failure)) => {
+                    self.failed(client, failure, statement.line).await?;
+                    Flow::Next
+                }
+                Err(interrupt) => return Err(interrupt),
+            };
+            client.flush_gathered().await?;
+            match flow {
+                Flow::Next => {}
+                Flow::Goto(label) => match position_of(statements, label) {
+                    Some(place) => at = place,
+                    None => return Ok(flow),
+                },
+                flow => return Ok(flow),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    async fn run_statement(
+        &mut self,
+        client: &mut Client,
+        statement: &Statement,
+        variables: &mut Variables<'_>,
+    ) -> Result<Flow, Interrupt> {
+        match &statement.action {
+            Action::If { condition, then, otherwise } => {
+                if client.settings().only_formats {
+                    // either way may be taken
+                    Box::pin(self.run_block(client, then, variables)).await?;
+                    return Box::pin(self.run_block(client, otherwise, variables)).await;
+                }
+                let branch = if self.holds(client, condition, variables).await? { then } else { otherwise };
+                client.reply.passed(Some(0));
+                return Box::pin(self.run_block(client, branch, variables)).await;
+            }
+            Action::While { condition, body } => {
+                return self.run_while(client, condition, body, variables).await
+            }
+            Action::Try { body, catch } => return self.run_try(client, body, catch, variables).await,
+            Action::Goto(label) => return Ok(Flow::Goto(*label)),
+            Action::Label(_) => {}
+            Action::Cursor(action) => self.run_cursor(client, action, variables).await?,
+            Action::Break => return Ok(Flow::Break),
+            Action::Continue => return Ok(Flow::Continue),
+            Action::Return(None) => return Ok(Flow::Return),
+            Action::Return(Some(_)) => {
+                let text = "A RETURN statement with a return value cannot be used in this context.";
+                return Err(ServerMessage::error(178, 15, text).into());
+            }
+            Action::Query(query) => self.run_query(client, query, variables).await?,
+            Action::Variables(names) => self.put_variables(client, names, variables).await?,
+            Action::Declare(declaration) => self.declare(client, declaration, variables).await?,
+            Action::Assign(name, value) => {
+                let value = self.value(client, value, variables).await?;
+                variables.set(name, &value, &self.gateway.zone()).map_err(Failure::of_value)?;
+                client.reply.finished(1);
+            }
+            Action::Print(value) => self.print(client, value, statement.line, variables).await?,
+            Action::Raise { message, sets_error, at_once } => {
+                let message = self.raised(client, message, variables).await?;
+                self.raise(client, message, statement.line, *sets_error, *at_once).await?;
+            }
+            Action::Throw(message) => {
+                let message = self.thrown(client, message.as_ref(), statement.line, variables).await?;
+                return Err(Failure::of_batch(message).into());
+            }
+            Action::Wait(seconds) => self.wait(client, seconds, variables).await?,
+            Action::Execute(execute) => self.run_execute(client, execute, variables).await?,
+            Action::ExecuteText(text) => self.execute_text(client, text, variables).await?,
+            Action::Use(name) => {
+                self.use_database(client, name).await?;
+                client.reply.finished(0);
+            }
+            Action::Set(words) => self.set(client, words, variables).await?,
+            Action::IdentityInsert { table, on } => {
+                set_identity_insert(client, table, *on)?;
+                client.reply.finished(0);
+            }
+            Action::Begin(name) => {
+                self.procedures.backend.begin_statement(client, name);
+                client.reply.finished(0);
+            }
+            Action::Commit => {
+                self.procedures.backend.commit(client).await?;
+                client.reply.finished(0);
+            }
+            Action::Rollback(name) => {
+                self.procedures.backend.rollback(client, name).await?;
+                client.reply.finished(0);
+            }
+            Action::Save(name) => {
+                self.procedures.backend.save(client, name).await?;
+                client.reply.finished(0);
+            }
+            Action::InsertBulk(bulk) => self.open_bulk(client, bulk).await?,
+            Action::Define(define) => {
+                self.procedures.backend.define(client, define).await?;
+                self.forget_definitions();
+                client.reply.finished(0);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    async fn holds(
+        &mut self,
+        client: &mut Client,
+        condition: &Condition,
+        variables: &Variables<'_>,
+    ) -> Result<bool, Interrupt> {
+        match condition {
+            Condition::InTransaction => Ok(self.procedures.backend.in_transaction()),
+            Condition::Sql(sql) => {
+                let values = self.evaluate(client, sql, variables).await?;
+                Ok(matches!(values.first(), Some(Value::Bit(true))))
+            }
+        }
+    }
+
+    async fn run_while(
+        &mut self,
+        client: &mut Client,
+        condition: &Condition,
+        body: &[Statement],
+        variables: &mut Variables<'_>,
+    ) -> Result<Flow, Interrupt> {
+        if client.settings().only_formats {
+            return Box::pin(self.run_block(client, body, variables)).await;
+        }
+        while self.holds(client, condition, variables).await? {
+            client.reply.passed(Some(0));
+            if is_cancelled(client).await? {
+                return Err(Interrupt::Cancelled);
+            }
+            match Box::pin(self.run_block(client, body, variables)).await? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => break,
+                other => return Ok(other),
+            }
+        }
+        client.reply.passed(Some(0));
+        Ok(Flow::Next)
+    }
+
+    async fn run_try(
+        &mut self,
+        client: &mut Client,
+        body: &[Statement],
+        catch: &[Statement],
+        variables: &mut Variables<'_>,
+    ) -> Result<Flow, Interrupt> {
+        self.tries.open += 1;
+        let ran = Box::pin(self.run_block(client, body, variables)).await;
+        self.tries.open -= 1;
+        let thrown = match ran {
+            // what ends the text goes to a CATCH outside of it
+            Err(Interrupt::Failed(failure))
+                if failure.stage == Stage::Thrown && failure.ends != Ends::Text =>
+            {
+                failure.message
+            }
+            ran => return ran,
+        };
+        client.reply.error = thrown.number;
+        self.tries.caught.push(thrown);
+        let ran = Box::pin(self.run_block(client, catch, variables)).await;
+        self.tries.caught.pop();
+        ran
+    }
+
+    /// A statement has failed. Ok: the next one follows.
+    async fn failed(&mut self, client: &mut Client, failure: Failure, line: u32) -> Result<(), Interrupt> {
+        if failure.stage != Stage::Raised {
+            return Err(failure.into());
+        }
+        let mut failure = failure;
+        if failure.message.line <= 1 {
+            failure.message.line = line;
+        }
+        self.fail(client, failure).await
+    }
+
+    /// An error goes to a CATCH or to the client. Ok: the next statement follows.
+    pub(super) async fn fail(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
+        client.reply.error = failure.message.number;
+        client.reply.row_count = 0;
+        let catching = if failure.ends == Ends::Text { self.tries.outside } else { self.tries.open };
+        if catching > 0 {
+            if client.reply.rows_open {
+                client.reply.end(Status::empty(), None);
+            }
+            return Err(Failure { stage: Stage::Thrown, ..failure }.into());
+        }
+        let failure = self.reported(client, failure);
+        client.reply.error_message(&failure.message);
+        if failure.ends == Ends::Transaction {
+            self.undo_transaction(client).await;
+        }
+        client.reply.end(Status::ERROR, None);
+        failure.leave()
+    }
+
+    async fn declare(
+        &mut self,
+        client: &mut Client,
+        declaration: &Declaration,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        variables.declare(declaration);
+        if let Some(value) = &declaration.value {
+            let value = self.value(client, value, variables).await?;
+            variables.set(&declaration.name, &value, &self.gateway.zone()).map_err(Failure::of_value)?;
+            client.reply.passed(Some(1));
+        }
+        Ok(())
+    }
+
+    async fn set(
+        &mut self,
+        client: &mut Client,
+        words: &[String],
+        variables: &Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        let only_formats = client.settings().only_formats;
+        let words = self.set_words(client, words, variables).await?;
+        let mut settings = client.settings().clone();
+        settings.apply(&words)?;
+        client.set(settings);
+        if only_formats {
+            // freebcp reads the columns when all has come: only a result set ends under FMTONLY
+            client.reply.passed(Some(0));
+        } else {
+            client.reply.finished(0);
+        }
+        Ok(())
+    }
+}
+
+/// Where a label stands among `statements`.
+fn position_of(statements: &[Statement], label: u32) -> Option<usize> {
+    statements.iter().position(|statement| matches!(statement.action, Action::Label(own) if own == label))
+}
+
+/// Whether the client has cancelled between two statements.
+async fn is_cancelled(client: &mut Client) -> Result<bool, Interrupt> {
+    tokio::select! {
+        biased;
+        attention = client.attention() => Ok(attention.map(|()| true)?),
+        () = std::future::ready(()) => Ok(false),
+    }
+}
+
+fn set_identity_insert(client: &mut Client, table: &str, on: bool) -> Result<(), ServerMessage> {
+    let mut settings = client.settings().clone();
+    match settings.identity_insert.as_deref() {
+        Some(other) if on && other != table => {
+            let text = format!(
+                "IDENTITY_INSERT is already ON for table '{other}'. Cannot perform SET operation for table '{table}'."
+            );
+            return Err(ServerMessage::error(8107, 16, text));
+        }
+        _ if on => settings.identity_insert = Some(table.to_owned()),
+        Some(other) if other == table => settings.identity_insert = None,
+        _ => {}
+    }
+    client.set(settings);
+    Ok(())
+}

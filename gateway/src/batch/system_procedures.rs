@@ -1,0 +1,75 @@
+//! The system procedures through which 7.x clients run parameterised text, by name and number (MS-TDS 2.2.6.6).
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SystemProcedure {
+    ExecuteSql,
+    Prepare,
+    Execute,
+    PrepareAndExecute,
+    Unprepare,
+    ResetConnection,
+    DatatypeInfo,
+    /// Known and not served.
+    Refused(&'static str),
+}
+
+/// Names by number; those not served have no other meaning here.
+const NUMBERED: [&str; 15] = [
+    "sp_cursor",
+    "sp_cursoropen",
+    "sp_cursorprepare",
+    "sp_cursorexecute",
+    "sp_cursorprepexec",
+    "sp_cursorunprepare",
+    "sp_cursorfetch",
+    "sp_cursoroption",
+    "sp_cursorclose",
+    "sp_executesql",
+    "sp_prepare",
+    "sp_execute",
+    "sp_prepexec",
+    "sp_prepexecrpc",
+    "sp_unprepare",
+];
+
+impl SystemProcedure {
+    pub fn numbered(number: u16) -> Option<SystemProcedure> {
+        let name = usize::from(number).checked_sub(1).and_then(|index| NUMBERED.get(index))?;
+        SystemProcedure::named(name)
+    }
+
+    pub fn named(name: &str) -> Option<SystemProcedure> {
+        let name = name.to_ascii_lowercase();
+        Some(match name.as_str() {
+            "sp_executesql" => SystemProcedure::ExecuteSql,
+            "sp_prepare" => SystemProcedure::Prepare,
+            "sp_execute" => SystemProcedure::Execute,
+            "sp_prepexec" => SystemProcedure::PrepareAndExecute,
+            "sp_unprepare" => SystemProcedure::Unprepare,
+            "sp_reset_connection" => SystemProcedure::ResetConnection,
+            "sp_datatype_info" | "sp_datatype_info_90" | "sp_datatype_info_100" => {
+                SystemProcedure::DatatypeInfo
+            }
+            _ => SystemProcedure::Refused(NUMBERED.iter().find(|known| **known == name)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn procedures_by_number_and_name() {
+        assert_eq!(SystemProcedure::numbered(10), Some(SystemProcedure::ExecuteSql));
+        assert_eq!(SystemProcedure::numbered(13), Some(SystemProcedure::PrepareAndExecute));
+        assert_eq!(SystemProcedure::numbered(15), Some(SystemProcedure::Unprepare));
+        assert_eq!(SystemProcedure::numbered(2), Some(SystemProcedure::Refused("sp_cursoropen")));
+        assert_eq!((SystemProcedure::numbered(0), SystemProcedure::numbered(16)), (None, None));
+        assert_eq!(
+            SystemProcedure::named("SP_PrepExecRpc"),
+            Some(SystemProcedure::Refused("sp_prepexecrpc"))
+        );
+        assert_eq!(SystemProcedure::named("put_a"), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! The variables of a batch: those it declares and those the client sends with it.
+
+use super::fitted::fitted;
+use crate::calls::OutputValue;
+use crate::convert::{cast, PgType, SqlType, Value, Zone};
+use crate::program::{placeholder, sql_type, undeclared, Declaration, Given, Settings};
+use crate::tds::call::Param;
+use crate::tds::dialect::Dialect;
+use crate::tds::tokens::message::ServerMessage;
+use tsql::facts::types::{of_oid, Type};
+
+#[derive(Clone, Debug)]
+pub struct Variable<'a> {
+    /// With its @ in lower case, or `?1`.
+    pub name: String,
+    pub sql_type: SqlType,
+    pub value: Value<'a>,
+    /// None: PostgreSQL's type says all there is.
+    declared: Option<Type>,
+    /// Its place among the call's parameters, if the client wants it back.
+    output: Option<usize>,
+}
+
+#[derive(Debug, Default)]
+pub struct Variables<'a> {
+    list: Vec<Variable<'a>>,
+}
+
+impl<'a> Variables<'a> {
+    /// What `params` give to the variables that `declarations` declare, by name or in order. `ordinal`:
+    /// the place of the first of them among the parameters of the whole call.
+    pub fn bind(
+        declarations: &[Declaration],
+        params: &'a [Param<'_>],
+        ordinal: usize,
+        dialect: &Dialect,
+    ) -> Result<Variables<'a>, ServerMessage> {
+        let mut slots: Vec<Option<usize>> = vec![None; declarations.len()];
+        for (index, param) in params.iter().enumerate() {
+            let place = if param.is_named() {
+                let name = format!("@{}", param.name(dialect).to_lowercase());
+                declarations.iter().position(|declaration| declaration.name == name).ok_or_else(|| {
+                    ServerMessage::error(8145, 16, format!("{name} is not a parameter of this statement."))
+                })?
+            } else {
+                index
+            };
+            let slot = slots.get_mut(place).ok_or_else(|| {
+                ServerMessage::error(8144, 16, "The statement has too many arguments specified.")
+            })?;
+            if slot.replace(index).is_some() {
+                let name = declarations.get(place).map_or("", |declaration| &declaration.name);
+                return Err(ServerMessage::error(
+                    8143,
+                    16,
+                    format!("Parameter '{name}' was supplied multiple times."),
+                ));
+            }
+        }
+        let mut variables = Variables::default();
+        for (declaration, slot) in declarations.iter().zip(slots) {
+            let given = slot.and_then(|index| Some((index, params.get(index)?)));
+            let Some((index, param)) = given.filter(|(_, param)| !param.default) else {
+                return Err(ServerMessage::error(
+                    8178,
+                    16,
+                    format!(
+                        "The parameterized query expects the parameter '{}', which was not supplied.",
+                        declaration.name
+                    ),
+                ));
+            };
+            variables.list.push(Variable {
+                name: declaration.name.clone(),
+                sql_type: sql_type(declaration),
+                value: taken(param, declaration, dialect)?,
+                declared: Some(declaration.of),
+                output: param.output.then_some(ordinal + index),
+            });
+        }
+        Ok(variables)
+    }
+
+    /// Parameters that nothing declares, as TDS 5.0 sends them: `@name`, or `?1` for the first without one.
+    fn undeclared(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
+        let mut variables = Variables::default();
+        for (index, param) in params.iter().enumerate() {
+            let name = if param.is_named() {
+                format!("@{}", param.name(dialect).to_lowercase())
+            } else {
+                placeholder(index + 1)
+            };
+            variables.list.push(Variable {
+                sql_type: param.declared_type().map_or(SqlType::TEXT, |t| SqlType::of_wire(&t)),
+                value: value_of(param, &name, dialect)?,
+                declared: None,
+                output: param.output.then_some(index),
+                name,
+            });
+        }
+        Ok(variables)
+    }
+
+    /// Parameters of a command in text. One without a name is `@p0` too, as jTDS calls the first in the text
+    /// (Support.substituteParamMarkers).
+    pub fn of_command(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
+        let mut variables = Variables::undeclared(params, dialect)?;
+        for (index, _) in params.iter().enumerate().filter(|(_, param)| !param.is_named()) {
+            if let Some(variable) = variables.list.get(index) {
+                let alias = Variable { name: format!("@p{index}"), output: None, ..variable.clone() };
+                variables.list.push(alias);
+            }
+        }
+        Ok(variables)
+    }
+
+    /// Parameters of a dynamic statement: `?1`, `?2` and so on, whatever they are called.
+    pub fn in_order(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
+        let mut variables = Variables::undeclared(params, dialect)?;
+        for (index, variable) in variables.list.iter_mut().enumerate() {
+            variable.name = placeholder(index + 1);
+        }
+        Ok(variables)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Variable<'a>> {
+        self.list.iter().find(|variable| variable.name == name)
+    }
+
+    /// Declares a variable. One that a loop declares again keeps its value, as T-SQL's does.
+    pub fn declare(&mut self, declaration: &Declaration) {
+        if self.get(&declaration.name).is_some() {
+            return;
+        }
+        self.list.push(Variable {
+            name: declaration.name.clone(),
+            sql_type: sql_type(declaration),
+            value: Value::Null,
+            declared: Some(declaration.of),
+            output: None,
+        });
+    }
+
+    /// Gives a variable a value, converted to its type.
+    pub fn set(&mut self, name: &str, value: &Value<'_>, zone: &Zone) -> Result<(), ServerMessage> {
+        let Some(variable) = self.list.iter_mut().find(|variable| variable.name == name) else {
+            return Err(undeclared(name));
+        };
+        let value = cast(value, variable.sql_type, zone).map_err(|error| {
+            ServerMessage::error(error.number(), 16, format!("Variable '{name}': {error}"))
+        })?;
+        variable.value = match &variable.declared {
+            Some(of) => fitted(value, of)?,
+            None => value,
+        };
+        Ok(())
+    }
+
+    /// What a text gives the variables that stand for its literals.
+    pub fn give(&mut self, literals: &[Given]) {
+        for Given { name, sql_type, value } in literals {
+            self.hold(name.clone(), *sql_type, value.clone());
+        }
+    }
+
+    /// A variable that no text declares, with its value.
+    pub fn hold(&mut self, name: String, sql_type: SqlType, value: Value<'a>) {
+        self.list.push(Variable { name, sql_type, value, declared: None, output: None });
+    }
+
+    /// Tells the compiler what is declared.
+    pub fn declare_to(&self, settings: &mut Settings) {
+        for variable in &self.list {
+            let SqlType { oid, typmod } = variable.sql_type;
+            let of = variable.declared.or_else(|| of_oid(oid, typmod));
+            settings.variables.insert(variable.name.clone(), of);
+        }
+    }
+
+    /// What the client wants back.
+    pub fn returned(&self) -> Vec<OutputValue> {
+        let returned = |variable: &Variable<'_>| {
+            Some(OutputValue {
+                index: variable.output?,
+                name: variable.name.trim_start_matches('@').to_owned(),
+                value: variable.value.clone().into_owned(),
+                pg_type: PgType::from_oid(variable.sql_type.oid),
+            })
+        };
+        self.list.iter().filter_map(returned).collect()
+    }
+}
+
+/// What a parameter gives to what is declared.
+fn taken<'a>(
+    param: &'a Param<'_>,
+    declaration: &Declaration,
+    dialect: &Dialect,
+) -> Result<Value<'a>, ServerMessage> {
+    fitted(value_of(param, &declaration.name, dialect)?, &declaration.of)
+}
+
+fn value_of<'a>(param: &'a Param<'_>, name: &str, dialect: &Dialect) -> Result<Value<'a>, ServerMessage> {
+    param
+        .value(dialect)
+        .map_err(|error| ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::dialect::Version;
+
+    fn params(values: &[(&str, i64)]) -> Vec<Param<'static>> {
+        values
+            .iter()
+            .map(|(name, value)| Param::of_text((*name).to_owned(), Value::Int(*value), false))
+            .collect()
+    }
+
+    fn bound(given: &[(&str, i64)]) -> Result<Vec<Value<'static>>, i32> {
+        let declared = tsql::declarations("@a int, @b bigint").unwrap();
+        let params = params(given);
+        let variables = Variables::bind(&declared, &params, 2, &Dialect::new(Version::Tds74));
+        let variables = variables.map_err(|message| message.number)?;
+        Ok(["@a", "@b"].map(|name| variables.get(name).unwrap().value.clone().into_owned()).to_vec())
+    }
+
+    #[test]
+    fn parameters_go_by_name_or_in_order() {
+        let both = Ok(vec![Value::Int(1), Value::Int(2)]);
+        assert_eq!(bound(&[("", 1), ("", 2)]), both);
+        assert_eq!(bound(&[("B", 2), ("a", 1)]), both);
+        assert_eq!(bound(&[("a", 1)]), Err(8178));
+        assert_eq!(bound(&[("", 1), ("", 2), ("", 3)]), Err(8144));
+        assert_eq!(bound(&[("a", 1), ("c", 3)]), Err(8145));
+        assert_eq!(bound(&[("", 1), ("a", 3)]), Err(8143));
+    }
+
+    #[test]
+    fn a_variable_keeps_its_type() {
+        let mut variables = Variables::default();
+        variables.declare(&tsql::declarations("@n smallint").unwrap()[0]);
+        variables.set("@n", &Value::Text("12".into()), &Zone::UTC).unwrap();
+        assert_eq!(variables.get("@n").unwrap().value, Value::Int(12));
+        assert_eq!(variables.set("@n", &Value::Int(70_000), &Zone::UTC).unwrap_err().number, 8115);
+        assert_eq!(variables.set("@m", &Value::Null, &Zone::UTC).unwrap_err().number, 137);
+    }
+}

@@ -1,0 +1,11 @@
+//! Calls of PostgreSQL's functions and procedures, and nothing else: resolving a name, binding, group commit, outputs.
+
+mod name;
+mod procedures;
+mod returned;
+mod shared;
+mod system;
+
+pub use name::split_name;
+pub use procedures::Procedures;
+pub use returned::{end_failed, end_failed_inside, Form, OutputValue, Returned};

@@ -1,0 +1,324 @@
+//! Calls of PostgreSQL's functions and procedures: which one a name means, and how it is run.
+
+use super::name::split_name;
+use super::returned::Returned;
+use crate::backend::{left_error_of, row_count_of, Backend, Completed, Rows, Source, Unfinished};
+use crate::callers::Caller;
+use crate::catalogue::{
+    self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved,
+};
+use crate::client::Client;
+use crate::convert::Zone;
+use crate::gateway::Gateway;
+use crate::interrupt::{Failure, Interrupt};
+use crate::postgres::commit::{Claim, Outcome};
+use crate::postgres::{Notice, PgError};
+use crate::tds::call::Param;
+use crate::tds::tokens::done::{Command, Scope, Status};
+use crate::tds::tokens::message::ServerMessage;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How often the catalogue is read again for a call: what it calls may change more than once meanwhile.
+const MOST_RELOADS: usize = 3;
+
+/// The procedures that a session calls.
+pub struct Procedures {
+    pub(super) gateway: Arc<Gateway>,
+    pub backend: Backend,
+    /// The oid of the session's role.
+    pub(super) role: u32,
+    pub(super) caller: Arc<Caller>,
+    /// The schemas of the search path that the role has by itself.
+    path: Arc<[String]>,
+    /// Of the call that waits for group commit.
+    pub(super) claim: Claim,
+    /// How to answer calls like those before.
+    pub(super) plans: Vec<Plan>,
+}
+
+/// Why a call was not run to its end.
+pub(super) enum Refusal {
+    /// The function has no such parameter, as far as the catalogue knows.
+    Unfit(ServerMessage),
+    /// Refused with nothing done, perhaps because the catalogue is out of date.
+    Outdated(PgError),
+    Interrupt(Interrupt),
+}
+
+impl<E: Into<Interrupt>> From<E> for Refusal {
+    fn from(error: E) -> Refusal {
+        Refusal::Interrupt(error.into())
+    }
+}
+
+impl Procedures {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        backend: Backend,
+        role: u32,
+        path: Arc<[String]>,
+        caller: Caller,
+    ) -> Procedures {
+        let (caller, claim) = (Arc::new(caller), Claim::default());
+        Procedures { gateway, backend, role, caller, path, claim, plans: Vec::new() }
+    }
+
+    /// Calls what `name` with its qualifiers means. `in_try`: errors are for a CATCH.
+    pub async fn call(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        params: &[Param<'_>],
+        in_try: bool,
+    ) -> Result<Returned, Interrupt> {
+        let start = Instant::now();
+        let function = self.resolve(client, name, params).await.map_err(Failure::of_statement)?;
+        let called = if function.is_system() {
+            self.call_system(client, split_name(name).0, &function, params, in_try).await
+        } else {
+            self.call_function(client, function.clone(), params, in_try).await
+        };
+        count(&function, start, &self.caller, &called);
+        called
+    }
+
+    /// The function a name means. A name that is not there may be new: the catalogue is read again.
+    pub async fn resolve(
+        &self,
+        client: &Client,
+        name: &str,
+        params: &[Param<'_>],
+    ) -> Result<Arc<Function>, ServerMessage> {
+        let (schema, bare) = split_name(name);
+        let mut found = self.find(client, schema, bare, params);
+        if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue(Because::Unknown).await
+        {
+            found = self.find(client, schema, bare, params);
+        }
+        found.map_err(|unresolved| match unresolved {
+            Unresolved::Missing => {
+                ServerMessage::error(2812, 16, format!("Could not find stored procedure '{bare}'."))
+            }
+            Unresolved::Ambiguous(names) => ServerMessage::error(
+                2812,
+                16,
+                format!("'{bare}' is not one procedure but several: {}.", names.join(", ")),
+            ),
+        })
+    }
+
+    pub(super) fn find(
+        &self,
+        client: &Client,
+        schema: Option<&str>,
+        name: &str,
+        params: &[Param<'_>],
+    ) -> Result<Arc<Function>, Unresolved> {
+        let dialect = client.dialect();
+        let place = Place { database: &self.backend.database, path: &self.path };
+        let fits = |function: &Function| catalogue::fits(function, params, &dialect);
+        self.catalogue().find(schema, name, place, &dialect, fits)
+    }
+
+    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
+        self.backend.catalogue()
+    }
+
+    /// What was learnt of procedures may not hold any more.
+    pub fn forget_plans(&mut self) {
+        self.plans.clear();
+    }
+
+    /// Calls `function`, or what has come in its place since the catalogue was read.
+    pub(super) async fn call_function(
+        &mut self,
+        client: &mut Client,
+        function: Arc<Function>,
+        params: &[Param<'_>],
+        in_try: bool,
+    ) -> Result<Returned, Interrupt> {
+        let mut function = function;
+        let mut left = MOST_RELOADS;
+        loop {
+            let refusal = match self.call_once(client, &function, params, in_try).await {
+                Ok(returned) => return Ok(returned),
+                Err(Refusal::Interrupt(interrupt)) => return Err(interrupt),
+                Err(refusal) => refusal,
+            };
+            let because = match refusal {
+                Refusal::Outdated(_) => Because::Outdated,
+                _ => Because::Unknown,
+            };
+            if left == 0 || !self.gateway.reload_catalogue(because).await {
+                return Err(self.give_up(client, refusal, &function));
+            }
+            left -= 1;
+            if because == Because::Outdated {
+                if let Err(error) = self.backend.forget_plans().await {
+                    return Err(Failure::of_call(&error).into());
+                }
+            }
+            match self.find_again(client, &function, params).await {
+                Some(again) if !Arc::ptr_eq(&again, &function) => function = again,
+                _ => return Err(self.give_up(client, refusal, &function)),
+            }
+        }
+    }
+
+    async fn find_again(
+        &self,
+        client: &Client,
+        function: &Function,
+        params: &[Param<'_>],
+    ) -> Option<Arc<Function>> {
+        let find = || self.find(client, Some(&function.schema), &function.name, params);
+        match find() {
+            Err(Unresolved::Missing) if self.gateway.reload_catalogue(Because::Unknown).await => find().ok(),
+            found => found.ok(),
+        }
+    }
+
+    fn give_up(&self, client: &mut Client, refusal: Refusal, function: &Function) -> Interrupt {
+        match refusal {
+            Refusal::Unfit(message) => Failure::of_statement(message).into(),
+            Refusal::Outdated(error) => {
+                put_notices(client, error.before(), function);
+                Failure::of_call(&error).into()
+            }
+            Refusal::Interrupt(interrupt) => interrupt,
+        }
+    }
+
+    async fn call_once(
+        &mut self,
+        client: &mut Client,
+        function: &Function,
+        params: &[Param<'_>],
+        in_try: bool,
+    ) -> Result<Returned, Refusal> {
+        // a connection of its own can be told that errors are for a CATCH
+        let shares = !in_try && self.shares(client, function);
+        let zone = match shares {
+            true => self.gateway.zone(),
+            false => self.backend.zone().await.map_err(|error| Failure::of_call(&error))?,
+        };
+        let bound = match bind(function, params, &client.dialect(), &zone) {
+            Ok(bound) => bound,
+            Err(error @ (BindError::TooMany | BindError::NotAParameter(_))) => {
+                return Err(Refusal::Unfit(error.to_message(function)))
+            }
+            Err(error) => return Err(Failure::of_statement(error.to_message(function)).into()),
+        };
+        let statement = function.statement(&bound.given);
+        // a procedure that is to choose between two readings of a time is told so on a connection of its own
+        let repeated = if function.only_reads { String::new() } else { repeated_times(&bound.repeated) };
+        if shares && repeated.is_empty() {
+            let called = self.call_shared(client, function, statement, bound.values).await;
+            let outcome = called.map_err(|unfinished| refusal(unfinished, function))?;
+            return Ok(completed(function, &bound.outputs, &outcome, &zone)?);
+        }
+        if !function.only_reads {
+            if client.settings().row_limit > 0 {
+                let text = "Under SET ROWCOUNT only procedures that read can be called.";
+                return Err(Failure::of_statement(ServerMessage::error(195, 15, text)).into());
+            }
+            self.backend.pin();
+        }
+        let source = Source::Call {
+            statement: &statement,
+            values: &bound.values,
+            only_reads: function.only_reads,
+            repeated: &repeated,
+            in_try,
+        };
+        let rows = if function.returns == Returns::Rows { Rows::ToClient(None) } else { Rows::Kept };
+        let reply_so_far = client.reply.tokens.len();
+        match self.backend.run(client, source, rows).await {
+            Ok(Completed { outcome, .. }) => Ok(completed(function, &bound.outputs, &outcome, &zone)?),
+            Err(Unfinished::Failed(error)) => Err(Failure::of_call(&error).into()),
+            Err(unfinished) => {
+                let refusal = refusal(unfinished, function);
+                if matches!(refusal, Refusal::Outdated(_)) {
+                    client.reply.tokens.truncate(reply_so_far);
+                }
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Whether a call of `function` may share a transaction with those of other clients.
+    pub(super) fn shares(&self, client: &Client, function: &Function) -> bool {
+        function.joins_group.is_some()
+            && self.backend.may_share
+            && !self.backend.in_transaction()
+            && !client.settings().implicit_transactions
+    }
+}
+
+/// What a committed call gives back.
+pub(super) fn completed(
+    function: &Function,
+    asked: &[(usize, usize)],
+    outcome: &Outcome,
+    zone: &Zone,
+) -> Result<Returned, Failure> {
+    let error = outcome.notices.iter().rev().find_map(left_error_of).unwrap_or(0);
+    let returned = Returned::of(function, asked, outcome, zone)
+        .map_err(|message| Failure::of_statement(message.in_procedure(&function.name)))?;
+    Ok(Returned { error, ..returned })
+}
+
+/// What a call that was not completed may be taken for.
+pub(super) fn refusal(unfinished: Unfinished, function: &Function) -> Refusal {
+    match unfinished {
+        Unfinished::Refused(error) | Unfinished::Failed(error) if may_be_outdated(&error) => {
+            Refusal::Outdated(error)
+        }
+        Unfinished::Refused(error) | Unfinished::Failed(error) => Failure::of_call(&error).into(),
+        Unfinished::Unsendable(message) => Failure::of_statement(message.in_procedure(&function.name)).into(),
+        other => Refusal::Interrupt(other.into()),
+    }
+}
+
+pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Function) {
+    for notice in notices {
+        if let Some(count) = row_count_of(notice) {
+            client.reply.command = Command::Update;
+            client.reply.done(Scope::InProcedure, Status::empty(), Some(count));
+            continue;
+        }
+        if left_error_of(notice).is_some() {
+            continue;
+        }
+        client.reply.message(&notice.to_message().in_procedure(&function.name));
+    }
+}
+
+/// What a procedure finds in the setting tsql.repeated: a JSON object, by field the seconds that the earlier
+/// reading of a time is before the one it is given.
+fn repeated_times(repeated: &[(String, i64)]) -> String {
+    let seconds = |(field, micros): &(String, i64)| (field.clone(), (micros / 1_000_000).into());
+    if repeated.is_empty() {
+        return String::new();
+    }
+    serde_json::Value::Object(repeated.iter().map(seconds).collect()).to_string()
+}
+
+/// The function or its row type may have changed since the catalogue was read.
+pub(super) fn may_be_outdated(error: &PgError) -> bool {
+    matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
+}
+
+pub(super) fn count(
+    function: &Function,
+    start: Instant,
+    caller: &Arc<Caller>,
+    called: &Result<Returned, Interrupt>,
+) {
+    let error = match called {
+        Err(Interrupt::Failed(failure)) => Some(&failure.message),
+        _ => None,
+    };
+    function.metrics.answered(start.elapsed().as_secs_f64(), caller, error);
+}

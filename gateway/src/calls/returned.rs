@@ -1,0 +1,256 @@
+//! What a call gives back, and the tokens that end it.
+
+use crate::catalogue::{Function, Returns};
+use crate::client::{unsendable, Reply};
+use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
+use crate::postgres::commit::Outcome;
+use crate::postgres::connection::row_values;
+use crate::tds::call::Param;
+use crate::tds::dialect::Dialect;
+use crate::tds::tokens::done::{Command, Scope, Status};
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::tokens::returns::{self, Output};
+use crate::tds::types::{bytes_of_precision, encode_value, TypeInfo, TypeToken, Value};
+use bytes::BytesMut;
+
+/// What a call that succeeded has given.
+#[derive(Debug)]
+pub struct Returned {
+    pub status: i32,
+    pub outputs: Vec<OutputValue>,
+    /// The number of its rows when a result set was sent.
+    pub rows: Option<u64>,
+    /// @@error that the procedure has left.
+    pub error: i32,
+}
+
+/// The value of an output parameter.
+#[derive(Clone, Debug)]
+pub struct OutputValue {
+    /// The place of its parameter in the call.
+    pub index: usize,
+    /// As the procedure names it, without @.
+    pub name: String,
+    pub value: Value<'static>,
+    pub pg_type: PgType,
+}
+
+/// How the call was made, which decides the tokens that end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Rpc,
+    /// `exec` in a text.
+    Text,
+}
+
+impl Returned {
+    pub fn status(status: i32) -> Returned {
+        Returned { status, outputs: Vec::new(), rows: None, error: 0 }
+    }
+
+    pub fn rows(rows: Option<u64>) -> Returned {
+        Returned { rows, ..Returned::status(0) }
+    }
+
+    pub fn outputs(status: i32, outputs: Vec<OutputValue>) -> Returned {
+        Returned { outputs, ..Returned::status(status) }
+    }
+
+    /// What a call of `function` has given, and of its outputs those `asked` for: the places of the parameter in
+    /// the call and of the field in the function.
+    pub(super) fn of(
+        function: &Function,
+        asked: &[(usize, usize)],
+        outcome: &Outcome,
+        zone: &Zone,
+    ) -> Result<Returned, ServerMessage> {
+        Ok(match function.returns {
+            Returns::Rows => Returned::rows(outcome.count),
+            Returns::Nothing => Returned::status(0),
+            Returns::Status => Returned::status(status(outcome, 0)),
+            Returns::Outputs => {
+                let outputs = outputs(function, asked, outcome, zone)?;
+                let status = function.status_column.map_or(0, |column| status(outcome, column));
+                Returned::outputs(status, outputs)
+            }
+        })
+    }
+
+    /// Ends the call in the reply; `params` are those it was called with.
+    pub fn end(self, reply: &mut Reply, params: &[Param<'_>], form: Form, zone: &Zone) {
+        let outputs = match encoded(&self.outputs, params, form, reply, zone) {
+            Ok(outputs) => outputs,
+            Err(message) => return end_failed(reply, &message, form),
+        };
+        reply.error = self.error;
+        reply.row_count = self.rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
+        if self.rows.is_some() {
+            reply.command = Command::Select;
+            reply.done(Scope::InProcedure, Status::empty(), self.rows);
+        }
+        put_returned(reply, self.status, &outputs, form);
+        end_procedure(reply, Status::empty(), form);
+    }
+}
+
+/// Ends a call that has failed.
+pub fn end_failed(reply: &mut Reply, message: &ServerMessage, form: Form) {
+    reply.error = message.number;
+    reply.row_count = 0;
+    reply.error_message(message);
+    end_procedure(reply, Status::ERROR, form);
+}
+
+/// Ends a call in which a statement has failed, which the client has been sent.
+pub fn end_failed_inside(
+    reply: &mut Reply,
+    outputs: &[OutputValue],
+    params: &[Param<'_>],
+    form: Form,
+    zone: &Zone,
+) {
+    let outputs = encoded(outputs, params, form, reply, zone).unwrap_or_default();
+    put_returned(reply, reply.error, &outputs, form);
+    end_procedure(reply, Status::ERROR, form);
+}
+
+/// Status and outputs; those of a call inside a procedure stay inside.
+fn put_returned(reply: &mut Reply, status: i32, outputs: &[Output], form: Form) {
+    if form == Form::Rpc || reply.nesting == 0 {
+        let dialect = reply.dialect;
+        returns::put_status(&mut reply.tokens, status, &dialect);
+        returns::put_outputs(&mut reply.tokens, outputs, &dialect);
+    }
+}
+
+fn end_procedure(reply: &mut Reply, status: Status, form: Form) {
+    if form == Form::Text && reply.nesting > 0 {
+        // one statement of the procedure it stands in
+        if status.contains(Status::ERROR) {
+            reply.done(Scope::InProcedure, status, None);
+        }
+        return;
+    }
+    reply.done(Scope::Procedure, status, None);
+}
+
+/// The values of the outputs the caller asked for.
+fn outputs(
+    function: &Function,
+    asked: &[(usize, usize)],
+    outcome: &Outcome,
+    zone: &Zone,
+) -> Result<Vec<OutputValue>, ServerMessage> {
+    let values: Vec<Option<&[u8]>> =
+        outcome.row.as_ref().map(|row| row_values(row).collect()).unwrap_or_default();
+    let mut outputs = Vec::with_capacity(asked.len());
+    for (index, place) in asked {
+        let Some(field) = function.fields.get(*place) else {
+            continue;
+        };
+        let column = function
+            .arguments
+            .iter()
+            .take(field.argument)
+            .filter(|argument| argument.direction.is_output())
+            .count();
+        let value = match values.get(column).copied().flatten() {
+            None => Value::Null,
+            // an instant stays one until it is known whether the client wants it with its offset
+            Some(raw) if field.pg_type == PgType::TimestampTz => from_pg(PgType::Timestamp, raw, zone)
+                .and_then(|utc| utc.to_datetime(field.pg_type.name()))
+                .map(|utc| zone.with_offset(utc))
+                .map_err(|error| unsendable(&format!("Output parameter '@{}'", field.name), &error))?,
+            Some(raw) => from_pg(field.pg_type, raw, zone)
+                .map_err(|error| unsendable(&format!("Output parameter '@{}'", field.name), &error))?
+                .into_owned(),
+        };
+        outputs.push(OutputValue { index: *index, name: field.name.clone(), value, pg_type: field.pg_type });
+    }
+    Ok(outputs)
+}
+
+/// Outputs in the types their parameters were declared with.
+fn encoded(
+    outputs: &[OutputValue],
+    params: &[Param<'_>],
+    form: Form,
+    reply: &Reply,
+    zone: &Zone,
+) -> Result<Vec<Output>, ServerMessage> {
+    // TDS 5.0 has the outputs of a call in a text too
+    if form == Form::Text && (reply.dialect.is_tds7() || reply.nesting > 0) {
+        return Ok(Vec::new());
+    }
+    let dialect = &reply.dialect;
+    let encode = |output: &OutputValue| {
+        let param = params.get(output.index);
+        let mut type_info =
+            param.and_then(Param::declared_type).unwrap_or_else(|| output_type(output.pg_type, -1, dialect));
+        if let (0, TypeToken::Decimal | TypeToken::Numeric) = (type_info.precision, type_info.token) {
+            // FreeTDS declares no digits for a NULL that it sends, and takes none back
+            type_info = decimal_for(&output.value, &type_info, dialect);
+        }
+        let unsent = |error| unsendable(&format!("Output parameter '@{}'", output.name), &error);
+        // a variable that the text declares as characters may go back as a number
+        let wire_type = SqlType::of_wire(&type_info);
+        let converted = match &output.value {
+            Value::Text(_) if !wire_type.is_characters() => {
+                cast(&output.value, wire_type, zone).map_err(unsent)?
+            }
+            Value::DateTimeOffset { utc, .. } if type_info.token != TypeToken::DateTimeOffset => {
+                Value::DateTime(zone.to_local(*utc))
+            }
+            Value::DateTime(local) if type_info.token == TypeToken::DateTimeOffset => {
+                zone.with_offset(zone.to_utc(*local))
+            }
+            value => value.clone(),
+        };
+        let mut value = BytesMut::new();
+        while let Err(error) = encode_value(&converted, &type_info, dialect, &mut value) {
+            value.clear();
+            let is_decimal = matches!(type_info.token, TypeToken::Decimal | TypeToken::Numeric);
+            let longer = match error.kind {
+                ErrorKind::Truncation => longer_type(&type_info, dialect),
+                // the procedure's digits, whatever the client has declared
+                ErrorKind::Overflow if is_decimal => {
+                    Some(decimal_for(&converted, &type_info, dialect)).filter(|longer| *longer != type_info)
+                }
+                _ => None,
+            };
+            type_info = longer.ok_or_else(|| unsent(error))?;
+        }
+        let is_named = param.is_some_and(Param::is_named);
+        Ok(Output {
+            // as the caller has written it, who looks for it by that name
+            name: param
+                .filter(|_| is_named)
+                .map_or_else(String::new, |param| format!("@{}", param.name(dialect))),
+            ordinal: u16::try_from(output.index).unwrap_or(u16::MAX),
+            type_info,
+            value,
+        })
+    };
+    outputs.iter().map(encode).collect()
+}
+
+/// A decimal that has all digits of a value.
+fn decimal_for(value: &Value<'_>, declared: &TypeInfo, dialect: &Dialect) -> TypeInfo {
+    const PRECISION: u8 = 38;
+    let scale = match value {
+        Value::Decimal(decimal) => decimal.scale.max(declared.scale),
+        _ => declared.scale,
+    };
+    let size = u32::from(bytes_of_precision(PRECISION, dialect));
+    TypeInfo { size, ..declared.with_scale(PRECISION, scale) }
+}
+
+/// The int2 or int4 a function returned in this column; NULL counts as 0.
+fn status(outcome: &Outcome, column: usize) -> i32 {
+    let value = outcome.row.as_ref().and_then(|row| row_values(row).nth(column).flatten());
+    match value {
+        Some(&[a, b, c, d]) => i32::from_be_bytes([a, b, c, d]),
+        Some(&[a, b]) => i32::from(i16::from_be_bytes([a, b])),
+        _ => 0,
+    }
+}

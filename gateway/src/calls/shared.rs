@@ -1,0 +1,116 @@
+//! Calls that share a transaction with those of other clients (group commit), and those among them that need no
+//! looking at: a call like one before is bound by the plan that was made of it.
+
+use super::name::split_name;
+use super::procedures::{completed, count, may_be_outdated, put_notices, Procedures};
+use super::returned::{end_failed, Form};
+use crate::backend::Unfinished;
+use crate::catalogue::{Function, Plan};
+use crate::client::{Client, SessionError};
+use crate::interrupt::{Failure, Interrupt};
+use crate::postgres::commit::{Claim, Outcome, Statement};
+use crate::tds::call::Param;
+use crate::tds::layout::Layout;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Plans one session keeps: a client that calls more procedures than this gains little by them.
+const MOST_PLANS: usize = 4;
+
+impl Procedures {
+    /// Runs a call by group commit and passes its messages on. A client may cancel it before it was sent; once it
+    /// was, its result stands.
+    pub(super) async fn call_shared(
+        &mut self,
+        client: &mut Client,
+        function: &Function,
+        statement: Arc<Statement>,
+        values: Bytes,
+    ) -> Result<Outcome, Unfinished> {
+        self.claim.renew();
+        let commit = self.gateway.commit();
+        let call = commit.call(statement, self.role, values, self.claim.clone());
+        tokio::pin!(call);
+        let answer = tokio::select! {
+            biased;
+            answer = &mut call => answer,
+            attention = client.attention() => {
+                if attention.is_ok() && self.claim.withdraw() {
+                    self.claim = Claim::default();
+                    return Err(Unfinished::Cancelled);
+                }
+                if attention.is_ok() {
+                    client.answer_attention_later();
+                }
+                // who has gone has sent a whole call all the same
+                call.await
+            }
+        };
+        match &answer {
+            Ok(outcome) => put_notices(client, &outcome.notices, function),
+            // what may be tried again is reported when it is not
+            Err(error) if may_be_outdated(error) => {}
+            Err(error) => put_notices(client, error.before(), function),
+        }
+        Ok(answer?)
+    }
+
+    /// Answers `body` (a message without its headers) by a plan made from an earlier call like it.
+    /// False: there is none, or it needs the long way.
+    pub async fn answer_planned(&mut self, client: &mut Client, body: &[u8]) -> Result<bool, SessionError> {
+        if self.plans.is_empty() {
+            return Ok(false);
+        }
+        let start = Instant::now();
+        let catalogue = self.catalogue();
+        self.plans.retain(|plan| plan.is_of(&catalogue));
+        let zone = self.gateway.zone();
+        let dialect = client.dialect();
+        let mut found = None;
+        for plan in self.plans.iter().filter(|plan| self.shares(client, &plan.function)) {
+            if let Some(values) = plan.bind(body, &dialect, &zone) {
+                found = Some((plan.function.clone(), plan.statement.clone(), values));
+                break;
+            }
+        }
+        let Some((function, statement, values)) = found else {
+            return Ok(false);
+        };
+        let called = match values {
+            Err(error) => Err(Failure::of_statement(error.to_message(&function)).into()),
+            Ok(values) => match self.call_shared(client, &function, statement, values).await {
+                Ok(outcome) => completed(&function, &[], &outcome, &zone).map_err(Interrupt::from),
+                Err(Unfinished::Failed(error)) if may_be_outdated(&error) => return Ok(false),
+                Err(Unfinished::Failed(error)) => Err(Failure::of_call(&error).into()),
+                Err(other) => Err(other.into()),
+            },
+        };
+        count(&function, start, &self.caller, &called);
+        match called {
+            Ok(returned) => returned.end(&mut client.reply, &[], Form::Rpc, &zone),
+            Err(Interrupt::Failed(failure)) => end_failed(&mut client.reply, &failure.message, Form::Rpc),
+            Err(Interrupt::Cancelled) => client.acknowledge_cancel(),
+            Err(Interrupt::Session(error)) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Makes a plan of a call that has just succeeded, for those to come.
+    pub fn learn(&mut self, client: &Client, body: &[u8], name: &str, params: &[Param<'_>]) {
+        if self.plans.len() >= MOST_PLANS {
+            return;
+        }
+        let dialect = client.dialect();
+        let (schema, bare) = split_name(name);
+        let Ok(function) = self.find(client, schema, bare, params) else {
+            return;
+        };
+        if !self.shares(client, &function) {
+            return;
+        }
+        if let Ok(Some(layout)) = Layout::of(body, &dialect) {
+            self.plans.extend(Plan::make(&self.catalogue(), &function, params, layout, &dialect));
+        }
+    }
+}

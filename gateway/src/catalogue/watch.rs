@@ -1,0 +1,222 @@
+//! The catalogue kept up to date: read again when PostgreSQL says that it has changed, or when a session asks.
+
+use super::Catalogue;
+use crate::convert::{set_big_endian, Zone};
+use crate::metrics::Metrics;
+use crate::postgres::connection::{server_error, Message};
+use crate::postgres::priority::ReaderPriority;
+use crate::postgres::{Address, Connection, PgError};
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+use tracing::{debug, error, info};
+
+/// The channel on which PostgreSQL says that procedures or row types changed.
+const CHANNEL: &str = "ringlog_catalogue";
+/// Pause before PostgreSQL is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What the database says of packed arrays, as it is now and not as it was when the connection was made.
+const BYTE_ORDER: &str =
+    "select setting from pg_catalog.pg_db_role_setting, pg_catalog.unnest(setconfig) as setting \
+     where setrole = 0 and setting like 'tsql.byte\\_order=%' and setdatabase = \
+       (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())";
+
+/// Why a session wants the catalogue read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// A name or a parameter is not known.
+    Unknown,
+    /// PostgreSQL refused what the catalogue says.
+    Outdated,
+    /// The session has just changed it.
+    Changed,
+}
+
+impl Because {
+    /// Within this time of the last reading the catalogue is not read again for this reason.
+    fn pause(self) -> Duration {
+        Duration::from_millis(match self {
+            Because::Unknown => 500,
+            Because::Outdated => 100,
+            Because::Changed => 0,
+        })
+    }
+}
+
+struct Reload {
+    because: Because,
+    asked: Instant,
+    answer: oneshot::Sender<bool>,
+}
+
+/// What was read at one time.
+pub struct Snapshot {
+    pub catalogue: Arc<Catalogue>,
+    /// The zone that zoneless times of clients are in.
+    pub zone: Zone,
+    /// When reading it began.
+    read: Instant,
+}
+
+/// The newest catalogue.
+pub struct LiveCatalogue {
+    current: ArcSwap<Snapshot>,
+    reloads: mpsc::Sender<Reload>,
+}
+
+impl LiveCatalogue {
+    /// The catalogue that `watcher` reads from now on, once it runs.
+    pub fn new(watcher: &mut Watcher) -> Arc<LiveCatalogue> {
+        let (reloads, requests) = mpsc::channel(64);
+        watcher.requests = Some(requests);
+        let current = ArcSwap::new(watcher.first.clone());
+        Arc::new(LiveCatalogue { current, reloads })
+    }
+
+    pub fn now(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+        self.current.load()
+    }
+
+    /// Reads the catalogue again. For an unknown name it may be as new as it was a moment ago; what
+    /// PostgreSQL refused waits until the catalogue is newer than that. False: PostgreSQL is not there.
+    pub async fn reload(&self, because: Because) -> bool {
+        let asked = Instant::now();
+        if because == Because::Outdated {
+            let pause = because.pause().saturating_sub(self.now().read.elapsed());
+            tokio::time::sleep(pause).await;
+        }
+        let (answer, reloaded) = oneshot::channel();
+        self.reloads.send(Reload { because, asked, answer }).await.is_ok() && reloaded.await.unwrap_or(false)
+    }
+}
+
+/// The gateway's own connection, which hears of changes.
+pub struct Watcher {
+    address: Address,
+    role: String,
+    password: String,
+    metrics: Arc<Metrics>,
+    readers: Arc<ReaderPriority>,
+    connection: Connection,
+    first: Arc<Snapshot>,
+    requests: Option<mpsc::Receiver<Reload>>,
+}
+
+impl Watcher {
+    /// Logs in as the gateway's own role and reads the catalogue.
+    pub async fn connect(
+        address: Address,
+        role: String,
+        password: String,
+        metrics: Arc<Metrics>,
+        readers: Arc<ReaderPriority>,
+    ) -> Result<Watcher, PgError> {
+        let mut connection = listening(&address, &role, &password, &readers).await?;
+        let first = Arc::new(read(&mut connection, &metrics).await?);
+        Ok(Watcher { address, role, password, metrics, readers, connection, first, requests: None })
+    }
+
+    /// How many connections PostgreSQL allows.
+    pub async fn most_connections(&mut self) -> Result<usize, PgError> {
+        let rows = self.connection.query_text("show max_connections").await?;
+        let most = rows.into_iter().flatten().next().flatten();
+        Ok(most.and_then(|text| text.parse().ok()).unwrap_or(100))
+    }
+
+    /// Keeps `live` up to date. `changed` is called when plans made before may not hold any more.
+    pub async fn run(mut self, live: Arc<LiveCatalogue>, changed: impl Fn() + Send) {
+        let Some(mut requests) = self.requests.take() else { return };
+        loop {
+            let failed = match self.watch(&live, &mut requests, &changed).await {
+                Ok(()) => return,
+                Err(failed) => failed,
+            };
+            error!("lost PostgreSQL, trying again: {failed}");
+            loop {
+                tokio::time::sleep(RETRY).await;
+                let Ok(mut again) = self.listening().await else { continue };
+                let Ok(snapshot) = read(&mut again, &self.metrics).await else { continue };
+                live.current.store(Arc::new(snapshot));
+                info!("PostgreSQL is back");
+                self.connection = again;
+                // it may be another server: what is still under way on the old one's connections may never end
+                changed();
+                break;
+            }
+        }
+    }
+
+    /// Ok: nobody is left to ask.
+    async fn watch(
+        &mut self,
+        live: &LiveCatalogue,
+        requests: &mut mpsc::Receiver<Reload>,
+        changed: &(impl Fn() + Send),
+    ) -> Result<(), PgError> {
+        loop {
+            tokio::select! {
+                message = self.connection.receive() => match message? {
+                    Message::NotificationResponse(_) => {
+                        self.read_into(live).await?;
+                        changed();
+                    }
+                    Message::ErrorResponse(body) => return Err(server_error(&body)?),
+                    _ => {}
+                },
+                request = requests.recv() => {
+                    let Some(Reload { because, asked, answer }) = request else { return Ok(()) };
+                    let read_at = live.now().read;
+                    let due = match because {
+                        // what was read before the refusal, or meanwhile, may be what was refused
+                        Because::Outdated => read_at <= asked,
+                        _ => read_at.elapsed() >= because.pause(),
+                    };
+                    if due {
+                        self.read_into(live).await?;
+                        if because == Because::Outdated {
+                            changed();
+                        }
+                    }
+                    // a change that came meanwhile may have come just before the question
+                    let _ = answer.send(true);
+                }
+            }
+        }
+    }
+
+    async fn listening(&self) -> Result<Connection, PgError> {
+        listening(&self.address, &self.role, &self.password, &self.readers).await
+    }
+
+    async fn read_into(&mut self, live: &LiveCatalogue) -> Result<(), PgError> {
+        let snapshot = read(&mut self.connection, &self.metrics).await?;
+        live.current.store(Arc::new(snapshot));
+        debug!("the catalogue was read again");
+        Ok(())
+    }
+}
+
+async fn listening(
+    address: &Address,
+    role: &str,
+    password: &str,
+    readers: &ReaderPriority,
+) -> Result<Connection, PgError> {
+    let mut connection = Connection::open(address, role, password, "ringlog catalogue").await?;
+    readers.look(&mut connection).await?;
+    connection.query_text(&format!("listen {CHANNEL}")).await?;
+    Ok(connection)
+}
+
+async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Snapshot, PgError> {
+    let began = Instant::now();
+    let catalogue = Arc::new(Catalogue::load(connection, metrics).await?);
+    let orders = connection.query_text(BYTE_ORDER).await?;
+    set_big_endian(orders.into_iter().flatten().flatten().any(|setting| setting == "tsql.byte_order=big"));
+    let name = connection.parameter("TimeZone").unwrap_or("UTC").to_owned();
+    let zone = Zone::new(&name)
+        .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;
+    Ok(Snapshot { catalogue, zone, read: began })
+}

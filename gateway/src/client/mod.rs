@@ -1,0 +1,378 @@
+//! A client: messages in, the reply out as packets.
+
+mod error;
+mod reply;
+mod settings;
+
+pub use error::{SessionError, LOGIN_TIMEOUT, STALLED};
+pub use reply::{unsendable, Reply};
+pub use settings::{Settings, TextSize};
+
+use crate::room::{Places, Room};
+use crate::stream::Stream;
+use crate::tds::dialect::{Dialect, Version};
+use crate::tds::packet::{self, Assembler, Kind, Message, Packetizer};
+use crate::tds::tokens::done::Status;
+use crate::tls::{Tls, Transport};
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Reply bytes gathered before they are sent while more are to come.
+const FLUSH: usize = 32 * 1024;
+
+/// The most that is read at once because the request before was long.
+const LONGEST_READ: usize = 64 * 1024;
+
+pub struct Client {
+    stream: Transport<Box<dyn Stream>>,
+    input: BytesMut,
+    /// Bytes read of the request that is coming in.
+    arrived: usize,
+    /// Bytes to read at once: a writer's request is as long as its last one, and one system call gets it.
+    expected: usize,
+    assembler: Assembler,
+    /// Where long requests take their places, and those of the request that comes in or is answered.
+    room: Option<Room>,
+    places: Places,
+    /// A request that came while another ran; nothing more is read before it is taken.
+    early: Option<Message>,
+    packetizer: Packetizer,
+    pub reply: Reply,
+    settings: Settings,
+    /// Bytes that a TEXT column is announced with where the client has set none.
+    text_size: u32,
+    wire: BytesMut,
+}
+
+impl Client {
+    /// `limit`: bytes of the longest request.
+    pub fn new(stream: Box<dyn Stream>, spid: u16, limit: usize) -> Client {
+        let dialect = Dialect::new(Version::Tds74);
+        Client {
+            stream: Transport::Plain(stream),
+            input: BytesMut::new(),
+            arrived: 0,
+            expected: 0,
+            assembler: Assembler::new(limit),
+            room: None,
+            places: Places::default(),
+            early: None,
+            packetizer: Packetizer::new(spid),
+            reply: Reply::new(dialect),
+            settings: Settings::new(&dialect, false),
+            text_size: dialect.text_size,
+            wire: BytesMut::new(),
+        }
+    }
+
+    /// From now on requests may have so many bytes, where there is room for them.
+    pub fn admit(&mut self, limit: usize, room: Room) {
+        self.assembler.set_limit(limit);
+        self.room = Some(room);
+    }
+
+    pub fn packet_size(&self) -> usize {
+        self.packetizer.packet_size
+    }
+
+    /// The client speaks this dialect. At TDS 5.0 the packet header has the channel, which is the first, where
+    /// 7.x has the session's number.
+    pub fn set_dialect(&mut self, dialect: Dialect) {
+        self.reply.dialect = dialect;
+        self.text_size = dialect.text_size;
+        if !dialect.is_tds7() {
+            self.packetizer.spid = 0;
+        }
+    }
+
+    pub fn set_packet_size(&mut self, size: usize) {
+        self.packetizer.packet_size = size;
+    }
+
+    /// The first byte of what comes next; None when the client has closed.
+    pub async fn first_byte(&mut self) -> Result<Option<u8>, SessionError> {
+        if self.input.is_empty() {
+            self.input.reserve(self.packetizer.packet_size);
+            self.stream.read_buf(&mut self.input).await?;
+        }
+        Ok(self.input.first().copied())
+    }
+
+    pub fn is_encrypted(&self) -> bool {
+        self.stream.is_encrypted()
+    }
+
+    /// Shakes hands for TLS; `in_packets` as 7.x clients do after PRELOGIN.
+    pub async fn encrypt(&mut self, tls: &Tls, in_packets: bool) -> Result<(), SessionError> {
+        let input = std::mem::take(&mut self.input);
+        self.stream.encrypt(tls, input, in_packets).await.map_err(SessionError::Tls)
+    }
+
+    /// Goes on without TLS.
+    pub fn decrypt(&mut self) {
+        self.input.unsplit(self.stream.decrypt());
+    }
+
+    /// The next request; None when the client has closed. Safe to drop while waiting.
+    pub async fn request(&mut self) -> Result<Option<Message>, SessionError> {
+        if let Some(early) = self.early.take() {
+            return Ok(Some(early));
+        }
+        loop {
+            if let Some(message) = self.assembler.next(&mut self.input)? {
+                // one byte more, for a read that fills its buffer is followed by another
+                self.expected = (self.arrived + 1).min(LONGEST_READ);
+                self.arrived = self.input.len();
+                if self.input.is_empty() {
+                    // an idle session holds no buffer
+                    self.input = BytesMut::new();
+                }
+                return Ok(Some(message));
+            }
+            if let Some(room) = &self.room {
+                room.take(self.assembler.held(), &mut self.places).await;
+            }
+            self.input.reserve(self.packetizer.packet_size.max(self.expected));
+            let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
+            let read = self.stream.read_buf(&mut self.input);
+            let count = if has_begun {
+                tokio::time::timeout(STALLED, read).await.map_err(|_| SessionError::Stalled)??
+            } else {
+                read.await?
+            };
+            self.arrived += count;
+            if count == 0 {
+                return if self.input.is_empty() && !self.assembler.is_inside_message() {
+                    Ok(None)
+                } else {
+                    Err(SessionError::Closed)
+                };
+            }
+        }
+    }
+
+    /// The kind of what comes next, of which nothing is taken; None when the client has closed.
+    pub async fn next_kind(&mut self) -> Result<Option<Kind>, SessionError> {
+        if let Some(early) = &self.early {
+            return Ok(Some(early.kind));
+        }
+        let first = tokio::time::timeout(STALLED, self.first_byte());
+        Ok(first.await.map_err(|_| SessionError::Stalled)??.map(Kind::from_byte))
+    }
+
+    /// The next packet of a request that is read as it comes. Safe to drop while waiting.
+    pub async fn part(&mut self) -> Result<Message, SessionError> {
+        if let Some(early) = self.early.take() {
+            return Ok(early);
+        }
+        loop {
+            if let Some(part) = self.assembler.part(&mut self.input)? {
+                return Ok(part);
+            }
+            self.input.reserve(self.packetizer.packet_size);
+            let read = self.stream.read_buf(&mut self.input);
+            if tokio::time::timeout(STALLED, read).await.map_err(|_| SessionError::Stalled)?? == 0 {
+                return Err(SessionError::Closed);
+            }
+        }
+    }
+
+    /// Waits for the client to cancel or to go away. Safe to drop while waiting.
+    pub async fn attention(&mut self) -> Result<(), SessionError> {
+        if self.early.as_ref().is_some_and(|early| early.kind != Kind::Attention) {
+            return std::future::pending().await;
+        }
+        match self.request().await? {
+            None => Err(SessionError::Closed),
+            Some(message) if message.kind == Kind::Attention => Ok(()),
+            Some(message) => {
+                self.early = Some(message);
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// The client's cancel came too late for what runs: it is for what comes next, or answered by itself.
+    pub fn answer_attention_later(&mut self) {
+        self.early =
+            Some(Message { kind: Kind::Attention, status: packet::Status::empty(), body: BytesMut::new() });
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        self.reply.dialect
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What the client has set holds from now on.
+    pub fn set(&mut self, settings: Settings) {
+        self.reply.no_count = settings.no_count;
+        self.reply.dialect.text_size = settings.text_size.limit().unwrap_or(self.text_size);
+        self.settings = settings;
+    }
+
+    /// Tells the client that it has cancelled and nothing more will come. From 7.2 on the reply ends with an
+    /// error and the acknowledgement is a reply of its own, which tedious and mssql-jdbc wait for
+    /// (mssql-jdbc, TDSCommand.onResponseEOM; tedious, SentAttention).
+    pub fn acknowledge_cancel(&mut self) {
+        if self.dialect().version >= Version::Tds72 {
+            self.reply.close(Status::ERROR);
+            self.packetizer.cut(&mut self.reply.tokens, true, &mut self.wire);
+        }
+        self.reply.close(Status::ATTENTION);
+    }
+
+    /// Whether so much has gathered that it is worth a system call.
+    pub fn has_gathered(&self) -> bool {
+        self.reply.tokens.len() >= FLUSH
+    }
+
+    /// Sends what has gathered when it is worth a system call.
+    pub async fn flush_gathered(&mut self) -> Result<(), SessionError> {
+        if !self.has_gathered() {
+            return Ok(());
+        }
+        self.cut(false);
+        self.send().await
+    }
+
+    /// Sends all there is, but for a DONE at its end, which may yet be the last.
+    pub async fn send_now(&mut self) -> Result<(), SessionError> {
+        self.cut(true);
+        self.send().await
+    }
+
+    fn cut(&mut self, all: bool) {
+        let done = self.reply.take_done();
+        self.packetizer.cut(&mut self.reply.tokens, false, &mut self.wire);
+        if all {
+            self.packetizer.cut_rest(&mut self.reply.tokens, &mut self.wire);
+        }
+        self.reply.put_back(&done);
+    }
+
+    /// Ends the reply.
+    pub async fn finish(&mut self) -> Result<(), SessionError> {
+        self.reply.begin_answer();
+        self.packetizer.cut(&mut self.reply.tokens, true, &mut self.wire);
+        self.send().await?;
+        if self.reply.tokens.capacity() > FLUSH {
+            self.reply.tokens = BytesMut::new();
+        }
+        if self.early.is_none() && !self.assembler.is_inside_message() {
+            self.places.give_back();
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self) -> Result<(), SessionError> {
+        while self.wire.has_remaining() {
+            if self.stream.write_buf(&mut self.wire).await? == 0 {
+                return Err(SessionError::Closed);
+            }
+        }
+        self.stream.flush().await?;
+        if self.wire.capacity() > 2 * FLUSH {
+            self.wire = BytesMut::new();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::Pin;
+    use std::sync::{Arc, Mutex};
+    use std::task::{Context, Poll};
+    use tokio::io::{duplex, AsyncRead, AsyncWrite, ReadBuf};
+    use tokio::time::{sleep, Instant};
+
+    /// A stream that has all its bytes there, and counts how often it is read.
+    #[derive(Clone, Default)]
+    struct Counting(Arc<Mutex<(BytesMut, usize)>>);
+
+    impl AsyncRead for Counting {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            let mut state = self.0.lock().unwrap();
+            let count = buffer.remaining().min(state.0.len());
+            buffer.put_slice(&state.0.split_to(count));
+            state.1 += 1;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncWrite for Counting {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<std::io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_as_long_as_the_last_one_is_read_at_once() {
+        let mut request = BytesMut::new();
+        for last in [0, 0, 0, 1] {
+            request.extend_from_slice(&[15, last, 2, 0, 0, 0, 0, 0]);
+            request.extend_from_slice(&[7; 504]);
+        }
+        let stream = Counting::default();
+        let mut client = Client::new(Box::new(stream.clone()), 1, 10_000);
+        client.set_packet_size(512);
+        let mut counts = Vec::new();
+        for _ in 0..3 {
+            stream.0.lock().unwrap().0.extend_from_slice(&request);
+            let before = stream.0.lock().unwrap().1;
+            assert_eq!(client.request().await.unwrap().unwrap().body.len(), 4 * 504);
+            counts.push(stream.0.lock().unwrap().1 - before);
+        }
+        assert_eq!(counts, [4, 1, 1]);
+    }
+
+    const HEADER_OF_2000: [u8; 8] = [3, 1, 0x07, 0xD0, 0, 0, 1, 0];
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_stops_half_way_ends_the_session() {
+        let (mut theirs, ours) = duplex(4096);
+        let mut client = Client::new(Box::new(ours), 1, 10_000);
+        theirs.write_all(&HEADER_OF_2000).await.unwrap();
+        let start = Instant::now();
+        assert!(matches!(client.request().await, Err(SessionError::Stalled)));
+        assert_eq!(start.elapsed(), STALLED);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_client_and_a_slow_one_may_stay() {
+        let (mut theirs, ours) = duplex(4096);
+        let mut client = Client::new(Box::new(ours), 1, 10_000);
+        let slow = tokio::spawn(async move {
+            sleep(STALLED * 100).await;
+            theirs.write_all(&HEADER_OF_2000).await.unwrap();
+            for _ in 0..1992 {
+                sleep(STALLED / 2).await;
+                theirs.write_all(&[0]).await.unwrap();
+            }
+            theirs
+        });
+        assert_eq!(client.request().await.unwrap().unwrap().body.len(), 1992);
+        drop(slow.await.unwrap());
+        assert!(client.request().await.unwrap().is_none());
+    }
+}

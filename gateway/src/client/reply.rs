@@ -1,0 +1,229 @@
+//! The reply that is being written: tokens, and what decides their form.
+
+use crate::convert::{column_type, PgType};
+use crate::tds::dialect::Dialect;
+use crate::tds::tokens::columns::{self, Column, Traits};
+use crate::tds::tokens::done::{self, Command, Done, Scope, Status};
+use crate::tds::tokens::message::{self, ServerMessage};
+use crate::tds::types::{encode_value, ConvertError, Value};
+use bytes::{BufMut, BytesMut};
+
+pub struct Reply {
+    /// Tokens that were not sent yet.
+    pub tokens: BytesMut,
+    pub dialect: Dialect,
+    /// `set nocount on`: no numbers of rows.
+    pub(super) no_count: bool,
+    /// How many procedures the text that runs is inside of (sp_executesql in sp_executesql): their own ends follow
+    /// those of its statements.
+    pub nesting: u8,
+    pub in_transaction: bool,
+    /// @@error: the number of the last statement's error, 0 when it had none.
+    pub error: i32,
+    /// @@rowcount
+    pub row_count: i64,
+    /// A result set was described and its end not sent.
+    pub rows_open: bool,
+    /// What the next DONE ends.
+    pub command: Command,
+    /// Where in `tokens` the latest DONE ends.
+    done: Option<usize>,
+}
+
+impl Reply {
+    pub fn new(dialect: Dialect) -> Reply {
+        Reply {
+            tokens: BytesMut::new(),
+            dialect,
+            no_count: false,
+            nesting: 0,
+            in_transaction: false,
+            error: 0,
+            row_count: 0,
+            rows_open: false,
+            command: Command::Other,
+            done: None,
+        }
+    }
+
+    pub fn message(&mut self, message: &ServerMessage) {
+        // without its text, in which values may stand
+        tracing::debug!(
+            number = message.number,
+            severity = message.severity,
+            state = message.state,
+            "message"
+        );
+        message::put(&mut self.tokens, message, &self.dialect);
+    }
+
+    /// An error, and what T-SQL says after those that undo what a statement has done so far.
+    pub fn error_message(&mut self, message: &ServerMessage) {
+        self.message(message);
+        if matches!(message.number, 515 | 547 | 2601 | 8152) {
+            self.message(&ServerMessage::info(3621, "The statement has been terminated."));
+        }
+    }
+
+    /// An error and the end of the statement it belongs to.
+    pub fn refuse(&mut self, message: &ServerMessage) {
+        self.error = message.number;
+        self.row_count = 0;
+        self.message(message);
+        self.end(Status::ERROR, None);
+    }
+
+    /// The end of a statement that has rows, their number or an error to report.
+    pub fn end(&mut self, status: Status, count: Option<u64>) {
+        let scope = if self.nesting > 0 { Scope::InProcedure } else { Scope::Statement };
+        self.done(scope, status, count);
+    }
+
+    /// A statement has come to its end. `rows`: what it leaves in @@rowcount, if anything.
+    pub fn passed(&mut self, rows: Option<i64>) {
+        self.error = 0;
+        if let Some(rows) = rows {
+            self.row_count = rows;
+        }
+    }
+
+    /// The same for a statement that has neither rows nor their number to report: its end is sent all the same.
+    pub fn finished(&mut self, rows: i64) {
+        self.end(Status::empty(), None);
+        self.passed(Some(rows));
+    }
+
+    /// A DONE after which more may follow.
+    pub fn done(&mut self, scope: Scope, status: Status, count: Option<u64>) {
+        let mut status = status | Status::MORE;
+        // 7.x clients learn it from ENVCHANGE and ignore the bit; 5.0 clients read it
+        if self.in_transaction && !self.dialect.is_tds7() {
+            status |= Status::IN_TRANSACTION;
+        }
+        let count = count.filter(|_| !self.no_count);
+        self.put_done(scope, status, count);
+    }
+
+    /// The DONE that ends the reply.
+    pub fn close(&mut self, status: Status) {
+        self.put_done(Scope::Statement, status, None);
+    }
+
+    fn put_done(&mut self, scope: Scope, status: Status, count: Option<u64>) {
+        let command = std::mem::take(&mut self.command);
+        let command = if scope == Scope::Procedure { Command::Execute } else { command };
+        Done::new(scope, status, command, count, &self.dialect).encode(&mut self.tokens, &self.dialect);
+        self.done = Some(self.tokens.len());
+        self.rows_open = false;
+    }
+
+    /// What follows is the answer to another command.
+    pub fn begin_answer(&mut self) {
+        self.done = None;
+    }
+
+    /// Every answer ends with a DONE.
+    pub fn end_answer(&mut self) {
+        if !self.is_done() {
+            self.done(Scope::Statement, Status::empty(), None);
+        }
+    }
+
+    /// Whether the answer ends with a DONE so far.
+    pub(super) fn is_done(&self) -> bool {
+        self.done == Some(self.tokens.len())
+    }
+
+    /// Takes back what the latest DONE says, that more follows.
+    pub fn make_last(&mut self) {
+        if self.is_done() {
+            done::make_last(&mut self.tokens, &self.dialect);
+        }
+    }
+
+    /// Takes a DONE at the end off, which may yet be the last; [`Reply::put_back`] puts it there again.
+    pub(super) fn take_done(&mut self) -> BytesMut {
+        if self.is_done() {
+            self.tokens.split_off(self.tokens.len() - Done::length(&self.dialect))
+        } else {
+            BytesMut::new()
+        }
+    }
+
+    pub(super) fn put_back(&mut self, done: &BytesMut) {
+        self.tokens.extend_from_slice(done);
+        self.done = (!done.is_empty()).then_some(self.tokens.len());
+    }
+
+    /// A result set that PostgreSQL has no part in: names, types and type modifiers of its columns, and rows.
+    pub fn result_set(
+        &mut self,
+        columns: &[(String, PgType, i32)],
+        rows: &[Vec<Value<'_>>],
+    ) -> Result<(), ServerMessage> {
+        let dialect = self.dialect;
+        let columns: Vec<Column> = columns
+            .iter()
+            .map(|(name, pg_type, typmod)| Column {
+                name: name.clone(),
+                type_info: column_type(*pg_type, *typmod, &dialect),
+                traits: Traits::default(),
+            })
+            .collect();
+        let out = &mut self.tokens;
+        let before = out.len();
+        columns::put(out, &columns, &dialect);
+        for row in rows {
+            out.put_u8(columns::ROW);
+            for (column, value) in columns.iter().zip(row) {
+                if let Err(error) = encode_value(value, &column.type_info, &dialect, out) {
+                    out.truncate(before);
+                    return Err(unsendable(&format!("Column '{}'", column.name), &error));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error for a value that has no form in the client's dialect.
+pub fn unsendable(what: &str, error: &ConvertError) -> ServerMessage {
+    ServerMessage::error(error.number(), 16, format!("{what} cannot be told to this client: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::dialect::Version;
+    use crate::tds::wire::Reader;
+
+    fn dones(reply: &Reply) -> Vec<Done> {
+        let mut reader = Reader::new(&reply.tokens, reply.dialect.endian);
+        std::iter::from_fn(|| Done::decode(&mut reader, &reply.dialect).ok()).collect()
+    }
+
+    #[test]
+    fn only_the_last_done_says_that_nothing_follows() {
+        let mut reply = Reply::new(Dialect::new(Version::Tds50));
+        reply.in_transaction = true;
+        reply.end(Status::empty(), Some(3));
+        reply.no_count = true;
+        reply.end(Status::ERROR, Some(3));
+        reply.make_last();
+        let state = Status::IN_TRANSACTION;
+        let found = dones(&reply);
+        assert_eq!((found[0].status, found[0].count), (Status::MORE | state, Some(3)));
+        assert_eq!((found[1].status, found[1].count), (Status::ERROR | state, None));
+    }
+
+    #[test]
+    fn a_statement_in_a_procedure_does_not_end_the_answer() {
+        let mut reply = Reply::new(Dialect::new(Version::Tds74));
+        reply.nesting = 1;
+        reply.finished(0);
+        reply.nesting = 0;
+        reply.done(Scope::Procedure, Status::empty(), None);
+        let scopes: Vec<_> = dones(&reply).iter().map(|done| done.scope).collect();
+        assert_eq!(scopes, [Scope::InProcedure, Scope::Procedure]);
+    }
+}

@@ -1,0 +1,202 @@
+//! What a client sets by `set …`.
+
+use crate::tds::dialect::Dialect;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub quoted_identifiers: bool,
+    /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
+    pub implicit_transactions: bool,
+    pub text_size: TextSize,
+    /// `set fmtonly on`: statements tell their columns and do nothing.
+    pub only_formats: bool,
+    /// `set nocount on`: no numbers of rows are told.
+    pub no_count: bool,
+    /// `set rowcount n`: rows of a result at most; 0 for all.
+    pub row_limit: i32,
+    /// `set xact_abort on`: every error ends the batch and undoes the transaction.
+    pub abort_on_error: bool,
+    /// `set identity_insert table on`: the table whose identity column takes values, as SQL names it.
+    pub identity_insert: Option<String>,
+}
+
+/// How much of a text or binary of any length is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextSize {
+    bytes: i32,
+    /// A character counts one, as in SQL Server's text, and two outside the basic plane. At 5.0 bytes of UTF-8 count.
+    counts_characters: bool,
+}
+
+impl TextSize {
+    const UNLIMITED: i32 = i32::MAX;
+
+    /// @@textsize
+    pub fn bytes(self) -> i32 {
+        self.bytes
+    }
+
+    /// What the client has set, if it has.
+    pub fn limit(self) -> Option<u32> {
+        u32::try_from(self.bytes).ok().filter(|_| self.bytes != TextSize::UNLIMITED)
+    }
+
+    pub fn cut(self, value: Value<'_>) -> Value<'_> {
+        let limit = usize::try_from(self.bytes).unwrap_or(usize::MAX);
+        match value {
+            _ if self.bytes == TextSize::UNLIMITED => value,
+            Value::Text(text) if text.len() > limit => {
+                let mut size = 0;
+                let fits = |(_, character): &(usize, char)| {
+                    size += if self.counts_characters { character.len_utf16() } else { character.len_utf8() };
+                    size > limit
+                };
+                match text.char_indices().find(fits) {
+                    Some((end, _)) => Value::Text(text[..end].to_owned().into()),
+                    None => Value::Text(text),
+                }
+            }
+            Value::Binary(bytes) if bytes.len() > limit => Value::Binary(bytes[..limit].to_vec().into()),
+            value => value,
+        }
+    }
+}
+
+impl Settings {
+    /// `is_odbc`: "x" is a name to the client, unless it says otherwise; for all others it is a text.
+    pub fn new(dialect: &Dialect, is_odbc: bool) -> Settings {
+        Settings {
+            quoted_identifiers: is_odbc,
+            implicit_transactions: false,
+            text_size: TextSize { bytes: TextSize::UNLIMITED, counts_characters: dialect.is_tds7() },
+            only_formats: false,
+            no_count: false,
+            row_limit: 0,
+            abort_on_error: false,
+            identity_insert: None,
+        }
+    }
+}
+
+/// Options that only state what holds anyway, with the values for which it does.
+const HOLDS: &[(&str, &[&str])] = &[
+    ("ansi_defaults", &["on"]),
+    ("ansi_null_dflt_on", &["on"]),
+    ("ansi_nulls", &["on"]),
+    ("ansi_padding", &["on"]),
+    ("ansi_warnings", &["on"]),
+    ("ansinull", &["on"]),
+    ("arithabort", &["on"]),
+    ("arithignore", &["off"]),
+    ("concat_null_yields_null", &["on"]),
+    ("cursor_close_on_commit", &["on", "off"]),
+    ("datefirst", &["7"]),
+    ("dateformat", &["mdy"]),
+    ("flushmessage", &["on", "off"]),
+    ("language", &["us_english", "english"]),
+    ("lock_timeout", &["-1", "- 1"]),
+    ("noexec", &["off"]),
+    ("numeric_roundabort", &["off"]),
+    ("parseonly", &["off"]),
+    ("showplan_text", &["off"]),
+    ("string_rtruncation", &["on"]),
+];
+
+impl Settings {
+    /// Applies `set` with these words.
+    pub fn apply(&mut self, words: &[String]) -> Result<(), ServerMessage> {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let refused = || {
+            let text = format!("'set {}' is not understood: ringlog has no such setting.", words.join(" "));
+            Err(ServerMessage::error(195, 15, text))
+        };
+        match words.as_slice() {
+            ["quoted_identifier", value @ ("on" | "off")] => self.quoted_identifiers = *value == "on",
+            ["fmtonly", value @ ("on" | "off")] => self.only_formats = *value == "on",
+            ["nocount", value @ ("on" | "off")] => self.no_count = *value == "on",
+            ["xact_abort", value @ ("on" | "off")] => self.abort_on_error = *value == "on",
+            ["rowcount", number] => match number.parse() {
+                Ok(number @ 0..) => self.row_limit = number,
+                _ => return refused(),
+            },
+            ["implicit_transactions" | "chained", value @ ("on" | "off")] => {
+                self.implicit_transactions = *value == "on";
+            }
+            ["textsize", size] => match size.parse::<i64>() {
+                // 0 is the default, which here as with -1 is no limit
+                Ok(size) => {
+                    let size = i32::try_from(size).ok().filter(|size| *size > 0);
+                    self.text_size.bytes = size.unwrap_or(TextSize::UNLIMITED);
+                }
+                Err(_) => return refused(),
+            },
+            // PostgreSQL gives read committed; reading uncommitted rows is more than anyone may ask
+            ["transaction", "isolation", "level", "1" | "0"]
+            | ["transaction", "isolation", "level", "read", "committed" | "uncommitted"] => {}
+            [options @ .., value] if !options.is_empty() => {
+                // several options may share a value: set ansi_nulls, ansi_padding on
+                for option in options.iter().filter(|option| **option != ",") {
+                    if !HOLDS.iter().any(|(name, values)| name == option && values.contains(value)) {
+                        return refused();
+                    }
+                }
+            }
+            _ => return refused(),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::dialect::Version;
+
+    fn set(text: &str) -> Result<Settings, ServerMessage> {
+        let mut settings = Settings::new(&Dialect::new(Version::Tds74), true);
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        settings.apply(&words).map(|()| settings)
+    }
+
+    #[test]
+    fn settings_that_change_and_those_that_hold() {
+        assert!(!set("quoted_identifier off").unwrap().quoted_identifiers);
+        assert!(set("implicit_transactions on").unwrap().implicit_transactions);
+        for text in ["arithabort on", "transaction isolation level read committed", "rowcount 0"] {
+            assert!(set(text).is_ok(), "{text}");
+        }
+        assert!(set("nocount on").unwrap().no_count && set("xact_abort on").unwrap().abort_on_error);
+        assert_eq!(set("rowcount 5").unwrap().row_limit, 5);
+    }
+
+    #[test]
+    fn texts_end_where_textsize_says() {
+        let cut = |size: i32, counts_characters, text: &'static str| match (TextSize {
+            bytes: size,
+            counts_characters,
+        })
+        .cut(Value::Text(text.into()))
+        {
+            Value::Text(text) => text.into_owned(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(cut(2, true, "abc"), "ab");
+        assert_eq!(cut(3, true, "abc"), "abc");
+        assert_eq!(cut(3, false, "aéz"), "aé");
+        assert_eq!(cut(1, true, "é€"), "é");
+        assert_eq!(cut(TextSize::UNLIMITED, true, "abc"), "abc");
+        let binary =
+            (TextSize { bytes: 2, counts_characters: true }).cut(Value::Binary(vec![1, 2, 3].into()));
+        assert_eq!(binary, Value::Binary(vec![1, 2].into()));
+    }
+
+    #[test]
+    fn a_setting_that_would_change_results_is_refused() {
+        for text in ["rowcount -5", "dateformat dmy", "noexec on", "ansi_nulls off", "no_such on"] {
+            let error = set(text).unwrap_err();
+            assert!(error.text.contains(text), "{}", error.text);
+        }
+    }
+}

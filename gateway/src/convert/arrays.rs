@@ -1,0 +1,304 @@
+//! Waveforms: arrays of numbers, which clients send and get as packed binary, and may send as text.
+//!
+//! Packed: the elements one after another in the array's own type (IEEE 754 for floats, two's complement for
+//! integers, one byte 0 or 1 for a bit), little-endian unless the database's setting tsql.byte_order is big. As text: `1.5,2.5` or `{1.5,2.5}`. A waveform has one
+//! dimension and no NULL in it; a missing point is NaN.
+//!
+//! PostgreSQL's binary array (array_recv and array_send in arrayfuncs.c): number of dimensions, whether there
+//! are NULLs, the element's oid, size and lower bound of each dimension, then length and bytes of each element.
+
+use super::{ConvertError, ErrorKind, PgType, Value, Zone};
+use bytes::{BufMut, BytesMut};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The order of packed elements: one for the process, which serves one database.
+static BIG_ENDIAN: AtomicBool = AtomicBool::new(false);
+
+/// Packed elements are in this order from now on.
+pub fn set_big_endian(is_big: bool) {
+    BIG_ENDIAN.store(is_big, Ordering::Relaxed);
+}
+
+/// What the elements of an array are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Float4,
+    Float8,
+}
+
+/// The most elements an array may have: PostgreSQL's values end at 1 GB, of which each element takes its
+/// width and 4 bytes more.
+const MOST: usize = 1 << 26;
+
+impl Element {
+    /// By the oid of the array type.
+    pub fn of_array(oid: u32) -> Option<Element> {
+        Some(match oid {
+            1000 => Element::Bool,
+            1005 => Element::Int2,
+            1007 => Element::Int4,
+            1016 => Element::Int8,
+            1021 => Element::Float4,
+            1022 => Element::Float8,
+            _ => return None,
+        })
+    }
+
+    fn pg_type(self) -> PgType {
+        match self {
+            Element::Bool => PgType::Bool,
+            Element::Int2 => PgType::Int2,
+            Element::Int4 => PgType::Int4,
+            Element::Int8 => PgType::Int8,
+            Element::Float4 => PgType::Float4,
+            Element::Float8 => PgType::Float8,
+        }
+    }
+
+    fn oid(self) -> u32 {
+        match self {
+            Element::Bool => 16,
+            Element::Int2 => 21,
+            Element::Int4 => 23,
+            Element::Int8 => 20,
+            Element::Float4 => 700,
+            Element::Float8 => 701,
+        }
+    }
+
+    /// Bytes of an element.
+    pub fn width(self) -> usize {
+        match self {
+            Element::Bool => 1,
+            Element::Int2 => 2,
+            Element::Int4 | Element::Float4 => 4,
+            Element::Int8 | Element::Float8 => 8,
+        }
+    }
+
+    /// The array's name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Element::Bool => "boolean[]",
+            Element::Int2 => "smallint[]",
+            Element::Int4 => "integer[]",
+            Element::Int8 => "bigint[]",
+            Element::Float4 => "real[]",
+            Element::Float8 => "double precision[]",
+        }
+    }
+}
+
+/// Appends a waveform as PostgreSQL's binary array.
+pub(super) fn put(v: &Value, element: Element, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
+    match v {
+        Value::Binary(packed) => put_packed(packed, element, BIG_ENDIAN.load(Ordering::Relaxed), out),
+        Value::Text(text) => put_text(text, element, zone, out),
+        _ => Err(ConvertError::conversion(&format!("a value of type {}", v.kind()), element.name())),
+    }
+}
+
+fn put_header(count: usize, element: Element, out: &mut BytesMut) -> Result<(), ConvertError> {
+    if count > MOST {
+        let text = format!("{count} elements are more than the {MOST} that {} may have", element.name());
+        return Err(ConvertError::new(ErrorKind::Overflow, text));
+    }
+    // an empty array has no dimension
+    out.put_i32(i32::from(count > 0));
+    out.put_i32(0);
+    out.put_u32(element.oid());
+    if count > 0 {
+        out.put_i32(count as i32);
+        out.put_i32(1);
+    }
+    Ok(())
+}
+
+fn put_packed(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMut) -> Result<(), ConvertError> {
+    let width = element.width();
+    if !packed.len().is_multiple_of(width) {
+        let text = format!(
+            "{} bytes are not a whole number of the {width}-byte elements of {}",
+            packed.len(),
+            element.name()
+        );
+        return Err(ConvertError::new(ErrorKind::Conversion, text));
+    }
+    if let (Element::Bool, Some(byte)) = (element, packed.iter().find(|byte| **byte > 1)) {
+        let text = format!("the byte {byte} is no element of boolean[], which are 0 and 1");
+        return Err(ConvertError::new(ErrorKind::Conversion, text));
+    }
+    let count = packed.len() / width;
+    put_header(count, element, out)?;
+    match element {
+        Element::Bool => put_elements::<1>(packed, is_big, out),
+        Element::Int2 => put_elements::<2>(packed, is_big, out),
+        Element::Int4 | Element::Float4 => put_elements::<4>(packed, is_big, out),
+        Element::Int8 | Element::Float8 => put_elements::<8>(packed, is_big, out),
+    }
+    Ok(())
+}
+
+fn put_elements<const WIDTH: usize>(packed: &[u8], is_big: bool, out: &mut BytesMut) {
+    let (elements, _) = packed.as_chunks::<WIDTH>();
+    let begin = out.len();
+    // written in place: appending asks for room each time, which takes longer than the rest
+    out.resize(begin + elements.len() * (4 + WIDTH), 0);
+    let framed = out.get_mut(begin..).unwrap_or_default().chunks_exact_mut(4 + WIDTH);
+    for (element, framed) in elements.iter().zip(framed) {
+        let mut big_endian = *element;
+        if !is_big {
+            big_endian.reverse();
+        }
+        let (length, place) = framed.split_at_mut(4);
+        length.copy_from_slice(&(WIDTH as u32).to_be_bytes());
+        place.copy_from_slice(&big_endian);
+    }
+}
+
+fn put_text(text: &str, element: Element, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
+    let text = text.trim_ascii();
+    let bare = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text).trim_ascii();
+    if bare.is_empty() {
+        return put_header(0, element, out);
+    }
+    put_header(bare.split(',').count(), element, out)?;
+    for (index, part) in bare.split(',').enumerate() {
+        let value = Value::Text(Cow::Borrowed(part.trim_ascii()));
+        out.put_u32(element.width() as u32);
+        super::to_pg(&value, element.pg_type(), zone, out).map_err(|error| {
+            ConvertError::new(error.kind, format!("element {} of {}: {error}", index + 1, element.name()))
+        })?;
+    }
+    Ok(())
+}
+
+/// The packed form of PostgreSQL's binary array; an array of several dimensions row by row.
+pub(super) fn read(raw: &[u8], element: Element) -> Result<Value<'static>, ConvertError> {
+    let malformed = || ConvertError::conversion("a malformed value of PostgreSQL", element.name());
+    let word = |at: usize| {
+        let bytes = raw.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(i32::from_be_bytes).ok_or_else(malformed)
+    };
+    let dimensions = usize::try_from(word(0)?).map_err(|_| malformed())?;
+    if word(4)? != 0 {
+        let text = format!("a NULL in {} has no packed form: cast the array to text", element.name());
+        return Err(ConvertError::new(ErrorKind::Unsupported, text));
+    }
+    if dimensions == 0 {
+        return Ok(Value::Binary(Cow::Borrowed(&[])));
+    }
+    let elements = raw.get(12 + 8 * dimensions..).ok_or_else(malformed)?;
+    let is_big = BIG_ENDIAN.load(Ordering::Relaxed);
+    let packed = match element {
+        Element::Bool => packed::<1>(elements, is_big),
+        Element::Int2 => packed::<2>(elements, is_big),
+        Element::Int4 | Element::Float4 => packed::<4>(elements, is_big),
+        Element::Int8 | Element::Float8 => packed::<8>(elements, is_big),
+    };
+    packed.map(|packed| Value::Binary(Cow::Owned(packed))).ok_or_else(malformed)
+}
+
+/// None when the elements are not each `WIDTH` bytes with their length before them.
+fn packed<const WIDTH: usize>(elements: &[u8], is_big: bool) -> Option<Vec<u8>> {
+    let framed = elements.chunks_exact(4 + WIDTH);
+    if !framed.remainder().is_empty() {
+        return None;
+    }
+    let mut packed = vec![0; framed.len() * WIDTH];
+    let (places, _) = packed.as_chunks_mut::<WIDTH>();
+    let mut are_whole = true;
+    for (framed, place) in framed.zip(places) {
+        let (length, big_endian) = framed.split_first_chunk::<4>()?;
+        are_whole &= u32::from_be_bytes(*length) == WIDTH as u32;
+        *place = big_endian.try_into().ok()?;
+        if !is_big {
+            place.reverse();
+        }
+    }
+    are_whole.then_some(packed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ALL: [Element; 6] =
+        [Element::Bool, Element::Int2, Element::Int4, Element::Int8, Element::Float4, Element::Float8];
+
+    fn there_and_back(v: Value<'static>, element: Element) -> Result<Value<'static>, ConvertError> {
+        let mut out = BytesMut::new();
+        put(&v, element, &Zone::UTC, &mut out)?;
+        read(&out, element)
+    }
+
+    fn binary(bytes: &[u8]) -> Value<'static> {
+        Value::Binary(Cow::Owned(bytes.to_vec()))
+    }
+
+    fn text(text: &'static str) -> Value<'static> {
+        Value::Text(Cow::Borrowed(text))
+    }
+
+    /// The bytes that PostgreSQL 18 sends for `'{1.5,-2}'::real[]` (select array_send(…)).
+    const TWO_REALS: &[u8] =
+        b"\0\0\0\x01\0\0\0\0\0\0\x02\xbc\0\0\0\x02\0\0\0\x01\0\0\0\x04\x3f\xc0\0\0\0\0\0\x04\xc0\0\0\0";
+
+    #[test]
+    fn as_postgresql_has_them() {
+        for v in [text("1.5,-2"), text(" { 1.5 , -2 } "), binary(&[0, 0, 0xc0, 0x3f, 0, 0, 0, 0xc0])] {
+            let mut out = BytesMut::new();
+            put(&v, Element::Float4, &Zone::UTC, &mut out).unwrap();
+            assert_eq!(&out[..], TWO_REALS);
+        }
+        let mut out = BytesMut::new();
+        put_packed(&[0x3f, 0xc0, 0, 0, 0xc0, 0, 0, 0], Element::Float4, true, &mut out).unwrap();
+        assert_eq!(&out[..], TWO_REALS);
+        assert_eq!(packed::<4>(&TWO_REALS[20..], true).unwrap(), [0x3f, 0xc0, 0, 0, 0xc0, 0, 0, 0]);
+        let empty = b"\0\0\0\0\0\0\0\0\0\0\x02\xbc";
+        let mut out = BytesMut::new();
+        put(&text("{}"), Element::Float4, &Zone::UTC, &mut out).unwrap();
+        assert_eq!(&out[..], empty);
+        assert_eq!(read(empty, Element::Float4), Ok(binary(&[])));
+    }
+
+    #[test]
+    fn refused_by_name() {
+        let why = |v, element| there_and_back(v, element).unwrap_err().to_string();
+        assert!(why(binary(&[1, 2, 3]), Element::Int2).contains("3 bytes are not a whole number"));
+        assert!(why(binary(&[0, 7]), Element::Bool).contains("the byte 7 is no element of boolean[]"));
+        assert!(why(text("1,x,3"), Element::Float8).contains("element 2 of double precision[]"));
+        assert!(why(text("1,,3"), Element::Float8).contains("element 2"));
+        assert!(why(text("40000"), Element::Int2).contains("element 1 of smallint[]"));
+        assert!(why(Value::Int(1), Element::Int2).contains("smallint[]"));
+        let with_null = b"\0\0\0\x01\0\0\0\x01\0\0\0\x15\0\0\0\x01\0\0\0\x01\xff\xff\xff\xff";
+        assert!(read(with_null, Element::Int2).unwrap_err().to_string().contains("NULL"));
+    }
+
+    proptest! {
+        #[test]
+        fn packed_goes_there_and_back(bytes: Vec<u8>) {
+            for element in ALL {
+                let whole = bytes.len() / element.width() * element.width();
+                let mut given = bytes[..whole].to_vec();
+                if element == Element::Bool {
+                    given.iter_mut().for_each(|byte| *byte &= 1);
+                }
+                prop_assert_eq!(there_and_back(binary(&given), element), Ok(binary(&given)));
+            }
+        }
+
+        #[test]
+        fn whatever_comes_is_read_or_refused(raw: Vec<u8>) {
+            for element in ALL {
+                let _ = read(&raw, element);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a column was declared to hold: a length, or digits. PostgreSQL checks it too, but does not say of which
+//! column a value is that does not fit.
+
+use super::{ConvertError, ErrorKind, PgType};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// varchar(n), char(n)
+    Characters { most: usize, of: &'static str },
+    /// numeric(precision, scale)
+    Digits { precision: i32, scale: i32 },
+}
+
+/// PostgreSQL's VARHDRSZ, which its typmods have on top.
+const HEADER: i32 = 4;
+
+impl Capacity {
+    /// By the type and the typmod of a column (src/include/utils/numeric.h, varchar.c); None: it has none.
+    pub fn of(pg_type: PgType, typmod: i32) -> Option<Capacity> {
+        let typmod = typmod.checked_sub(HEADER).filter(|typmod| *typmod >= 0)?;
+        match pg_type {
+            PgType::Varchar | PgType::Bpchar => {
+                Some(Capacity::Characters { most: usize::try_from(typmod).ok()?, of: pg_type.name() })
+            }
+            // the scale has 11 bits and a sign
+            PgType::Numeric => Some(Capacity::Digits {
+                precision: typmod >> 16 & 0xFFFF,
+                scale: ((typmod & 0x7FF) ^ 1024) - 1024,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether a value, as it goes to PostgreSQL, fits. Blanks at the end of a text may be cut, and digits behind
+    /// the scale rounded, as in PostgreSQL and in SQL Server.
+    pub fn check(self, value: &[u8]) -> Result<(), ConvertError> {
+        match self {
+            Capacity::Characters { most, of } => {
+                if value.len() <= most {
+                    return Ok(());
+                }
+                let text = String::from_utf8_lossy(value);
+                if text.chars().skip(most).all(|character| character == ' ') {
+                    return Ok(());
+                }
+                let text = format!("value too long for type {of}({most})");
+                Err(ConvertError::new(ErrorKind::Truncation, text))
+            }
+            Capacity::Digits { precision, scale } => {
+                if integer_digits(value) <= precision - scale {
+                    return Ok(());
+                }
+                let text = format!("value out of range for numeric({precision},{scale})");
+                Err(ConvertError::new(ErrorKind::Overflow, text))
+            }
+        }
+    }
+}
+
+/// Digits before the point of a numeric in binary form: how many groups of four, the power of 10,000 of the first,
+/// sign, scale, the groups.
+fn integer_digits(value: &[u8]) -> i32 {
+    let word = |place: usize| {
+        let bytes = value.get(2 * place..2 * place + 2).and_then(|bytes| bytes.try_into().ok());
+        i32::from(bytes.map_or(0, i16::from_be_bytes))
+    };
+    let (groups, weight, first) = (word(0), word(1), word(4));
+    if groups == 0 || weight < 0 {
+        return 0;
+    }
+    4 * weight + first.max(1).ilog10() as i32 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{to_pg, Value, Zone};
+    use super::*;
+    use bytes::BytesMut;
+
+    fn checked(value: Value, pg_type: PgType, typmod: i32) -> Result<(), ErrorKind> {
+        let mut out = BytesMut::new();
+        to_pg(&value, pg_type, &Zone::UTC, &mut out).unwrap();
+        Capacity::of(pg_type, typmod).unwrap().check(&out).map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn a_text_is_measured_in_characters_and_loses_blanks_only() {
+        let text = |text: &'static str| checked(Value::Text(text.into()), PgType::Varchar, HEADER + 3);
+        assert_eq!(text("abc"), Ok(()));
+        assert_eq!(text("äöü"), Ok(()));
+        assert_eq!(text("abc  "), Ok(()));
+        assert_eq!(text("abcd"), Err(ErrorKind::Truncation));
+        assert_eq!(text("äöüß"), Err(ErrorKind::Truncation));
+        assert_eq!(checked(Value::Int(1234), PgType::Varchar, HEADER + 3), Err(ErrorKind::Truncation));
+    }
+
+    #[test]
+    fn a_number_has_its_digits_before_the_point() {
+        // numeric(6,2)
+        let number = |number: &'static str| {
+            checked(Value::Text(number.into()), PgType::Numeric, HEADER + (6 << 16 | 2))
+        };
+        for fits in ["0", "9999", "9999.99", "-9999.994", "0.001", "1e3"] {
+            assert_eq!(number(fits), Ok(()), "{fits}");
+        }
+        for too_large in ["10000", "-12345.6", "1e9"] {
+            assert_eq!(number(too_large), Err(ErrorKind::Overflow), "{too_large}");
+        }
+    }
+
+    #[test]
+    fn a_type_without_a_bound_has_none() {
+        assert_eq!(Capacity::of(PgType::Varchar, -1), None);
+        assert_eq!(Capacity::of(PgType::Float8, 8), None);
+    }
+}

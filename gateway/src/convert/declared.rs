@@ -1,0 +1,198 @@
+//! What T-SQL declares of columns and PostgreSQL does not keep: clients are told what was declared.
+//!
+//! Types that convert and round in their own way are domains in schema tsql (`01_types.sql`); of the others the
+//! column's comment tells name and type (`11_declarations.sql`).
+
+use super::announcing::{column_type, user_type};
+use super::pgtype::PgType;
+use crate::tds::dialect::{Dialect, Version};
+use crate::tds::tokens::columns::Traits;
+use crate::tds::types::{TypeInfo, TypeToken, DEFAULT_COLLATION, MAX, UTF8_COLLATION};
+use std::sync::Arc;
+
+/// A type as it was declared. Lengths: None for max.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    TinyInt,
+    Money,
+    SmallMoney,
+    DateTime,
+    SmallDateTime,
+    Char(u32),
+    VarChar(Option<u32>),
+    Text,
+    NText,
+    Binary(u32),
+    VarBinary(Option<u32>),
+    Image,
+    /// Digits behind the second.
+    Time(u8),
+    DateTime2(u8),
+}
+
+/// What is declared of a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Declaration {
+    /// Its name in the case that it was declared with.
+    pub shown: Option<Arc<str>>,
+    pub of: Option<Declared>,
+    pub traits: Traits,
+}
+
+/// Most bytes of a value of a type with a length in two bytes.
+const LONGEST_SHORT: u32 = 8000;
+const LONGEST_BLOB: u32 = i32::MAX as u32;
+/// Digits behind the second that T-SQL's types have where they say none.
+const DIGITS: u8 = 7;
+
+impl Declared {
+    /// By the name of its domain, or as it is written: `varchar(20)`, `varbinary(max)`.
+    pub fn named(text: &str) -> Option<Declared> {
+        let (name, argument) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+            Some((name, "max")) => (name, None),
+            Some((name, argument)) => (name, Some(argument.parse::<u32>().ok()?)),
+            None => (text, None),
+        };
+        let digits = || argument.map_or(Some(DIGITS), |digits| u8::try_from(digits).ok());
+        Some(match name {
+            "tinyint" => Declared::TinyInt,
+            "money" => Declared::Money,
+            "smallmoney" => Declared::SmallMoney,
+            "datetime" => Declared::DateTime,
+            "smalldatetime" => Declared::SmallDateTime,
+            "char" => Declared::Char(argument?),
+            "varchar" => Declared::VarChar(argument),
+            "text" => Declared::Text,
+            "ntext" => Declared::NText,
+            "binary" => Declared::Binary(argument?),
+            "varbinary" => Declared::VarBinary(argument),
+            "image" => Declared::Image,
+            "time" => Declared::Time(digits()?),
+            "datetime2" => Declared::DateTime2(digits()?),
+            _ => return None,
+        })
+    }
+
+    /// Most bytes of a binary, and whether shorter ones are filled with zeros.
+    pub fn bytes(self) -> Option<(usize, bool)> {
+        match self {
+            Declared::Binary(length) => Some((length as usize, true)),
+            Declared::VarBinary(Some(length)) => Some((length as usize, false)),
+            _ => None,
+        }
+    }
+
+    /// As the dialect has it; None where it has only what PostgreSQL's type is told as. ASE's systypes.usertype
+    /// stands beside the type at 5.0.
+    fn told(self, d: &Dialect) -> Option<TypeInfo> {
+        let (token, size, user_type) = match self {
+            Declared::TinyInt => (TypeToken::IntN, 1, user_type::TINYINT),
+            Declared::Money => (TypeToken::MoneyN, 8, user_type::MONEY),
+            Declared::SmallMoney => (TypeToken::MoneyN, 4, user_type::SMALLMONEY),
+            Declared::DateTime => (TypeToken::DateTimeN, 8, user_type::DATETIME),
+            Declared::SmallDateTime => (TypeToken::DateTimeN, 4, user_type::SMALLDATETIME),
+            Declared::Binary(length) => return binary(length, true, d),
+            Declared::VarBinary(Some(length)) => return binary(length, false, d),
+            _ if d.is_tds7() => return self.told_7(d),
+            _ => return None,
+        };
+        Some(TypeInfo::new(token, size).with_user_type(if d.is_tds7() { 0 } else { user_type }))
+    }
+
+    fn told_7(self, d: &Dialect) -> Option<TypeInfo> {
+        use TypeToken as T;
+        let is_new = d.version >= Version::Tds73;
+        Some(match self {
+            Declared::Char(length) => single_bytes(T::BigChar, Some(length), d),
+            Declared::VarChar(length) => single_bytes(T::BigVarChar, length, d),
+            Declared::Text => TypeInfo::new(T::Text, LONGEST_BLOB).with_collation(collation(d)),
+            Declared::NText => TypeInfo::new(T::NText, LONGEST_BLOB).with_collation(DEFAULT_COLLATION),
+            Declared::Image => TypeInfo::new(T::Image, LONGEST_BLOB),
+            Declared::Time(digits) if is_new => TypeInfo::of_time(T::TimeN, digits),
+            Declared::DateTime2(digits) if is_new => TypeInfo::of_time(T::DateTime2N, digits),
+            _ => return None,
+        })
+    }
+}
+
+/// How text of single bytes is told: the code page that the session began with, or UTF-8 to those who know it.
+fn collation(d: &Dialect) -> [u8; 5] {
+    if d.knows_utf8 {
+        UTF8_COLLATION
+    } else {
+        DEFAULT_COLLATION
+    }
+}
+
+/// char(n) and varchar(n) of 7.x, whose length is that of the bytes: PostgreSQL counts characters.
+fn single_bytes(token: TypeToken, length: Option<u32>, d: &Dialect) -> TypeInfo {
+    let most = if d.knows_utf8 { 4 } else { 1 };
+    let t = match length.and_then(|length| length.checked_mul(most)) {
+        Some(bytes) if bytes <= LONGEST_SHORT => TypeInfo::new(token, bytes),
+        _ if d.version >= Version::Tds72 => TypeInfo::new(TypeToken::BigVarChar, MAX),
+        _ => TypeInfo::new(TypeToken::Text, LONGEST_BLOB),
+    };
+    t.with_collation(collation(d))
+}
+
+fn binary(length: u32, is_fixed: bool, d: &Dialect) -> Option<TypeInfo> {
+    use TypeToken as T;
+    if d.is_tds7() {
+        let token = if is_fixed { T::BigBinary } else { T::BigVarBinary };
+        return (length <= LONGEST_SHORT).then(|| TypeInfo::new(token, length));
+    }
+    let (token, user) =
+        if is_fixed { (T::Binary, user_type::BINARY) } else { (T::VarBinary, user_type::VARBINARY) };
+    match length {
+        ..=255 => Some(TypeInfo::new(token, length).with_user_type(user)),
+        _ if d.takes.long => Some(TypeInfo::new(T::LongBinary, length).with_user_type(user)),
+        _ => None,
+    }
+}
+
+/// The column of a result as it was declared.
+pub fn told_type(pg: PgType, typmod: i32, declared: Option<Declared>, d: &Dialect) -> TypeInfo {
+    declared.and_then(|declared| declared.told(d)).unwrap_or_else(|| column_type(pg, typmod, d))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_as_they_are_written() {
+        for (text, expected) in [
+            ("varchar(20)", Some(Declared::VarChar(Some(20)))),
+            ("varchar(max)", Some(Declared::VarChar(None))),
+            ("char(3)", Some(Declared::Char(3))),
+            ("time", Some(Declared::Time(7))),
+            ("datetime2(3)", Some(Declared::DateTime2(3))),
+            ("char", None),
+            ("varchar(x)", None),
+            ("varchar(20", None),
+            ("nvarchar(20)", None),
+        ] {
+            assert_eq!(Declared::named(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn characters_of_single_bytes_are_told_as_such_at_7() {
+        use TypeToken::*;
+        let told = |declared: Declared, d: &Dialect| declared.told(d).map(|t| (t.token, t.size));
+        let d = Dialect::new(Version::Tds74);
+        assert_eq!(told(Declared::VarChar(Some(20)), &d), Some((BigVarChar, 20)));
+        assert_eq!(told(Declared::VarChar(None), &d), Some((BigVarChar, MAX)));
+        assert_eq!(told(Declared::Char(8000), &d), Some((BigChar, 8000)));
+        assert_eq!(told(Declared::Text, &d), Some((Text, LONGEST_BLOB)));
+        let utf8 = Dialect { knows_utf8: true, ..d };
+        assert_eq!(told(Declared::VarChar(Some(20)), &utf8), Some((BigVarChar, 80)));
+        assert_eq!(told(Declared::VarChar(Some(4000)), &utf8), Some((BigVarChar, MAX)));
+        let old = Dialect::new(Version::Tds71);
+        assert_eq!(told(Declared::VarChar(None), &old), Some((Text, LONGEST_BLOB)));
+        assert_eq!(told(Declared::Time(3), &old), None);
+        let five = Dialect::new(Version::Tds50);
+        assert_eq!(told(Declared::VarChar(Some(20)), &five), None);
+        assert_eq!(told(Declared::Binary(4), &five), Some((Binary, 4)));
+    }
+}

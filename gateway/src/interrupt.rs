@@ -1,0 +1,144 @@
+//! Why work for a client does not come to its end: what an error ends, and how far it has come.
+
+use crate::client::SessionError;
+use crate::postgres::PgError;
+use crate::tds::tokens::message::ServerMessage;
+use tsql::facts::errors;
+
+pub use tsql::facts::errors::Ends;
+
+#[derive(Debug)]
+pub enum Interrupt {
+    Failed(Failure),
+    /// The client has cancelled; it is not told so yet.
+    Cancelled,
+    Session(SessionError),
+}
+
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub message: ServerMessage,
+    pub ends: Ends,
+    pub stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Raised,
+    /// On its way to the CATCH around it.
+    Thrown,
+    /// The client has it, and what it ends is being left.
+    Reported,
+}
+
+impl Failure {
+    fn new(message: ServerMessage, ends: Ends) -> Failure {
+        Failure { message, ends, stage: Stage::Raised }
+    }
+
+    pub fn of_statement(message: ServerMessage) -> Failure {
+        Failure::new(message, Ends::Statement)
+    }
+
+    pub fn of_batch(message: ServerMessage) -> Failure {
+        Failure::new(message, Ends::Batch)
+    }
+
+    /// A value's that is not what a variable is.
+    pub fn of_value(message: ServerMessage) -> Failure {
+        let ends = if message.number == 8114 { Ends::Transaction } else { Ends::Statement };
+        Failure::new(message, ends)
+    }
+
+    /// What follows one that was reported: the next statement, or it leaves what it ends.
+    pub fn leave(self) -> Result<(), Interrupt> {
+        match self.ends {
+            Ends::Statement => Ok(()),
+            _ => Err(self.into()),
+        }
+    }
+
+    /// A call's: what was wrong inside the procedure has ended there.
+    pub fn of_call(error: &PgError) -> Failure {
+        let failure = Failure::from(error);
+        let ends = if failure.ends == Ends::Text { Ends::Statement } else { failure.ends };
+        Failure { ends, ..failure }
+    }
+}
+
+impl From<ServerMessage> for Failure {
+    fn from(message: ServerMessage) -> Failure {
+        let ends = errors::ends(message.number);
+        Failure::new(message, ends)
+    }
+}
+
+impl From<&PgError> for Failure {
+    fn from(error: &PgError) -> Failure {
+        let message = error.to_message();
+        let ends = match error.sqlstate() {
+            // THROW in a procedure
+            Some("TS001") if message.number >= 50000 => Ends::Batch,
+            // raised by T-SQL itself, under its own number
+            Some(state) if state.starts_with('S') || state == "TS001" => return message.into(),
+            _ if error.is_fatal() => Ends::Batch,
+            None => Ends::Batch,
+            Some(state) => errors::sqlstate_ends(state),
+        };
+        Failure::new(message, ends)
+    }
+}
+
+impl From<Failure> for Interrupt {
+    fn from(failure: Failure) -> Interrupt {
+        Interrupt::Failed(failure)
+    }
+}
+
+impl From<ServerMessage> for Interrupt {
+    fn from(message: ServerMessage) -> Interrupt {
+        Interrupt::Failed(message.into())
+    }
+}
+
+impl From<&PgError> for Interrupt {
+    fn from(error: &PgError) -> Interrupt {
+        Interrupt::Failed(error.into())
+    }
+}
+
+impl From<SessionError> for Interrupt {
+    fn from(error: SessionError) -> Interrupt {
+        Interrupt::Session(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::Notice;
+
+    fn ends(sqlstate: &str) -> Ends {
+        let notice = Notice { sqlstate: sqlstate.into(), ..Notice::default() };
+        Failure::from(&PgError::Server(Box::new(notice))).ends
+    }
+
+    #[test]
+    fn what_an_error_ends() {
+        for (sqlstate, expected) in [
+            ("23505", Ends::Statement),
+            ("22012", Ends::Statement),
+            ("42501", Ends::Statement),
+            ("42P01", Ends::Text),
+            ("42601", Ends::Text),
+            ("S0245", Ends::Transaction),
+            ("S0512", Ends::Statement),
+            ("22P02", Ends::Transaction),
+            ("40P01", Ends::Transaction),
+        ] {
+            assert_eq!(ends(sqlstate), expected, "{sqlstate}");
+        }
+        let lost = PgError::Io(std::io::ErrorKind::UnexpectedEof.into());
+        assert_eq!(Failure::from(&lost).ends, Ends::Batch);
+    }
+}

@@ -1,0 +1,362 @@
+//! A server's answer as a client reads it, so that two of them can be compared: token by token, at 7.x
+//! (MS-TDS 2.2.7) and at 5.0 (FreeTDS src/tds/token.c, SAP/go-dblib tds/).
+
+use crate::tds::dialect::Dialect;
+use crate::tds::tokens::columns::{self, Column};
+use crate::tds::tokens::done::{Done, Status};
+use crate::tds::tokens::message::{self, ServerMessage};
+use crate::tds::tokens::{loginack, returns};
+use crate::tds::types::{decode_value, take_row_value, Layout, TypeInfo, TypeToken, Value};
+use crate::tds::wire::{Reader, Result, WireError};
+
+/// What a client sees of an answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// For each result set its columns, as "name type".
+    pub columns: Vec<String>,
+    /// The rows of all result sets, their values with | between.
+    pub rows: Vec<String>,
+    pub statuses: Vec<i32>,
+    pub outputs: Vec<String>,
+    /// Number and severity of each message; its text, where the number is an application's.
+    pub messages: Vec<String>,
+    /// Numbers of rows that DONE tokens tell.
+    pub counts: Vec<u64>,
+    /// The login has succeeded.
+    pub logged_in: bool,
+    /// A cancel was acknowledged.
+    pub cancelled: bool,
+    /// A transaction is open at its end.
+    pub in_transaction: bool,
+}
+
+/// Numbers from here on are an application's, whose texts clients show or test; so is 0, which PRINT has.
+const APPLICATION: i32 = 17_000;
+/// Of a value's text, in the report.
+const LONGEST_VALUE: usize = 200;
+
+/// Reads a whole answer.
+pub fn read(body: &[u8], dialect: &Dialect) -> Result<Answer> {
+    let mut answer = Answer::default();
+    let mut reader = Reader::new(body, dialect.endian);
+    let mut columns: Vec<Column> = Vec::new();
+    let mut parameters: Vec<Column> = Vec::new();
+    // parameters that belong to a message and are no output
+    let mut of_message = false;
+    while let Some(token) = reader.peek() {
+        if matches!(token, 0xFD..=0xFF) {
+            put_done(&mut answer, Done::decode(&mut reader, dialect)?);
+            continue;
+        }
+        reader.u8("token")?;
+        match token {
+            columns::COLMETADATA if dialect.is_tds7() => {
+                columns = columns::decode_colmetadata(&mut reader, dialect)?;
+                answer.columns.push(described(&columns));
+            }
+            columns::ROWFMT | columns::ROWFMT2 if !dialect.is_tds7() => {
+                columns = columns::decode_rowfmt(&mut reader, token == columns::ROWFMT2, dialect)?;
+                answer.columns.push(described(&columns));
+            }
+            returns::PARAMFMT | returns::PARAMFMT2 if !dialect.is_tds7() => {
+                parameters = returns::decode_paramfmt(&mut reader, token == returns::PARAMFMT2, dialect)?;
+            }
+            returns::PARAMS if !dialect.is_tds7() => {
+                for parameter in &parameters {
+                    let output = output(&mut reader, parameter, dialect)?;
+                    if !of_message {
+                        answer.outputs.push(output);
+                    }
+                }
+                of_message = false;
+            }
+            columns::ROW => answer.rows.push(row(&mut reader, &columns, None, dialect)?),
+            0xD2 if dialect.is_tds7() => {
+                let nulls = reader.take(columns.len().div_ceil(8), "null bitmap")?;
+                answer.rows.push(row(&mut reader, &columns, Some(nulls), dialect)?);
+            }
+            returns::RETURNVALUE if dialect.is_tds7() => {
+                let returned = returns::decode_returned(&mut reader, dialect)?;
+                answer.outputs.push(output(&mut reader, &returned, dialect)?);
+            }
+            returns::RETURNSTATUS => answer.statuses.push(returns::decode_status(&mut reader)?),
+            message::ERROR | message::INFO => {
+                put_message(&mut answer, &message::decode(&mut reader, token, dialect)?.0)
+            }
+            message::EED if !dialect.is_tds7() => {
+                let (message, has_parameters) = message::decode(&mut reader, token, dialect)?;
+                put_message(&mut answer, &message);
+                of_message = has_parameters;
+            }
+            loginack::TOKEN => {
+                answer.logged_in = loginack::decode(&mut reader, dialect)? == loginack::Status::Succeeded;
+            }
+            0xAE if dialect.is_tds7() => features(&mut reader)?,
+            0xE4 if dialect.is_tds7() => skip_long(&mut reader)?,
+            0x22 | 0x62 | 0x17 if !dialect.is_tds7() => skip_long(&mut reader)?,
+            0x65 if !dialect.is_tds7() => {
+                let length = usize::from(reader.u8("message length")?);
+                reader.take(length, "message")?;
+            }
+            0x78 => {
+                reader.take(4, "offset")?;
+            }
+            0x7C => {
+                reader.take(8, "procedure")?;
+            }
+            // ENVCHANGE, CAPABILITY, ORDER, TABNAME, COLINFO, SSPI, DYNAMIC, CONTROL, OPTIONCMD, cursor tokens
+            0xE3 | 0xE2 | 0xA9 | 0xA4 | 0xA5 | 0xED | 0xE7 | 0xAE | 0xA6 | 0x83 | 0x88 => {
+                let length = usize::from(reader.u16("token length")?);
+                reader.take(length, "token")?;
+            }
+            other => return Err(WireError::Malformed(format!("token 0x{other:02x} is not read here"))),
+        }
+    }
+    Ok(answer)
+}
+
+fn skip_long(reader: &mut Reader<'_>) -> Result<()> {
+    let length = reader.u32("token length")? as usize;
+    reader.take(length, "token").map(|_| ())
+}
+
+/// FEATUREEXTACK: features up to the byte 0xFF.
+fn features(reader: &mut Reader<'_>) -> Result<()> {
+    while reader.u8("feature")? != 0xFF {
+        skip_long(reader)?;
+    }
+    Ok(())
+}
+
+fn described(columns: &[Column]) -> String {
+    let shown: Vec<_> = columns
+        .iter()
+        .map(|column| {
+            let t = &column.type_info;
+            match t.token {
+                TypeToken::Decimal | TypeToken::Numeric => {
+                    format!("{} {}({}, {})", column.name, t.token.name(), t.precision, t.scale)
+                }
+                _ => match t.token.layout() {
+                    Layout::Fixed(_) | Layout::Partial => format!("{} {}", column.name, t.token.name()),
+                    _ => format!("{} {}({})", column.name, t.token.name(), t.size),
+                },
+            }
+        })
+        .collect();
+    shown.join(", ")
+}
+
+fn row(
+    reader: &mut Reader<'_>,
+    columns: &[Column],
+    nulls: Option<&[u8]>,
+    dialect: &Dialect,
+) -> Result<String> {
+    let mut shown = Vec::with_capacity(columns.len());
+    for (place, column) in columns.iter().enumerate() {
+        let byte = nulls.and_then(|nulls| nulls.get(place / 8)).copied().unwrap_or(0);
+        if byte & (1 << (place % 8)) != 0 {
+            shown.push("NULL".to_owned());
+        } else {
+            shown.push(value(reader, &column.type_info, dialect)?);
+        }
+    }
+    Ok(shown.join("|"))
+}
+
+fn output(reader: &mut Reader<'_>, parameter: &Column, dialect: &Dialect) -> Result<String> {
+    Ok(format!("{} = {}", parameter.name, value(reader, &parameter.type_info, dialect)?))
+}
+
+/// A value as text: the same text for the same value, whatever the width of its type.
+fn value(reader: &mut Reader<'_>, type_info: &TypeInfo, dialect: &Dialect) -> Result<String> {
+    let raw = take_row_value(reader, type_info, dialect)?;
+    Ok(match decode_value(raw.as_deref(), type_info, dialect) {
+        Ok(value) => shown(&value),
+        // a type without a form of its own: what came, byte for byte
+        Err(_) => raw.as_deref().map_or_else(|| "NULL".to_owned(), hexadecimal),
+    })
+}
+
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "NULL".into(),
+        Value::Bit(bit) => u8::from(*bit).to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Real(number) => format!("{number:?}"),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Decimal(number) => {
+            let sign = if number.negative && number.magnitude != 0 { "-" } else { "" };
+            format!("{sign}{}e-{}", number.magnitude, number.scale)
+        }
+        Value::Money(amount) => format!("{amount}e-4"),
+        Value::Text(text) => format!("'{text}'"),
+        Value::Binary(bytes) => hexadecimal(bytes),
+        Value::Guid(bytes) => hexadecimal(bytes),
+        other => format!("{other:?}"),
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(2 + 2 * bytes.len());
+    text.push_str("0x");
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn put_message(answer: &mut Answer, message: &ServerMessage) {
+    let ServerMessage { number, severity, text, .. } = message;
+    // told with every login and USE, each server in its own words
+    if matches!(number, 5701 | 5703 | 5704) {
+        return;
+    }
+    answer.messages.push(if *number == 0 || *number >= APPLICATION {
+        format!("{number}, severity {severity}: {text}")
+    } else {
+        format!("{number}, severity {severity}")
+    });
+}
+
+fn put_done(answer: &mut Answer, done: Done) {
+    answer.counts.extend(done.count);
+    answer.cancelled |= done.status.contains(Status::ATTENTION);
+    answer.in_transaction = done.status.contains(Status::IN_TRANSACTION);
+}
+
+/// What two answers differ in: the part, what the old server said and what the new one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub part: &'static str,
+    pub old: String,
+    pub new: String,
+}
+
+impl Answer {
+    pub fn differences(&self, new: &Answer) -> Vec<Difference> {
+        let mut found = Vec::new();
+        let mut compare = |part, old: &[String], new: &[String]| {
+            if let Some((old, new)) = first_difference(old, new) {
+                found.push(Difference { part, old, new });
+            }
+        };
+        let texts = |numbers: &[i32]| numbers.iter().map(i32::to_string).collect::<Vec<_>>();
+        compare("status", &texts(&self.statuses), &texts(&new.statuses));
+        compare("outputs", &self.outputs, &new.outputs);
+        compare("messages", &self.messages, &new.messages);
+        compare("columns", &self.columns, &new.columns);
+        compare("rows", &self.rows, &new.rows);
+        let texts = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>();
+        compare("counts", &texts(&self.counts), &texts(&new.counts));
+        found
+    }
+}
+
+/// The first place at which two lists are not the same, as words.
+fn first_difference(old: &[String], new: &[String]) -> Option<(String, String)> {
+    if old == new {
+        return None;
+    }
+    let place = old.iter().zip(new).position(|(old, new)| old != new).unwrap_or(old.len().min(new.len()));
+    let shown = |list: &[String]| match list.get(place) {
+        Some(text) => {
+            let cut: String = text.chars().take(LONGEST_VALUE).collect();
+            format!("number {} of {}: {cut}", place + 1, list.len())
+        }
+        None => format!("{} in all", list.len()),
+    };
+    Some((shown(old), shown(new)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tds::dialect::{Endian, Version};
+    use crate::tds::tokens::columns::Traits;
+    use crate::tds::tokens::done::{Command, Scope};
+    use crate::tds::types::encode_value;
+    use bytes::{BufMut, BytesMut};
+    use proptest::prelude::*;
+
+    fn dialects() -> Vec<Dialect> {
+        let mut all: Vec<_> =
+            [Version::Tds50, Version::Tds71, Version::Tds74].into_iter().map(Dialect::new).collect();
+        all.push(Dialect { endian: Endian::Big, ..Dialect::new(Version::Tds50) });
+        all
+    }
+
+    fn written(dialect: &Dialect, number: i64, name: &str, count: u64) -> BytesMut {
+        let int = TypeInfo::new(TypeToken::IntN, 4);
+        let text = TypeInfo::new(TypeToken::VarChar, 30);
+        let mut out = BytesMut::new();
+        let described = [("n", int), ("name", text)].map(|(name, type_info)| Column {
+            name: name.into(),
+            type_info,
+            traits: Traits::default(),
+        });
+        columns::put(&mut out, &described, dialect);
+        out.put_u8(columns::ROW);
+        encode_value(&Value::Int(number), &int, dialect, &mut out).unwrap();
+        encode_value(&Value::Text(name.into()), &text, dialect, &mut out).unwrap();
+        Done::new(Scope::InProcedure, Status::MORE, Command::Select, Some(count), dialect)
+            .encode(&mut out, dialect);
+        message::put(&mut out, &ServerMessage::error(20001, 16, "beam lost"), dialect);
+        message::put(&mut out, &ServerMessage::error(547, 16, "PostgreSQL's own words"), dialect);
+        returns::put_status(&mut out, -4, dialect);
+        let mut value = BytesMut::new();
+        encode_value(&Value::Int(number + 1), &int, dialect, &mut value).unwrap();
+        let output = returns::Output { name: "@v".into(), ordinal: 0, type_info: int, value };
+        returns::put_outputs(&mut out, &[output], dialect);
+        Done::new(Scope::Procedure, Status::empty(), Command::Other, None, dialect).encode(&mut out, dialect);
+        out
+    }
+
+    #[test]
+    fn what_the_gateway_writes_is_read() {
+        for dialect in dialects() {
+            let answer = read(&written(&dialect, 7, "b1", 1), &dialect).unwrap();
+            assert_eq!(answer.rows, ["7|'b1'"], "{dialect:?}");
+            assert_eq!(answer.columns, ["n INTN(4), name VARCHAR(30)"]);
+            assert_eq!((answer.statuses.as_slice(), answer.counts.as_slice()), (&[-4][..], &[1][..]));
+            assert_eq!(answer.outputs, ["@v = 8"]);
+            assert_eq!(answer.messages, ["20001, severity 16: beam lost", "547, severity 16"]);
+        }
+    }
+
+    #[test]
+    fn each_part_that_differs_is_told() {
+        for dialect in dialects() {
+            let old = read(&written(&dialect, 7, "b1", 1), &dialect).unwrap();
+            assert_eq!(old.differences(&old), []);
+            let new = read(&written(&dialect, 8, "b1", 2), &dialect).unwrap();
+            let parts: Vec<_> = old.differences(&new).iter().map(|found| found.part).collect();
+            assert_eq!(parts, ["outputs", "rows", "counts"]);
+            let found = &old.differences(&new)[1];
+            assert_eq!(
+                (found.old.as_str(), found.new.as_str()),
+                ("number 1 of 1: 7|'b1'", "number 1 of 1: 8|'b1'")
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for dialect in dialects() {
+                let _ = read(&bytes, &dialect);
+            }
+        }
+
+        #[test]
+        fn no_damage_makes_it_panic(at in 0usize..200, byte: u8) {
+            for dialect in dialects() {
+                let mut bytes = written(&dialect, 7, "b1", 1);
+                if let Some(place) = bytes.get_mut(at) { *place = byte; }
+                let _ = read(&bytes, &dialect);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Two servers side by side: every client is passed to one and answered by it, byte for byte; the other gets the same
+//! requests, and its answers are compared. Nothing that the other does, or does not do, reaches a client.
+
+mod answer;
+mod boundary;
+mod python;
+mod record;
+mod request;
+mod shadow;
+mod tap;
+
+pub use python::PyMirror;
+pub use record::Record;
+
+use crate::accept::accept;
+use crate::threads::Statements;
+use boundary::Boundary;
+use shadow::Shadow;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tap::{From, Tap};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{watch, Semaphore};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tracing::{error_span, warn, Instrument};
+
+const CONNECTING: Duration = Duration::from_secs(10);
+/// A session that works is looked at again after this.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const BUFFER: usize = 32 << 10;
+
+/// Which server answers, and how those that are connected learn of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answering {
+    pub new: bool,
+    /// Counts the changes after which sessions at rest are to end, so that their clients connect anew.
+    pub ends: u64,
+}
+
+/// The two servers, as host:port.
+#[derive(Clone, Debug)]
+pub struct Servers {
+    pub old: String,
+    pub new: String,
+}
+
+/// Passes clients until `stopping`.
+pub async fn run(
+    listener: TcpListener,
+    servers: Servers,
+    answering: watch::Receiver<Answering>,
+    record: Arc<Record>,
+    shadows: Statements,
+    stopping: CancellationToken,
+) {
+    let room = Arc::new(Semaphore::new(tap::OF_ALL));
+    let serve = |client, peer: SocketAddr| {
+        let (servers, record, room) = (servers.clone(), record.clone(), room.clone());
+        let (answering, shadows, stopping) = (answering.clone(), shadows.clone(), stopping.clone());
+        let session = async move {
+            record.clients.inc();
+            let passing = async {
+                let now = *answering.borrow();
+                let (main, other) =
+                    if now.new { (servers.new, servers.old) } else { (servers.old, servers.new) };
+                let server = match timeout(CONNECTING, TcpStream::connect(&main)).await {
+                    Ok(Ok(server)) => server,
+                    _ => return warn!("{main} cannot be reached"),
+                };
+                let (tap, pieces) = tap::tap(&room);
+                let shadow = Shadow::new(pieces, record.clone(), peer.to_string(), now.new);
+                shadows.spawn(shadow.run(other));
+                let _ = pass(client, server, &tap, answering).await;
+            };
+            tokio::select! {
+                () = passing => {}
+                () = stopping.cancelled() => {}
+            }
+            record.clients.dec();
+        };
+        session.instrument(error_span!("session", client = %peer))
+    };
+    accept(listener, stopping.clone(), serve).await;
+}
+
+/// Passes a session's bytes both ways until one side ends, or it is at rest after a change.
+async fn pass(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    tap: &Tap,
+    mut answering: watch::Receiver<Answering>,
+) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let began = answering.borrow_and_update().ends;
+    let (client_in, mut client_out) = client.split();
+    let (server_in, mut server_out) = server.split();
+    let rest = Mutex::new((Boundary::default(), Boundary::default()));
+    let up = copy(client_in, &mut server_out, |bytes| {
+        tap.give(From::Client, bytes);
+        if let Ok(mut rest) = rest.lock() {
+            rest.0.pass(bytes);
+        }
+    });
+    let down = copy(server_in, &mut client_out, |bytes| {
+        tap.give(From::Old, bytes);
+        if let Ok(mut rest) = rest.lock() {
+            rest.1.pass(bytes);
+        }
+    });
+    let change = async {
+        while answering.borrow().ends == began {
+            if answering.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+        while !rest.lock().is_ok_and(|rest| is_at_rest(&rest)) {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    tokio::select! {
+        both = async { tokio::try_join!(up, down) } => both.map(|_| ()),
+        () = change => Ok(()),
+    }
+}
+
+/// Every request has its answer, and none has begun.
+fn is_at_rest((requests, answers): &(Boundary, Boundary)) -> bool {
+    requests.is_at_rest() && answers.is_at_rest() && answers.messages >= requests.messages
+}
+
+async fn copy(
+    mut from: impl AsyncRead + Unpin,
+    to: &mut (impl AsyncWrite + Unpin),
+    mut hear: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        let length = from.read(&mut buffer).await?;
+        if length == 0 {
+            return to.shutdown().await;
+        }
+        let bytes = buffer.get(..length).unwrap_or(&[]);
+        // before it is passed on: an answer is heard after its request
+        hear(bytes);
+        to.write_all(bytes).await?;
+    }
+}

@@ -1,0 +1,219 @@
+//! What a mirror has found: counts for monitoring, and a report of differences, a line of JSON for each.
+
+use super::answer::Difference;
+use prometheus_client::encoding::{text, EncodeLabelSet};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{exponential_buckets, Histogram};
+use prometheus_client::registry::{Registry, Unit};
+use serde_json::json;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{sync_channel, SyncSender};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Lines of the same request and part: what comes after these is only counted.
+const MOST_ALIKE: u32 = 20;
+/// Different requests that are told apart.
+const MOST_KINDS: usize = 10_000;
+/// Lines that wait to be written; the report is not worth more memory.
+const WAITING: usize = 1000;
+
+/// Why a request, or a session from there on, was not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unheard {
+    /// The shadow had more waiting than it may hold.
+    Behind,
+    Unreachable,
+    Gone,
+    Slow,
+    /// The new server refused the login.
+    Refused,
+    Encrypted,
+    /// The answer has something that the mirror does not read.
+    Unread,
+    Long,
+    Cancelled,
+    /// The answer is the session's own number, which no two servers give alike.
+    Own,
+}
+
+impl Unheard {
+    fn reason(self) -> &'static str {
+        match self {
+            Unheard::Behind => "behind",
+            Unheard::Unreachable => "unreachable",
+            Unheard::Gone => "gone",
+            Unheard::Slow => "slow",
+            Unheard::Refused => "refused",
+            Unheard::Encrypted => "encrypted",
+            Unheard::Unread => "unread",
+            Unheard::Long => "long",
+            Unheard::Cancelled => "cancelled",
+            Unheard::Own => "own",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Unheard::Behind => "the other server was too slow: the rest of this session was not compared",
+            Unheard::Unreachable => "the other server could not be reached: this session was not compared",
+            Unheard::Gone => "the other server has closed the connection: the rest was not compared",
+            Unheard::Slow => "the other server did not answer for a minute: the rest was not compared",
+            Unheard::Refused => "the other server refused this login",
+            Unheard::Encrypted => "this session is encrypted, or its password is: it was not compared",
+            Unheard::Unread => "the login could not be read: this session was not compared",
+            Unheard::Long => "an answer was too long to be compared",
+            Unheard::Cancelled => "a request was cancelled",
+            Unheard::Own => "a session's own number was asked",
+        }
+    }
+}
+
+/// A request whose answers differ.
+pub struct Finding<'a> {
+    pub client: &'a str,
+    pub login: &'a str,
+    pub request: String,
+    pub differences: Vec<Difference>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Part {
+    part: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+#[derive(Debug)]
+pub struct Record {
+    registry: Registry,
+    pub clients: Gauge,
+    compared: Counter,
+    differing: Counter,
+    differences: Family<Part, Counter>,
+    unheard: Family<Reason, Counter>,
+    latency: Histogram,
+    lines: SyncSender<String>,
+    lost_lines: Counter,
+    /// How often each request and part has come.
+    known: Mutex<HashMap<(String, &'static str), u32>>,
+}
+
+impl Record {
+    /// Begins, or goes on with, a report.
+    pub fn open(report: &Path) -> io::Result<Record> {
+        let file = OpenOptions::new().create(true).append(true).open(report)?;
+        let (lines, waiting) = sync_channel::<String>(WAITING);
+        std::thread::Builder::new().name("ringlog-report".into()).spawn(move || write(file, &waiting))?;
+        let mut record = Record {
+            registry: Registry::with_prefix("ringlog_mirror"),
+            clients: Gauge::default(),
+            compared: Counter::default(),
+            differing: Counter::default(),
+            differences: Family::default(),
+            unheard: Family::default(),
+            latency: Histogram::new(exponential_buckets(64e-6, 2.0, 18)),
+            lines,
+            lost_lines: Counter::default(),
+            known: Mutex::default(),
+        };
+        let registry = &mut record.registry;
+        registry.register("clients", "Connected clients", record.clients.clone());
+        registry.register("compared", "Requests whose two answers were compared", record.compared.clone());
+        registry.register("differing", "Requests whose answers differ", record.differing.clone());
+        let parts = "Differences: in the status, outputs, messages, columns, rows, counts";
+        registry.register("differences", parts, record.differences.clone());
+        let reasons = "Requests that were not compared, and sessions from there on, by the reason";
+        registry.register("not_compared", reasons, record.unheard.clone());
+        let latency = "How long the other server took for an answer";
+        registry.register_with_unit("answer", latency, Unit::Seconds, record.latency.clone());
+        let lost = "Lines of the report that could not be written fast enough";
+        registry.register("lost_report_lines", lost, record.lost_lines.clone());
+        Ok(record)
+    }
+
+    pub fn compared(&self, took: Duration) {
+        self.compared.inc();
+        self.latency.observe(took.as_secs_f64());
+    }
+
+    /// One request was not compared.
+    pub fn unheard(&self, why: Unheard) {
+        self.unheard.get_or_create(&Reason { reason: why.reason() }).inc();
+    }
+
+    /// A session is not compared from here on.
+    pub fn lost(&self, why: Unheard, client: &str, login: &str) {
+        self.unheard(why);
+        if self.is_new(client.rsplit_once(':').map_or(client, |(host, _)| host), why.reason()) {
+            self.put(json!({
+                "time": now(), "client": client, "login": login, "not_compared": why.reason(),
+                "words": why.words(),
+            }));
+        }
+    }
+
+    pub fn differs(&self, finding: Finding<'_>) {
+        self.differing.inc();
+        for difference in finding.differences {
+            self.differences.get_or_create(&Part { part: difference.part }).inc();
+            if self.is_new(&finding.request, difference.part) {
+                self.put(json!({
+                    "time": now(), "client": finding.client, "login": finding.login,
+                    "request": finding.request, "part": difference.part,
+                    "old": difference.old, "new": difference.new,
+                }));
+            }
+        }
+    }
+
+    /// Whether the report has few lines of this yet.
+    fn is_new(&self, request: &str, part: &'static str) -> bool {
+        let mut known = match self.known.lock() {
+            Ok(known) => known,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let key = (request.to_owned(), part);
+        if known.len() >= MOST_KINDS && !known.contains_key(&key) {
+            return false;
+        }
+        let count = known.entry(key).or_insert(0);
+        *count = count.saturating_add(1);
+        *count <= MOST_ALIKE
+    }
+
+    fn put(&self, line: serde_json::Value) {
+        if self.lines.try_send(line.to_string()).is_err() {
+            self.lost_lines.inc();
+        }
+    }
+
+    /// All counts as OpenMetrics text.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // writing to a String does not fail
+        let _ = text::encode(&mut out, &self.registry);
+        out
+    }
+}
+
+fn write(mut file: File, lines: &std::sync::mpsc::Receiver<String>) {
+    while let Ok(line) = lines.recv() {
+        if writeln!(file, "{line}").is_err() {
+            tracing::error!("the mirror's report cannot be written");
+        }
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}

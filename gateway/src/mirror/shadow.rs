@@ -1,0 +1,309 @@
+//! A session's shadow: the same requests at the other server, and the comparison of its answers.
+
+use super::answer::{self, Answer};
+use super::record::{Finding, Record, Unheard};
+use super::request;
+use super::tap::{From, Pieces};
+use crate::tds::dialect::Dialect;
+use crate::tds::packet::{Kind, Status, HEADER};
+use crate::tds::{login5, login7};
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How long the other server may take to be reached, and for one answer.
+const CONNECTING: Duration = Duration::from_secs(10);
+const ANSWERING: Duration = Duration::from_secs(60);
+/// Bytes of a message that are kept to be compared; what is longer is only passed on.
+const LONGEST: usize = 4 << 20;
+
+/// A message cut out of a stream of packets.
+struct Message {
+    kind: Kind,
+    body: BytesMut,
+    /// It was longer than what is kept of it.
+    is_cut: bool,
+}
+
+/// Cuts messages out of a stream, packet by packet, keeping at most LONGEST bytes of one.
+#[derive(Default)]
+struct Cutter {
+    input: BytesMut,
+    open: Option<Message>,
+}
+
+impl Cutter {
+    /// The next packet, and the message that it ends. None: more bytes are needed.
+    fn next(&mut self) -> Option<(Bytes, Option<Message>)> {
+        let header = self.input.first_chunk::<HEADER>()?;
+        let (kind, is_last) = (Kind::from_byte(header[0]), header[1] & Status::LAST.bits() != 0);
+        let length = usize::from(u16::from_be_bytes([header[2], header[3]])).max(HEADER);
+        if self.input.len() < length {
+            return None;
+        }
+        let packet = self.input.split_to(length).freeze();
+        let mut message = match self.open.take() {
+            // a cancel ends what was begun
+            Some(open) if kind != Kind::Attention => open,
+            _ => Message { kind, body: BytesMut::new(), is_cut: false },
+        };
+        let body = packet.get(HEADER..).unwrap_or(&[]);
+        if message.body.len() + body.len() <= LONGEST {
+            message.body.extend_from_slice(body);
+        } else {
+            message.is_cut = true;
+        }
+        if is_last || kind == Kind::Attention {
+            return Some((packet, Some(message)));
+        }
+        self.open = Some(message);
+        Some((packet, None))
+    }
+}
+
+pub struct Shadow {
+    pieces: Pieces,
+    record: Arc<Record>,
+    client: String,
+    /// Packets of requests, each with the message it ends.
+    requests: VecDeque<(Bytes, Option<Message>)>,
+    answers: VecDeque<Message>,
+    from_client: Cutter,
+    from_old: Cutter,
+    from_new: Cutter,
+    user: String,
+    /// The server that answers is the new one, and this follows at the old one.
+    is_swapped: bool,
+}
+
+impl Shadow {
+    pub fn new(pieces: Pieces, record: Arc<Record>, client: String, is_swapped: bool) -> Shadow {
+        Shadow {
+            pieces,
+            record,
+            client,
+            requests: VecDeque::new(),
+            answers: VecDeque::new(),
+            from_client: Cutter::default(),
+            from_old: Cutter::default(),
+            from_new: Cutter::default(),
+            user: String::new(),
+            is_swapped,
+        }
+    }
+
+    /// Follows the session to its end, or until it cannot.
+    pub async fn run(mut self, address: String) {
+        let why = self.follow(&address).await;
+        let why = if self.pieces.is_behind() { Some(Unheard::Behind) } else { why };
+        if let Some(why) = why {
+            self.record.lost(why, &self.client, &self.user);
+        }
+    }
+
+    /// None: the session has ended.
+    async fn follow(&mut self, address: &str) -> Option<Unheard> {
+        let mut new = match timeout(CONNECTING, TcpStream::connect(address)).await {
+            Ok(Ok(new)) => new,
+            _ => return Some(Unheard::Unreachable),
+        };
+        let _ = new.set_nodelay(true);
+        let mut dialect: Option<Dialect> = None;
+        let mut was_cancelled = false;
+        let mut prelogins = 0;
+        loop {
+            let request = match self.pass_request(&mut new, was_cancelled).await {
+                Ok(Some(request)) => request,
+                Ok(None) => return None,
+                Err(why) => return Some(why),
+            };
+            match request.kind {
+                Kind::Prelogin => prelogins += 1,
+                Kind::Login5 if dialect.is_none() => match login5::decode(&request.body) {
+                    Ok(login) if login.password_encryption.is_some() => return Some(Unheard::Encrypted),
+                    Ok(login) => {
+                        self.user = login.user;
+                        dialect = Some(login.dialect);
+                    }
+                    Err(_) => return Some(Unheard::Unread),
+                },
+                Kind::Login7 if dialect.is_none() => match login7::decode(&request.body) {
+                    Ok(login) => {
+                        self.user = login.user;
+                        dialect = Some(login.dialect);
+                    }
+                    Err(_) => return Some(Unheard::Unread),
+                },
+                _ => {}
+            }
+            if prelogins > 1 {
+                // what follows the first is a TLS handshake
+                return Some(Unheard::Encrypted);
+            }
+            if request.kind == Kind::Attention && was_cancelled {
+                was_cancelled = false;
+                continue;
+            }
+            let begun = Instant::now();
+            let answered = match self.new_answer(&mut new).await {
+                Ok(answered) => answered,
+                Err(why) => return Some(why),
+            };
+            let took = begun.elapsed();
+            let old = self.old_answer().await?;
+            let Some(dialect) = &dialect else { continue };
+            if old.is_cut || answered.is_cut || request.is_cut {
+                self.record.unheard(Unheard::Long);
+                continue;
+            }
+            let read = (answer::read(&old.body, dialect), answer::read(&answered.body, dialect));
+            let (Ok(old), Ok(new_answer)) = read else {
+                self.record.unheard(Unheard::Unread);
+                continue;
+            };
+            was_cancelled = old.cancelled && request.kind != Kind::Attention;
+            if was_cancelled {
+                self.record.unheard(Unheard::Cancelled);
+                continue;
+            }
+            if matches!(request.kind, Kind::Login5 | Kind::Login7) {
+                if !old.logged_in {
+                    return None;
+                }
+                if !new_answer.logged_in {
+                    return Some(Unheard::Refused);
+                }
+            }
+            self.compare(&request, &old, &new_answer, dialect, took);
+        }
+    }
+
+    fn compare(&self, request: &Message, old: &Answer, new: &Answer, dialect: &Dialect, took: Duration) {
+        let is_login = matches!(request.kind, Kind::Login5 | Kind::Login7);
+        // what each server says of itself at login differs and matters to nobody
+        let (old, new) = if self.is_swapped { (new, old) } else { (old, new) };
+        let differences = if is_login { Vec::new() } else { old.differences(new) };
+        if differences.iter().any(|found| found.part == "rows") && request::asks_own(&request.body, dialect) {
+            return self.record.unheard(Unheard::Own);
+        }
+        self.record.compared(took);
+        if !differences.is_empty() {
+            self.record.differs(Finding {
+                client: &self.client,
+                login: &self.user,
+                request: request::shown(request.kind, &request.body, dialect),
+                differences,
+            });
+        }
+    }
+
+    /// Passes packets of the client on until a message has ended.
+    async fn pass_request(&mut self, new: &mut TcpStream, skip: bool) -> Result<Option<Message>, Unheard> {
+        loop {
+            while let Some((packet, message)) = self.requests.pop_front() {
+                let is_skipped =
+                    skip && message.as_ref().is_some_and(|message| message.kind == Kind::Attention);
+                if !is_skipped {
+                    match timeout(ANSWERING, new.write_all(&packet)).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(_)) => return Err(Unheard::Gone),
+                        Err(_) => return Err(Unheard::Slow),
+                    }
+                }
+                if let Some(message) = message {
+                    return match message.kind {
+                        Kind::Unknown(_) | Kind::Sspi => Err(Unheard::Encrypted),
+                        _ => Ok(Some(message)),
+                    };
+                }
+            }
+            if !self.hear().await {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn old_answer(&mut self) -> Option<Message> {
+        loop {
+            if let Some(answer) = self.answers.pop_front() {
+                return Some(answer);
+            }
+            if !self.hear().await {
+                return None;
+            }
+        }
+    }
+
+    /// Takes in one piece of the session. False: there are no more.
+    async fn hear(&mut self) -> bool {
+        let Some(piece) = self.pieces.next().await else { return false };
+        match piece.from {
+            From::Client => {
+                self.from_client.input.extend_from_slice(&piece.bytes);
+                while let Some(cut) = self.from_client.next() {
+                    self.requests.push_back(cut);
+                }
+            }
+            From::Old => {
+                self.from_old.input.extend_from_slice(&piece.bytes);
+                while let Some((_, message)) = self.from_old.next() {
+                    self.answers.extend(message);
+                }
+            }
+        }
+        true
+    }
+
+    async fn new_answer(&mut self, new: &mut TcpStream) -> Result<Message, Unheard> {
+        let end = tokio::time::Instant::now() + ANSWERING;
+        loop {
+            while let Some((_, message)) = self.from_new.next() {
+                if let Some(message) = message {
+                    return Ok(message);
+                }
+            }
+            match tokio::time::timeout_at(end, new.read_buf(&mut self.from_new.input)).await {
+                Ok(Ok(0) | Err(_)) => return Err(Unheard::Gone),
+                Ok(Ok(_)) => {}
+                Err(_) => return Err(Unheard::Slow),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_message_that_is_too_long_is_cut() {
+        let mut cutter = Cutter::default();
+        let mut bodies = 0;
+        for number in 0..200u16 {
+            let mut packet = vec![4, u8::from(number == 199), 0x7F, 0xFF, 0, 0, 0, 0];
+            packet.resize(0x7FFF, 0);
+            cutter.input.extend_from_slice(&packet);
+            while let Some((_, message)) = cutter.next() {
+                if let Some(message) = message {
+                    assert!(message.is_cut && message.body.len() <= LONGEST);
+                    bodies += 1;
+                }
+            }
+        }
+        assert_eq!((bodies, cutter.input.len()), (1, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let mut cutter = Cutter::default();
+            cutter.input.extend_from_slice(&bytes);
+            while cutter.next().is_some() {}
+        }
+    }
+}

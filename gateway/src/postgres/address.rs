@@ -1,0 +1,102 @@
+//! Where the database is: one server, or several of which one takes changes.
+
+use super::encryption::Encryption;
+use crate::stream::Stream;
+use socket2::{SockRef, TcpKeepalive};
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpStream, UnixStream};
+
+/// Of several servers: a machine that is gone must not take the time of one that is there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A machine that vanishes says nothing. The kernel asks a silent one after so long, and again after so long, and
+/// gives it up when that many questions had no answer. (A limit for what was sent and not acknowledged would also
+/// end connections to a server that waits for a lock and reads nothing meanwhile.)
+const SILENCE: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_secs(1);
+const QUESTIONS: u32 = 3;
+
+/// A server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// A name or address, or the directory of the Unix socket.
+    pub name: String,
+    pub port: u16,
+}
+
+impl Host {
+    /// The path of the Unix socket, where it is one.
+    pub fn socket(&self) -> Option<String> {
+        self.name.starts_with('/').then(|| format!("{}/.s.PGSQL.{}", self.name, self.port))
+    }
+
+    pub async fn open(&self, encryption: &Encryption) -> io::Result<Box<dyn Stream>> {
+        if let Some(path) = self.socket() {
+            return Ok(Box::new(UnixStream::connect(path).await?));
+        }
+        let stream = TcpStream::connect((self.name.as_str(), self.port)).await?;
+        stream.set_nodelay(true)?;
+        let keepalive = TcpKeepalive::new().with_time(SILENCE).with_interval(AGAIN).with_retries(QUESTIONS);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+        encryption.begin(stream, &self.name).await
+    }
+}
+
+/// Where the database is.
+#[derive(Clone, Debug)]
+pub struct Address {
+    hosts: Vec<Host>,
+    pub database: String,
+    pub encryption: Encryption,
+    /// Whether only a server that takes changes will do.
+    pub read_write: bool,
+    /// The host that was the right one last; shared by all copies.
+    last: Arc<AtomicUsize>,
+}
+
+impl Address {
+    pub fn new(hosts: Vec<Host>, database: String, encryption: Encryption, read_write: bool) -> Address {
+        Address { hosts, database, encryption, read_write, last: Arc::default() }
+    }
+
+    /// The hosts in the order to try them: first the one that was right last.
+    pub fn hosts(&self) -> impl Iterator<Item = (usize, &Host)> {
+        let count = self.hosts.len();
+        let first = self.last.load(Ordering::Relaxed);
+        (first..first + count).filter_map(move |at| Some((at % count, self.hosts.get(at % count)?)))
+    }
+
+    /// How long opening a connection to one host may take before the next one is tried.
+    pub fn patience(&self) -> Duration {
+        if self.hosts.len() > 1 {
+            CONNECT_TIMEOUT
+        } else {
+            Duration::MAX
+        }
+    }
+
+    /// The host at this place was the right one.
+    pub fn prefer(&self, place: usize) {
+        self.last.store(place, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_that_was_right_comes_first() {
+        let host = |name: &str| Host { name: name.into(), port: 5432 };
+        let hosts = vec![host("a"), host("b"), host("c")];
+        let address = Address::new(hosts, "d".into(), Encryption::default(), true);
+        let names =
+            |address: &Address| address.hosts().map(|(_, host)| host.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&address), ["a", "b", "c"]);
+        let copy = address.clone();
+        copy.prefer(1);
+        assert_eq!(names(&address), ["b", "c", "a"]);
+    }
+}

@@ -1,0 +1,246 @@
+//! One group of calls on its connection: a transaction as a pipeline under one Sync, and what comes before and after
+//! each call so that none changes the connection for the others.
+
+use super::{Call, Outcome};
+use crate::postgres::connection::{
+    put_value, row_count, row_values, server_error, server_notice, unexpected,
+};
+use crate::postgres::connection::{Connection, Message};
+use crate::postgres::error::{Notice, PgError};
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::message::frontend;
+use postgres_protocol::IsNull;
+use std::collections::HashMap;
+
+/// A connection with what is prepared on it and the role it acts as.
+pub struct Open {
+    pub connection: Connection,
+    prepared: HashMap<u64, String>,
+    role: Option<u32>,
+    /// It runs procedures that may leave something behind.
+    cleans: bool,
+    durable: String,
+    /// The answer to CLEAN is still to be read.
+    cleaning: bool,
+}
+
+/// Why a group was rolled back.
+pub struct Failure {
+    pub error: PgError,
+    /// The call that failed; None or beyond the last: the transaction did when it was to commit.
+    pub call: Option<usize>,
+}
+
+impl From<PgError> for Failure {
+    fn from(error: PgError) -> Failure {
+        Failure { error, call: None }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        PgError::from(error).into()
+    }
+}
+
+/// What is executed in a group, in its order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Role,
+    Call,
+    /// One of our own statements.
+    Own,
+}
+
+const SET_ROLE: &str = "ringlog_set_role";
+/// Last in every transaction, whatever procedures, the role or the database have set: commits wait for the disk.
+const DURABLE: &str = "ringlog_durable";
+/// Deferred triggers run before it then.
+const CONSTRAINTS: &str = "set constraints all immediate";
+/// Between the calls of a group. Statements prepared by SQL stay to its end.
+const BETWEEN: [&str; 4] =
+    ["reset all", "close all", "select pg_catalog.pg_advisory_unlock_all()", "discard temp"];
+/// After a group. What it returns last is not 0 where prepared statements have come or gone, which cannot be undone.
+const CLEAN: &str =
+    "reset session authorization; reset role; reset all; unlisten *; close all; discard temp; \
+                     discard sequences; select pg_catalog.pg_advisory_unlock_all(); \
+                     select count(*) filter (where from_sql) \
+                            + (count(*) filter (where name = 'ringlog_set_role') = 0)::integer \
+                       from pg_catalog.pg_prepared_statements";
+/// PostgreSQL's own number of the type oid.
+const OID: u32 = 26;
+
+impl Open {
+    /// Prepares what groups need on a new connection. `cleans`: it runs procedures that may leave something behind.
+    pub async fn new(mut connection: Connection, cleans: bool) -> Result<Open, PgError> {
+        // as a parameter, so that no name of a role is ever pasted into SQL
+        let sql = "select set_config('role', pg_get_userbyid($1), false)";
+        connection.prepare(SET_ROLE, sql, &[OID]).await?;
+        let rows = connection.query_text("show synchronous_commit").await?;
+        let found = rows.into_iter().flatten().next().flatten();
+        // those with which a commit waits for the own disk and for a standby where there is one
+        let durable = found.filter(|found| matches!(found.as_str(), "remote_apply" | "remote_write"));
+        let durable = durable.unwrap_or_else(|| "on".to_owned());
+        let durable = format!("set synchronous_commit to {durable}");
+        connection.prepare(DURABLE, &durable, &[]).await?;
+        Ok(Open { connection, prepared: HashMap::new(), role: None, cleans, durable, cleaning: false })
+    }
+
+    /// Runs all calls in one transaction. Ok only after PostgreSQL has reported it committed. `settle` is to follow.
+    pub async fn run(&mut self, group: &[Call]) -> Result<Vec<Outcome>, Failure> {
+        let before = self.role;
+        let mut fresh = Vec::new();
+        let mut steps = Vec::with_capacity(group.len() + 2);
+        for (place, call) in group.iter().enumerate() {
+            if self.cleans && place > 0 {
+                for sql in BETWEEN {
+                    self.put_parsed(sql)?;
+                    steps.push(Step::Own);
+                }
+                self.role = None;
+            }
+            if self.role != Some(call.role) {
+                self.put_role(call.role)?;
+                steps.push(Step::Role);
+            }
+            self.put_call(call, &mut fresh)?;
+            steps.push(Step::Call);
+        }
+        if self.cleans {
+            // whatever was prepared before may be gone
+            let durable = self.durable.clone();
+            for sql in [CONSTRAINTS, &durable] {
+                self.put_parsed(sql)?;
+                steps.push(Step::Own);
+            }
+        } else {
+            self.connection.put_execute(DURABLE, &[], &[], &[], 0);
+            steps.push(Step::Own);
+        }
+        self.connection.put_sync();
+        if self.cleans {
+            frontend::query(CLEAN, self.connection.output())?;
+            self.cleaning = true;
+        }
+        self.connection.flush().await?;
+        let outcome = self.read(&steps, group.len()).await;
+        if outcome.is_err() {
+            // the role went back with the transaction; a Parse stays only where it succeeded
+            self.role = before;
+            for id in fresh {
+                if let Some(name) = self.prepared.remove(&id) {
+                    frontend::close(b'S', &name, self.connection.output())?;
+                }
+            }
+        }
+        if self.cleans {
+            self.role = None;
+        }
+        outcome
+    }
+
+    /// Reads what comes after a group. An error: the connection is not as it was.
+    pub async fn settle(&mut self) -> Result<(), PgError> {
+        let mut left = None;
+        while self.cleaning {
+            match self.connection.receive().await? {
+                Message::DataRow(body) => {
+                    left = row_values(body.buffer_bytes()).next().flatten().map(|value| value != b"0");
+                }
+                Message::ErrorResponse(body) => return Err(server_error(&body)?),
+                Message::ReadyForQuery(_) => self.cleaning = false,
+                _ => {}
+            }
+        }
+        match left {
+            Some(true) => Err(PgError::Protocol("statements that a procedure has prepared".into())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether calls were prepared on it that may be there no more.
+    pub fn has_prepared(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
+    fn put_parsed(&mut self, sql: &str) -> Result<(), PgError> {
+        frontend::parse("", sql, [], self.connection.output())?;
+        self.connection.put_execute("", &[], &[], &[], 0);
+        Ok(())
+    }
+
+    fn put_role(&mut self, role: u32) -> Result<(), PgError> {
+        let mut value = BytesMut::with_capacity(8);
+        put_value::<PgError>(&mut value, |out| {
+            out.put_u32(role);
+            Ok(IsNull::No)
+        })?;
+        self.connection.put_execute(SET_ROLE, &[1], &value, &[], 0);
+        self.role = Some(role);
+        Ok(())
+    }
+
+    fn put_call(&mut self, call: &Call, fresh: &mut Vec<u64>) -> Result<(), PgError> {
+        let statement = &call.statement;
+        if !self.prepared.contains_key(&statement.id) {
+            let name = self.connection.statement_name();
+            let types = statement.parameter_types.iter().copied();
+            frontend::parse(&name, &statement.sql, types, self.connection.output())?;
+            self.prepared.insert(statement.id, name);
+            fresh.push(statement.id);
+        }
+        if let Some(name) = self.prepared.get(&statement.id) {
+            self.connection.put_execute(name, &statement.parameter_formats, &call.values, &[1], 0);
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, steps: &[Step], calls: usize) -> Result<Vec<Outcome>, Failure> {
+        let mut outcomes = Vec::with_capacity(calls);
+        let mut steps = steps.iter();
+        let mut current = Outcome::default();
+        let mut failure: Option<Failure> = None;
+        loop {
+            match self.connection.receive().await? {
+                Message::DataRow(body) => current.row = Some(body.buffer_bytes().clone()),
+                Message::CommandComplete(body) => {
+                    let mut done = std::mem::take(&mut current);
+                    if steps.next() == Some(&Step::Call) {
+                        done.count = row_count(body.tag()?);
+                        outcomes.push(done);
+                    }
+                }
+                Message::NoticeResponse(body) => current.notices.push(server_notice(&body)?),
+                Message::ErrorResponse(body) => {
+                    let mut error = server_error(&body)?;
+                    if error.is_fatal() {
+                        return Err(error.into());
+                    }
+                    if let PgError::Server(notice) = &mut error {
+                        if steps.next() == Some(&Step::Role) {
+                            **notice = role_is_gone();
+                        }
+                        notice.before = std::mem::take(&mut current.notices);
+                    }
+                    failure = Some(Failure { error, call: Some(outcomes.len()) });
+                }
+                Message::ReadyForQuery(_) => return failure.map_or(Ok(outcomes), Err),
+                Message::ParseComplete
+                | Message::BindComplete
+                | Message::CloseComplete
+                | Message::NotificationResponse(_) => {}
+                _ => return Err(unexpected("group commit").into()),
+            }
+        }
+    }
+}
+
+/// The role that a session logged in as cannot be set: it was dropped, or the gateway may act for it no more.
+fn role_is_gone() -> Notice {
+    Notice {
+        severity: "ERROR".into(),
+        sqlstate: "28000".into(),
+        message: "The login of this session is no longer there: connect again.".into(),
+        ..Notice::default()
+    }
+}

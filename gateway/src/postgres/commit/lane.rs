@@ -1,0 +1,299 @@
+//! A lane: a connection, the queue of calls in front of it, and the task that commits them in groups.
+
+use super::group::{Failure, Open};
+use super::{not_written, Call, PATIENCE};
+use crate::metrics::Metrics;
+use crate::postgres::connection::Message;
+use crate::postgres::error::{Notice, PgError};
+use crate::postgres::{Address, Connection};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tracing::debug;
+
+/// The most calls and the most bytes of one transaction: bounds how long a call waits for its companions.
+const LARGEST_GROUP: usize = 64;
+const LARGEST_BYTES: usize = 1 << 20;
+/// Calls that may wait in one queue before senders wait themselves.
+const QUEUE: usize = 4096;
+/// Pause before PostgreSQL is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+/// After so many failures of a group its calls run one by one.
+const MOST_SPLITS: usize = 3;
+/// A connection for other procedures than the installer's is given up when it was idle for so long.
+const IDLE: Duration = Duration::from_secs(60);
+/// SQLSTATEs lock_not_available and query_canceled: a call waited for a lock, or took, longer than PATIENCE.
+const TOO_LATE: [&str; 2] = ["55P03", "57014"];
+/// SQLSTATE invalid_sql_statement_name: a procedure has deallocated what was prepared.
+const NOT_PREPARED: &str = "26000";
+
+pub type Queue = mpsc::Sender<Call>;
+
+/// Where a procedure goes that takes long, and from where it comes back.
+pub trait Elsewhere: Send + Sync {
+    /// Puts a procedure in quarantine and returns the queue that its calls take from now on.
+    fn quarantine(&self, procedure: u32) -> Queue;
+
+    /// Ends the quarantine of a procedure, in whose lane something was slow at `slow` for the last time.
+    fn release(&self, procedure: u32, slow: Instant);
+}
+
+/// What a lane is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The installer's procedures, which change nothing of their connection.
+    Own,
+    /// Those of another owner: the connection is made clean after each.
+    Site,
+    /// Procedures that take long, whoever's they are: they have all the time they want.
+    Quarantine,
+}
+
+impl Kind {
+    fn cleans(self) -> bool {
+        self != Kind::Own
+    }
+
+    fn is_patient(self) -> bool {
+        self == Kind::Quarantine
+    }
+}
+
+/// How lanes are made.
+pub struct Maker {
+    pub threads: Handle,
+    pub address: Address,
+    pub user: String,
+    pub password: String,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Maker {
+    /// Starts a lane, which connects when it is first needed and ends when its queue is dropped.
+    pub fn lane(self: &Arc<Maker>, kind: Kind, routes: Weak<dyn Elsewhere>) -> Queue {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let lane =
+            Lane { maker: self.clone(), kind, routes, open: None, slow: Instant::now(), is_slow: false };
+        self.threads.spawn(lane.run(receiver));
+        sender
+    }
+
+    async fn connect(&self, kind: Kind) -> Result<Open, PgError> {
+        let patience = PATIENCE.as_millis().to_string();
+        // The installer's own procedures take long only where they wait for a lock; a machine with more to run than
+        // cores must not count as that.
+        let (statements, locks) = match kind {
+            Kind::Own => ("0", patience.as_str()),
+            Kind::Site => (patience.as_str(), "0"),
+            Kind::Quarantine => ("0", "0"),
+        };
+        let settings = [("statement_timeout", statements), ("lock_timeout", locks)];
+        let name = "ringlog group commit";
+        let connection =
+            Connection::open_with(&self.address, &self.user, &self.password, name, &settings).await?;
+        Open::new(connection, kind.cleans()).await
+    }
+}
+
+struct Lane {
+    maker: Arc<Maker>,
+    kind: Kind,
+    routes: Weak<dyn Elsewhere>,
+    open: Option<Open>,
+    /// When a transaction last took longer than PATIENCE, and whether the latest did.
+    slow: Instant,
+    is_slow: bool,
+}
+
+impl Lane {
+    async fn run(mut self, mut queue: mpsc::Receiver<Call>) {
+        while let Some(first) = self.next_call(&mut queue).await {
+            let mut group = vec![first];
+            // calls that take long do not wait for one another's acknowledgement
+            if !self.is_slow {
+                gather(&mut queue, &mut group).await;
+            }
+            self.commit(group).await;
+        }
+    }
+
+    /// The next call in the queue. A connection that dies meanwhile is let go, so that the call finds
+    /// a new one instead of a doubtful failure.
+    async fn next_call(&mut self, queue: &mut mpsc::Receiver<Call>) -> Option<Call> {
+        while let Some(open) = &mut self.open {
+            tokio::select! {
+                biased;
+                call = queue.recv() => return call,
+                idle = open.connection.receive() => match idle {
+                    Ok(Message::NoticeResponse(_) | Message::NotificationResponse(_)) => {}
+                    _ => self.open = None,
+                },
+                () = tokio::time::sleep(IDLE), if self.kind != Kind::Own => self.open = None,
+            }
+        }
+        queue.recv().await
+    }
+
+    /// Answers every call of the group.
+    async fn commit(&mut self, group: Vec<Call>) {
+        let mut splits = 0;
+        let mut groups = vec![group];
+        while let Some(mut group) = groups.pop() {
+            let Some(failure) = self.commit_once(&mut group).await else { continue };
+            // all was rolled back: calls may run again
+            match self.stuck(&failure, &group) {
+                Some(procedure) => {
+                    let (stuck, rest) =
+                        group.into_iter().partition(|call| call.statement.procedure == procedure);
+                    groups.push(rest);
+                    self.put_in_quarantine(procedure, stuck);
+                }
+                None => {
+                    splits += 1;
+                    self.maker.metrics.split_groups.inc();
+                    debug!(
+                        calls = group.len(),
+                        sqlstate = failure.error.sqlstate(),
+                        "a group was rolled back"
+                    );
+                    match failure.call.filter(|call| splits < MOST_SPLITS && *call < group.len()) {
+                        Some(call) => {
+                            let alone = group.remove(call);
+                            groups.extend([vec![alone], group]);
+                        }
+                        None => groups.extend(group.into_iter().rev().map(|call| vec![call])),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The procedure that has held up the others, if that is why the group failed.
+    fn stuck(&self, failure: &Failure, group: &[Call]) -> Option<u32> {
+        let call = group.get(failure.call?)?;
+        let is_late = !self.kind.is_patient()
+            && failure.error.sqlstate().is_some_and(|state| TOO_LATE.contains(&state));
+        is_late.then_some(call.statement.procedure)
+    }
+
+    /// Has a procedure and these calls of it run elsewhere.
+    fn put_in_quarantine(&self, procedure: u32, calls: Vec<Call>) {
+        debug!(procedure, "slow: its calls take a connection of its own");
+        let queue = match self.routes.upgrade() {
+            Some(routes) => routes.quarantine(procedure),
+            // the catalogue has changed, and all connections with it
+            None => self.maker.lane(Kind::Quarantine, self.routes.clone()),
+        };
+        for call in calls {
+            if let Err(refused) = queue.try_send(call) {
+                let text = "Too many calls wait for this procedure, nothing was written.";
+                let _ = refused.into_inner().answer.send(Err(not_written(text.into())));
+            }
+        }
+    }
+
+    /// Runs a group and answers its calls, unless it has failed and some of them may do better without the others,
+    /// or elsewhere: then it says why.
+    async fn commit_once(&mut self, group: &mut Vec<Call>) -> Option<Failure> {
+        if group.is_empty() {
+            return None;
+        }
+        if let Err(error) = self.connected().await {
+            let message = format!("PostgreSQL cannot be reached, nothing was written: {error}");
+            for call in group.drain(..) {
+                let _ = call.answer.send(Err(not_written(message.clone())));
+            }
+            tokio::time::sleep(RETRY).await;
+            return None;
+        }
+        group.retain(|call| call.claim.send());
+        if group.is_empty() {
+            return None;
+        }
+        let mut open = self.open.take()?;
+        let had_prepared = open.has_prepared();
+        let began = Instant::now();
+        let ran = open.run(group).await;
+        self.is_slow = began.elapsed() > PATIENCE;
+        let mut failed = None;
+        match ran {
+            Ok(outcomes) => {
+                self.maker.metrics.groups.observe(outcomes.len() as f64);
+                self.release(group);
+                for (call, outcome) in group.drain(..).zip(outcomes) {
+                    let _ = call.answer.send(Ok(outcome));
+                }
+            }
+            Err(failure) if failure.error.is_fatal() => {
+                // whether the group committed is not known: every sender hears that and may repeat its call
+                let message = failure.error.to_string();
+                for call in group.drain(..) {
+                    let _ = call.answer.send(Err(PgError::Io(std::io::Error::other(message.clone()))));
+                }
+                return None;
+            }
+            Err(failure) if failure.error.sqlstate() == Some(NOT_PREPARED) && had_prepared => {
+                // a new connection has nothing that could be gone
+                return Some(failure);
+            }
+            Err(failure) if group.len() == 1 && self.stuck(&failure, group).is_none() => {
+                for call in group.drain(..) {
+                    let _ = call.answer.send(Err(PgError::Server(Box::new(notice_of(&failure.error)))));
+                }
+            }
+            Err(failure) => failed = Some(failure),
+        }
+        if open.settle().await.is_ok() {
+            self.open = Some(open);
+        }
+        failed
+    }
+
+    /// Procedures that take long no more go back to where they were.
+    fn release(&mut self, group: &[Call]) {
+        if self.kind != Kind::Quarantine {
+            return;
+        }
+        if self.is_slow {
+            self.slow = Instant::now();
+        } else if let Some(routes) = self.routes.upgrade() {
+            for call in group {
+                routes.release(call.statement.procedure, self.slow);
+            }
+        }
+    }
+
+    async fn connected(&mut self) -> Result<(), PgError> {
+        if self.open.is_none() {
+            self.open = Some(self.maker.connect(self.kind).await?);
+        }
+        Ok(())
+    }
+}
+
+/// Adds the calls that wait. Those whose bytes have arrived but were not read yet are on their way to the
+/// queue: it is looked at again after every round of reading that brought some. That costs a lone call one
+/// look at the sockets and no waiting.
+async fn gather(queue: &mut mpsc::Receiver<Call>, group: &mut Vec<Call>) {
+    let mut bytes: usize = group.iter().map(|call| call.values.len()).sum();
+    loop {
+        tokio::task::yield_now().await;
+        let before = group.len();
+        while group.len() < LARGEST_GROUP && bytes < LARGEST_BYTES {
+            let Ok(next) = queue.try_recv() else { break };
+            bytes += next.values.len();
+            group.push(next);
+        }
+        if group.len() == before {
+            return;
+        }
+    }
+}
+
+fn notice_of(error: &PgError) -> Notice {
+    match error {
+        PgError::Server(notice) => (**notice).clone(),
+        other => Notice { message: other.to_string(), ..Notice::default() },
+    }
+}

@@ -1,0 +1,154 @@
+//! Which lane a procedure's calls take: always the same, so that rows of one table are never contended and a statement
+//! is planned once. The installer's procedures are dealt to a few lanes, and those whose calls are long to others, so
+//! that short ones do not wait behind them; those of other owners have a lane for each owner; one that takes long is in
+//! quarantine until it has not for a while.
+
+use super::lane::{Elsewhere, Kind, Maker, Queue};
+use super::{Owner, Statement};
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// Lanes for other owners than the installer, and lanes of quarantine; what would need more shares them.
+const MOST_SITES: usize = 8;
+const MOST_QUARANTINES: usize = 8;
+/// Lanes for procedures of the installer's that have been called with at least so many bytes: the waveforms.
+const LONG_LANES: usize = 2;
+const LONG: usize = 32 << 10;
+/// A procedure leaves quarantine when nothing there has been slow for so long.
+const PROBATION: Duration = Duration::from_secs(10);
+
+pub struct Routes {
+    maker: Arc<Maker>,
+    own: Vec<Queue>,
+    long: Vec<Queue>,
+    itself: Weak<Routes>,
+    places: RwLock<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    by_procedure: HashMap<u32, Place>,
+    /// The installer's, by the number of their lane; those with long calls, likewise.
+    dealt: HashMap<u32, usize>,
+    long: HashMap<u32, usize>,
+    sites: Vec<(u32, Queue)>,
+    quarantines: Vec<Quarantine>,
+}
+
+struct Place {
+    queue: Queue,
+    /// A lane for short calls only.
+    is_short: bool,
+}
+
+struct Quarantine {
+    queue: Queue,
+    /// With the time at which each came.
+    procedures: HashMap<u32, Instant>,
+}
+
+impl Routes {
+    /// `lanes`: those for the installer's procedures.
+    pub fn new(maker: Maker, lanes: usize) -> Arc<Routes> {
+        let maker = Arc::new(maker);
+        Arc::new_cyclic(|itself: &Weak<Routes>| {
+            let lane = |_| {
+                let routes: Weak<Routes> = itself.clone();
+                maker.lane(Kind::Own, routes)
+            };
+            Routes {
+                own: (0..lanes).map(lane).collect(),
+                long: (0..LONG_LANES).map(lane).collect(),
+                maker: maker.clone(),
+                itself: itself.clone(),
+                places: RwLock::default(),
+            }
+        })
+    }
+
+    /// The queue that a statement's call of so many bytes goes into.
+    pub fn queue(&self, statement: &Statement, bytes: usize) -> Queue {
+        let procedure = statement.procedure;
+        let is_long = bytes >= LONG;
+        let fits = |place: &&Place| !(is_long && place.is_short);
+        if let Some(place) = self.places.read().by_procedure.get(&procedure).filter(fits) {
+            return place.queue.clone();
+        }
+        let mut places = self.places.write();
+        if let Some(place) = places.by_procedure.get(&procedure).filter(fits) {
+            return place.queue.clone();
+        }
+        let was_long = places.long.contains_key(&procedure);
+        let (queue, is_short) = match statement.owner {
+            Owner::Installer if is_long || was_long => {
+                let next = places.long.len() % LONG_LANES;
+                (self.long.get(*places.long.entry(procedure).or_insert(next)).cloned(), false)
+            }
+            Owner::Installer => {
+                let next = places.dealt.len() % self.own.len().max(1);
+                (self.own.get(*places.dealt.entry(procedure).or_insert(next)).cloned(), true)
+            }
+            Owner::Site(owner) => (Some(self.site(&mut places, owner)), false),
+        };
+        let queue = queue.unwrap_or_else(|| self.maker.lane(Kind::Own, self.itself.clone()));
+        places.by_procedure.insert(procedure, Place { queue: queue.clone(), is_short });
+        queue
+    }
+
+    fn site(&self, places: &mut Places, owner: u32) -> Queue {
+        if let Some((_, queue)) = places.sites.iter().find(|(known, _)| *known == owner) {
+            return queue.clone();
+        }
+        if places.sites.len() >= MOST_SITES {
+            let (_, queue) = &places.sites[owner as usize % MOST_SITES];
+            return queue.clone();
+        }
+        let queue = self.maker.lane(Kind::Site, self.itself.clone());
+        places.sites.push((owner, queue.clone()));
+        queue
+    }
+}
+
+impl Elsewhere for Routes {
+    fn quarantine(&self, procedure: u32) -> Queue {
+        let mut places = self.places.write();
+        let known = places.quarantines.iter().find(|lane| lane.procedures.contains_key(&procedure));
+        if let Some(lane) = known {
+            return lane.queue.clone();
+        }
+        let count = places.quarantines.len();
+        let fewest = places.quarantines.iter_mut().min_by_key(|lane| lane.procedures.len());
+        let queue = match fewest {
+            Some(lane) if lane.procedures.is_empty() || count >= MOST_QUARANTINES => {
+                lane.procedures.insert(procedure, Instant::now());
+                lane.queue.clone()
+            }
+            _ => {
+                let queue = self.maker.lane(Kind::Quarantine, self.itself.clone());
+                let procedures = HashMap::from([(procedure, Instant::now())]);
+                places.quarantines.push(Quarantine { queue: queue.clone(), procedures });
+                queue
+            }
+        };
+        self.maker.metrics.quarantines.inc();
+        places.by_procedure.insert(procedure, Place { queue: queue.clone(), is_short: false });
+        queue
+    }
+
+    fn release(&self, procedure: u32, slow: Instant) {
+        if slow.elapsed() < PROBATION {
+            return;
+        }
+        let mut places = self.places.write();
+        for lane in &mut places.quarantines {
+            if lane.procedures.get(&procedure).is_some_and(|since| since.elapsed() >= PROBATION) {
+                lane.procedures.remove(&procedure);
+                // the next call finds its place anew
+                places.by_procedure.remove(&procedure);
+                return;
+            }
+        }
+    }
+}

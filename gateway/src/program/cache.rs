@@ -1,0 +1,290 @@
+//! The programs of texts that have come before. A program is kept by what its text says without the values of its
+//! literals: one whose literals decide nothing serves for all texts that differ only in them.
+
+use super::literal;
+use crate::convert::SqlType;
+use crate::metrics::Metrics;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Value;
+use parking_lot::Mutex;
+use quick_cache::unsync::Cache;
+use quick_cache::Weighter;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Instant;
+use tsql::program::{Program, Settings};
+use tsql::Reading;
+
+/// Bytes of a text that is compiled where its session runs; a longer one goes to a thread of its own.
+const LONGEST_AT_ONCE: usize = 16 << 10;
+/// Bytes of keys and programs kept.
+const MOST_BYTES: usize = 64 << 20;
+/// Keys that a place is made for at first.
+const USUAL: usize = 1000;
+/// Bytes of the longest key that is kept.
+const LONGEST_KEPT: usize = 256 << 10;
+/// Programs of one key, which differ in literals that decide something.
+const MOST_VARIANTS: usize = 32;
+
+/// A text ready to run.
+#[derive(Debug)]
+pub struct Compiled {
+    pub program: Arc<Program>,
+    /// The variables that stand for literals, with what this text writes there.
+    pub literals: Vec<Given>,
+}
+
+/// What a text gives one of its program's variables.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub name: String,
+    pub sql_type: SqlType,
+    pub value: Value<'static>,
+}
+
+pub struct Programs {
+    kept: Mutex<Kept>,
+    metrics: Arc<Metrics>,
+}
+
+impl Programs {
+    pub fn new(metrics: &Arc<Metrics>) -> Programs {
+        Programs::holding(MOST_BYTES, metrics)
+    }
+
+    fn holding(bytes: usize, metrics: &Arc<Metrics>) -> Programs {
+        let kept = Cache::with_weighter(USUAL, bytes as u64, Bytes);
+        Programs { kept: Mutex::new(kept), metrics: metrics.clone() }
+    }
+
+    /// The program of a text. `lifts`: it may have variables where the text has literals.
+    pub async fn compile(
+        self: &Arc<Self>,
+        text: &str,
+        settings: &Settings,
+        lifts: bool,
+    ) -> Result<Compiled, ServerMessage> {
+        if text.len() <= LONGEST_AT_ONCE {
+            return self.compile_here(text, settings, lifts);
+        }
+        let (programs, text, settings) = (self.clone(), text.to_owned(), settings.clone());
+        let compiling = tokio::task::spawn_blocking(move || programs.compile_here(&text, &settings, lifts));
+        compiling.await.unwrap_or_else(|error| {
+            Err(ServerMessage::error(8623, 16, format!("The batch could not be compiled: {error}.")))
+        })
+    }
+
+    fn compile_here(&self, text: &str, settings: &Settings, lifts: bool) -> Result<Compiled, ServerMessage> {
+        let reading = Reading::new(text, settings).map_err(|error| literal::refusal(&error))?;
+        let key = key(settings, lifts, &reading);
+        let known = find(&self.kept.lock(), &key, &reading);
+        let program = match known {
+            Some(program) => {
+                self.metrics.compiled_again.inc();
+                program
+            }
+            None => {
+                let start = Instant::now();
+                let compiled = reading.compile(settings, lifts);
+                self.metrics.compilations.observe(start.elapsed().as_secs_f64());
+                let program = Arc::new(compiled.map_err(|error| literal::refusal(&error))?);
+                let variant = Variant::new(&program, &reading);
+                keep(&mut self.kept.lock(), key, variant);
+                program
+            }
+        };
+        let values = reading.values(&program.lifted, settings.sybase);
+        let values = values.ok_or_else(|| {
+            ServerMessage::error(8623, 16, "A literal of the batch is not what its program expects.")
+        })?;
+        let given = program.lifted.iter().zip(&values).map(|(lifted, value)| Given {
+            name: lifted.name.clone(),
+            sql_type: SqlType { oid: lifted.of.oid, typmod: lifted.of.typmod() },
+            value: literal::value_of(value),
+        });
+        let literals = given.collect();
+        Ok(Compiled { program, literals })
+    }
+}
+
+/// What a program depends on beside the literals of its text.
+fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
+    let Settings { database, quoted_identifiers, sybase, placeholders, variables, filled, identity_insert } =
+        settings;
+    let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
+    let flags = [*quoted_identifiers, *sybase, *placeholders, lifts];
+    key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
+    key.push_str(database);
+    for (name, of) in variables {
+        // writing to a String does not fail
+        let _ = match of {
+            Some(of) => {
+                let (length, fraction) = (of.length.unwrap_or(0), of.fraction.unwrap_or(u8::MAX));
+                write!(key, "\0{name} {} {length} {} {fraction}", of.name, of.typmod())
+            }
+            None => write!(key, "\0{name}"),
+        };
+    }
+    for (table, columns) in filled {
+        let _ = write!(key, "\0{table}={}", columns.join("\0,"));
+    }
+    if let Some(table) = identity_insert {
+        let _ = write!(key, "\0={table}");
+    }
+    key.push_str("\0\0");
+    key + &reading.skeleton()
+}
+
+/// A program and the literals that it was compiled with.
+struct Variant {
+    /// Their numbers in the text, and how they are written.
+    fixed: Vec<(usize, String)>,
+    program: Arc<Program>,
+    bytes: usize,
+}
+
+impl Variant {
+    fn new(program: &Arc<Program>, reading: &Reading<'_>) -> Variant {
+        let lifted = |place: usize| program.lifted.iter().any(|lifted| lifted.place as usize == place);
+        let fixed: Vec<_> = (0..reading.literals())
+            .filter(|place| !lifted(*place))
+            .map(|place| (place, reading.written(place).to_owned()))
+            .collect();
+        let bytes = fixed.iter().map(|(_, written)| written.len() + 40).sum::<usize>() + program.size();
+        Variant { fixed, program: program.clone(), bytes }
+    }
+
+    fn is_of(&self, reading: &Reading<'_>) -> bool {
+        self.fixed.iter().all(|(place, written)| reading.written(*place) == written)
+    }
+}
+
+/// The programs of each key, the one kept last behind.
+type Kept = Cache<String, Vec<Variant>, Bytes>;
+
+struct Bytes;
+
+impl Weighter<String, Vec<Variant>> for Bytes {
+    fn weight(&self, key: &String, variants: &Vec<Variant>) -> u64 {
+        (key.len() + variants.iter().map(|variant| variant.bytes).sum::<usize>()) as u64
+    }
+}
+
+fn find(kept: &Kept, key: &str, reading: &Reading<'_>) -> Option<Arc<Program>> {
+    let variant = kept.get(key)?.iter().rev().find(|variant| variant.is_of(reading))?;
+    Some(variant.program.clone())
+}
+
+fn keep(kept: &mut Kept, key: String, variant: Variant) {
+    if key.len() > LONGEST_KEPT || variant.bytes > MOST_BYTES / 16 {
+        return;
+    }
+    if let Some(mut variants) = kept.get_mut(&key) {
+        if variants.len() >= MOST_VARIANTS {
+            variants.remove(0);
+        }
+        variants.push(variant);
+        return;
+    }
+    kept.insert(key, vec![variant]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn programs() -> Programs {
+        Programs::new(&Arc::new(Metrics::default()))
+    }
+
+    fn compile(programs: &Programs, text: &str) -> Compiled {
+        let settings = Settings { quoted_identifiers: true, ..Settings::default() };
+        programs.compile_here(text, &settings, true).unwrap()
+    }
+
+    #[test]
+    fn other_literals_are_no_other_program() {
+        let programs = programs();
+        let one = compile(&programs, "select a from t where b = 1 and c = 'x'");
+        let other = compile(&programs, "select a from t where b = 2 and c = 'y'");
+        assert!(Arc::ptr_eq(&one.program, &other.program));
+        let values: Vec<_> = other.literals.iter().map(|given| given.value.clone()).collect();
+        assert_eq!(values, [Value::Int(2), Value::Text("y".into())]);
+        assert!(!Arc::ptr_eq(
+            &one.program,
+            &compile(&programs, "select a from t where b = 1.5 and c = 'x'").program
+        ));
+    }
+
+    #[test]
+    fn literals_that_decide_something_are_other_programs() {
+        let programs = programs();
+        let one = compile(&programs, "select top 1 a from t where b = 1");
+        let other = compile(&programs, "select top 2 a from t where b = 1");
+        assert!(!Arc::ptr_eq(&one.program, &other.program));
+        for (text, program) in [
+            ("select top 1 a from t where b = 9", &one.program),
+            ("select top 2 a from t where b = 9", &other.program),
+        ] {
+            assert!(Arc::ptr_eq(program, &compile(&programs, text).program), "{text}");
+        }
+        // the newest of a key are kept
+        for number in 3..100 {
+            compile(&programs, &format!("select top {number} a from t where b = 1"));
+        }
+        let again = compile(&programs, "select top 99 a from t where b = 1");
+        assert!(Arc::ptr_eq(
+            &again.program,
+            &compile(&programs, "select top 99 a from t where b = 2").program
+        ));
+        assert!(!Arc::ptr_eq(&one.program, &compile(&programs, "select top 1 a from t where b = 1").program));
+    }
+
+    #[test]
+    fn what_is_asked_for_again_is_kept_and_the_rest_is_bounded() {
+        const ROOM: usize = 1 << 20;
+        let programs = Programs::holding(ROOM, &Arc::new(Metrics::default()));
+        let usual = compile(&programs, "select usual from t").program;
+        let long = "x".repeat(10 << 10);
+        for number in 0..400 {
+            compile(&programs, &format!("select a{number} /* {long} */ from t"));
+            if number % 20 == 0 {
+                assert!(Arc::ptr_eq(&usual, &compile(&programs, "select usual from t").program), "{number}");
+            }
+        }
+        assert!(programs.kept.lock().weight() <= ROOM as u64);
+        assert!(Arc::ptr_eq(&usual, &compile(&programs, "select usual from t").program));
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_kept() {
+        let programs = programs();
+        let text = format!("select a /* {} */ from t", "x".repeat(LONGEST_KEPT));
+        assert!(!Arc::ptr_eq(&compile(&programs, &text).program, &compile(&programs, &text).program));
+    }
+
+    #[test]
+    fn settings_make_other_programs() {
+        let programs = programs();
+        let text = "select \"a\" from t where b = ?";
+        let settings = |quoted_identifiers, database: &str| Settings {
+            quoted_identifiers,
+            placeholders: true,
+            database: database.into(),
+            ..Settings::default()
+        };
+        let one = programs.compile_here(text, &settings(true, "a"), true).unwrap();
+        for (settings, lifts) in
+            [(settings(false, "a"), true), (settings(true, "b"), true), (settings(true, "a"), false)]
+        {
+            let other = programs.compile_here(text, &settings, lifts).unwrap();
+            assert!(!Arc::ptr_eq(&one.program, &other.program), "{settings:?} {lifts}");
+        }
+    }
+
+    #[test]
+    fn an_error_keeps_its_number_and_line() {
+        let error = programs().compile_here("select 1\nselect from", &Settings::default(), true).unwrap_err();
+        assert_eq!((error.number, error.line), (156, 2), "{}", error.text);
+    }
+}

@@ -1,0 +1,130 @@
+//! The gateway's threads, of two kinds. Those for calls take requests, answer procedure calls of known shape and
+//! commit groups, and do nothing else that takes long. All the rest runs on threads for statements, which give way
+//! to them: logins and TLS handshakes, text, result sets, bulk copies, reading the catalogue.
+
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::gettid;
+use std::future::Future;
+use std::io;
+use std::thread::available_parallelism;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::AbortHandle;
+use tracing::Instrument;
+
+/// How far statements stand back behind calls: as far as readers' processes of PostgreSQL.
+const STATEMENTS_NICE: i32 = crate::postgres::priority::NICE;
+
+pub struct Threads {
+    calls: Runtime,
+    statements: Runtime,
+}
+
+impl Threads {
+    pub fn start() -> io::Result<Threads> {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Ok(Threads {
+            // A quarter of the cores: PostgreSQL needs the others. On one thread a call costs a fifth less than on
+            // two, because its tasks wake each other without the kernel.
+            calls: Builder::new_multi_thread()
+                .worker_threads((cores / 4).clamp(1, 4))
+                .thread_name("ringlog-calls")
+                .enable_all()
+                .build()?,
+            statements: Builder::new_multi_thread()
+                .worker_threads(cores.clamp(2, 16))
+                .thread_name("ringlog-text")
+                .on_thread_start(stand_back)
+                .enable_all()
+                .build()?,
+        })
+    }
+
+    /// Runs `task` on the threads for calls while this thread waits.
+    pub fn block_on<T>(&self, task: impl Future<Output = T>) -> T {
+        self.calls.block_on(task)
+    }
+
+    pub fn statements(&self) -> Statements {
+        Statements(self.statements.handle().clone())
+    }
+
+    pub fn shutdown(self) {
+        self.calls.shutdown_background();
+        self.statements.shutdown_background();
+    }
+}
+
+/// Standing back needs no right.
+fn stand_back() {
+    let thread = Some(gettid());
+    let own = getpriority_process(thread).unwrap_or(0);
+    let _ = setpriority_process(thread, (own + STATEMENTS_NICE).min(19));
+}
+
+/// The threads for statements.
+#[derive(Clone, Debug)]
+pub struct Statements(Handle);
+
+impl Statements {
+    /// Runs `task` there. It is given up when this is dropped.
+    pub async fn run<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> T {
+        let running = self.0.spawn(task.in_current_span());
+        let _given_up = GivenUp(running.abort_handle());
+        match running.await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // the threads have been told to end
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
+    /// Starts `task` there, which nobody waits for.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.spawn(task.in_current_span());
+    }
+}
+
+struct GivenUp(AbortHandle);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_stand_back_behind_calls() {
+        let threads = Threads::start().unwrap();
+        let nice = || getpriority_process(Some(gettid())).unwrap();
+        let (before, on_calls) =
+            (nice(), threads.block_on(async move { tokio::spawn(async move { nice() }).await }));
+        assert_eq!(on_calls.unwrap(), before);
+        let statements = threads.statements();
+        let on_statements = threads.block_on(async { statements.run(async move { nice() }).await });
+        assert_eq!(on_statements, (before + STATEMENTS_NICE).min(19));
+        threads.shutdown();
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_more_is_given_up() {
+        let threads = Threads::start().unwrap();
+        let statements = threads.statements();
+        let (alive, gone) = tokio::sync::oneshot::channel::<()>();
+        threads.block_on(async {
+            let running = statements.run(async move {
+                let _alive = alive;
+                std::future::pending::<()>().await
+            });
+            let waited = tokio::time::timeout(std::time::Duration::from_millis(10), running).await;
+            assert!(waited.is_err());
+            assert!(gone.await.is_err());
+        });
+        threads.shutdown();
+    }
+}

@@ -1,0 +1,283 @@
+//! Turns of result sets: so many stream at once, and the others wait until it is theirs again, login by login. Who asks
+//! for much gets no more than anybody else, and readers never have more of the machine than these places.
+
+use crate::metrics::Metrics;
+use parking_lot::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{sleep_until, Instant};
+
+/// All that wait are to have had a turn within this time, as far as the bounds of a turn allow.
+const ROUND: Duration = Duration::from_millis(500);
+const SHORTEST_TURN: Duration = Duration::from_millis(10);
+const LONGEST_TURN: Duration = Duration::from_millis(100);
+
+pub struct Turns {
+    places: usize,
+    state: Mutex<State>,
+    metrics: Arc<Metrics>,
+}
+
+struct State {
+    free: usize,
+    /// Logins of which result sets wait, in the order of their turns.
+    order: VecDeque<Arc<str>>,
+    waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Place>>>,
+    count: usize,
+}
+
+/// A place, which the next in the queue gets when this is dropped.
+struct Place(Option<Arc<Turns>>);
+
+impl Turns {
+    /// A place for each core.
+    pub fn new(metrics: Arc<Metrics>) -> Arc<Turns> {
+        Turns::with_places(available_parallelism().map_or(1, usize::from).max(2), metrics)
+    }
+
+    fn with_places(places: usize, metrics: Arc<Metrics>) -> Arc<Turns> {
+        let state = State { free: places, order: VecDeque::new(), waiting: HashMap::new(), count: 0 };
+        Arc::new(Turns { places, state: Mutex::new(state), metrics })
+    }
+
+    /// For a result set of `login`, which has no place yet.
+    pub fn turn(self: &Arc<Turns>, login: &Arc<str>) -> Turn {
+        Turn {
+            turns: self.clone(),
+            login: login.clone(),
+            place: None,
+            end: Instant::now(),
+            waited: Duration::ZERO,
+        }
+    }
+
+    /// A place, or what waits for one.
+    fn ask(self: &Arc<Turns>, login: &Arc<str>) -> Result<Place, oneshot::Receiver<Place>> {
+        let mut state = self.state.lock();
+        if state.free > 0 {
+            state.free -= 1;
+            return Ok(Place(Some(self.clone())));
+        }
+        let (sender, receiver) = oneshot::channel();
+        if !state.waiting.contains_key(login) {
+            state.order.push_back(login.clone());
+        }
+        state.waiting.entry(login.clone()).or_default().push_back(sender);
+        state.count += 1;
+        self.metrics.waiting_result_sets.set(state.count as i64);
+        Err(receiver)
+    }
+
+    fn give(self: Arc<Turns>) {
+        loop {
+            let next = {
+                let mut state = self.state.lock();
+                let next = state.next();
+                if next.is_none() {
+                    state.free += 1;
+                }
+                self.metrics.waiting_result_sets.set(state.count as i64);
+                next
+            };
+            let Some(next) = next else { return };
+            match next.send(Place(Some(self.clone()))) {
+                Ok(()) => return,
+                // it waits no longer
+                Err(mut place) => place.0 = None,
+            }
+        }
+    }
+
+    fn length(&self) -> Duration {
+        let waiting = self.state.lock().count.max(1) as u32;
+        (ROUND * self.places as u32 / waiting).clamp(SHORTEST_TURN, LONGEST_TURN)
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.state.lock().count > 0
+    }
+}
+
+impl State {
+    /// Who is next: the first of the login whose turn it is, which then comes after all other logins.
+    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
+        let login = self.order.pop_front()?;
+        let queue = self.waiting.get_mut(&login)?;
+        let next = queue.pop_front();
+        self.count -= usize::from(next.is_some());
+        if queue.is_empty() {
+            self.waiting.remove(&login);
+        } else {
+            self.order.push_back(login);
+        }
+        next
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.give();
+        }
+    }
+}
+
+/// The turns of one result set.
+pub struct Turn {
+    turns: Arc<Turns>,
+    login: Arc<str>,
+    place: Option<Place>,
+    end: Instant,
+    waited: Duration,
+}
+
+impl Turn {
+    /// Waits for a place, unless it has one. Dropped while it waits, it loses its place in the queue.
+    pub async fn take(&mut self) {
+        if self.place.is_some() {
+            return;
+        }
+        let asked = Instant::now();
+        let place = match self.turns.ask(&self.login) {
+            Ok(place) => place,
+            Err(waiting) => match waiting.await {
+                Ok(place) => place,
+                // places are only dropped by those who wait no longer
+                Err(_) => return,
+            },
+        };
+        self.waited += asked.elapsed();
+        self.end = Instant::now() + self.turns.length();
+        self.place = Some(place);
+    }
+
+    pub fn give_back(&mut self) {
+        self.place = None;
+    }
+
+    /// Gives the place back where the turn is over and others wait.
+    pub fn give_way(&mut self) {
+        if self.place.is_some() && Instant::now() >= self.end && self.turns.has_waiting() {
+            self.place = None;
+        }
+    }
+
+    /// Waits until it is time to give way; for ever without a place.
+    pub async fn is_over(&self) {
+        if self.place.is_none() {
+            return std::future::pending().await;
+        }
+        sleep_until(self.end).await;
+        while !self.turns.has_waiting() {
+            tokio::time::sleep(LONGEST_TURN).await;
+        }
+    }
+
+    /// What a client is told whose rows have waited for long altogether.
+    pub fn told(&mut self) -> Option<String> {
+        let waited = std::mem::take(&mut self.waited).as_secs_f64();
+        (waited >= 1.0).then(|| {
+            let places = self.turns.places;
+            format!(
+                "These rows have waited {waited:.1} s for their turns: {places} result sets stream at once, login \
+                 by login."
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn turns(places: usize) -> Arc<Turns> {
+        Turns::with_places(places, Arc::new(Metrics::default()))
+    }
+
+    fn free_and_waiting(turns: &Turns) -> (usize, usize) {
+        let state = turns.state.lock();
+        (state.free, state.count)
+    }
+
+    /// Streams so many portions, one in a millisecond of its turn.
+    async fn stream(turns: Arc<Turns>, login: &str, portions: usize, done: Arc<AtomicUsize>) {
+        let mut turn = turns.turn(&login.into());
+        for _ in 0..portions {
+            turn.take().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            done.fetch_add(1, Ordering::Relaxed);
+            turn.give_way();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_greedy_login_gets_no_more_than_another() {
+        let turns = turns(2);
+        let (greedy, modest) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..40 {
+            tokio::spawn(stream(turns.clone(), "greedy", 100_000, greedy.clone()));
+        }
+        for _ in 0..2 {
+            tokio::spawn(stream(turns.clone(), "modest", 100_000, modest.clone()));
+        }
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let (greedy, modest) = (greedy.load(Ordering::Relaxed), modest.load(Ordering::Relaxed));
+        assert!(greedy + modest > 35_000, "{greedy} {modest}");
+        assert!(modest * 3 > greedy, "{greedy} {modest}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_more_than_a_second() {
+        let turns = turns(2);
+        let readers: Vec<_> = (0..64)
+            .map(|number| {
+                let (turns, login) = (turns.clone(), format!("login {}", number % 8));
+                tokio::spawn(async move {
+                    let mut turn = turns.turn(&login.as_str().into());
+                    let mut longest = Duration::ZERO;
+                    for _ in 0..500 {
+                        let asked = Instant::now();
+                        turn.take().await;
+                        longest = longest.max(asked.elapsed());
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                        turn.give_way();
+                    }
+                    longest
+                })
+            })
+            .collect();
+        for reader in readers {
+            let longest = reader.await.unwrap();
+            assert!(longest <= Duration::from_secs(1), "{longest:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn places_of_those_who_wait_no_longer_are_not_lost() {
+        let turns = turns(1);
+        let mut first = turns.turn(&"one".into());
+        first.take().await;
+        for _ in 0..3 {
+            let mut gone = turns.turn(&"two".into());
+            assert!(tokio::time::timeout(Duration::from_millis(1), gone.take()).await.is_err());
+        }
+        let mut next = turns.turn(&"two".into());
+        {
+            let waiting = next.take();
+            tokio::pin!(waiting);
+            assert!(tokio::time::timeout(Duration::from_secs(2), &mut waiting).await.is_err());
+            first.give_back();
+            waiting.await;
+        }
+        assert!(next.told().is_some_and(|told| told.contains("waited 2.0 s")));
+        drop(next);
+        first.take().await;
+        assert_eq!(free_and_waiting(&turns), (0, 0));
+        drop(first);
+        assert_eq!(free_and_waiting(&turns), (1, 0));
+    }
+}

@@ -1,0 +1,81 @@
+//! Cursors of a batch: the session opens them and reads row by row.
+
+use super::{numbered_sql, Compiler};
+use crate::error::Error;
+use crate::facts::types::{Type, INT};
+use crate::program::{Action, CursorAction, Expression, FetchFrom, Sql};
+use crate::translate::{self, Kind, Numbered, Value};
+use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
+
+impl Compiler<'_> {
+    pub(super) fn declare_cursor(&mut self, declare: &DeclareCursor) -> Result<Action, Error> {
+        let name = cursor_name(&declare.name);
+        let mut numbered = Numbered::default();
+        let select = Tree::Select(Box::new(declare.query.clone()));
+        let translated = translate::statement(&select, &self.scope, &mut numbered)?;
+        let translated = translated
+            .filter(|translated| translated.kind == Kind::Select && translated.assigns.is_empty())
+            .ok_or_else(|| {
+                Error::refused(&format!("cursor {name}"), "a cursor reads a select", declare.query.at)
+            })?;
+        let has = |wanted: &[CursorOption]| declare.options.iter().any(|option| wanted.contains(option));
+        use CursorOption::{Dynamic, FastForward, ForwardOnly, Insensitive, Keyset, Scroll, Static};
+        let scrolls =
+            has(&[Scroll, Static, Insensitive, Keyset, Dynamic]) && !has(&[ForwardOnly, FastForward]);
+        Ok(Action::Cursor(CursorAction::Declare {
+            name,
+            query: numbered_sql(&translated.sql, numbered)?,
+            columns: translated.columns,
+            scrolls,
+        }))
+    }
+
+    pub(super) fn fetch(&mut self, fetch: &Fetch) -> Result<Action, Error> {
+        let from = match &fetch.direction {
+            Direction::Next => FetchFrom::Next,
+            Direction::Prior => FetchFrom::Prior,
+            Direction::First => FetchFrom::First,
+            Direction::Last => FetchFrom::Last,
+            Direction::Absolute(row) => FetchFrom::Absolute(self.row(row)?),
+            Direction::Relative(rows) => FetchFrom::Relative(self.row(rows)?),
+        };
+        let mut into = Vec::with_capacity(fetch.into.len());
+        let mut types = Vec::with_capacity(fetch.into.len());
+        for variable in &fetch.into {
+            types.push(self.declared(variable)?);
+            into.push(variable.name.clone());
+        }
+        let taken = if into.is_empty() { None } else { Some(self.taken(&types, fetch_line(fetch))?) };
+        Ok(Action::Cursor(CursorAction::Fetch { name: cursor_name(&fetch.cursor), from, into, taken }))
+    }
+
+    /// Values of any types as those of `types`.
+    pub(super) fn taken(&self, types: &[Option<Type>], line: u32) -> Result<Sql, Error> {
+        let mut values = Vec::with_capacity(types.len());
+        for (place, of) in (1..).zip(types) {
+            let value = Value::unknown(format!("${place}"));
+            values.push(match of {
+                Some(of) => translate::converted(value, *of, line, self.scope.sybase)?.sql,
+                None => value.sql,
+            });
+        }
+        let names = (1..=types.len()).map(|place| format!("#taken_{place}")).collect();
+        numbered_sql(&format!("select {}", values.join(", ")), Numbered { names, calls: false })
+    }
+
+    fn row(&mut self, row: &crate::tree::Expression) -> Result<Expression, Error> {
+        self.value(row, Some(INT))
+    }
+}
+
+fn fetch_line(fetch: &Fetch) -> u32 {
+    fetch.into.first().map_or(1, |variable| variable.at.line)
+}
+
+/// A variable of type cursor is a name too.
+pub(super) fn cursor_name(name: &CursorName) -> String {
+    match name {
+        CursorName::Name { name, .. } => name.text.to_lowercase(),
+        CursorName::Variable(variable) => variable.name.clone(),
+    }
+}

@@ -1,0 +1,415 @@
+//! A batch compiled: its tree becomes the program that the session runs. Everything is refused or compiled
+//! before anything runs.
+
+mod call;
+mod cursor;
+mod labels;
+mod session;
+mod value;
+
+pub(crate) use value::{literal, of_number};
+
+use crate::error::Error;
+use crate::facts::types::{self, INT, LONGEST_VARCHAR, TEXT};
+use crate::message;
+use crate::procedure;
+use crate::program::{
+    Action, Condition, CursorAction, Kind, Lifted, Program, Query, Settings, Sql, Statement,
+};
+use crate::resolve::{names, Scope};
+use crate::translate::{self, Numbered};
+use crate::tree::{self, Assign, Declared, Raise, StatementKind as Tree, TableVariable};
+use std::collections::HashMap;
+
+/// Bytes of all SQL of a program.
+const LONGEST: usize = 16 << 20;
+
+/// The program of a batch. `text`: what it was read from, which a procedure keeps. `lifted`: literals that the
+/// tree has as variables.
+pub(crate) fn program(
+    batch: &[tree::Statement],
+    text: &str,
+    settings: &Settings,
+    placeholders: usize,
+    lifted: Vec<Lifted>,
+) -> Result<Program, Error> {
+    let mut variables: HashMap<String, _> =
+        settings.variables.iter().map(|(name, of)| (name.to_lowercase(), *of)).collect();
+    variables.extend((1..=placeholders).map(|number| (crate::program::placeholder(number), None)));
+    variables.extend(lifted.iter().map(|literal| (literal.name.clone(), Some(literal.of))));
+    let tables = table_variables(batch)?;
+    let scope = Scope {
+        variables,
+        sybase: settings.sybase,
+        database: settings.database.clone(),
+        filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
+        identity_insert: settings.identity_insert.clone(),
+        table_variables: tables.iter().map(|(table, _)| table.variable.name.clone()).collect(),
+        ..Scope::default()
+    };
+    let mut compiler = Compiler {
+        scope,
+        text,
+        batch,
+        catches: 0,
+        length: 0,
+        unlisted: Vec::new(),
+        labels: Vec::new(),
+        last_label: 0,
+    };
+    let mut statements = Vec::with_capacity(batch.len() + 3 * tables.len());
+    // a table variable is a temporary table, made before the batch runs and dropped behind it
+    for (table, line) in &tables {
+        statements.push(forgotten(table, *line)?);
+    }
+    for (table, line) in &tables {
+        compiler.make_variable(table, *line, &mut statements)?;
+    }
+    compiler.enter(batch)?;
+    compiler.body(batch, &mut statements)?;
+    for (table, line) in &tables {
+        statements.push(forgotten(table, *line)?);
+    }
+    Ok(Program { statements, placeholders, lifted, unlisted: compiler.unlisted })
+}
+
+pub(crate) struct Compiler<'t> {
+    pub scope: Scope,
+    text: &'t str,
+    batch: &'t [tree::Statement],
+    /// How many CATCH blocks stand around the statement.
+    catches: usize,
+    length: usize,
+    /// See `Program::unlisted`.
+    unlisted: Vec<String>,
+    /// Of the lists of statements around the one that is compiled, the innermost last.
+    labels: Vec<labels::Labels>,
+    last_label: u32,
+}
+
+impl Compiler<'_> {
+    fn body(&mut self, body: &[tree::Statement], into: &mut Vec<Statement>) -> Result<(), Error> {
+        for statement in body {
+            self.statement(statement, into)?;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, body: &[tree::Statement]) -> Result<Vec<Statement>, Error> {
+        let mut statements = Vec::with_capacity(body.len());
+        self.enter(body)?;
+        self.body(body, &mut statements)?;
+        self.labels.pop();
+        Ok(statements)
+    }
+
+    /// What a branch or loop runs: one statement, or those of a block.
+    fn branch(&mut self, statement: &tree::Statement) -> Result<Vec<Statement>, Error> {
+        match &statement.kind {
+            Tree::Block(body) => self.block(body),
+            _ => self.block(std::slice::from_ref(statement)),
+        }
+    }
+
+    fn statement(&mut self, statement: &tree::Statement, into: &mut Vec<Statement>) -> Result<(), Error> {
+        let line = statement.at.line;
+        match &statement.kind {
+            Tree::Block(body) => return self.body(body, into),
+            Tree::Declare(variables) => {
+                return variables.iter().try_for_each(|variable| self.declare(variable, into))
+            }
+            // made before the batch
+            Tree::DeclareTable(_) => return Ok(()),
+            _ => {}
+        }
+        let action = self.action(statement)?;
+        self.length += action.size();
+        if self.length > LONGEST {
+            return Err(Error::nested_too_deeply(line));
+        }
+        into.push(Statement { line, action });
+        Ok(())
+    }
+
+    fn action(&mut self, statement: &tree::Statement) -> Result<Action, Error> {
+        let line = statement.at.line;
+        Ok(match &statement.kind {
+            Tree::Block(_) | Tree::Declare(_) | Tree::DeclareTable(_) => {
+                unreachable!("these are several statements or none")
+            }
+            Tree::Select(query) => match self.variables_only(query) {
+                Some(names) => Action::Variables(names),
+                None => self.query(&statement.kind)?,
+            },
+            Tree::Insert(insert) => match &insert.source {
+                tree::InsertSource::Execute(execute) => self.insert_execute(insert, execute, line)?,
+                tree::InsertSource::ExecuteText(_) => return Err(call::no_insert_execute(line)),
+                _ => self.query(&statement.kind)?,
+            },
+            Tree::Update(_) | Tree::Delete(_) => self.query(&statement.kind)?,
+            Tree::Assign(assign) => self.assign(assign)?,
+            Tree::If { condition, then, otherwise } => Action::If {
+                condition: self.condition(condition)?,
+                then: self.branch(then)?,
+                otherwise: match otherwise {
+                    Some(otherwise) => self.branch(otherwise)?,
+                    None => Vec::new(),
+                },
+            },
+            Tree::While { condition, body } => {
+                Action::While { condition: self.condition(condition)?, body: self.branch(body)? }
+            }
+            Tree::Break => Action::Break,
+            Tree::Continue => Action::Continue,
+            Tree::Return(None) => Action::Return(None),
+            Tree::Return(Some(value)) => Action::Return(Some(self.value(value, Some(INT))?)),
+            Tree::Goto(label) => self.goto(label, self.batch)?,
+            Tree::Label(label) => Action::Label(self.label(label).unwrap_or(0)),
+            Tree::TryCatch { body, catch } => {
+                let body = self.block(body)?;
+                self.catches += 1;
+                let catch = self.block(catch)?;
+                self.catches -= 1;
+                Action::Try { body, catch }
+            }
+            Tree::WaitforDelay(delay) => self.wait("delay", delay)?,
+            Tree::WaitforTime(time) => self.wait("until", time)?,
+            Tree::Print { text, arguments } => self.print(text, arguments)?,
+            Tree::Raise(raise) => self.raise(raise, line)?,
+            Tree::Throw(None) if self.catches == 0 => return Err(no_rethrow(line)),
+            Tree::Throw(None) => Action::Throw(None),
+            Tree::Throw(Some(throw)) => {
+                let mut numbered = Numbered::default();
+                let sql = message::thrown(throw, &self.scope, &mut numbered)?;
+                Action::Throw(Some(selected(&sql, numbered)?))
+            }
+            Tree::Execute(execute) => Action::Execute(self.execute(execute)?),
+            Tree::ExecuteText(text) => Action::ExecuteText(self.value(&text.text, Some(TEXT))?),
+            Tree::DeclareCursor(declare) => self.declare_cursor(declare)?,
+            Tree::OpenCursor(name) => Action::Cursor(CursorAction::Open(cursor::cursor_name(name))),
+            Tree::Fetch(fetch) => self.fetch(fetch)?,
+            Tree::CloseCursor(name) => Action::Cursor(CursorAction::Close(cursor::cursor_name(name))),
+            Tree::DeallocateCursor(name) => {
+                Action::Cursor(CursorAction::Deallocate(cursor::cursor_name(name)))
+            }
+            Tree::InsertBulk(bulk) => Action::InsertBulk(session::insert_bulk(bulk)?),
+            Tree::Use(name) => {
+                // what follows is of that database; `master` and the like are the session's to know
+                self.scope.database.clear();
+                Action::Use(name.text.clone())
+            }
+            Tree::Set(words) => Action::Set(session::words(words)),
+            Tree::BeginTransaction(name) => Action::Begin(session::optional(name)),
+            Tree::Commit(_) => Action::Commit,
+            Tree::Rollback(name) => Action::Rollback(session::optional(name)),
+            Tree::Save(name) => Action::Save(name.text.clone()),
+            Tree::CreateProcedure(create) => {
+                procedure::create(create, self.text, line, &self.scope).map(Action::Define)?
+            }
+            Tree::CreateFunction(create) => {
+                procedure::create_function(create, self.text, line, &self.scope).map(Action::Define)?
+            }
+            Tree::CreateTrigger(create) => {
+                procedure::create_trigger(create, self.text, line, &self.scope).map(Action::Define)?
+            }
+            Tree::Drop(objects)
+                if matches!(
+                    objects.kind,
+                    tree::ObjectKind::Procedure | tree::ObjectKind::Function | tree::ObjectKind::Trigger
+                ) =>
+            {
+                Action::Define(procedure::drop(objects)?)
+            }
+            Tree::SetIdentityInsert { table, on } => {
+                let table = names::table(table)?;
+                self.scope.identity_insert = on.then(|| table.clone());
+                Action::IdentityInsert { table, on: *on }
+            }
+            Tree::CreateTable(create) => {
+                self.note_columns(create)?;
+                self.definition(&statement.kind)?
+            }
+            _ => self.definition(&statement.kind)?,
+        })
+    }
+
+    /// A select, insert, update or delete.
+    fn query(&mut self, statement: &Tree) -> Result<Action, Error> {
+        let mut numbered = Numbered::default();
+        let Some(translated) = translate::statement(statement, &self.scope, &mut numbered)? else {
+            return self.definition(statement);
+        };
+        self.unlisted.extend(translated.unlisted);
+        Ok(Action::Query(Query {
+            sql: numbered_sql(&translated.sql, numbered)?,
+            kind: match translated.kind {
+                translate::Kind::Select | translate::Kind::SelectInto => Kind::Select,
+                _ => Kind::Change,
+            },
+            assigns: translated.assigns,
+            columns: translated.columns,
+            into: translated.into,
+        }))
+    }
+
+    fn definition(&mut self, statement: &Tree) -> Result<Action, Error> {
+        Ok(defined(defined_sql(statement, &self.scope)?))
+    }
+
+    fn declare(&mut self, declared: &Declared, into: &mut Vec<Statement>) -> Result<(), Error> {
+        let name = &declared.variable.name;
+        let line = declared.variable.at.line;
+        if self.scope.variables.contains_key(name) {
+            return Err(Error::declared_twice(name, line));
+        }
+        if declared.type_.is_cursor() {
+            return Ok(());
+        }
+        let of = types::of_name(&declared.type_, 1)?;
+        self.scope.variables.insert(name.clone(), Some(of));
+        let declaration = crate::program::Declaration {
+            name: name.clone(),
+            shown: name.clone(),
+            of,
+            output: false,
+            value: None,
+        };
+        into.push(Statement { line, action: Action::Declare(declaration) });
+        if let Some(value) = &declared.value {
+            let action = Action::Assign(name.clone(), self.value(value, Some(of))?);
+            into.push(Statement { line, action });
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, assign: &Assign) -> Result<Action, Error> {
+        let of = self.declared(&assign.variable)?;
+        let value = match assign.value_assigned() {
+            Some(value) => self.value(&value, of)?,
+            None => self.value(&assign.value, of)?,
+        };
+        Ok(Action::Assign(assign.variable.name.clone(), value))
+    }
+
+    /// The type of a variable that takes a value. None: PostgreSQL's alone.
+    fn declared(&self, variable: &tree::Variable) -> Result<Option<types::Type>, Error> {
+        if variable.is_global() {
+            return Err(Error::syntax(&variable.name, variable.at));
+        }
+        self.scope.type_of(&variable.name, variable.at.line)
+    }
+
+    fn condition(&mut self, condition: &tree::Expression) -> Result<Condition, Error> {
+        if value::asks_for_transaction(condition) {
+            return Ok(Condition::InTransaction);
+        }
+        let mut numbered = Numbered::default();
+        let sql = translate::condition(condition, &self.scope, &mut numbered)?;
+        Ok(Condition::Sql(selected(&sql, numbered)?))
+    }
+
+    /// `function`: what says how many seconds a value means.
+    fn wait(&mut self, function: &str, value: &tree::Expression) -> Result<Action, Error> {
+        let mut numbered = Numbered::default();
+        let value = translate::value(value, &self.scope, &mut numbered, None)?.sql;
+        let sql = selected(&format!("tsql.{function}({value})"), numbered)?;
+        Ok(Action::Wait(crate::program::Expression::Sql(sql)))
+    }
+
+    fn print(&mut self, text: &tree::Expression, arguments: &[tree::Expression]) -> Result<Action, Error> {
+        let longest = types::varchar(Some(LONGEST_VARCHAR));
+        if arguments.is_empty() {
+            if let Some(literal) = literal(text, &self.scope, Some(longest)) {
+                return Ok(Action::Print(crate::program::Expression::Literal(literal)));
+            }
+        }
+        let mut numbered = Numbered::default();
+        let sql = message::printed(text, arguments, &self.scope, &mut numbered)?;
+        Ok(Action::Print(crate::program::Expression::Sql(selected(&sql, numbered)?)))
+    }
+
+    fn raise(&mut self, raise: &Raise, line: u32) -> Result<Action, Error> {
+        let mut numbered = Numbered::default();
+        let sql = message::raised(raise, line, &self.scope, &mut numbered)?;
+        let (sets_error, at_once) = match raise {
+            Raise::Severity { set_error, nowait, .. } => (*set_error, *nowait),
+            Raise::Number { .. } => (false, false),
+        };
+        Ok(Action::Raise { message: selected(&sql, numbered)?, sets_error, at_once })
+    }
+
+    /// What an insert that names no columns must know of a table.
+    fn note_columns(&mut self, create: &tree::CreateTable) -> Result<(), Error> {
+        let table = names::table(&create.table)?;
+        self.scope.filled.insert(table, translate::filled_columns(create));
+        Ok(())
+    }
+
+    fn make_variable(
+        &mut self,
+        table: &TableVariable,
+        line: u32,
+        into: &mut Vec<Statement>,
+    ) -> Result<(), Error> {
+        let name = names::table_variable(&table.variable);
+        let create = tree::CreateTable { table: name, elements: table.elements.clone() };
+        self.note_columns(&create)?;
+        let action = self.definition(&Tree::CreateTable(Box::new(create)))?;
+        into.push(Statement { line, action });
+        Ok(())
+    }
+}
+
+/// A definition in PostgreSQL's SQL.
+pub(crate) fn defined_sql(statement: &Tree, scope: &Scope) -> Result<String, Error> {
+    let no_definition = || Error::new(8623, "This statement is not understood.", 1_u32).with_severity(16);
+    translate::definition(statement, scope)?.ok_or_else(no_definition)
+}
+
+/// 10704: a bare THROW outside of a CATCH block.
+pub(crate) fn no_rethrow(line: u32) -> Error {
+    Error::new(10704, "To rethrow an error, a THROW statement must be used inside a CATCH block.", line)
+}
+
+fn defined(sql: String) -> Action {
+    let sql = Sql::plain(sql);
+    Action::Query(Query { sql, kind: Kind::Definition, assigns: Vec::new(), columns: None, into: None })
+}
+
+/// `select …` of the variables that have been written.
+fn selected(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
+    numbered_sql(&format!("select {sql}"), numbered)
+}
+
+fn numbered_sql(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
+    let Numbered { names, calls } = numbered;
+    let mut read =
+        Sql::read(sql, names).map_err(|problem| Error::new(8623, problem, 1u32).with_severity(16))?;
+    read.calls = calls;
+    Ok(read)
+}
+
+/// Drops the table of a variable if it is there.
+fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
+    let sql = translate::forgotten(&names::table_variable(&table.variable))?;
+    Ok(Statement { line, action: defined(sql) })
+}
+
+/// The table variables that a batch declares, wherever. A procedure's are its own.
+fn table_variables(batch: &[tree::Statement]) -> Result<Vec<(&TableVariable, u32)>, Error> {
+    let mut found = Vec::new();
+    for statement in tree::every(batch) {
+        if let Tree::DeclareTable(table) = &statement.kind {
+            found.push((table, statement.at.line));
+        }
+    }
+    if !found.is_empty() {
+        for statement in tree::every(batch) {
+            if matches!(statement.kind, Tree::Rollback(_)) {
+                let why = "it would undo what stands in the variable";
+                return Err(Error::refused("rollback with a table variable", why, statement.at));
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,162 @@
+//! Values that a statement wants: those that are written out or held by a variable of the same type need no
+//! PostgreSQL.
+
+use super::{selected, Compiler};
+use crate::error::Error;
+use crate::facts::types::Type;
+use crate::program::{Expression, Literal};
+use crate::resolve::Scope;
+use crate::translate::{self, Numbered};
+use crate::tree::{
+    self, BinaryOperator, Expression as Tree, LiteralValue, QueryBody, SelectItem, UnaryOperator,
+};
+
+impl Compiler<'_> {
+    /// The value as one of type `target`, where one is given.
+    pub(super) fn value(&mut self, value: &Tree, target: Option<Type>) -> Result<Expression, Error> {
+        if let Some(literal) = literal(value, &self.scope, target) {
+            return Ok(Expression::Literal(literal));
+        }
+        if let Tree::Variable(variable) = value {
+            let of = self.scope.type_of(&variable.name, variable.at.line)?;
+            if target.is_none() || (of == target && of.is_some()) {
+                return Ok(Expression::Variable(variable.name.clone()));
+            }
+        }
+        let mut numbered = Numbered::default();
+        let sql = translate::value(value, &self.scope, &mut numbered, target)?.sql;
+        let sql = selected(&sql, numbered)?;
+        Ok(match sql.as_variable() {
+            Some(name) => Expression::Variable(name.to_owned()),
+            None => Expression::Sql(sql),
+        })
+    }
+
+    /// The variables of `select @a, @@b name` and nothing else, with the names of their columns.
+    pub(super) fn variables_only(&self, query: &tree::Query) -> Option<Vec<(String, String)>> {
+        let QueryBody::Select(select) = &query.body else { return None };
+        let is_bare = query.with.is_empty()
+            && query.order_by.is_empty()
+            && query.offset.is_none()
+            && !select.distinct
+            && select.top.is_none()
+            && select.into.is_none()
+            && select.from.is_empty()
+            && select.condition.is_none()
+            && select.group_by.is_empty()
+            && select.having.is_none();
+        let variable = |item: &SelectItem| match item {
+            SelectItem::Value { value: Tree::Variable(variable), alias } => {
+                self.scope.type_of(&variable.name, 0).ok()?;
+                // a literal of the text is none of its variables
+                let named = !variable.name.starts_with('#');
+                let alias = alias.as_ref().map(|alias| alias.text.clone()).unwrap_or_default();
+                named.then(|| (variable.name.clone(), alias))
+            }
+            _ => None,
+        };
+        if is_bare {
+            select.items.iter().map(variable).collect()
+        } else {
+            None
+        }
+    }
+}
+
+/// A value that is written out and needs no converting to `target`.
+pub(crate) fn literal(value: &Tree, scope: &Scope, target: Option<Type>) -> Option<Literal> {
+    let (value, negative) = signed(value)?;
+    if let (LiteralValue::Text { text, .. }, false) = (value, negative) {
+        let text = if scope.sybase && text.is_empty() { " " } else { text };
+        let fits = target.is_none_or(|of| {
+            let room = of.length.map_or(usize::MAX, |length| length as usize);
+            of.is_text() && of.name != "char" && text.chars().count() <= room
+        });
+        return fits.then(|| Literal::Text(text.to_owned()));
+    }
+    let literal = of_number(value, negative)?;
+    let Some(target) = target else { return Some(literal) };
+    let Literal::Integer(number) = literal else {
+        return (literal == Literal::Null).then_some(literal);
+    };
+    let range = match target.name {
+        "tinyint" => 0..=255,
+        "smallint" => i64::from(i16::MIN)..=i64::from(i16::MAX),
+        // a larger literal is a decimal, and converted
+        "int" | "bigint" => i64::from(i32::MIN) + 1..=i64::from(i32::MAX),
+        _ => return None,
+    };
+    range.contains(&number).then_some(literal)
+}
+
+/// A literal, and whether a minus stands before it.
+fn signed(value: &Tree) -> Option<(&LiteralValue, bool)> {
+    match value {
+        Tree::Literal(literal) => Some((&literal.value, false)),
+        Tree::Unary { operator: UnaryOperator::Minus, operand, .. } => match operand.as_ref() {
+            Tree::Literal(literal) if literal.value != LiteralValue::Null => Some((&literal.value, true)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Any literal but a text.
+pub(crate) fn of_number(value: &LiteralValue, negative: bool) -> Option<Literal> {
+    let sign = if negative { "-" } else { "" };
+    match value {
+        LiteralValue::Null => Some(Literal::Null),
+        LiteralValue::Text { .. } => None,
+        LiteralValue::Integer(digits) => match format!("{sign}{digits}").parse() {
+            Ok(number) => Some(Literal::Integer(number)),
+            Err(_) => decimal(sign, digits),
+        },
+        LiteralValue::Decimal(digits) => decimal(sign, digits),
+        LiteralValue::Float(digits) => {
+            // 1e is 1e0
+            let exponent = digits.ends_with(|last: char| last.is_ascii_digit());
+            let written =
+                if exponent { digits.clone() } else { format!("{}0", digits.trim_end_matches(['+', '-'])) };
+            let value: f64 = format!("{sign}{written}").parse().ok()?;
+            value.is_finite().then_some(Literal::Float(value))
+        }
+        LiteralValue::Money(amount) => money(amount, negative),
+        LiteralValue::Binary(digits) if !negative => binary(digits),
+        LiteralValue::Binary(_) => None,
+    }
+}
+
+fn decimal(sign: &str, digits: &str) -> Option<Literal> {
+    let count = digits.bytes().filter(u8::is_ascii_digit).skip_while(|digit| *digit == b'0').count();
+    let scale = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    (count.max(scale) <= 38).then(|| Literal::Decimal(format!("{sign}{digits}")))
+}
+
+/// Money keeps four decimals; more are refused elsewhere.
+fn money(amount: &str, negative: bool) -> Option<Literal> {
+    let (written, minus) = match amount.strip_prefix('-') {
+        Some(rest) => (rest, !negative),
+        None => (amount.strip_prefix('+').unwrap_or(amount), negative),
+    };
+    let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
+    if fraction.len() > 4 {
+        return None;
+    }
+    let amount: i64 = format!("0{whole}{fraction:0<4}").parse().ok()?;
+    Some(Literal::Money(if minus { -amount } else { amount }))
+}
+
+fn binary(digits: &str) -> Option<Literal> {
+    // an odd number of digits means a leading zero
+    let padded = if digits.len().is_multiple_of(2) { digits.to_owned() } else { format!("0{digits}") };
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    padded.as_bytes().chunks_exact(2).map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
+}
+
+/// `@@trancount > 0`
+pub fn asks_for_transaction(condition: &Tree) -> bool {
+    let Tree::Binary { operator: BinaryOperator::Greater, left, right, .. } = condition else { return false };
+    matches!(left.as_ref(), Tree::Variable(variable) if variable.name == "@@trancount")
+        && matches!(right.as_ref(), Tree::Literal(literal)
+            if literal.value == LiteralValue::Integer(String::from("0")))
+}

@@ -1,0 +1,179 @@
+//! Errors: the numbers that PostgreSQL's have in T-SQL, and what an error ends.
+//!
+//! After most errors T-SQL goes on with the next statement. Errors of compiling a statement end the batch or the
+//! procedure it stands in; a value that cannot be converted and a deadlock end everything and undo the transaction
+//! (SQL Server: "Database Engine error severities" and TRY...CATCH, "Errors unaffected by a TRY...CATCH construct";
+//! ASE: set arithabort arith_overflow).
+//!
+//! Procedures ask the same of PostgreSQL: `sql` writes the functions they ask by, a file of schema tsql.
+
+/// What an error ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    Statement,
+    /// The batch or the text it stands in. A CATCH of the same text does not see it.
+    Text,
+    /// Every text around it too, when nothing catches it.
+    Batch,
+    /// The same, and the transaction is undone.
+    Transaction,
+}
+
+/// SQLSTATEs of PostgreSQL, the number and severity legacy code knows them by, and what they end.
+const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
+    (&["21000"], 512, 16, Ends::Statement),
+    (&["22001"], 8152, 16, Ends::Statement),
+    (&["22003"], 8115, 16, Ends::Statement),
+    (&["22012"], 8134, 16, Ends::Statement),
+    (&["22007", "22008", "22023", "22P02", "22P03"], 8114, 16, Ends::Transaction),
+    (&["23502"], 515, 16, Ends::Statement),
+    (&["23503", "23514", "23P01"], 547, 16, Ends::Statement),
+    (&["23505"], 2601, 14, Ends::Statement),
+    (&["25006"], 3906, 16, Ends::Statement),
+    (&["28000", "28P01"], 18456, 14, Ends::Statement),
+    (&["34000"], 16916, 16, Ends::Statement),
+    (&["3D000", "3F000"], 911, 16, Ends::Text),
+    (&["40001", "40P01"], 1205, 13, Ends::Transaction),
+    (&["42501"], 229, 14, Ends::Statement),
+    // a value for an identity column
+    (&["428C9"], 544, 16, Ends::Statement),
+    (&["42601"], 102, 15, Ends::Text),
+    (&["42702"], 209, 16, Ends::Text),
+    (&["42703"], 207, 16, Ends::Text),
+    (&["42710", "42723", "42P07"], 2714, 16, Ends::Statement),
+    (&["42803"], 8120, 16, Ends::Text),
+    (&["42804", "42846"], 257, 16, Ends::Text),
+    (&["42883"], 2812, 16, Ends::Text),
+    (&["42P01"], 208, 16, Ends::Text),
+    (&["53100"], 1105, 17, Ends::Statement),
+    (&["53300"], 17809, 20, Ends::Statement),
+    (&["55P03"], 1222, 16, Ends::Statement),
+    // a client sees a cancelled statement by the DONE token; the number is SQL Server's
+    (&["57014"], 3617, 11, Ends::Batch),
+    // SHUTDOWN is in progress
+    (&["57P01"], 6005, 16, Ends::Batch),
+];
+
+/// T-SQL's own numbers that end more than a statement: first and last of a range.
+const OF_TSQL: &[(i32, i32, Ends)] = &[
+    // syntax and names
+    (100, 199, Ends::Text),
+    (206, 209, Ends::Text),
+    (213, 213, Ends::Text),
+    (217, 217, Ends::Batch),
+    // values that cannot be converted
+    (241, 242, Ends::Transaction),
+    (244, 245, Ends::Transaction),
+    (248, 248, Ends::Transaction),
+    (257, 257, Ends::Text),
+    (260, 260, Ends::Text),
+    // no such database
+    (911, 911, Ends::Text),
+    (1205, 1205, Ends::Transaction),
+    (2715, 2715, Ends::Text),
+    (3609, 3609, Ends::Transaction),
+    (3930, 3930, Ends::Batch),
+    (8114, 8114, Ends::Transaction),
+    (8120, 8120, Ends::Text),
+    // the compiler
+    (8623, 8623, Ends::Text),
+];
+
+/// What has no number of its own: numbers from 50000 on are an application's.
+const NO_NUMBER: (i32, u8) = (50000, 16);
+
+fn known(sqlstate: &str) -> Option<&'static (&'static [&'static str], i32, u8, Ends)> {
+    OF_POSTGRESQL.iter().find(|(states, ..)| states.contains(&sqlstate))
+}
+
+/// Functions of T-SQL raise its errors under their own numbers: SQLSTATE S0245 is 245.
+pub fn own_number(sqlstate: &str) -> Option<i32> {
+    sqlstate.strip_prefix('S').filter(|digits| digits.len() == 4)?.parse().ok()
+}
+
+/// Checks of the domains that hold T-SQL's types: a value beyond one is an overflow and breaks no rule of a table.
+const RANGES: &[&str] = &["smallmoney_range", "tinyint_range"];
+const OVERFLOW: (i32, u8) = (8115, 16);
+
+/// The number and the severity of a SQLSTATE that is PostgreSQL's, of this constraint if it is one's.
+pub fn number(sqlstate: &str, constraint: &str) -> (i32, u8) {
+    if RANGES.contains(&constraint) {
+        return OVERFLOW;
+    }
+    known(sqlstate).map_or(NO_NUMBER, |(_, number, severity, _)| (*number, *severity))
+}
+
+/// What an error of this number of T-SQL's ends.
+pub fn ends(number: i32) -> Ends {
+    let found = OF_TSQL.iter().find(|(first, last, _)| (*first..=*last).contains(&number));
+    found.map_or(Ends::Statement, |(.., ends)| *ends)
+}
+
+/// What an error of PostgreSQL's ends. Errors of class 42 are of names and syntax.
+pub fn sqlstate_ends(sqlstate: &str) -> Ends {
+    match known(sqlstate) {
+        Some((.., ends)) => *ends,
+        None if sqlstate.starts_with("42") => Ends::Text,
+        None => Ends::Statement,
+    }
+}
+
+/// The functions of schema tsql that say the same of an error a procedure has caught.
+pub fn sql() -> String {
+    let quoted = |states: &[&str]| {
+        let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
+        states.join(", ")
+    };
+    let numbers: String = OF_POSTGRESQL
+        .iter()
+        .map(|(states, number, ..)| format!("    when sqlstate in ({}) then {number}\n", quoted(states)))
+        .collect();
+    let severities: String = OF_POSTGRESQL
+        .iter()
+        .filter(|(_, _, severity, _)| *severity != NO_NUMBER.1)
+        .map(|(_, number, severity, _)| format!("    when {number} then {severity}\n"))
+        .collect();
+    let states_that = |end_a_statement: bool| {
+        let those = OF_POSTGRESQL.iter().filter(|(.., ends)| (*ends == Ends::Statement) == end_a_statement);
+        quoted(&those.flat_map(|(states, ..)| states.iter().copied()).collect::<Vec<_>>())
+    };
+    let ranges: Vec<String> = OF_TSQL
+        .iter()
+        .map(|(first, last, _)| match first == last {
+            true => format!("number = {first}"),
+            false => format!("number between {first} and {last}"),
+        })
+        .collect();
+    include_str!("errors.sql")
+        .replace("{numbers}", &numbers)
+        .replace("{severities}", &severities)
+        .replace("{no_number}", &NO_NUMBER.0.to_string())
+        .replace("{severity}", &NO_NUMBER.1.to_string())
+        .replace("{ranges}", &ranges.join("\n    or "))
+        .replace("{only}", &states_that(true))
+        .replace("{more}", &states_that(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_error_ends() {
+        for (sqlstate, expected) in [
+            ("23505", Ends::Statement),
+            ("42501", Ends::Statement),
+            ("42P01", Ends::Text),
+            ("42999", Ends::Text),
+            ("22P02", Ends::Transaction),
+            ("40P01", Ends::Transaction),
+            ("XX000", Ends::Statement),
+        ] {
+            assert_eq!(sqlstate_ends(sqlstate), expected, "{sqlstate}");
+        }
+        assert_eq!((ends(245), ends(512), ends(102)), (Ends::Transaction, Ends::Statement, Ends::Text));
+        assert_eq!((number("23505", "pk"), number("XX000", "")), ((2601, 14), (50000, 16)));
+        assert_eq!((number("23514", "ck"), number("23514", "tinyint_range")), ((547, 16), OVERFLOW));
+        assert_eq!((own_number("S0245"), own_number("23505")), (Some(245), None));
+    }
+}

@@ -1,0 +1,78 @@
+-- Made from gateway/tsql/src/facts/errors.rs, where these facts stand: UPDATE_CASES=1 cargo test -p tsql --test facts
+-- writes this file anew.
+
+create or replace function tsql.error_number(sqlstate text)
+returns integer
+language sql
+immutable
+as $$
+  select case
+    when sqlstate ~ '^S\d{4}$' then substr(sqlstate, 2)::integer
+{numbers}    else {no_number}
+  end
+$$;
+
+comment on function tsql.error_number(text) is
+$$The number legacy code knows a SQLSTATE by; {no_number} where it has none. S0245 is T-SQL's own 245.$$;
+
+
+create or replace function tsql.error_severity(number integer)
+returns integer
+language sql
+immutable
+as $$
+  select case number
+{severities}    else {severity}
+  end
+$$;
+
+comment on function tsql.error_severity(integer) is
+$$The severity of an error that PostgreSQL has raised.$$;
+
+
+create or replace function tsql.ends_more(number integer)
+returns boolean
+language sql
+immutable
+as $$
+  select {ranges}
+$$;
+
+comment on function tsql.ends_more(integer) is
+$$Whether an error of T-SQL's own ends more than its statement.$$;
+
+
+create or replace function tsql.ends_its_statement(sqlstate text, detail text)
+returns boolean
+language sql
+immutable
+as $$
+  select case
+    -- THROW ends everything; what is wrong with a call only the call
+    when sqlstate = 'TS001' then split_part(detail, ' ', 1)::integer < 50000
+      and split_part(detail, ' ', 2)::integer < 20
+    when sqlstate ~ '^S\d{4}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
+    when sqlstate in ({more}) then false
+    when sqlstate in ({only}) then true
+    else sqlstate not like '42%'
+  end
+$$;
+
+comment on function tsql.ends_its_statement(text, text) is
+$$Whether an error ends its statement only, so that a procedure goes on after it: constraints, duplicate keys,
+numbers and texts that do not fit, division by zero, missing rights, errors that a called function raises. Others
+(no such object, a text that is no number, a deadlock, THROW) end the batch, in T-SQL as here. detail: of TS001.$$;
+
+
+create or replace function tsql.ends_its_batch(sqlstate text)
+returns boolean
+language sql
+immutable
+as $$
+  select sqlstate in ('40001', '40P01')
+    or (sqlstate like '42%' and sqlstate not in ({only}))
+$$;
+
+comment on function tsql.ends_its_batch(text) is
+$$Whether an error is none for the CATCH block beside it: a deadlock, whose victim is the whole transaction, and
+names that are wrong, which T-SQL finds before it runs anything.$$;

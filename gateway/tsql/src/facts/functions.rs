@@ -1,0 +1,416 @@
+//! T-SQL's functions: what each is in PostgreSQL, and which are refused. A new function is a new line here; one
+//! with rules of its own has a `Rule`, which `translate/function` writes.
+
+use super::types::{
+    varchar, Type, BIGINT, DATE, DATETIME, DATETIME2, FLOAT, GUID, INT, SMALLDATETIME, TIME, VARBINARY,
+};
+
+/// How a function is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// `tsql.<function>(arguments)`: one letter for each argument, t a text, i an integer, f a float; those beyond
+    /// `least` may be left out.
+    Plain {
+        function: &'static str,
+        takes: &'static str,
+        least: usize,
+        gives: Type,
+    },
+    /// Of a text, and as long at most.
+    SameLength,
+    /// left and right
+    Side,
+    Substring,
+    Str,
+    Concat,
+    DataLength,
+    /// len
+    Length,
+    /// The value keeps its kind of number.
+    KeepsKind,
+    Round,
+    Power,
+    Rand,
+    IsNumeric,
+    /// The clock, asked by this SQL.
+    Now {
+        sql: &'static str,
+        gives: Type,
+    },
+    DateAdd,
+    DateDiff {
+        gives: Type,
+    },
+    DatePart,
+    DateName,
+    /// A part of a date.
+    Part,
+    EndOfMonth,
+    IsNull,
+    Coalesce,
+    NullIf,
+    Iif,
+    Choose,
+    Count,
+    Sum,
+    /// min and max
+    Extreme,
+    /// An aggregate of PostgreSQL over floats.
+    Spread(&'static str),
+    StringAgg,
+    /// row_number and its kin, without arguments
+    Ranking,
+    NTile,
+    /// lag and lead
+    Neighbour,
+    /// A variable of the session.
+    Session,
+    /// A function of the catalogue, in schema sys.
+    System,
+    HashBytes,
+    /// greatest and least
+    OfAll,
+    /// `concat_ws(separator, …)`
+    ConcatWith,
+    FormatMessage,
+    /// datetime2fromparts, timefromparts: their last argument is the number of decimals.
+    FromParts(Type),
+    DateTrunc,
+    /// first_value and last_value
+    Edge,
+    /// percent_rank and cume_dist
+    Share,
+    /// Rows: it stands in FROM.
+    Rows,
+    NewId,
+    /// T-SQL has it, ringlog has not; why.
+    Refused(&'static str),
+}
+
+pub const NONE_SUCH: &str = "ringlog has no such function";
+
+const fn texts(function: &'static str, takes: &'static str, gives: Type) -> Rule {
+    Rule::Plain { function, takes, least: takes.len(), gives }
+}
+
+const fn float(function: &'static str) -> Rule {
+    Rule::Plain { function, takes: "f", least: 1, gives: FLOAT }
+}
+
+const ANY_TEXT: Type = varchar(None);
+const NO: Rule = Rule::Refused(NONE_SUCH);
+
+/// In alphabetical order.
+const FUNCTIONS: &[(&str, Rule)] = &[
+    ("abs", Rule::KeepsKind),
+    ("acos", float("acos")),
+    ("app_lock_mode", NO),
+    ("app_name", Rule::Session),
+    ("ascii", texts("ascii", "t", INT)),
+    ("asin", float("asin")),
+    ("atan", float("atan")),
+    ("atan2", Rule::Plain { function: "atan2", takes: "ff", least: 2, gives: FLOAT }),
+    ("atn2", Rule::Plain { function: "atan2", takes: "ff", least: 2, gives: FLOAT }),
+    ("avg", Rule::Sum),
+    ("biginttohex", NO),
+    ("binary_checksum", NO),
+    ("bintostr", NO),
+    ("ceiling", Rule::KeepsKind),
+    ("certencoded", NO),
+    ("char", texts("char", "i", varchar(Some(1)))),
+    ("char_length", texts("char_length", "t", INT)),
+    ("character_length", texts("char_length", "t", INT)),
+    ("charindex", Rule::Plain { function: "charindex", takes: "tti", least: 2, gives: INT }),
+    ("checksum", NO),
+    ("checksum_agg", NO),
+    ("choose", Rule::Choose),
+    ("coalesce", Rule::Coalesce),
+    ("col_length", Rule::System),
+    ("col_name", Rule::System),
+    ("columnproperty", Rule::System),
+    ("columns_updated", NO),
+    ("compress", NO),
+    ("concat", Rule::Concat),
+    ("concat_ws", Rule::ConcatWith),
+    ("connectionproperty", NO),
+    ("context_info", NO),
+    ("cos", float("cos")),
+    ("cot", float("cot")),
+    ("count", Rule::Count),
+    ("count_big", Rule::Count),
+    ("cume_dist", Rule::Share),
+    ("current_bigdatetime", Rule::Now { sql: "tsql.sysdatetime()", gives: DATETIME2 }),
+    ("current_date", Rule::Now { sql: "tsql.getdate()::date", gives: DATE }),
+    ("current_request_id", NO),
+    ("current_time", Rule::Now { sql: "tsql.getdate()::time", gives: TIME }),
+    ("current_timestamp", Rule::Now { sql: "tsql.getdate()", gives: DATETIME }),
+    ("current_user", Rule::Session),
+    ("cursor_status", NO),
+    ("curunreservedpgs", NO),
+    ("data_pgs", NO),
+    ("databaseproperty", NO),
+    ("databasepropertyex", Rule::System),
+    ("datalength", Rule::DataLength),
+    ("date_bucket", NO),
+    ("dateadd", Rule::DateAdd),
+    ("datediff", Rule::DateDiff { gives: INT }),
+    ("datediff_big", Rule::DateDiff { gives: BIGINT }),
+    ("datefromparts", texts("datefromparts", "iii", DATE)),
+    ("datename", Rule::DateName),
+    ("datepart", Rule::DatePart),
+    ("datetime2fromparts", Rule::FromParts(DATETIME2)),
+    ("datetimefromparts", texts("datetimefromparts", "iiiiiii", DATETIME)),
+    ("datetrunc", Rule::DateTrunc),
+    ("day", Rule::Part),
+    ("db_id", Rule::System),
+    ("db_name", Rule::Session),
+    ("decompress", NO),
+    ("degrees", Rule::KeepsKind),
+    ("dense_rank", Rule::Ranking),
+    ("difference", texts("difference", "tt", INT)),
+    ("eomonth", Rule::EndOfMonth),
+    ("error_line", Rule::Session),
+    ("error_message", Rule::Session),
+    ("error_number", Rule::Session),
+    ("error_procedure", Rule::Session),
+    ("error_procedure_name", NO),
+    ("error_severity", Rule::Session),
+    ("error_state", Rule::Session),
+    ("exp", float("exp")),
+    ("exp_len", NO),
+    ("filegroup_name", NO),
+    ("first_value", Rule::Edge),
+    ("floor", Rule::KeepsKind),
+    ("format", NO),
+    ("formatmessage", Rule::FormatMessage),
+    ("fulltextserviceproperty", NO),
+    ("getansinull", NO),
+    ("getdate", Rule::Now { sql: "tsql.getdate()", gives: DATETIME }),
+    ("getutcdate", Rule::Now { sql: "tsql.getutcdate()", gives: DATETIME }),
+    ("greatest", Rule::OfAll),
+    ("grouping", NO),
+    ("grouping_id", NO),
+    ("has_dbaccess", Rule::System),
+    ("hashbytes", Rule::HashBytes),
+    ("hextobigint", NO),
+    ("hextoint", NO),
+    ("host_id", NO),
+    ("host_name", Rule::Session),
+    ("ident_current", Rule::System),
+    ("ident_incr", Rule::System),
+    ("ident_seed", Rule::System),
+    ("identity", Rule::Refused("it stands in the list of a select into")),
+    ("identity_incr", NO),
+    ("identity_seed", NO),
+    ("iif", Rule::Iif),
+    ("index_col", Rule::System),
+    ("indexproperty", Rule::System),
+    ("inttohex", NO),
+    ("is_member", Rule::System),
+    ("is_srvrolemember", Rule::System),
+    ("isdate", texts("isdate", "t", INT)),
+    ("isnull", Rule::IsNull),
+    ("isnumeric", Rule::IsNumeric),
+    ("json_query", NO),
+    ("json_value", NO),
+    ("lag", Rule::Neighbour),
+    ("last_value", Rule::Edge),
+    ("lct_admin", NO),
+    ("lead", Rule::Neighbour),
+    ("least", Rule::OfAll),
+    ("left", Rule::Side),
+    ("len", Rule::Length),
+    ("license_enabled", NO),
+    ("log", Rule::Plain { function: "log", takes: "ff", least: 1, gives: FLOAT }),
+    ("log10", float("log10")),
+    ("lower", Rule::SameLength),
+    ("ltrim", Rule::SameLength),
+    ("max", Rule::Extreme),
+    ("min", Rule::Extreme),
+    ("month", Rule::Part),
+    ("nchar", texts("nchar", "i", varchar(Some(1)))),
+    ("newid", Rule::NewId),
+    ("ntile", Rule::NTile),
+    ("nullif", Rule::NullIf),
+    ("nvl", NO),
+    ("object_definition", Rule::System),
+    ("object_id", Rule::System),
+    ("object_name", Rule::System),
+    ("object_schema_name", Rule::System),
+    ("objectproperty", Rule::System),
+    ("objectpropertyex", Rule::System),
+    ("openjson", NO),
+    ("openquery", NO),
+    ("openrowset", NO),
+    ("original_login", Rule::Session),
+    ("parse", NO),
+    ("parsename", Rule::System),
+    ("patindex", texts("patindex", "tt", INT)),
+    ("percent_rank", Rule::Share),
+    ("percentile_cont", NO),
+    ("percentile_disc", NO),
+    ("pi", texts("pi", "", FLOAT)),
+    ("power", Rule::Power),
+    ("proc_role", NO),
+    ("quotename", Rule::Plain { function: "quotename", takes: "tt", least: 1, gives: varchar(Some(258)) }),
+    ("radians", Rule::KeepsKind),
+    ("rand", Rule::Rand),
+    ("rank", Rule::Ranking),
+    ("replace", texts("replace", "ttt", ANY_TEXT)),
+    ("replicate", texts("replicate", "ti", ANY_TEXT)),
+    ("reserved_pgs", NO),
+    ("reverse", Rule::SameLength),
+    ("right", Rule::Side),
+    ("round", Rule::Round),
+    ("row_number", Rule::Ranking),
+    ("rowcnt", NO),
+    ("rtrim", Rule::SameLength),
+    ("schema_id", Rule::System),
+    ("schema_name", Rule::System),
+    ("scope_identity", Rule::Session),
+    ("serverproperty", Rule::System),
+    ("session_context", NO),
+    ("session_user", Rule::Session),
+    ("sessionproperty", NO),
+    ("show_role", NO),
+    ("sign", Rule::KeepsKind),
+    ("sin", float("sin")),
+    ("smalldatetimefromparts", texts("smalldatetimefromparts", "iiiii", SMALLDATETIME)),
+    ("sortkey", NO),
+    ("soundex", texts("soundex", "t", varchar(Some(4)))),
+    ("space", texts("space", "i", ANY_TEXT)),
+    ("sql_variant_property", NO),
+    ("sqrt", float("sqrt")),
+    ("square", float("square")),
+    ("stats_date", NO),
+    ("stddev", Rule::Spread("stddev_samp")),
+    ("stddev_pop", Rule::Spread("stddev_pop")),
+    ("stdev", Rule::Spread("stddev_samp")),
+    ("stdevp", Rule::Spread("stddev_pop")),
+    ("str", Rule::Str),
+    ("str_replace", texts("str_replace", "ttt", ANY_TEXT)),
+    ("string_agg", Rule::StringAgg),
+    ("string_escape", NO),
+    ("string_split", Rule::Rows),
+    ("strtobin", NO),
+    ("stuff", texts("stuff", "tiit", ANY_TEXT)),
+    ("substring", Rule::Substring),
+    ("sum", Rule::Sum),
+    ("suser_id", Rule::System),
+    ("suser_name", Rule::Session),
+    ("suser_sname", Rule::Session),
+    ("switchoffset", NO),
+    ("sysdatetime", Rule::Now { sql: "tsql.sysdatetime()", gives: DATETIME2 }),
+    ("system_user", Rule::Session),
+    ("sysutcdatetime", Rule::Now { sql: "tsql.sysutcdatetime()", gives: DATETIME2 }),
+    ("tan", float("tan")),
+    ("textptr", NO),
+    ("textvalid", NO),
+    ("timefromparts", Rule::FromParts(TIME)),
+    ("to_unichar", NO),
+    ("todatetimeoffset", NO),
+    ("translate", texts("translate", "ttt", ANY_TEXT)),
+    ("trigger_nestlevel", NO),
+    ("trim", Rule::SameLength),
+    ("tsequal", NO),
+    ("type_id", Rule::System),
+    ("type_name", Rule::System),
+    ("typeproperty", Rule::System),
+    ("uhighsurr", NO),
+    ("ulowsurr", NO),
+    ("unicode", texts("unicode", "t", INT)),
+    ("upper", Rule::SameLength),
+    ("uscalar", NO),
+    ("used_pgs", NO),
+    ("user", Rule::Session),
+    ("user_id", Rule::System),
+    ("user_name", Rule::Session),
+    ("valid_name", NO),
+    ("valid_user", NO),
+    ("var", Rule::Spread("var_samp")),
+    ("varp", Rule::Spread("var_pop")),
+    ("xact_state", Rule::Session),
+    ("xmlextract", NO),
+    ("xmlparse", NO),
+    ("year", Rule::Part),
+];
+
+/// How a function is written; None for one that is a site's own or PostgreSQL's. `name` is in lower case.
+pub fn rule(name: &str) -> Option<Rule> {
+    FUNCTIONS.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|place| FUNCTIONS[place].1)
+}
+
+/// The names of all functions that are translated.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().filter(|(_, rule)| !matches!(rule, Rule::Refused(_))).map(|(name, _)| *name)
+}
+
+impl Rule {
+    pub fn is_aggregate(self) -> bool {
+        matches!(self, Rule::Count | Rule::Sum | Rule::Extreme | Rule::Spread(_) | Rule::StringAgg)
+    }
+
+    /// Whether it has a meaning with OVER only.
+    pub fn is_ranking(self) -> bool {
+        matches!(self, Rule::Ranking | Rule::NTile | Rule::Neighbour | Rule::Edge | Rule::Share)
+    }
+}
+
+/// The parts of a date, by the words T-SQL and ASE have for each.
+const DATE_PARTS: &[(&[&str], &str)] = &[
+    (&["year", "yy", "yyyy"], "year"),
+    (&["quarter", "qq", "q"], "quarter"),
+    (&["month", "mm", "m"], "month"),
+    (&["dayofyear", "dy", "y"], "dayofyear"),
+    (&["day", "dd", "d"], "day"),
+    (&["week", "wk", "ww"], "week"),
+    (&["weekday", "dw", "w"], "weekday"),
+    (&["hour", "hh"], "hour"),
+    (&["minute", "mi", "n"], "minute"),
+    (&["second", "ss", "s"], "second"),
+    (&["millisecond", "ms"], "millisecond"),
+    (&["microsecond", "mcs", "us"], "microsecond"),
+    (&["nanosecond", "ns"], "nanosecond"),
+    (&["iso_week", "isowk", "isoww", "calweekofyear", "cwk"], "iso_week"),
+    (&["calyearofweek", "cyr"], "iso_year"),
+    (&["caldayofweek", "cdw"], "iso_weekday"),
+];
+
+/// The part of a date that a word means, as the functions of schema tsql know it.
+pub fn date_part(word: &str) -> Option<&'static str> {
+    let word = word.to_ascii_lowercase();
+    DATE_PARTS.iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, part)| *part)
+}
+
+/// Styles of CONVERT between times and texts (SQL Server, "CAST and CONVERT").
+pub fn is_style(style: i64) -> bool {
+    matches!(style, 0..=14 | 20..=23 | 25 | 100..=114 | 120 | 121 | 126 | 127)
+}
+
+/// Styles that mean one thing in SQL Server and another in ASE.
+pub fn is_disputed_style(style: i64) -> bool {
+    matches!(style, 13 | 14 | 20..=23 | 25 | 113 | 114 | 120 | 121 | 126 | 127)
+}
+
+pub const HASH_RESULT: Type = VARBINARY;
+pub const NEW_ID: Type = GUID;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order() {
+        for pair in FUNCTIONS.windows(2) {
+            assert!(pair[0].0 < pair[1].0, "{}", pair[1].0);
+        }
+    }
+
+    #[test]
+    fn functions_of_the_session_have_their_variables() {
+        for (name, rule) in FUNCTIONS.iter().filter(|(_, rule)| *rule == Rule::Session) {
+            let meant = super::super::session::niladic(name).unwrap_or(name);
+            assert!(super::super::session::function(meant).is_some(), "{name} {rule:?}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What T-SQL has, as tables: each fact stands here once.
+
+pub mod collations;
+pub mod errors;
+pub mod functions;
+pub mod session;
+pub mod system;
+pub mod types;

@@ -1,0 +1,96 @@
+//! What the session answers: @@variables, and functions that stand for such.
+
+use super::types::{decimal, varchar, Type, INT, SMALLINT};
+
+const NAME: Type = varchar(Some(255));
+
+/// The variables of the session that a text may name, in alphabetical order.
+pub const VARIABLES: &[(&str, Type)] = &[
+    ("@@client_csname", NAME),
+    ("@@cursor_rows", INT),
+    ("@@datefirst", INT),
+    ("@@error", INT),
+    ("@@fetch_status", INT),
+    ("@@identity", decimal(38, 0)),
+    ("@@isolation", INT),
+    ("@@langid", INT),
+    ("@@language", NAME),
+    ("@@lock_timeout", INT),
+    ("@@max_precision", INT),
+    ("@@maxcharlen", INT),
+    ("@@maxpagesize", INT),
+    ("@@microsoftversion", INT),
+    ("@@ncharsize", INT),
+    ("@@nestlevel", INT),
+    ("@@options", INT),
+    ("@@packet_size", INT),
+    ("@@pagesize", INT),
+    ("@@rowcount", INT),
+    ("@@servername", NAME),
+    ("@@servicename", NAME),
+    ("@@spid", SMALLINT),
+    ("@@sqlstatus", INT),
+    ("@@textsize", INT),
+    ("@@tranchained", INT),
+    ("@@trancount", INT),
+    ("@@unicharsize", INT),
+    ("@@version", NAME),
+];
+
+/// Functions without arguments, the variable that the session fills for each, and its type.
+pub const FUNCTIONS: &[(&str, &str, Type)] = &[
+    ("app_name", "@@app_name", NAME),
+    ("db_name", "@@db_name", NAME),
+    ("error_line", "@@error_line", INT),
+    ("error_message", "@@error_message", varchar(Some(4000))),
+    ("error_number", "@@error_number", INT),
+    ("error_procedure", "@@error_procedure", NAME),
+    ("error_severity", "@@error_severity", INT),
+    ("error_state", "@@error_state", INT),
+    ("host_name", "@@host_name", NAME),
+    ("original_login", "@@suser_name", NAME),
+    ("scope_identity", "@@identity", decimal(38, 0)),
+    ("suser_name", "@@suser_name", NAME),
+    ("suser_sname", "@@suser_name", NAME),
+    ("user_name", "@@user_name", NAME),
+    ("xact_state", "@@xact_state", INT),
+];
+
+/// Functions that stand without parentheses, and the function each means.
+pub const NILADIC: &[(&str, &str)] = &[
+    ("current_timestamp", "getdate"),
+    ("current_user", "user_name"),
+    ("session_user", "user_name"),
+    ("system_user", "suser_name"),
+    ("user", "user_name"),
+];
+
+/// The variable of a function of the session, and its type.
+pub fn function(name: &str) -> Option<(&'static str, Type)> {
+    let place = FUNCTIONS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok()?;
+    Some((FUNCTIONS[place].1, FUNCTIONS[place].2))
+}
+
+/// The type of a variable of the session, whether a text may name it or a function stands for it.
+pub fn variable(name: &str) -> Option<Type> {
+    match VARIABLES.binary_search_by(|(known, _)| (*known).cmp(name)) {
+        Ok(place) => Some(VARIABLES[place].1),
+        Err(_) => FUNCTIONS.iter().find(|(_, variable, _)| *variable == name).map(|(.., of)| *of),
+    }
+}
+
+/// The function that a word without parentheses means.
+pub fn niladic(word: &str) -> Option<&'static str> {
+    NILADIC.iter().find(|(known, _)| *known == word).map(|(_, function)| *function)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_in_order() {
+        assert!(VARIABLES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert!(FUNCTIONS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

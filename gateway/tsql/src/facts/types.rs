@@ -1,0 +1,451 @@
+//! T-SQL's types and the types of PostgreSQL that hold their values.
+
+use crate::error::Error;
+use crate::tree::{TypeArgument, TypeName};
+
+/// What a type's values are; the order is T-SQL's precedence, lowest first (SQL Server, "Data type precedence").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    Binary,
+    Text,
+    Guid,
+    Bit,
+    Integer,
+    Money,
+    Decimal,
+    Float,
+    Time,
+    Date,
+    DateTime,
+    Xml,
+}
+
+/// A type of T-SQL. `oid` is the PostgreSQL type that holds its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Type {
+    pub name: &'static str,
+    pub family: Family,
+    pub oid: u32,
+    /// Of texts and binaries; None: any.
+    pub length: Option<u32>,
+    /// Of decimals and money.
+    pub precision: Option<u8>,
+    pub scale: Option<u8>,
+    /// Digits behind the second, where fewer than PostgreSQL's six.
+    pub fraction: Option<u8>,
+}
+
+/// Digits of the longest decimal.
+pub const MOST_DIGITS: u8 = 38;
+/// Characters of the longest varchar of an expression.
+pub const LONGEST_VARCHAR: u32 = 8000;
+
+const BYTEA: u32 = 17;
+const BPCHAR: u32 = 1042;
+const VARCHAR_OID: u32 = 1043;
+const NUMERIC: u32 = 1700;
+
+const fn plain(name: &'static str, family: Family, oid: u32) -> Type {
+    Type { name, family, oid, length: None, precision: None, scale: None, fraction: None }
+}
+
+const fn scaled(name: &'static str, family: Family, precision: u8, scale: u8) -> Type {
+    Type { precision: Some(precision), scale: Some(scale), ..plain(name, family, NUMERIC) }
+}
+
+pub const BIT: Type = plain("bit", Family::Bit, 16);
+pub const TINYINT: Type = plain("tinyint", Family::Integer, 21);
+pub const SMALLINT: Type = plain("smallint", Family::Integer, 21);
+pub const INT: Type = plain("int", Family::Integer, 23);
+pub const BIGINT: Type = plain("bigint", Family::Integer, 20);
+pub const REAL: Type = plain("real", Family::Float, 700);
+pub const FLOAT: Type = plain("float", Family::Float, 701);
+pub const MONEY: Type = scaled("money", Family::Money, 19, 4);
+pub const SMALLMONEY: Type = scaled("smallmoney", Family::Money, 10, 4);
+pub const VARCHAR: Type = plain("varchar", Family::Text, VARCHAR_OID);
+pub const CHAR: Type = plain("char", Family::Text, BPCHAR);
+pub const TEXT: Type = plain("text", Family::Text, 25);
+pub const VARBINARY: Type = plain("varbinary", Family::Binary, BYTEA);
+pub const BINARY: Type = plain("binary", Family::Binary, BYTEA);
+pub const IMAGE: Type = plain("image", Family::Binary, BYTEA);
+pub const DATE: Type = plain("date", Family::Date, 1082);
+pub const TIME: Type = plain("time", Family::Time, 1083);
+pub const DATETIME: Type = plain("datetime", Family::DateTime, 1114);
+pub const SMALLDATETIME: Type = plain("smalldatetime", Family::DateTime, 1114);
+pub const DATETIME2: Type = plain("datetime2", Family::DateTime, 1114);
+/// A timestamp of PostgreSQL's that is a datetime or a datetime2: shown as the one, not rounded as it.
+pub const MOMENT: Type = Type { fraction: Some(6), ..DATETIME };
+pub const DATETIMEOFFSET: Type = plain("datetimeoffset", Family::DateTime, 1184);
+pub const GUID: Type = plain("uniqueidentifier", Family::Guid, 2950);
+pub const XML: Type = plain("xml", Family::Xml, 142);
+pub const SYSNAME: Type = Type { length: Some(128), ..plain("sysname", Family::Text, VARCHAR_OID) };
+
+/// `decimal(precision, scale)`
+pub const fn decimal(precision: u8, scale: u8) -> Type {
+    scaled("decimal", Family::Decimal, precision, scale)
+}
+
+/// `varchar(length)`; None: any length.
+pub const fn varchar(length: Option<u32>) -> Type {
+    Type { length, ..VARCHAR }
+}
+
+/// What may stand in parentheses behind the name of a type.
+#[derive(Clone, Copy, PartialEq)]
+enum Takes {
+    Nothing,
+    Length,
+    Digits,
+    /// Of a float: up to 24 binary digits are a real.
+    Mantissa,
+    Fraction,
+}
+
+/// The types by the names they are declared with.
+const NAMES: &[(&str, Type, Takes)] = &[
+    ("bigdatetime", DATETIME2, Takes::Fraction),
+    ("bigint", BIGINT, Takes::Nothing),
+    ("bigtime", TIME, Takes::Fraction),
+    ("binary", BINARY, Takes::Length),
+    ("binary varying", VARBINARY, Takes::Length),
+    ("bit", BIT, Takes::Nothing),
+    ("char", CHAR, Takes::Length),
+    ("char varying", VARCHAR, Takes::Length),
+    ("character", CHAR, Takes::Length),
+    ("character varying", VARCHAR, Takes::Length),
+    ("date", DATE, Takes::Nothing),
+    ("datetime", DATETIME, Takes::Nothing),
+    ("datetime2", DATETIME2, Takes::Fraction),
+    ("datetimeoffset", DATETIMEOFFSET, Takes::Fraction),
+    ("dec", decimal(18, 0), Takes::Digits),
+    ("decimal", decimal(18, 0), Takes::Digits),
+    ("double precision", FLOAT, Takes::Nothing),
+    ("float", FLOAT, Takes::Mantissa),
+    ("image", IMAGE, Takes::Nothing),
+    ("int", INT, Takes::Nothing),
+    ("integer", INT, Takes::Nothing),
+    ("longsysname", Type { length: Some(255), ..SYSNAME }, Takes::Nothing),
+    ("money", MONEY, Takes::Nothing),
+    ("national char", CHAR, Takes::Length),
+    ("national char varying", VARCHAR, Takes::Length),
+    ("national character", CHAR, Takes::Length),
+    ("national character varying", VARCHAR, Takes::Length),
+    ("national text", TEXT, Takes::Nothing),
+    ("nchar", CHAR, Takes::Length),
+    ("nchar varying", VARCHAR, Takes::Length),
+    ("ntext", TEXT, Takes::Nothing),
+    ("numeric", decimal(18, 0), Takes::Digits),
+    ("nvarchar", VARCHAR, Takes::Length),
+    ("real", REAL, Takes::Nothing),
+    ("smalldatetime", SMALLDATETIME, Takes::Nothing),
+    ("smallint", SMALLINT, Takes::Nothing),
+    ("smallmoney", SMALLMONEY, Takes::Nothing),
+    ("sysname", SYSNAME, Takes::Nothing),
+    ("text", TEXT, Takes::Nothing),
+    ("time", TIME, Takes::Fraction),
+    ("tinyint", TINYINT, Takes::Nothing),
+    ("ubigint", decimal(20, 0), Takes::Nothing),
+    ("uint", BIGINT, Takes::Nothing),
+    ("uinteger", BIGINT, Takes::Nothing),
+    ("unichar", CHAR, Takes::Length),
+    ("uniqueidentifier", GUID, Takes::Nothing),
+    ("unitext", TEXT, Takes::Nothing),
+    ("univarchar", VARCHAR, Takes::Length),
+    ("usmallint", INT, Takes::Nothing),
+    ("utinyint", TINYINT, Takes::Nothing),
+    ("varbinary", VARBINARY, Takes::Length),
+    ("varchar", VARCHAR, Takes::Length),
+    ("xml", XML, Takes::Nothing),
+];
+
+const LONGEST: u32 = 65_535;
+const MOST_FRACTION: u32 = 7;
+/// PostgreSQL keeps so many digits behind the second.
+const KEPT_FRACTION: u32 = 6;
+
+/// The names of all types, in alphabetical order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(name, ..)| *name)
+}
+
+/// The type `name(arguments)`; None among the arguments is `max`.
+///
+/// `default_length`: of char, varchar, binary and varbinary that say none: 1 where something is declared, 30 in
+/// a conversion. Errors: 2715 for a type that does not exist here, 1001 for a length or precision that T-SQL does
+/// not allow, 192 for a scale beyond the precision.
+pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u32) -> Result<Type, Error> {
+    let name = name.to_ascii_lowercase();
+    let found = NAMES.binary_search_by(|(known, ..)| (*known).cmp(name.as_str()));
+    let wrong =
+        || Err(Error::new(1001, format!("Length or precision specification of {name} is invalid."), line));
+    let Some((_, of, takes)) = found.ok().map(|place| NAMES[place]) else {
+        let text = format!("Cannot find data type {name}: ringlog has no such type.");
+        return Err(Error::new(2715, text, line).with_severity(16));
+    };
+    Ok(match (takes, arguments) {
+        (Takes::Nothing, []) | (Takes::Mantissa | Takes::Fraction | Takes::Digits, []) => of,
+        (Takes::Length, []) => Type { length: Some(default_length), ..of },
+        (Takes::Length, [None]) => of,
+        (Takes::Length, [Some(length)]) if (1..=LONGEST).contains(length) => {
+            Type { length: Some(*length), ..of }
+        }
+        (Takes::Digits, [Some(digits), rest @ ..]) if (1..=u32::from(MOST_DIGITS)).contains(digits) => {
+            let scale = match rest {
+                [] => 0,
+                [Some(scale)] => *scale,
+                _ => return wrong(),
+            };
+            if scale > *digits {
+                let text = "The scale must be less than or equal to the precision and must be positive.";
+                return Err(Error::new(192, text, line));
+            }
+            decimal(*digits as u8, scale as u8)
+        }
+        (Takes::Mantissa, [Some(digits)]) if (1..=53).contains(digits) => {
+            if *digits <= 24 {
+                REAL
+            } else {
+                FLOAT
+            }
+        }
+        (Takes::Fraction, [Some(digits)]) if *digits <= MOST_FRACTION => {
+            Type { fraction: (*digits < KEPT_FRACTION).then_some(*digits as u8), ..of }
+        }
+        (Takes::Nothing, _) => {
+            let text = format!("Cannot find data type {name}: ringlog has no such type.");
+            return Err(Error::new(2715, text, line).with_severity(16));
+        }
+        _ => return wrong(),
+    })
+}
+
+/// The type that a text names; see `named`.
+pub fn of_name(name: &TypeName, default_length: u32) -> Result<Type, Error> {
+    let number = |argument: &TypeArgument| match argument {
+        TypeArgument::Max => None,
+        // what is out of range is refused for being too long
+        TypeArgument::Number(number) => Some(u32::try_from(*number).unwrap_or(u32::MAX)),
+    };
+    let arguments: Vec<_> = name.arguments.iter().map(number).collect();
+    named(&name.name, &arguments, name.at.line, default_length)
+}
+
+/// How clients are told a column of this type where PostgreSQL's type does not say it: `varchar(20)`; "" elsewhere.
+/// What a domain of schema tsql says is not said again.
+pub fn told_by_name(name: &TypeName, default_length: u32) -> String {
+    let (told, takes_length) = match name.name.to_ascii_lowercase().as_str() {
+        "char" | "character" => ("char", true),
+        "varchar" | "char varying" | "character varying" => ("varchar", true),
+        "text" => ("text", false),
+        "ntext" | "national text" | "unitext" => ("ntext", false),
+        "binary" => ("binary", true),
+        "varbinary" | "binary varying" => ("varbinary", true),
+        "image" => ("image", false),
+        "time" => ("time", false),
+        "datetime2" => ("datetime2", false),
+        _ => return String::new(),
+    };
+    match name.arguments.as_slice() {
+        [TypeArgument::Max] => format!("{told}(max)"),
+        [TypeArgument::Number(number)] => format!("{told}({number})"),
+        _ if takes_length => format!("{told}({default_length})"),
+        _ => told.to_owned(),
+    }
+}
+
+/// The type of a variable that the session has declared; None where the type is PostgreSQL's alone.
+pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
+    let packed = typmod - 4;
+    match oid {
+        NUMERIC if packed >= 0 => Some(decimal((packed >> 16 & 0xFF) as u8, (packed & 0x7FF) as u8)),
+        NUMERIC => None,
+        VARCHAR_OID | BPCHAR => {
+            let of = if oid == BPCHAR { CHAR } else { VARCHAR };
+            Some(Type { length: u32::try_from(packed).ok().filter(|length| *length > 0), ..of })
+        }
+        _ => [
+            BIT,
+            VARBINARY,
+            BIGINT,
+            SMALLINT,
+            INT,
+            TEXT,
+            XML,
+            REAL,
+            FLOAT,
+            DATE,
+            TIME,
+            MOMENT,
+            DATETIMEOFFSET,
+            GUID,
+        ]
+        .into_iter()
+        .find(|of| of.oid == oid),
+    }
+}
+
+impl Type {
+    /// PostgreSQL's type modifier, as in RowDescription; -1 for none.
+    pub fn typmod(&self) -> i32 {
+        match (self.oid, self.precision, self.length) {
+            (NUMERIC, Some(precision), _) => {
+                (i32::from(precision) << 16 | i32::from(self.scale.unwrap_or(0))) + 4
+            }
+            (VARCHAR_OID | BPCHAR, _, Some(length)) => length.max(1) as i32 + 4,
+            _ => -1,
+        }
+    }
+
+    /// The type as PostgreSQL's SQL has it, for a cast or a column.
+    /// Every value of PostgreSQL's type is one of it.
+    pub fn is_plain(&self) -> bool {
+        let has_all = [INT, BIGINT, SMALLINT, BIT, REAL, FLOAT, DATE, GUID, TEXT].map(|of| of.name);
+        has_all.contains(&self.name) || (self.is_text() && self.length.is_none())
+    }
+
+    pub fn sql(&self) -> String {
+        let name = self.pg_name();
+        match (self.oid, self.precision, self.length, self.fraction) {
+            (NUMERIC, Some(precision), ..) => format!("numeric({precision},{})", self.scale.unwrap_or(0)),
+            (VARCHAR_OID | BPCHAR, _, Some(length), _) => format!("{name}({})", length.max(1)),
+            (1184, .., Some(digits)) => format!("timestamp({digits}) with time zone"),
+            (.., Some(digits)) => format!("{name}({digits})"),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn pg_name(&self) -> &'static str {
+        match self.oid {
+            16 => "boolean",
+            BYTEA => "bytea",
+            20 => "bigint",
+            21 => "smallint",
+            23 => "integer",
+            142 => "xml",
+            700 => "real",
+            701 => "double precision",
+            BPCHAR => "char",
+            VARCHAR_OID => "varchar",
+            1082 => "date",
+            1083 => "time",
+            1114 => "timestamp",
+            1184 => "timestamptz",
+            NUMERIC => "numeric",
+            2950 => "uuid",
+            _ => "text",
+        }
+    }
+
+    pub fn is_text(&self) -> bool {
+        self.family == Family::Text
+    }
+
+    pub fn is_exact(&self) -> bool {
+        matches!(self.family, Family::Bit | Family::Integer | Family::Money | Family::Decimal)
+    }
+
+    pub fn is_number(&self) -> bool {
+        self.is_exact() || self.family == Family::Float
+    }
+
+    pub fn is_time(&self) -> bool {
+        matches!(self.family, Family::Date | Family::DateTime | Family::Time)
+    }
+
+    /// Precision and scale as decimal arithmetic counts them.
+    pub fn digits(&self) -> Option<(u8, u8)> {
+        match (self.precision, self.name) {
+            (Some(precision), _) => Some((precision, self.scale.unwrap_or(0))),
+            (_, "bit") => Some((1, 0)),
+            (_, "tinyint") => Some((3, 0)),
+            (_, "smallint") => Some((5, 0)),
+            (_, "int") => Some((10, 0)),
+            (_, "bigint") => Some((19, 0)),
+            _ => None,
+        }
+    }
+
+    /// The place in the order of precedence; of two types of one family the wider one is behind.
+    fn rank(&self) -> (Family, i32) {
+        let within = match self.family {
+            Family::Integer => i32::from(self.digits().unwrap_or((0, 0)).0),
+            Family::Float => i32::from(*self == FLOAT),
+            _ => self.typmod(),
+        };
+        (self.family, within)
+    }
+}
+
+/// The type that values of these types have together, as in CASE; None where one is not known.
+pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
+    let known: Vec<Type> = types.into_iter().collect::<Option<_>>()?;
+    if known.is_empty() {
+        return None;
+    }
+    if known.iter().all(Type::is_text) {
+        let longest = known.iter().map(|of| of.length).collect::<Option<Vec<_>>>();
+        return Some(varchar(longest.and_then(|lengths| lengths.into_iter().max())));
+    }
+    if known.iter().all(Type::is_exact) && known.iter().any(|of| of.family == Family::Decimal) {
+        let digits = || known.iter().map(|of| of.digits().unwrap_or((MOST_DIGITS, 0)));
+        let scale = digits().map(|(_, scale)| scale).max().unwrap_or(0);
+        let whole = digits().map(|(precision, scale)| precision - scale).max().unwrap_or(0);
+        return Some(decimal((whole + scale).min(MOST_DIGITS), scale));
+    }
+    // the first of those of the highest rank
+    known.iter().copied().reduce(|highest, of| if of.rank() > highest.rank() { of } else { highest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_order() {
+        assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    #[test]
+    fn types_as_they_are_declared() {
+        let sql = |name: &str, arguments: &[Option<u32>]| match named(name, arguments, 1, 1) {
+            Ok(of) => of.sql(),
+            Err(error) => error.number.to_string(),
+        };
+        for (name, arguments, expected) in [
+            ("int", &[][..], "integer"),
+            ("INT", &[], "integer"),
+            ("varchar", &[], "varchar(1)"),
+            ("varchar", &[None], "varchar"),
+            ("nvarchar", &[Some(40)], "varchar(40)"),
+            ("char varying", &[Some(3)], "varchar(3)"),
+            ("decimal", &[], "numeric(18,0)"),
+            ("decimal", &[Some(10), Some(2)], "numeric(10,2)"),
+            ("decimal", &[Some(10), Some(11)], "192"),
+            ("decimal", &[Some(39)], "1001"),
+            ("float", &[Some(24)], "real"),
+            ("float", &[Some(25)], "double precision"),
+            ("float", &[Some(54)], "1001"),
+            ("datetime2", &[Some(7)], "timestamp"),
+            ("datetime2", &[Some(3)], "timestamp(3)"),
+            ("datetimeoffset", &[Some(0)], "timestamp(0) with time zone"),
+            ("datetime2", &[Some(8)], "1001"),
+            ("int", &[Some(4)], "2715"),
+            ("geography", &[], "2715"),
+            ("varchar", &[Some(0)], "1001"),
+        ] {
+            assert_eq!(sql(name, arguments), expected, "{name} {arguments:?}");
+        }
+    }
+
+    #[test]
+    fn one_type_of_several() {
+        let one = |types: &[Type]| unified(types.iter().copied().map(Some));
+        assert_eq!(one(&[INT, FLOAT, REAL]), Some(FLOAT));
+        assert_eq!(one(&[INT, decimal(5, 2)]), Some(decimal(12, 2)));
+        assert_eq!(one(&[varchar(Some(3)), varchar(Some(9))]), Some(varchar(Some(9))));
+        assert_eq!(one(&[varchar(Some(3)), TEXT]), Some(VARCHAR));
+        assert_eq!(one(&[TINYINT, SMALLINT, BIT]), Some(SMALLINT));
+        assert_eq!(one(&[varchar(Some(3)), DATETIME]), Some(DATETIME));
+        assert_eq!(unified([Some(INT), None]), None);
+    }
+}

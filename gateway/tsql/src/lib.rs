@@ -1,0 +1,24 @@
+//! T-SQL read and translated to what PostgreSQL runs: text → tokens → tree → program. No sockets, no waiting.
+//!
+//! `lexer` splits a text, `parser` makes a `tree` of it, which prints itself as T-SQL.
+
+mod compile;
+pub mod error;
+pub mod facts;
+mod keywords;
+pub mod lexer;
+mod lift;
+mod message;
+pub mod parser;
+pub mod print;
+mod procedure;
+pub mod program;
+mod reading;
+pub mod resolve;
+pub mod translate;
+pub mod tree;
+
+pub use error::Error;
+pub use lexer::Syntax;
+pub use parser::{parse, parse_parameters, Batch};
+pub use reading::{compile, declarations, Reading};

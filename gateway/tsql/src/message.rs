@@ -1,0 +1,79 @@
+//! What print, raiserror and throw say: texts that PostgreSQL formats.
+
+use crate::error::Error;
+use crate::facts::types::{varchar, Type, INT, LONGEST_VARCHAR, TEXT};
+use crate::resolve::Scope;
+use crate::translate::{self, Variables};
+use crate::tree::{Expression, LiteralValue, Raise, Throw};
+
+/// The text that a print shows; null is nothing.
+pub fn printed(
+    text: &Expression,
+    arguments: &[Expression],
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<String, Error> {
+    let longest: Type = varchar(Some(LONGEST_VARCHAR));
+    let mut text = translate::value(text, scope, variables, Some(longest))?.sql;
+    if !arguments.is_empty() {
+        text = format!("tsql.format_numbered({text}, {})", array(arguments, scope, variables)?);
+    }
+    Ok(format!("coalesce({text}, '')"))
+}
+
+/// Four columns: number, severity, state (integers) and the text of the message.
+pub fn raised(
+    raise: &Raise,
+    line: u32,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<String, Error> {
+    const BY_NUMBER: &str = "there are no messages by number: give the text";
+    match raise {
+        Raise::Severity { message, severity, state, arguments, .. } => {
+            let severity = translate::value(severity, scope, variables, Some(INT))?.sql;
+            let state = translate::value(state, scope, variables, Some(INT))?.sql;
+            if translate::value(message, scope, variables, None)?.of.is_some_and(|of| of.is_number()) {
+                let shown = match message {
+                    Expression::Literal(literal) => match &literal.value {
+                        LiteralValue::Integer(digits) | LiteralValue::Decimal(digits) => digits.clone(),
+                        _ => String::from("number"),
+                    },
+                    Expression::Variable(variable) => variable.name.clone(),
+                    _ => String::from("number"),
+                };
+                return Err(Error::refused(&format!("raiserror ({shown}, …)"), BY_NUMBER, line));
+            }
+            let text = text(message, scope, variables)?;
+            let arguments = array(arguments, scope, variables)?;
+            Ok(format!(
+                "50000, tsql.severity({severity}), tsql.state({state}), tsql.format_message({text}, {arguments})"
+            ))
+        }
+        Raise::Number { message: None, .. } => Err(Error::refused("raiserror number", BY_NUMBER, line)),
+        Raise::Number { number, message: Some(message), arguments } => {
+            let number = translate::value(number, scope, variables, Some(INT))?.sql;
+            let text = text(message, scope, variables)?;
+            let arguments = array(arguments, scope, variables)?;
+            Ok(format!("tsql.user_number({number}), 16, 1, tsql.format_numbered({text}, {arguments})"))
+        }
+    }
+}
+
+/// Three columns: number, text of the message, state.
+pub fn thrown(throw: &Throw, scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
+    let number = translate::value(&throw.number, scope, variables, Some(INT))?.sql;
+    let state = translate::value(&throw.state, scope, variables, Some(INT))?.sql;
+    let text = text(&throw.message, scope, variables)?;
+    Ok(format!("tsql.thrown_number({number}), {text}, tsql.state({state})"))
+}
+
+fn text(value: &Expression, scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
+    Ok(translate::value(value, scope, variables, Some(TEXT))?.sql)
+}
+
+fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
+    let values: Vec<String> =
+        values.iter().map(|value| text(value, scope, variables)).collect::<Result<_, _>>()?;
+    Ok(format!("array[{}]::text[]", values.join(", ")))
+}

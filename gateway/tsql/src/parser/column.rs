@@ -1,0 +1,248 @@
+//! Columns and constraints of tables.
+
+use super::Parser;
+use crate::error::Error;
+use crate::tree::{
+    ColumnDefinition, ColumnKind, Constraint, ConstraintKind, Expression, Identity, KeyAction, Name,
+    References, TableElement,
+};
+
+impl<'t> Parser<'t> {
+    /// `(column, constraint, …)`
+    pub(super) fn table_elements(&mut self) -> Result<Vec<TableElement>, Error> {
+        self.expect_symbol("(")?;
+        let mut elements = vec![self.table_element()?];
+        // a comma may stand before the parenthesis
+        while self.symbol(",") && !self.next_is_symbol(")") {
+            elements.push(self.table_element()?);
+        }
+        self.expect_symbol(")")?;
+        let is_column = |element: &TableElement| matches!(element, TableElement::Column(_));
+        if !elements.iter().any(is_column) {
+            return Err(self.wrong());
+        }
+        Ok(elements)
+    }
+
+    pub(super) fn table_element(&mut self) -> Result<TableElement, Error> {
+        if self.next_is_any(&["constraint", "primary", "unique", "check", "foreign", "default"]) {
+            return self.table_constraint().map(TableElement::Constraint);
+        }
+        self.column_definition().map(TableElement::Column)
+    }
+
+    pub(super) fn column_definition(&mut self) -> Result<ColumnDefinition, Error> {
+        let name = self.name()?;
+        let kind = self.column_kind(&name)?;
+        let mut column = ColumnDefinition {
+            name,
+            kind,
+            nullable: None,
+            identity: None,
+            collation: None,
+            constraints: Vec::new(),
+        };
+        while self.column_property(&mut column)? {}
+        Ok(column)
+    }
+
+    fn column_kind(&mut self, name: &Name) -> Result<ColumnKind, Error> {
+        if self.word("as") {
+            let value = self.value()?;
+            return Ok(ColumnKind::Computed { value, persisted: self.word("persisted") });
+        }
+        let bare = name.is("timestamp") && (self.next_is_symbol(",") || self.next_is_symbol(")"));
+        if bare {
+            return Ok(ColumnKind::RowVersion(name.at));
+        }
+        let type_ = self.type_name()?;
+        if matches!(&*type_.name, "timestamp" | "rowversion") && type_.arguments.is_empty() {
+            return Ok(ColumnKind::RowVersion(type_.at));
+        }
+        Ok(ColumnKind::Typed(type_))
+    }
+
+    /// The next thing said of a column; false when nothing is.
+    fn column_property(&mut self, column: &mut ColumnDefinition) -> Result<bool, Error> {
+        let at = column.name.at;
+        if self.words(&["not", "null"]) {
+            column.nullable = Some(false);
+        } else if self.word("null") {
+            column.nullable = Some(true);
+        } else if self.word("identity") {
+            column.identity = Some(self.identity()?);
+        } else if self.word("collate") {
+            column.collation = Some(self.name()?);
+        } else if self.next_is_any(&[
+            "constraint",
+            "default",
+            "primary",
+            "unique",
+            "check",
+            "references",
+            "foreign",
+        ]) {
+            let mut constraint = self.column_constraint()?;
+            // default 'x' collate c: the collation is the column's
+            if let ConstraintKind::Default { value, .. } = &mut constraint.kind {
+                while let Expression::Collate { operand, collation } = value {
+                    column.collation = Some(std::mem::take(collation));
+                    *value = std::mem::replace(&mut **operand, Expression::Default(at));
+                }
+            }
+            column.constraints.push(constraint);
+        } else if self.any_word(&["rowguidcol", "sparse"]) {
+            // what they say is of no consequence here
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn identity(&mut self) -> Result<Identity, Error> {
+        if !self.symbol("(") {
+            return Ok(Identity { seed: 1, increment: 1 });
+        }
+        let seed = self.integer()?;
+        // ASE: identity (precision)
+        let increment = if self.symbol(",") { self.integer()? } else { 1 };
+        self.expect_symbol(")")?;
+        Ok(Identity { seed, increment })
+    }
+
+    fn column_constraint(&mut self) -> Result<Constraint, Error> {
+        let at = self.position();
+        let name = if self.word("constraint") { Some(self.name()?) } else { None };
+        let kind = if self.word("default") {
+            ConstraintKind::Default { value: self.value()?, column: None }
+        } else if self.next_is("primary") || self.next_is("unique") {
+            self.key()?
+        } else if self.word("check") {
+            ConstraintKind::Check(self.check()?)
+        } else {
+            self.words(&["foreign", "key"]);
+            self.expect_word("references")?;
+            ConstraintKind::ForeignKey { columns: Vec::new(), references: self.references()? }
+        };
+        Ok(Constraint { name, kind, at })
+    }
+
+    fn check(&mut self) -> Result<Expression, Error> {
+        self.words(&["not", "for", "replication"]);
+        self.expect_symbol("(")?;
+        let condition = self.condition()?;
+        self.expect_symbol(")")?;
+        Ok(condition)
+    }
+
+    /// `primary key [clustered] [(columns)]`, `unique …`, and where and how it is stored, which says nothing here.
+    fn key(&mut self) -> Result<ConstraintKind, Error> {
+        let primary = self.word("primary");
+        self.expect_word(if primary { "key" } else { "unique" })?;
+        self.any_word(&["clustered", "nonclustered"]);
+        let columns = if self.next_is_symbol("(") {
+            self.in_parentheses(|parser| {
+                let column = parser.name()?;
+                parser.any_word(&["asc", "desc"]);
+                Ok(column)
+            })?
+        } else {
+            Vec::new()
+        };
+        self.storage()?;
+        Ok(if primary { ConstraintKind::PrimaryKey { columns } } else { ConstraintKind::Unique { columns } })
+    }
+
+    /// `with (…)`, `on filegroup`: where and how something is stored.
+    pub(super) fn storage(&mut self) -> Result<(), Error> {
+        if self.next_is("with") && self.ahead_is_symbol(1, "(") {
+            self.at += 1;
+            self.skip_parentheses()?;
+        } else if self.words(&["with", "fillfactor"]) {
+            self.expect_symbol("=")?;
+            self.integer()?;
+        }
+        let on_place =
+            self.next_is("on") && !self.ahead(1).is_some_and(|next| next.is_any(&["delete", "update"]));
+        if on_place {
+            self.at += 1;
+            if !self.word("primary") {
+                self.name()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_parentheses(&mut self) -> Result<(), Error> {
+        let mut depth = 0_u32;
+        loop {
+            let token = self.advance()?;
+            if token.is_symbol("(") {
+                depth += 1;
+            } else if token.is_symbol(")") {
+                depth = depth.saturating_sub(1);
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `table [(columns)] [on delete …] [on update …]`
+    fn references(&mut self) -> Result<References, Error> {
+        let table = self.object_name()?;
+        let columns = if self.next_is_symbol("(") { self.names_in_parentheses()? } else { Vec::new() };
+        let (mut on_delete, mut on_update) = (KeyAction::NoAction, KeyAction::NoAction);
+        loop {
+            if self.words(&["on", "delete"]) {
+                on_delete = self.key_action()?;
+            } else if self.words(&["on", "update"]) {
+                on_update = self.key_action()?;
+            } else if !self.words(&["not", "for", "replication"]) {
+                return Ok(References { table, columns, on_delete, on_update });
+            }
+        }
+    }
+
+    fn key_action(&mut self) -> Result<KeyAction, Error> {
+        if self.word("cascade") {
+            return Ok(KeyAction::Cascade);
+        }
+        if self.words(&["set", "null"]) {
+            return Ok(KeyAction::SetNull);
+        }
+        if self.words(&["set", "default"]) {
+            return Ok(KeyAction::SetDefault);
+        }
+        self.expect_word("no")?;
+        self.expect_word("action")?;
+        Ok(KeyAction::NoAction)
+    }
+
+    fn table_constraint(&mut self) -> Result<Constraint, Error> {
+        let at = self.position();
+        let name = if self.word("constraint") { Some(self.name()?) } else { None };
+        let kind = if self.word("check") {
+            ConstraintKind::Check(self.check()?)
+        } else if self.words(&["foreign", "key"]) {
+            let columns = if self.next_is_symbol("(") { self.names_in_parentheses()? } else { Vec::new() };
+            self.expect_word("references")?;
+            ConstraintKind::ForeignKey { columns, references: self.references()? }
+        } else if self.word("default") {
+            let value = self.value()?;
+            self.expect_word("for")?;
+            ConstraintKind::Default { value, column: Some(self.name()?) }
+        } else {
+            let key = self.key()?;
+            let columns = match &key {
+                ConstraintKind::PrimaryKey { columns } | ConstraintKind::Unique { columns } => columns,
+                _ => return Err(self.wrong()),
+            };
+            if columns.is_empty() {
+                return Err(self.wrong());
+            }
+            key
+        };
+        Ok(Constraint { name, kind, at })
+    }
+}

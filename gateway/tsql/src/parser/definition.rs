@@ -1,0 +1,300 @@
+//! Tables, indexes, views and rights.
+
+use super::Parser;
+use crate::error::Error;
+use crate::tree::{
+    AlterTable, CreateIndex, CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant, Mode, Name,
+    ObjectKind, ObjectName, StatementKind,
+};
+
+impl<'t> Parser<'t> {
+    pub(super) fn create(&mut self) -> Result<StatementKind, Error> {
+        let start = self.at;
+        let line = self.position();
+        self.expect_word("create")?;
+        let mode = if self.words(&["or", "alter"]) { Mode::CreateOrAlter } else { Mode::Create };
+        if let Some(definition) = self.text_definition(start, mode)? {
+            return Ok(definition);
+        }
+        if mode == Mode::CreateOrAlter {
+            let what = format!("create or alter {}", self.advance()?.shown());
+            return Err(Error::refused(&what, "procedures, functions, views and triggers are", line));
+        }
+        if self.word("table") {
+            return self.create_table();
+        }
+        let unique = self.word("unique");
+        let clustered = self.any_word(&["clustered", "nonclustered"]);
+        if self.word("index") {
+            return self.create_index(unique);
+        }
+        if unique || clustered {
+            return Err(self.wrong());
+        }
+        let what = format!("create {}", self.advance()?.shown());
+        let why = "tables, indexes, views, procedures, functions and triggers can be created";
+        Err(Error::refused(&what, why, line))
+    }
+
+    /// Procedures, functions, triggers and views, which can be altered by their whole text.
+    fn text_definition(&mut self, start: usize, mode: Mode) -> Result<Option<StatementKind>, Error> {
+        if self.next_is_any(&["proc", "procedure"]) {
+            return self.procedure(start, mode).map(Some);
+        }
+        if self.next_is("function") {
+            return self.function(start, mode).map(Some);
+        }
+        if self.next_is("trigger") {
+            return self.trigger(start, mode).map(Some);
+        }
+        if self.word("view") {
+            return self.view(mode).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn create_table(&mut self) -> Result<StatementKind, Error> {
+        let table = self.object_name()?;
+        let elements = self.table_elements()?;
+        if self.word("lock") {
+            // ASE: what is locked is PostgreSQL's rows in every case
+            self.expect_any(&["datarows", "datapages", "allpages"])?;
+        }
+        self.storage()?;
+        if self.word("textimage_on") && !self.word("primary") {
+            self.name()?;
+        }
+        Ok(StatementKind::CreateTable(Box::new(CreateTable { table, elements })))
+    }
+
+    fn create_index(&mut self, unique: bool) -> Result<StatementKind, Error> {
+        let name = self.name()?;
+        self.expect_word("on")?;
+        let table = self.object_name()?;
+        let columns = self.in_parentheses(|parser| {
+            let column = parser.name()?;
+            let descending = parser.word("desc");
+            if !descending {
+                parser.word("asc");
+            }
+            Ok((column, descending))
+        })?;
+        let include = if self.word("include") { self.names_in_parentheses()? } else { Vec::new() };
+        let condition = if self.word("where") { Some(self.condition()?) } else { None };
+        if self.next_is("with") && !self.ahead_is_symbol(1, "(") && !self.ahead_is(1, "fillfactor") {
+            let option = self.ahead(1).map(|token| token.shown()).unwrap_or_default();
+            let what = format!("create index … with {option}");
+            return Err(Error::refused(&what, "an index is made of columns", self.position()));
+        }
+        self.storage()?;
+        let index = CreateIndex { name, table, unique, columns, include, condition };
+        Ok(StatementKind::CreateIndex(Box::new(index)))
+    }
+
+    fn view(&mut self, mode: Mode) -> Result<StatementKind, Error> {
+        let name = self.object_name()?;
+        let columns = if self.next_is_symbol("(") { self.names_in_parentheses()? } else { Vec::new() };
+        if self.word("with") {
+            self.list(|parser| parser.expect_any(&["schemabinding", "view_metadata"]))?;
+        }
+        self.expect_word("as")?;
+        if !self.next_is_any(&["select", "with"]) && !self.next_is_symbol("(") {
+            return Err(self.wrong());
+        }
+        let query = self.query()?;
+        let check_option = self.words(&["with", "check", "option"]);
+        let view = CreateView { mode, name, columns, query, check_option };
+        Ok(StatementKind::CreateView(Box::new(view)))
+    }
+
+    pub(super) fn alter(&mut self) -> Result<StatementKind, Error> {
+        let start = self.at;
+        let line = self.position();
+        self.expect_word("alter")?;
+        if let Some(definition) = self.text_definition(start, Mode::Alter)? {
+            return Ok(definition);
+        }
+        if !self.word("table") {
+            let what = format!("alter {}", self.advance()?.shown());
+            let why = "tables, views, procedures, functions and triggers can be altered";
+            return Err(Error::refused(&what, why, line));
+        }
+        let table = self.object_name()?;
+        let action = Box::new(self.alter_action()?);
+        Ok(StatementKind::AlterTable { table, action })
+    }
+
+    fn alter_action(&mut self) -> Result<AlterTable, Error> {
+        let check_existing = !self.words(&["with", "nocheck"]);
+        if check_existing {
+            self.words(&["with", "check"]);
+        }
+        if self.word("add") {
+            let elements = if self.next_is_symbol("(") {
+                self.in_parentheses(Self::table_element)?
+            } else {
+                self.list(Self::table_element)?
+            };
+            return Ok(AlterTable::Add { elements, check_existing });
+        }
+        if self.word("drop") {
+            return self.dropped().map(AlterTable::Drop);
+        }
+        let modifies = self.word("modify");
+        if modifies || self.words(&["alter", "column"]) {
+            return self.alter_column();
+        }
+        if self.word("replace") {
+            let column = self.name()?;
+            self.expect_word("default")?;
+            return Ok(AlterTable::ReplaceDefault { column, value: self.value()? });
+        }
+        if self.next_is_any(&["check", "nocheck"]) {
+            let enabled = self.word("check");
+            self.at += usize::from(!enabled);
+            self.expect_word("constraint")?;
+            let constraints = if self.word("all") { Vec::new() } else { self.list(Self::name)? };
+            return Ok(AlterTable::Check { enabled, constraints });
+        }
+        if self.next_is_any(&["enable", "disable"]) {
+            let enabled = self.word("enable");
+            self.at += usize::from(!enabled);
+            self.expect_word("trigger")?;
+            let triggers = if self.word("all") { Vec::new() } else { self.list(Self::name)? };
+            return Ok(AlterTable::Trigger { enabled, triggers });
+        }
+        let what = format!("alter table … {}", self.peek().ok_or_else(|| self.wrong())?.shown());
+        let why = "columns and constraints can be added, altered and dropped";
+        Err(Error::refused(&what, why, self.position()))
+    }
+
+    fn alter_column(&mut self) -> Result<AlterTable, Error> {
+        let column = self.name()?;
+        let line = self.position();
+        if self.next_is_any(&["add", "drop"]) && self.ahead(1).is_some_and(|next| next.is_name()) {
+            let what = format!("alter column … {}", self.advance()?.shown());
+            return Err(Error::refused(&what, "its type can be changed", line));
+        }
+        // ASE: modify column null
+        let type_ = self.type_name()?;
+        let collation = if self.word("collate") { Some(self.name()?) } else { None };
+        let nullable = if self.words(&["not", "null"]) {
+            Some(false)
+        } else if self.word("null") {
+            Some(true)
+        } else {
+            None
+        };
+        Ok(AlterTable::AlterColumn { column, type_, collation, nullable })
+    }
+
+    fn dropped(&mut self) -> Result<Vec<Dropped>, Error> {
+        let mut of_columns = None;
+        self.list(|parser| {
+            if parser.word("column") {
+                of_columns = Some(true);
+            } else if parser.word("constraint") {
+                of_columns = Some(false);
+            }
+            let if_exists = parser.words(&["if", "exists"]);
+            let name = parser.name()?;
+            Ok(match of_columns {
+                Some(true) => Dropped::Column { name, if_exists },
+                Some(false) => Dropped::Constraint { name, if_exists },
+                None => Dropped::Bare(name),
+            })
+        })
+    }
+
+    /// `enable trigger names on table`, `disable trigger all on table`
+    pub(super) fn switch_trigger(&mut self) -> Result<StatementKind, Error> {
+        let enabled = self.word("enable");
+        self.at += usize::from(!enabled);
+        self.expect_word("trigger")?;
+        let triggers = if self.word("all") { Vec::new() } else { self.list(Self::name)? };
+        self.expect_word("on")?;
+        let table = self.object_name()?;
+        Ok(StatementKind::AlterTable { table, action: Box::new(AlterTable::Trigger { enabled, triggers }) })
+    }
+
+    pub(super) fn drop(&mut self) -> Result<StatementKind, Error> {
+        let line = self.position();
+        self.expect_word("drop")?;
+        let token = self.advance()?;
+        let kind = match &*token.value.to_lowercase() {
+            "index" => return self.drop_indexes(),
+            "table" => ObjectKind::Table,
+            "view" => ObjectKind::View,
+            "proc" | "procedure" => ObjectKind::Procedure,
+            "function" => ObjectKind::Function,
+            "trigger" => ObjectKind::Trigger,
+            _ => {
+                let what = format!("drop {}", token.shown());
+                let why = "tables, indexes, views, procedures, functions and triggers can be dropped";
+                return Err(Error::refused(&what, why, line));
+            }
+        };
+        let if_exists = self.words(&["if", "exists"]);
+        let names = self.list(Self::object_name)?;
+        Ok(StatementKind::Drop(DropObjects { kind, names, if_exists }))
+    }
+
+    /// `drop index table.index` (ASE) and `drop index index on table`.
+    fn drop_indexes(&mut self) -> Result<StatementKind, Error> {
+        let if_exists = self.words(&["if", "exists"]);
+        let indexes = self.list(|parser| {
+            let first = parser.object_name()?;
+            if parser.word("on") {
+                let name = Name { text: first.name, at: first.at };
+                return Ok(DropIndex { name, table: parser.object_name()?, if_exists });
+            }
+            if first.owner.is_empty() {
+                return Err(parser.wrong());
+            }
+            let ObjectName { database: owner, owner: table, name, at } = first;
+            let table = ObjectName { database: String::new(), owner, name: table, at };
+            Ok(DropIndex { name: Name { text: name, at }, table, if_exists })
+        })?;
+        Ok(StatementKind::DropIndexes(indexes))
+    }
+
+    pub(super) fn truncate(&mut self) -> Result<StatementKind, Error> {
+        self.expect_word("truncate")?;
+        self.expect_word("table")?;
+        self.object_name().map(StatementKind::Truncate)
+    }
+
+    pub(super) fn grant(&mut self) -> Result<StatementKind, Error> {
+        let line = self.position();
+        let revoke = self.word("revoke");
+        self.at += usize::from(!revoke);
+        let rights = self.list(|parser| {
+            let right = parser.advance()?;
+            let known = ["select", "insert", "update", "delete", "execute", "exec", "references", "all"];
+            if !right.is_any(&known) {
+                let what = format!("{} {}", if revoke { "revoke" } else { "grant" }, right.shown());
+                return Err(Error::refused(&what, "rights are on tables and procedures", line));
+            }
+            Ok(if right.is("exec") { String::from("execute") } else { right.value.to_lowercase() })
+        })?;
+        self.word("privileges");
+        self.expect_word("on")?;
+        if self.word("object") {
+            self.expect_symbol("::")?;
+        }
+        let object = self.object_name()?;
+        self.expect_word(if revoke { "from" } else { "to" })?;
+        let roles = self.list(|parser| {
+            let at = parser.position();
+            if parser.word("public") {
+                return Ok(Name { text: String::from("public"), at });
+            }
+            parser.name()
+        })?;
+        if self.next_is_any(&["with", "cascade"]) {
+            let what = format!("grant … {}", self.advance()?.value);
+            return Err(Error::refused(&what, "a right is granted by whoever owns the object", line));
+        }
+        Ok(StatementKind::Grant(Grant { revoke, rights, object, roles }))
+    }
+}

@@ -1,0 +1,226 @@
+//! The text of a batch as a tree of statements: recursive descent.
+
+mod change;
+mod column;
+mod cursor;
+mod definition;
+mod expression;
+mod function;
+mod names;
+mod procedure;
+mod query;
+mod session;
+mod source;
+mod statement;
+mod variables;
+
+use crate::error::Error;
+use crate::keywords::Class;
+use crate::lexer::{self, Kind, Syntax, Token};
+use crate::tree::{Parameter, Position, Statement};
+
+/// Statements, parentheses, queries and operands inside each other.
+pub const DEEPEST: u32 = 100;
+/// Operators of one level in a row, as `a + b + c`, each of which is an operand of the next.
+pub const LONGEST_CHAIN: u32 = 250;
+
+/// A batch as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    pub statements: Vec<Statement>,
+    /// How many `?` it has.
+    pub placeholders: u32,
+}
+
+/// Reads a whole batch. The error names the line and the token that cannot stand there.
+pub fn parse(text: &str, syntax: Syntax) -> Result<Batch, Error> {
+    let tokens = lexer::tokens(text, syntax)?;
+    parse_tokens(&tokens)
+}
+
+/// Reads a batch that is split into tokens already.
+pub fn parse_tokens(tokens: &[Token<'_>]) -> Result<Batch, Error> {
+    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0 };
+    let statements = parser.batch()?;
+    let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
+    Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
+}
+
+/// Reads `@a int, @b nvarchar(40) = 'x' output`: what sp_executesql and sp_prepare are told of a text.
+pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
+    let tokens = lexer::tokens(text, Syntax::default())?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0 };
+    if parser.at_end() {
+        return Ok(Vec::new());
+    }
+    let parameters = parser.list(Parser::parameter)?;
+    if parser.at_end() {
+        return Ok(parameters);
+    }
+    Err(parser.wrong())
+}
+
+fn is_placeholder(token: &Token<'_>) -> bool {
+    token.kind == Kind::Variable && token.value.starts_with('?')
+}
+
+struct Parser<'t> {
+    tokens: &'t [Token<'t>],
+    at: usize,
+    depth: u32,
+    /// Loops around the statement being read.
+    loops: u32,
+}
+
+impl<'t> Parser<'t> {
+    fn peek(&self) -> Option<&'t Token<'t>> {
+        self.tokens.get(self.at)
+    }
+
+    fn ahead(&self, ahead: usize) -> Option<&'t Token<'t>> {
+        self.tokens.get(self.at + ahead)
+    }
+
+    fn at_end(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    /// Where the next token stands; at the end, where the last one did.
+    fn position(&self) -> Position {
+        self.peek().or(self.tokens.last()).map_or(Position { line: 1, start: 0, end: 0 }, |token| token.at)
+    }
+
+    /// From `start` to the token before this place.
+    fn since(&self, start: Position) -> Position {
+        let last = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        last.map_or(start, |last| start.to(last.at))
+    }
+
+    fn advance(&mut self) -> Result<&'t Token<'t>, Error> {
+        let token = self.peek().ok_or_else(|| self.wrong())?;
+        self.at += 1;
+        Ok(token)
+    }
+
+    fn next_is(&self, word: &str) -> bool {
+        self.peek().is_some_and(|token| token.is(word))
+    }
+
+    fn next_is_any(&self, words: &[&str]) -> bool {
+        self.peek().is_some_and(|token| token.is_any(words))
+    }
+
+    fn ahead_is(&self, ahead: usize, word: &str) -> bool {
+        self.ahead(ahead).is_some_and(|token| token.is(word))
+    }
+
+    fn next_is_symbol(&self, symbol: &str) -> bool {
+        self.peek().is_some_and(|token| token.is_symbol(symbol))
+    }
+
+    fn ahead_is_symbol(&self, ahead: usize, symbol: &str) -> bool {
+        self.ahead(ahead).is_some_and(|token| token.is_symbol(symbol))
+    }
+
+    /// Takes the next token if it is this word.
+    fn word(&mut self, word: &str) -> bool {
+        let found = self.next_is(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn any_word(&mut self, words: &[&str]) -> bool {
+        let found = self.next_is_any(words);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the next tokens if they are these words one after another.
+    fn words(&mut self, sequence: &[&str]) -> bool {
+        let found = sequence.iter().enumerate().all(|(ahead, word)| self.ahead_is(ahead, word));
+        self.at += if found { sequence.len() } else { 0 };
+        found
+    }
+
+    fn symbol(&mut self, symbol: &str) -> bool {
+        let found = self.next_is_symbol(symbol);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect_word(&mut self, word: &str) -> Result<(), Error> {
+        if self.word(word) {
+            return Ok(());
+        }
+        Err(self.wrong())
+    }
+
+    fn expect_any(&mut self, words: &[&str]) -> Result<(), Error> {
+        if self.any_word(words) {
+            return Ok(());
+        }
+        Err(self.wrong())
+    }
+
+    fn expect_symbol(&mut self, symbol: &str) -> Result<(), Error> {
+        if self.symbol(symbol) {
+            return Ok(());
+        }
+        Err(self.wrong())
+    }
+
+    /// 102 or 156 at the next token, at the end at the last.
+    fn wrong(&self) -> Error {
+        match self.peek() {
+            Some(token) => wrong_at(token),
+            None => match self.tokens.last() {
+                Some(last) => Error::syntax(&last.shown(), last.at),
+                None => Error::syntax("", 1_u32),
+            },
+        }
+    }
+
+    /// 102 or 156 at the token before this place.
+    fn wrong_before(&self) -> Error {
+        let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
+        before.map_or_else(|| self.wrong(), wrong_at)
+    }
+
+    /// One level deeper for as long as `read` takes.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if self.depth >= DEEPEST {
+            return Err(Error::nested_too_deeply(self.position()));
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// At least one, with commas between them.
+    fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+        let mut items = vec![read(self)?];
+        while self.symbol(",") {
+            items.push(read(self)?);
+        }
+        Ok(items)
+    }
+
+    /// At least one, with commas between them and parentheses around them.
+    fn in_parentheses<T>(
+        &mut self,
+        read: impl FnMut(&mut Self) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        self.expect_symbol("(")?;
+        let items = self.list(read)?;
+        self.expect_symbol(")")?;
+        Ok(items)
+    }
+}
+
+fn wrong_at(token: &Token<'_>) -> Error {
+    match token.kind {
+        Kind::Word(Class::Reserved | Class::Statement) => Error::keyword(&token.value, token.at),
+        _ => Error::syntax(&token.shown(), token.at),
+    }
+}

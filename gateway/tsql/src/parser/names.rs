@@ -1,0 +1,138 @@
+//! Names, variables, types and numbers.
+
+use super::Parser;
+use crate::error::Error;
+use crate::keywords::Class;
+use crate::lexer::{Kind, Token};
+use crate::tree::{Name, ObjectName, TypeArgument, TypeName, Variable};
+
+/// Whether it can be a name without brackets.
+pub(super) fn is_free(token: &Token<'_>) -> bool {
+    matches!(token.kind, Kind::Name | Kind::Word(Class::Plain | Class::StatementOrName))
+}
+
+impl<'t> Parser<'t> {
+    /// An identifier, which is no keyword unless it stands in brackets.
+    pub(super) fn name(&mut self) -> Result<Name, Error> {
+        match self.peek() {
+            Some(token) if is_free(token) => {
+                self.at += 1;
+                Ok(Name { text: token.value.to_string(), at: token.at })
+            }
+            _ => Err(self.wrong()),
+        }
+    }
+
+    pub(super) fn names_in_parentheses(&mut self) -> Result<Vec<Name>, Error> {
+        self.in_parentheses(Self::name)
+    }
+
+    /// A name behind a point, where any word is one.
+    pub(super) fn part(&mut self) -> Result<String, Error> {
+        match self.peek() {
+            Some(token) if token.is_name() => {
+                self.at += 1;
+                Ok(token.value.to_string())
+            }
+            _ => Err(self.wrong()),
+        }
+    }
+
+    /// `@name`, `@@name` or `?n`.
+    pub(super) fn variable(&mut self) -> Result<Variable, Error> {
+        match self.peek() {
+            Some(token) if token.kind == Kind::Variable && token.value != "@" => {
+                self.at += 1;
+                Ok(Variable { name: token.value.to_lowercase(), at: token.at })
+            }
+            _ => Err(self.wrong()),
+        }
+    }
+
+    /// A variable that can be declared and set: no `@@name`.
+    pub(super) fn own_variable(&mut self) -> Result<Variable, Error> {
+        let variable = self.variable()?;
+        if variable.is_global() {
+            return Err(self.wrong_before());
+        }
+        Ok(variable)
+    }
+
+    pub(super) fn next_is_variable(&self) -> bool {
+        self.peek().is_some_and(|token| token.kind == Kind::Variable)
+    }
+
+    /// `name`, `owner.name`, `database.owner.name`, `database..name`.
+    pub(super) fn object_name(&mut self) -> Result<ObjectName, Error> {
+        let first = self.name()?;
+        self.object_name_after(first)
+    }
+
+    /// The rest of a name of several parts.
+    pub(super) fn object_name_after(&mut self, first: Name) -> Result<ObjectName, Error> {
+        let at = first.at;
+        let mut parts = vec![first.text];
+        while self.symbol(".") {
+            parts.push(if self.next_is_symbol(".") { String::new() } else { self.part()? });
+        }
+        let count = parts.len();
+        let mut parts = parts.into_iter();
+        let mut next = || parts.next().unwrap_or_default();
+        let at = self.since(at);
+        match count {
+            1 => Ok(ObjectName { name: next(), at, ..ObjectName::default() }),
+            2 => Ok(ObjectName { owner: next(), name: next(), at, ..ObjectName::default() }),
+            3 => Ok(ObjectName { database: next(), owner: next(), name: next(), at }),
+            _ => {
+                let message = format!("Could not find server '{}': ringlog has no other servers.", next());
+                Err(Error::new(7202, message, at).with_severity(11))
+            }
+        }
+    }
+
+    pub(super) fn integer(&mut self) -> Result<i64, Error> {
+        let negative = self.symbol("-");
+        match self.peek() {
+            Some(token) if token.kind == Kind::Integer => {
+                let number: i64 = token.value.parse().map_err(|_| self.wrong())?;
+                self.at += 1;
+                Ok(if negative { -number } else { number })
+            }
+            _ => Err(self.wrong()),
+        }
+    }
+
+    /// A type with its length, as `varchar(10)`, `decimal(10, 2)`, `sys.int`, `char varying(3)`.
+    pub(super) fn type_name(&mut self) -> Result<TypeName, Error> {
+        let start = self.position();
+        let mut name = self.part()?.to_lowercase();
+        if self.symbol(".") {
+            name = self.part()?.to_lowercase();
+        }
+        if name == "national" {
+            name = format!("n{}", self.part()?.to_lowercase());
+        } else if name == "unsigned" {
+            name = format!("u{}", self.part()?.to_lowercase());
+        }
+        if name == "double" {
+            self.word("precision");
+            name = String::from("double precision");
+        } else if matches!(&*name, "char" | "character" | "nchar" | "ncharacter" | "binary") {
+            name = name.replace("ncharacter", "nchar");
+            if self.word("varying") {
+                name.push_str(" varying");
+            }
+        }
+        let arguments = if self.next_is_symbol("(") {
+            self.in_parentheses(|parser| {
+                if parser.word("max") {
+                    return Ok(TypeArgument::Max);
+                }
+                parser.integer().map(TypeArgument::Number)
+            })?
+        } else {
+            Vec::new()
+        };
+        Ok(TypeName { name, arguments, at: self.since(start) })
+    }
+}

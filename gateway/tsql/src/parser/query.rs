@@ -1,0 +1,397 @@
+//! Queries: select, union, order by.
+
+use super::Parser;
+use crate::error::Error;
+use crate::keywords::Class;
+use crate::lexer::{Kind, Token};
+use crate::tree::{
+    AssignOperator, CommonTable, Expression, Identity, Name, Ordering, Position, Query, QueryBody, Select,
+    SelectItem, SetOperator, Top, Variable,
+};
+
+/// Hints of OPTION that change only how a query is run, and whether a number follows.
+const PLAN_HINTS: [(&str, bool); 19] = [
+    ("concat union", false),
+    ("expand views", false),
+    ("fast", true),
+    ("force order", false),
+    ("hash group", false),
+    ("hash join", false),
+    ("hash union", false),
+    ("ignore_nonclustered_columnstore_index", false),
+    ("keep plan", false),
+    ("keepfixed plan", false),
+    ("loop join", false),
+    ("maxdop", true),
+    ("merge join", false),
+    ("merge union", false),
+    ("no_performance_spool", false),
+    ("optimize for unknown", false),
+    ("order group", false),
+    ("recompile", false),
+    ("robust plan", false),
+];
+
+impl<'t> Parser<'t> {
+    /// A query with all that can stand before and behind it.
+    pub(super) fn query(&mut self) -> Result<Query, Error> {
+        let start = self.position();
+        let with = self.common_tables()?;
+        self.query_with(with, start)
+    }
+
+    pub(super) fn query_with(&mut self, with: Vec<CommonTable>, start: Position) -> Result<Query, Error> {
+        let first = self.deeper(Self::operand)?;
+        let query = self.query_after(first, start)?;
+        Ok(Query { with, ..query })
+    }
+
+    /// The rest of a query whose first select has been read.
+    pub(super) fn query_after(&mut self, first: QueryBody, start: Position) -> Result<Query, Error> {
+        let body = self.combined(first)?;
+        let order_by = if self.next_is("order") { self.order_by()? } else { Vec::new() };
+        let (mut offset, mut fetch) = (None, None);
+        if !order_by.is_empty() && self.word("offset") {
+            offset = Some(self.value()?);
+            self.expect_any(&["row", "rows"])?;
+            if self.next_is("fetch") && self.ahead(1).is_some_and(|next| next.is_any(&["next", "first"])) {
+                self.at += 2;
+                fetch = Some(self.value()?);
+                self.expect_any(&["row", "rows"])?;
+                self.expect_word("only")?;
+            }
+        }
+        self.query_options()?;
+        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, at: self.since(start) })
+    }
+
+    /// `(select …)`
+    pub(super) fn subquery(&mut self) -> Result<Query, Error> {
+        self.expect_symbol("(")?;
+        if !self.next_is("select") && !self.next_is_symbol("(") {
+            return Err(self.wrong());
+        }
+        let query = self.deeper(Self::query)?;
+        self.expect_symbol(")")?;
+        Ok(query)
+    }
+
+    /// `with a (b) as (select …), …`, if there is one.
+    pub(super) fn common_tables(&mut self) -> Result<Vec<CommonTable>, Error> {
+        if !self.word("with") {
+            return Ok(Vec::new());
+        }
+        self.list(|parser| {
+            let name = parser.name()?;
+            let columns =
+                if parser.next_is_symbol("(") { parser.names_in_parentheses()? } else { Vec::new() };
+            parser.expect_word("as")?;
+            Ok(CommonTable { name, columns, query: parser.subquery()? })
+        })
+    }
+
+    /// Selects with UNION, EXCEPT and, which binds closer, INTERSECT between them.
+    fn combined(&mut self, first: QueryBody) -> Result<QueryBody, Error> {
+        let first = self.intersected(first)?;
+        let mut others = Vec::new();
+        loop {
+            let operator = if self.word("union") {
+                if self.word("all") {
+                    SetOperator::UnionAll
+                } else {
+                    SetOperator::Union
+                }
+            } else if self.word("except") {
+                SetOperator::Except
+            } else {
+                break;
+            };
+            self.word("distinct");
+            let operand = self.deeper(Self::operand)?;
+            others.push((operator, self.intersected(operand)?));
+        }
+        Ok(joined(first, others))
+    }
+
+    fn intersected(&mut self, first: QueryBody) -> Result<QueryBody, Error> {
+        let mut others = Vec::new();
+        while self.word("intersect") {
+            others.push((SetOperator::Intersect, self.deeper(Self::operand)?));
+        }
+        Ok(joined(first, others))
+    }
+
+    fn operand(&mut self) -> Result<QueryBody, Error> {
+        if self.next_is_symbol("(") {
+            return self.subquery().map(Box::new).map(QueryBody::Parenthesised);
+        }
+        self.select().map(Box::new).map(QueryBody::Select)
+    }
+
+    fn select(&mut self) -> Result<Select, Error> {
+        let start = self.position();
+        self.expect_word("select")?;
+        let distinct = self.word("distinct");
+        if !distinct {
+            self.word("all");
+        }
+        let top = self.top()?;
+        let items = self.list(Self::item)?;
+        let into = if self.word("into") { Some(self.object_name()?) } else { None };
+        let from = if self.word("from") { self.list(Self::table_source)? } else { Vec::new() };
+        let condition = if self.word("where") { Some(self.condition()?) } else { None };
+        let group_by = if self.word("group") { self.group_by()? } else { Vec::new() };
+        let having = if self.word("having") { Some(self.condition()?) } else { None };
+        let at = self.since(start);
+        Ok(Select { distinct, top, items, into, from, condition, group_by, having, at })
+    }
+
+    fn group_by(&mut self) -> Result<Vec<Expression>, Error> {
+        self.expect_word("by")?;
+        if self.next_is("all") {
+            return Err(Error::refused("group by all", "it gives groups without rows", self.position()));
+        }
+        self.list(Self::value)
+    }
+
+    /// `top n`, `top (n)`, with PERCENT and WITH TIES.
+    pub(super) fn top(&mut self) -> Result<Option<Top>, Error> {
+        let at = self.position();
+        if !self.word("top") {
+            return Ok(None);
+        }
+        let count = if self.next_is_symbol("(") {
+            self.at += 1;
+            let count = self.value()?;
+            self.expect_symbol(")")?;
+            count
+        } else {
+            let plain = |token: &Token<'_>| {
+                matches!(token.kind, Kind::Integer | Kind::Decimal | Kind::Float | Kind::Variable)
+            };
+            match self.peek() {
+                Some(token) if token.kind == Kind::Variable => Expression::Variable(self.variable()?),
+                Some(token) if plain(token) => {
+                    self.at += 1;
+                    Expression::Literal(super::expression::literal(token))
+                }
+                _ => return Err(Error::keyword("top", at)),
+            }
+        };
+        let percent = self.word("percent");
+        let with_ties = self.words(&["with", "ties"]);
+        Ok(Some(Top { count, percent, with_ties, at }))
+    }
+
+    /// `*`, `t.*`, `value as alias`, `alias = value`, `@variable = value`.
+    pub(super) fn item(&mut self) -> Result<SelectItem, Error> {
+        let start = self.position();
+        if self.symbol("*") {
+            return Ok(SelectItem::Star { table: None, at: start });
+        }
+        if let Some(parts) = self.parts_before_star() {
+            let table = self.object_name_parts(parts)?;
+            self.at += 2;
+            return Ok(SelectItem::Star { table: Some(table), at: start });
+        }
+        if self.next_is_variable() {
+            if let Some(operator) = self.ahead(1).and_then(assignment) {
+                let variable = self.own_variable()?;
+                self.at += 1;
+                return Ok(SelectItem::Assign { variable, operator, value: self.value()? });
+            }
+        }
+        if self.next_is("identity") && self.ahead_is_symbol(1, "(") {
+            return self.identity_item();
+        }
+        if self.ahead_is_symbol(1, "=") {
+            if let Some(alias) = self.peek().and_then(alias) {
+                self.at += 2;
+                return Ok(SelectItem::Value { value: self.value()?, alias: Some(alias) });
+            }
+        }
+        let value = self.value()?;
+        Ok(SelectItem::Value { value, alias: self.column_alias()? })
+    }
+
+    /// How many tokens stand before `.*`, when a name and that come next.
+    fn parts_before_star(&self) -> Option<usize> {
+        let mut ahead = 0;
+        loop {
+            if !self.ahead(ahead).is_some_and(Token::is_name) {
+                return None;
+            }
+            ahead += 1;
+            while self.ahead_is_symbol(ahead, ".") && self.ahead_is_symbol(ahead + 1, ".") {
+                ahead += 1;
+            }
+            if !self.ahead_is_symbol(ahead, ".") {
+                return None;
+            }
+            if self.ahead_is_symbol(ahead + 1, "*") {
+                return Some(ahead);
+            }
+            ahead += 1;
+        }
+    }
+
+    /// The name of an object in the next tokens.
+    fn object_name_parts(&mut self, tokens: usize) -> Result<crate::tree::ObjectName, Error> {
+        let end = self.at + tokens;
+        let part = Parser { tokens: self.tokens.get(..end).unwrap_or_default(), ..*self };
+        let mut part = part;
+        let name = part.object_name()?;
+        self.at = end;
+        Ok(name)
+    }
+
+    /// `identity (type, seed, increment) as name`
+    fn identity_item(&mut self) -> Result<SelectItem, Error> {
+        let start = self.position();
+        self.at += 1;
+        self.expect_symbol("(")?;
+        let type_ = self.type_name()?;
+        let mut identity = Identity { seed: 1, increment: 1 };
+        if self.symbol(",") {
+            identity.seed = self.integer()?;
+            self.expect_symbol(",")?;
+            identity.increment = self.integer()?;
+        }
+        self.expect_symbol(")")?;
+        let alias = self.column_alias()?;
+        Ok(SelectItem::Identity { type_, identity, alias, at: start })
+    }
+
+    /// `as name`, `name`, `'name'`.
+    fn column_alias(&mut self) -> Result<Option<Name>, Error> {
+        let has_as = self.word("as");
+        let is_alias =
+            |token: &&Token<'_>| has_as || begins_no_statement(token) && !self.ahead_is_symbol(1, ":");
+        let found = self.peek().filter(is_alias).and_then(alias);
+        if has_as && found.is_none() {
+            return Err(self.wrong());
+        }
+        self.at += usize::from(found.is_some());
+        Ok(found)
+    }
+
+    pub(super) fn order_by(&mut self) -> Result<Vec<Ordering>, Error> {
+        self.expect_word("order")?;
+        self.expect_word("by")?;
+        self.list(|parser| {
+            let value = parser.value()?;
+            let descending = parser.word("desc");
+            if !descending {
+                parser.word("asc");
+            }
+            Ok(Ordering { value, descending })
+        })
+    }
+
+    /// OPTION with what changes only how a query is run; what else may follow a query is refused.
+    fn query_options(&mut self) -> Result<(), Error> {
+        let Some(token) = self.peek() else { return Ok(()) };
+        let of_cursor = self.ahead(1).is_some_and(|next| next.is_any(&["read", "update"]));
+        if token.is("option") {
+            return self.plan_hints();
+        }
+        if token.is("compute") || (token.is("for") && !of_cursor) {
+            return Err(self.refused_word(token));
+        }
+        if self.next_is("at") && self.ahead_is(1, "isolation") {
+            return Err(Error::refused("at isolation", "set transaction isolation level", token.at));
+        }
+        Ok(())
+    }
+
+    /// `option (hint, …)`: how the query is to be planned, which PostgreSQL decides. A hint that changes what comes
+    /// of it is refused.
+    pub(super) fn plan_hints(&mut self) -> Result<(), Error> {
+        if !self.word("option") {
+            return Ok(());
+        }
+        self.expect_symbol("(")?;
+        loop {
+            let at = self.position();
+            let hint: Vec<&str> = std::iter::from_fn(|| {
+                let token = self.peek().filter(|token| !token.is_symbol(",") && !token.is_symbol(")"))?;
+                self.at += 1;
+                Some(&*token.value)
+            })
+            .collect();
+            let hint = hint.join(" ").to_lowercase();
+            let is_known = PLAN_HINTS.iter().any(|(first, counts)| match hint.strip_prefix(first) {
+                Some("") => !counts,
+                Some(number) => *counts && number.trim_start().parse::<u32>().is_ok(),
+                None => false,
+            });
+            if !is_known {
+                return Err(Error::refused(&format!("option ({hint})"), "PostgreSQL plans by itself", at));
+            }
+            if self.symbol(")") {
+                return Ok(());
+            }
+            self.expect_symbol(",")?;
+        }
+    }
+
+    /// Words of queries that have no meaning here.
+    pub(super) fn refused_word(&self, token: &Token<'_>) -> Error {
+        let word = token.value.to_lowercase();
+        let why = match &*word {
+            "compute" => "use group by, or two queries",
+            "for" => "a result is rows and columns",
+            "pivot" => "write the columns with case",
+            "unpivot" => "write the rows with union all",
+            "holdlock" => "begin a transaction",
+            "values" => "select … union all does the same",
+            _ => return self.wrong(),
+        };
+        Error::refused(&word, why, token.at)
+    }
+}
+
+fn joined(first: QueryBody, others: Vec<(SetOperator, QueryBody)>) -> QueryBody {
+    if others.is_empty() {
+        return first;
+    }
+    QueryBody::Combined { first: Box::new(first), others }
+}
+
+/// A word that can stand behind a value without beginning a statement.
+pub(super) fn begins_no_statement(token: &Token<'_>) -> bool {
+    !matches!(token.kind, Kind::Word(class) if class != Class::Plain)
+}
+
+/// The name of a column of a result, which may be written as a text.
+fn alias(token: &Token<'_>) -> Option<Name> {
+    let is_text = matches!(token.kind, Kind::Text { .. });
+    (is_text || super::names::is_free(token)).then(|| Name { text: token.value.to_string(), at: token.at })
+}
+
+/// `=`, `+=` and so on.
+pub(super) fn assignment(token: &Token<'_>) -> Option<AssignOperator> {
+    use AssignOperator as Operator;
+    if token.kind != Kind::Symbol {
+        return None;
+    }
+    Some(match &*token.value {
+        "=" => Operator::Set,
+        "+=" => Operator::Add,
+        "-=" => Operator::Subtract,
+        "*=" => Operator::Multiply,
+        "/=" => Operator::Divide,
+        "%=" => Operator::Modulo,
+        "&=" => Operator::BitAnd,
+        "|=" => Operator::BitOr,
+        "^=" => Operator::BitXor,
+        _ => return None,
+    })
+}
+
+impl Parser<'_> {
+    /// A comma-separated list of variables.
+    pub(super) fn variables(&mut self) -> Result<Vec<Variable>, Error> {
+        self.list(Self::own_variable)
+    }
+}

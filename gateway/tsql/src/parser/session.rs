@@ -1,0 +1,66 @@
+//! What a session does: databases, transactions, texts by pointers.
+
+use super::names::is_free;
+use super::Parser;
+use crate::error::Error;
+use crate::lexer::Kind;
+use crate::tree::{Name, StatementKind, Writetext};
+
+impl<'t> Parser<'t> {
+    pub(super) fn use_(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        self.name().map(StatementKind::Use)
+    }
+
+    pub(super) fn commit(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        if self.any_word(&["tran", "transaction"]) {
+            return self.transaction_name().map(StatementKind::Commit);
+        }
+        self.word("work");
+        Ok(StatementKind::Commit(None))
+    }
+
+    pub(super) fn rollback(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        if self.any_word(&["tran", "transaction"]) {
+            return self.transaction_name().map(StatementKind::Rollback);
+        }
+        self.word("work");
+        Ok(StatementKind::Rollback(None))
+    }
+
+    pub(super) fn save(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        self.expect_any(&["tran", "transaction"])?;
+        match self.transaction_name()? {
+            Some(name) => Ok(StatementKind::Save(name)),
+            None => Err(self.wrong()),
+        }
+    }
+
+    pub(super) fn transaction_name(&mut self) -> Result<Option<Name>, Error> {
+        match self.peek() {
+            Some(token) if token.kind == Kind::Variable => {
+                let what = format!("a transaction named by {}", token.value);
+                Err(Error::refused(&what, "the name must be written out", token.at))
+            }
+            Some(token) if is_free(token) && !self.at_statement_end() => self.name().map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// `writetext [bulk] t.c pointer [with log] value`
+    pub(super) fn writetext(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        if self.next_is("bulk") {
+            let why = "it is for programs that send the text behind it";
+            return Err(Error::refused("writetext bulk", why, self.position()));
+        }
+        let column = self.column_name().map(crate::tree::Expression::Column)?;
+        let pointer = self.operand_with_sign()?;
+        self.words(&["with", "log"]);
+        let value = self.operand_with_sign()?;
+        Ok(StatementKind::Writetext(Box::new(Writetext { column, pointer, value })))
+    }
+}

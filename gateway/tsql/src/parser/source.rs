@@ -1,0 +1,281 @@
+//! What queries read: tables, joins, queries in parentheses.
+
+use super::query::begins_no_statement;
+use super::{Parser, LONGEST_CHAIN};
+use crate::error::Error;
+use crate::lexer::Token;
+use crate::tree::{JoinKind, Name, ObjectName, Query, QueryBody, TableSource};
+
+/// Hints that change nothing here.
+const HARMLESS: [&str; 6] = ["nolock", "readuncommitted", "readcommitted", "rowlock", "paglock", "noexpand"];
+const LOCKING: [&str; 7] =
+    ["holdlock", "updlock", "tablock", "tablockx", "xlock", "readpast", "serializable"];
+
+impl<'t> Parser<'t> {
+    /// A table and what is joined to it.
+    pub(super) fn table_source(&mut self) -> Result<TableSource, Error> {
+        let mut left = self.table_factor()?;
+        let mut chain = 0;
+        while let Some(kind) = self.join()? {
+            chain += 1;
+            if chain > LONGEST_CHAIN {
+                return Err(Error::nested_too_deeply(self.position()));
+            }
+            let conditional = !matches!(kind, JoinKind::Cross | JoinKind::CrossApply | JoinKind::OuterApply);
+            // a join b join c on … on …
+            let nested = conditional && self.joins_before_on();
+            let right =
+                if nested { self.deeper(Self::nested_source)? } else { self.deeper(Self::table_factor)? };
+            let condition = if conditional {
+                self.expect_word("on")?;
+                Some(self.condition()?)
+            } else {
+                None
+            };
+            left = TableSource::Join { kind, left: Box::new(left), right: Box::new(right), condition };
+        }
+        self.refuse_pivot()?;
+        Ok(left)
+    }
+
+    /// Whether the next table is joined to another before its own ON.
+    fn joins_before_on(&self) -> bool {
+        let mut depth = 0_u32;
+        for token in &self.tokens[self.at..] {
+            if token.is_symbol("(") {
+                depth += 1;
+            } else if token.is_symbol(")") {
+                let Some(less) = depth.checked_sub(1) else { return false };
+                depth = less;
+            } else if depth == 0 {
+                if token.is("join") {
+                    return true;
+                }
+                if token.is_any(&["on", "where", "select", "order", "group", "apply"]) || token.is_symbol(",")
+                {
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// A table with the joins that have their ON before the next one.
+    fn nested_source(&mut self) -> Result<TableSource, Error> {
+        let mut left = self.table_factor()?;
+        let mut chain = 0;
+        while let Some(kind) = self.join()? {
+            chain += 1;
+            if chain > LONGEST_CHAIN {
+                return Err(Error::nested_too_deeply(self.position()));
+            }
+            let nested = self.joins_before_on();
+            let right =
+                if nested { self.deeper(Self::nested_source)? } else { self.deeper(Self::table_factor)? };
+            self.expect_word("on")?;
+            let condition = Some(self.condition()?);
+            left = TableSource::Join { kind, left: Box::new(left), right: Box::new(right), condition };
+        }
+        Ok(left)
+    }
+
+    fn join(&mut self) -> Result<Option<JoinKind>, Error> {
+        let Some(token) = self.peek() else { return Ok(None) };
+        let kind = if token.is("join") {
+            JoinKind::Inner
+        } else if token.is("inner") {
+            self.at += 1;
+            JoinKind::Inner
+        } else if token.is("left") {
+            self.at += 1;
+            self.word("outer");
+            JoinKind::Left
+        } else if token.is("right") {
+            self.at += 1;
+            self.word("outer");
+            JoinKind::Right
+        } else if token.is("full") {
+            self.at += 1;
+            self.word("outer");
+            JoinKind::Full
+        } else if token.is("cross") {
+            self.at += 1;
+            if self.word("apply") {
+                return Ok(Some(JoinKind::CrossApply));
+            }
+            JoinKind::Cross
+        } else if token.is("outer") {
+            self.at += 1;
+            self.expect_word("apply")?;
+            return Ok(Some(JoinKind::OuterApply));
+        } else {
+            return Ok(None);
+        };
+        // hints of how to join
+        if self.next_is_any(&["hash", "loop", "merge", "remote"]) && self.ahead_is(1, "join") {
+            self.at += 1;
+        }
+        self.expect_word("join")?;
+        Ok(Some(kind))
+    }
+
+    fn table_factor(&mut self) -> Result<TableSource, Error> {
+        if self.next_is_symbol("(") {
+            return self.deeper(Self::source_in_parentheses);
+        }
+        if self.next_is_variable() {
+            let variable = self.own_variable()?;
+            let alias = self.table_alias()?;
+            self.hints(false)?;
+            return Ok(TableSource::Variable { variable, alias });
+        }
+        let name = self.object_name()?;
+        if self.next_is_symbol("(") && !self.bare_hints(&name)? {
+            let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
+            let call = Box::new(self.deeper(|parser| parser.function_call(name, &of))?);
+            let alias = self.table_alias()?;
+            let columns = self.alias_columns(alias.as_ref())?;
+            return Ok(TableSource::Function { call, alias, columns });
+        }
+        let of_system =
+            name.owner.eq_ignore_ascii_case("sys") || name.owner.eq_ignore_ascii_case("information_schema");
+        self.locks()?;
+        let alias = self.table_alias()?;
+        self.locks()?;
+        if self.next_is_symbol("(") && !self.bare_hints(&name)? {
+            return Err(self.wrong());
+        }
+        self.hints(of_system)?;
+        self.locks()?;
+        Ok(TableSource::Table { name, alias })
+    }
+
+    /// ASE's words behind a table: `noholdlock`, `shared`.
+    fn locks(&mut self) -> Result<(), Error> {
+        while self.any_word(&["noholdlock", "shared"]) {}
+        match self.peek() {
+            Some(token) if token.is("holdlock") => Err(self.refused_word(token)),
+            _ => Ok(()),
+        }
+    }
+
+    /// `(select …) alias`, `(values …) alias (columns)`, `(a join b on …)`.
+    fn source_in_parentheses(&mut self) -> Result<TableSource, Error> {
+        let start = self.position();
+        let query = if self.ahead_is(1, "values") {
+            self.at += 2;
+            let rows = self.list(|parser| parser.in_parentheses(Self::value_or_default))?;
+            self.expect_symbol(")")?;
+            let body = QueryBody::Values(rows);
+            let at = self.since(start);
+            Query { with: Vec::new(), body, order_by: Vec::new(), offset: None, fetch: None, at }
+        } else if self.opens_query() {
+            self.subquery()?
+        } else {
+            self.at += 1;
+            let source = self.table_source()?;
+            self.expect_symbol(")")?;
+            return Ok(source);
+        };
+        let alias = self.table_alias()?;
+        let columns = self.alias_columns(alias.as_ref())?;
+        Ok(TableSource::Query { query: Box::new(query), alias, columns })
+    }
+
+    /// Whether the parentheses that come next have a select in them.
+    pub(super) fn opens_query(&self) -> bool {
+        let opened = self.tokens[self.at..].iter().take_while(|token| token.is_symbol("(")).count();
+        opened > 0 && self.ahead(opened).is_some_and(|token| token.is_any(&["select", "with"]))
+    }
+
+    fn alias_columns(&mut self, alias: Option<&Name>) -> Result<Vec<Name>, Error> {
+        if alias.is_some() && self.next_is_symbol("(") {
+            return self.names_in_parentheses();
+        }
+        Ok(Vec::new())
+    }
+
+    fn table_alias(&mut self) -> Result<Option<Name>, Error> {
+        if self.word("as") {
+            return self.name().map(Some);
+        }
+        match self.peek() {
+            // a word before a colon is a label
+            Some(_) if self.ahead_is_symbol(1, ":") => Ok(None),
+            Some(token) if token.is_name() && begins_no_statement(token) && !self.is_clause(token) => {
+                self.name().map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Words that are no aliases where they stand, though they are not reserved.
+    fn is_clause(&self, token: &Token<'_>) -> bool {
+        token.is_any(&["noholdlock", "shared", "lock"])
+            || (token.is("at") && self.ahead_is(1, "isolation"))
+            || (token.is("output") && !self.ahead_is_symbol(1, ","))
+    }
+
+    /// `with (hints)`: those that change nothing are passed over.
+    pub(super) fn hints(&mut self, of_system: bool) -> Result<(), Error> {
+        if !self.next_is("with") || !self.ahead_is_symbol(1, "(") {
+            return Ok(());
+        }
+        self.at += 2;
+        loop {
+            let token = self.advance()?;
+            let index = token.is("index");
+            // nobody locks the catalogue
+            if !(index || token.is_any(&HARMLESS) || (of_system && token.is("readpast"))) {
+                let what = format!("with ({})", token.shown());
+                return Err(Error::refused(&what, "it changes what is locked or read", token.at));
+            }
+            if index {
+                self.index_hint()?;
+            }
+            self.symbol(",");
+            if self.symbol(")") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `index (i)`, `index = i`, `index i`.
+    fn index_hint(&mut self) -> Result<(), Error> {
+        self.symbol("=");
+        if self.next_is_symbol("(") {
+            self.in_parentheses(|parser| parser.advance().map(|_| ()))?;
+        } else {
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    /// Hints without WITH: `t (nolock)`, `t (index i)`; false for anything else in parentheses.
+    fn bare_hints(&mut self, _table: &ObjectName) -> Result<bool, Error> {
+        let Some(inner) = self.ahead(1) else { return Ok(false) };
+        if inner.is_any(&LOCKING) && self.ahead_is_symbol(2, ")") {
+            return Err(Error::refused(&inner.value, "it changes what is locked", inner.at));
+        }
+        if inner.is_any(&HARMLESS) && (self.ahead_is_symbol(2, ")") || self.ahead_is_symbol(2, ",")) {
+            self.at += 1;
+            self.list(|parser| parser.expect_any(&HARMLESS))?;
+            self.expect_symbol(")")?;
+            return Ok(true);
+        }
+        if inner.is("index") {
+            self.at += 2;
+            self.index_hint()?;
+            self.expect_symbol(")")?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn refuse_pivot(&self) -> Result<(), Error> {
+        match self.peek() {
+            Some(token) if token.is_any(&["pivot", "unpivot"]) => Err(self.refused_word(token)),
+            _ => Ok(()),
+        }
+    }
+}

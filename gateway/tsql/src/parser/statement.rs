@@ -1,0 +1,318 @@
+//! Statements: which one comes next, and those that decide what runs.
+
+use super::Parser;
+use crate::error::Error;
+use crate::keywords::Class;
+use crate::lexer::{Kind, Token};
+use crate::tree::{Raise, Statement, StatementKind, Throw};
+
+/// Statements that are not ours to run, and why.
+const REFUSED: [(&str, &str); 17] = [
+    ("backup", "backups are the operator's, with PostgreSQL's tools"),
+    ("bulk", "load with insert, or with freebcp"),
+    ("checkpoint", "PostgreSQL has its own rhythm"),
+    ("dbcc", "there is nothing of that kind to check"),
+    ("deny", "rights are granted and revoked"),
+    ("dump", "backups are the operator's, with PostgreSQL's tools"),
+    ("kill", "sessions are the operator's to end"),
+    ("load", "backups are the operator's, with PostgreSQL's tools"),
+    ("merge", "insert and update do the same in two statements"),
+    ("readtext", "select gives the whole text"),
+    ("reconfigure", "the server has its settings file"),
+    ("restore", "backups are the operator's, with PostgreSQL's tools"),
+    ("setuser", "a session has one user"),
+    ("shutdown", "the server is the operator's to stop"),
+    ("updatetext", "update changes the whole text"),
+    ("lineno", "lines are those of the text"),
+    ("revert", "a session has one user"),
+];
+
+impl<'t> Parser<'t> {
+    /// Statements up to the end of the text.
+    pub(super) fn batch(&mut self) -> Result<Vec<Statement>, Error> {
+        let mut statements = Vec::new();
+        while self.skip_semicolons() {
+            statements.push(self.statement()?);
+        }
+        Ok(statements)
+    }
+
+    /// Whether anything follows.
+    fn skip_semicolons(&mut self) -> bool {
+        while self.symbol(";") {}
+        !self.at_end()
+    }
+
+    pub(super) fn statement(&mut self) -> Result<Statement, Error> {
+        let start = self.position();
+        let kind = self.deeper(Self::statement_kind)?;
+        Ok(Statement { kind, at: self.since(start) })
+    }
+
+    fn statement_kind(&mut self) -> Result<StatementKind, Error> {
+        let Some(token) = self.peek() else { return Err(self.wrong()) };
+        if let Kind::Word(class) = token.kind {
+            if class != Class::Plain {
+                if let Some(kind) = self.worded_statement(token)? {
+                    return Ok(kind);
+                }
+            }
+            if let Some((word, why)) = REFUSED.iter().find(|(word, _)| token.is(word)) {
+                if class != Class::Plain || self.ahead(1).is_none() {
+                    return Err(Error::refused(word, why, token.at));
+                }
+            }
+            if class == Class::Plain && self.ahead_is_symbol(1, ":") {
+                let label = self.name()?;
+                self.at += 1;
+                return Ok(StatementKind::Label(label));
+            }
+        }
+        if token.is_symbol("(") && self.opens_query() {
+            return self.query().map(Box::new).map(StatementKind::Select);
+        }
+        // a batch may begin with the bare name of a procedure
+        if self.at == 0 && super::names::is_free(token) {
+            return self.call_statement(token.at);
+        }
+        Err(self.wrong())
+    }
+
+    /// A statement that begins with a keyword; None where the word begins none.
+    fn worded_statement(&mut self, token: &Token<'_>) -> Result<Option<StatementKind>, Error> {
+        let read: fn(&mut Self) -> Result<StatementKind, Error> = match &*token.value.to_ascii_lowercase() {
+            "alter" => Self::alter,
+            "begin" => Self::begin,
+            "break" => Self::break_,
+            "close" => Self::close,
+            "commit" => Self::commit,
+            "continue" => Self::continue_,
+            "create" => Self::create,
+            "deallocate" => Self::deallocate,
+            "declare" => Self::declare,
+            "delete" => |parser| parser.delete(Vec::new()),
+            "disable" | "enable" if self.ahead_is(1, "trigger") => Self::switch_trigger,
+            "drop" => Self::drop,
+            "exec" | "execute" => Self::execute,
+            "fetch" => Self::fetch,
+            "goto" => Self::goto,
+            "grant" | "revoke" => Self::grant,
+            "if" => Self::if_,
+            "insert" => |parser| parser.insert(Vec::new()),
+            "open" => Self::open,
+            "print" => Self::print,
+            "raiserror" => Self::raiserror,
+            "return" => Self::return_,
+            "rollback" => Self::rollback,
+            "save" => Self::save,
+            "select" => |parser| parser.query().map(Box::new).map(StatementKind::Select),
+            "set" => Self::set,
+            "throw" => Self::throw,
+            "truncate" => Self::truncate,
+            "update" => |parser| parser.update(Vec::new()),
+            "use" => Self::use_,
+            "waitfor" => Self::waitfor,
+            "while" => Self::while_,
+            "with" => Self::with,
+            "writetext" => Self::writetext,
+            _ => return Ok(None),
+        };
+        read(self).map(Some)
+    }
+
+    // --- control ---
+
+    fn begin(&mut self) -> Result<StatementKind, Error> {
+        let line = self.position();
+        self.at += 1;
+        if self.any_word(&["tran", "transaction"]) {
+            return self.transaction_name().map(StatementKind::BeginTransaction);
+        }
+        if self.word("distributed") {
+            return Err(Error::refused("begin distributed transaction", "there is one server", line));
+        }
+        if self.word("try") {
+            return self.try_catch();
+        }
+        if self.next_is("catch") {
+            return Err(self.wrong());
+        }
+        let body = self.body()?;
+        if body.is_empty() {
+            return Err(self.wrong());
+        }
+        self.expect_word("end")?;
+        Ok(StatementKind::Block(body))
+    }
+
+    /// Statements up to the word END.
+    fn body(&mut self) -> Result<Vec<Statement>, Error> {
+        let mut statements = Vec::new();
+        while self.skip_semicolons() && !self.next_is("end") {
+            statements.push(self.statement()?);
+        }
+        Ok(statements)
+    }
+
+    fn try_catch(&mut self) -> Result<StatementKind, Error> {
+        let body = self.body()?;
+        if body.is_empty() {
+            return Err(self.wrong());
+        }
+        self.expect_word("end")?;
+        self.expect_word("try")?;
+        self.skip_semicolons();
+        self.expect_word("begin")?;
+        self.expect_word("catch")?;
+        let catch = self.body()?;
+        self.expect_word("end")?;
+        self.expect_word("catch")?;
+        Ok(StatementKind::TryCatch { body, catch })
+    }
+
+    fn branch(&mut self) -> Result<Box<Statement>, Error> {
+        if self.at_end() || self.next_is_symbol(";") {
+            return Err(self.wrong());
+        }
+        self.statement().map(Box::new)
+    }
+
+    fn if_(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        let condition = self.condition()?;
+        let then = self.branch()?;
+        // a semicolon may close the statement before ELSE
+        if self.next_is_symbol(";") && self.ahead_is(1, "else") {
+            self.at += 1;
+        }
+        let otherwise = if self.word("else") { Some(self.branch()?) } else { None };
+        Ok(StatementKind::If { condition, then, otherwise })
+    }
+
+    fn while_(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        let condition = self.condition()?;
+        self.loops += 1;
+        let body = self.branch();
+        self.loops -= 1;
+        Ok(StatementKind::While { condition, body: body? })
+    }
+
+    fn break_(&mut self) -> Result<StatementKind, Error> {
+        let at = self.position();
+        self.at += 1;
+        if self.loops > 0 {
+            return Ok(StatementKind::Break);
+        }
+        Err(Error::new(135, "Cannot use a BREAK statement outside the scope of a WHILE statement.", at))
+    }
+
+    fn continue_(&mut self) -> Result<StatementKind, Error> {
+        let at = self.position();
+        self.at += 1;
+        if self.loops > 0 {
+            return Ok(StatementKind::Continue);
+        }
+        Err(Error::new(136, "Cannot use a CONTINUE statement outside the scope of a WHILE statement.", at))
+    }
+
+    fn return_(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        if !self.begins_expression() || self.begins_label() {
+            return Ok(StatementKind::Return(None));
+        }
+        self.value().map(Some).map(StatementKind::Return)
+    }
+
+    fn begins_label(&self) -> bool {
+        self.ahead_is_symbol(1, ":") && self.peek().is_some_and(Token::is_name)
+    }
+
+    fn goto(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        self.name().map(StatementKind::Goto)
+    }
+
+    fn waitfor(&mut self) -> Result<StatementKind, Error> {
+        let line = self.position();
+        self.at += 1;
+        if self.next_is_any(&["errorexit", "processexit", "mirrorexit"]) {
+            let what = format!("waitfor {}", self.advance()?.value);
+            return Err(Error::refused(&what, "only WAITFOR DELAY and WAITFOR TIME are", line));
+        }
+        if self.word("time") {
+            return self.value().map(StatementKind::WaitforTime);
+        }
+        self.expect_word("delay")?;
+        self.value().map(StatementKind::WaitforDelay)
+    }
+
+    // --- messages ---
+
+    fn print(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        let text = self.value()?;
+        let arguments = if self.symbol(",") { self.list(Self::value)? } else { Vec::new() };
+        Ok(StatementKind::Print { text, arguments })
+    }
+
+    fn raiserror(&mut self) -> Result<StatementKind, Error> {
+        let line = self.position();
+        self.at += 1;
+        if self.next_is_symbol("(") {
+            return self.raiserror_with_severity();
+        }
+        let number = self.raised_number()?;
+        let message = match self.peek() {
+            Some(token) if matches!(token.kind, Kind::Text { .. } | Kind::Variable) => Some(self.value()?),
+            _ => None,
+        };
+        let arguments = if self.symbol(",") { self.list(Self::value)? } else { Vec::new() };
+        if self.next_is("with") && self.ahead_is(1, "errordata") {
+            let why = "there is no extended error data";
+            return Err(Error::refused("raiserror … with errordata", why, line));
+        }
+        Ok(StatementKind::Raise(Box::new(Raise::Number { number, message, arguments })))
+    }
+
+    fn raised_number(&mut self) -> Result<crate::tree::Expression, Error> {
+        let ahead = usize::from(self.next_is_symbol("-"));
+        match self.ahead(ahead) {
+            Some(token) if matches!(token.kind, Kind::Integer | Kind::Variable) => self.operand_with_sign(),
+            _ => Err(self.wrong()),
+        }
+    }
+
+    fn raiserror_with_severity(&mut self) -> Result<StatementKind, Error> {
+        let mut values = self.in_parentheses(Self::value)?.into_iter();
+        let (Some(message), Some(severity), Some(state)) = (values.next(), values.next(), values.next())
+        else {
+            return Err(self.wrong());
+        };
+        let arguments = values.collect();
+        let (mut set_error, mut nowait, mut log) = (false, false, false);
+        if self.word("with") {
+            self.list(|parser| {
+                set_error |= parser.next_is("seterror");
+                nowait |= parser.next_is("nowait");
+                log |= parser.next_is("log");
+                parser.expect_any(&["seterror", "nowait", "log"])
+            })?;
+        }
+        let raise = Raise::Severity { message, severity, state, arguments, set_error, nowait, log };
+        Ok(StatementKind::Raise(Box::new(raise)))
+    }
+
+    fn throw(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        if !self.begins_expression() || self.begins_label() {
+            return Ok(StatementKind::Throw(None));
+        }
+        let number = self.value()?;
+        self.expect_symbol(",")?;
+        let message = self.value()?;
+        self.expect_symbol(",")?;
+        let state = self.value()?;
+        Ok(StatementKind::Throw(Some(Box::new(Throw { number, message, state }))))
+    }
+}

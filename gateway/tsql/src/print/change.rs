@@ -1,0 +1,87 @@
+use super::{list, query, rows, Enclosed, Joined, Optional, Row};
+use crate::tree::{Delete, Insert, InsertBulk, InsertSource, Output, SetItem, Target, Update, Where};
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Target {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Table(name) => name.fmt(f),
+            Target::Variable(variable) => variable.fmt(f),
+        }
+    }
+}
+
+impl Display for Output {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        list(&self.items).fmt(f)?;
+        match &self.into {
+            Some((target, columns)) => write!(f, " into {target}{}", Enclosed(columns)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Display for Insert {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        query::with(f, &self.with)?;
+        write!(f, "insert {}into {}", Optional("", &self.top), self.target)?;
+        write!(f, "{}{}", Enclosed(&self.columns), Optional(" output ", &self.output))?;
+        match &self.source {
+            InsertSource::Values(values) => write!(f, " values {}", Joined::<Row<'_>>(&rows(values), ", ")),
+            InsertSource::DefaultValues => f.write_str(" default values"),
+            InsertSource::Query(query) => write!(f, " {query}"),
+            InsertSource::Execute(execute) => write!(f, " {execute}"),
+            InsertSource::ExecuteText(execute) => write!(f, " {execute}"),
+        }
+    }
+}
+
+impl Display for Update {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        query::with(f, &self.with)?;
+        write!(f, "update {}{} set {}", Optional("", &self.top), self.target, list(&self.set))?;
+        Optional(" output ", &self.output).fmt(f)?;
+        query::from(f, &self.from)?;
+        Optional(" where ", &self.condition).fmt(f)
+    }
+}
+
+impl Display for SetItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let SetItem { variable, column, operator, value } = self;
+        match (variable, column) {
+            (Some(variable), Some(column)) => write!(f, "{variable} = {column} {operator} {value}"),
+            (Some(variable), None) => write!(f, "{variable} {operator} {value}"),
+            (None, column) => write!(f, "{} {operator} {value}", Optional("", column)),
+        }
+    }
+}
+
+impl Display for Delete {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        query::with(f, &self.with)?;
+        write!(f, "delete {}from {}", Optional("", &self.top), self.target)?;
+        Optional(" output ", &self.output).fmt(f)?;
+        query::from(f, &self.from)?;
+        Optional(" where ", &self.condition).fmt(f)
+    }
+}
+
+impl Display for Where {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Where::Condition(condition) => condition.fmt(f),
+            Where::CurrentOf(cursor) => write!(f, "current of {cursor}"),
+        }
+    }
+}
+
+impl Display for InsertBulk {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "insert bulk {}{}", self.table, Enclosed(&self.columns))?;
+        if self.hints.is_empty() {
+            return Ok(());
+        }
+        write!(f, " with{}", Enclosed(&self.hints))
+    }
+}

@@ -1,0 +1,259 @@
+use super::{list, Enclosed, Lines, Optional, Quoted};
+use crate::tree::{
+    AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateFunction, CreateIndex,
+    CreateProcedure, CreateTable, CreateTrigger, CreateView, DropIndex, DropObjects, Dropped, Grant,
+    Identity, KeyAction, Mode, Name, ObjectKind, Parameter, References, Returns, TableElement, TriggerEvent,
+    TriggerTime,
+};
+use std::fmt::{self, Display, Formatter};
+
+impl Display for Mode {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Create => "create",
+            Mode::Alter => "alter",
+            Mode::CreateOrAlter => "create or alter",
+        })
+    }
+}
+
+impl Display for CreateTable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "create table {}{}", self.table, Enclosed(&self.elements))
+    }
+}
+
+impl Display for TableElement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            TableElement::Column(column) => column.fmt(f),
+            TableElement::Constraint(constraint) => constraint.fmt(f),
+        }
+    }
+}
+
+impl Display for ColumnDefinition {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)?;
+        match &self.kind {
+            ColumnKind::Typed(type_) => write!(f, " {type_}")?,
+            ColumnKind::Computed { value, persisted } => {
+                write!(f, " as ({value}){}", if *persisted { " persisted" } else { "" })?;
+            }
+            ColumnKind::RowVersion(_) => f.write_str(" rowversion")?,
+        }
+        if let Some(Identity { seed, increment }) = self.identity {
+            write!(f, " identity({seed}, {increment})")?;
+        }
+        Optional(" collate ", &self.collation).fmt(f)?;
+        f.write_str(match self.nullable {
+            Some(true) => " null",
+            Some(false) => " not null",
+            None => "",
+        })?;
+        self.constraints.iter().try_for_each(|constraint| write!(f, " {constraint}"))
+    }
+}
+
+impl Display for Constraint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(name) = &self.name {
+            write!(f, "constraint {name} ")?;
+        }
+        match &self.kind {
+            ConstraintKind::PrimaryKey { columns } => write!(f, "primary key{}", Enclosed(columns)),
+            ConstraintKind::Unique { columns } => write!(f, "unique{}", Enclosed(columns)),
+            ConstraintKind::Check(condition) => write!(f, "check ({condition})"),
+            ConstraintKind::ForeignKey { columns, references } => {
+                write!(f, "foreign key{} {references}", Enclosed(columns))
+            }
+            ConstraintKind::Default { value, column } => {
+                write!(f, "default ({value}){}", Optional(" for ", column))
+            }
+        }
+    }
+}
+
+impl Display for References {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "references {}{}", self.table, Enclosed(&self.columns))?;
+        write!(f, " on delete {} on update {}", self.on_delete, self.on_update)
+    }
+}
+
+impl Display for KeyAction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KeyAction::NoAction => "no action",
+            KeyAction::Cascade => "cascade",
+            KeyAction::SetNull => "set null",
+            KeyAction::SetDefault => "set default",
+        })
+    }
+}
+
+/// `all`, or names.
+struct OrAll<'a>(&'a [Name]);
+
+impl Display for OrAll<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("all");
+        }
+        list(self.0).fmt(f)
+    }
+}
+
+impl Display for AlterTable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            AlterTable::Add { elements, check_existing } => {
+                write!(f, "{}add {}", if *check_existing { "" } else { "with nocheck " }, list(elements))
+            }
+            AlterTable::Drop(dropped) => write!(f, "drop {}", list(dropped)),
+            AlterTable::AlterColumn { column, type_, collation, nullable } => {
+                write!(f, "alter column {column} {type_}{}", Optional(" collate ", collation))?;
+                f.write_str(match nullable {
+                    Some(true) => " null",
+                    Some(false) => " not null",
+                    None => "",
+                })
+            }
+            AlterTable::ReplaceDefault { column, value } => write!(f, "replace {column} default {value}"),
+            AlterTable::Check { enabled, constraints } => {
+                write!(f, "{}check constraint {}", if *enabled { "" } else { "no" }, OrAll(constraints))
+            }
+            AlterTable::Trigger { enabled, triggers } => {
+                write!(f, "{} trigger {}", if *enabled { "enable" } else { "disable" }, OrAll(triggers))
+            }
+        }
+    }
+}
+
+impl Display for Dropped {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let if_exists = |if_exists: &bool| if *if_exists { "if exists " } else { "" };
+        match self {
+            Dropped::Column { name, if_exists: i } => write!(f, "column {}{name}", if_exists(i)),
+            Dropped::Constraint { name, if_exists: i } => write!(f, "constraint {}{name}", if_exists(i)),
+            Dropped::Bare(name) => name.fmt(f),
+        }
+    }
+}
+
+impl Display for CreateIndex {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let unique = if self.unique { "unique " } else { "" };
+        write!(f, "create {unique}index {} on {} (", self.name, self.table)?;
+        for (place, (column, descending)) in self.columns.iter().enumerate() {
+            f.write_str(if place == 0 { "" } else { ", " })?;
+            write!(f, "{column}{}", if *descending { " desc" } else { "" })?;
+        }
+        f.write_str(")")?;
+        if !self.include.is_empty() {
+            write!(f, " include{}", Enclosed(&self.include))?;
+        }
+        Optional(" where ", &self.condition).fmt(f)
+    }
+}
+
+impl Display for DropIndex {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.name, self.table)
+    }
+}
+
+impl Display for CreateView {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} view {}{} as {}", self.mode, self.name, Enclosed(&self.columns), self.query)?;
+        f.write_str(if self.check_option { " with check option" } else { "" })
+    }
+}
+
+impl Display for ObjectKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ObjectKind::Table => "table",
+            ObjectKind::View => "view",
+            ObjectKind::Procedure => "procedure",
+            ObjectKind::Function => "function",
+            ObjectKind::Trigger => "trigger",
+            ObjectKind::Synonym => "synonym",
+            ObjectKind::Default => "default",
+            ObjectKind::Rule => "rule",
+        })
+    }
+}
+
+impl Display for DropObjects {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let if_exists = if self.if_exists { "if exists " } else { "" };
+        write!(f, "drop {} {if_exists}{}", self.kind, list(&self.names))
+    }
+}
+
+impl Display for Grant {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (verb, to) = if self.revoke { ("revoke", "from") } else { ("grant", "to") };
+        write!(f, "{verb} {} on {} {to} ", list(&self.rights), self.object)?;
+        for (place, role) in self.roles.iter().enumerate() {
+            f.write_str(if place == 0 { "" } else { ", " })?;
+            Quoted(&role.text).fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for CreateProcedure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let CreateProcedure { mode, name, parameters, body } = self;
+        write!(f, "{mode} procedure {name}{} as\n{}", Enclosed(parameters), Lines(body))
+    }
+}
+
+impl Display for Parameter {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.shown, self.type_, Optional(" = ", &self.default))?;
+        f.write_str(if self.output { " output" } else { "" })
+    }
+}
+
+impl Display for CreateFunction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let CreateFunction { mode, name, parameters, returns, body, options } = self;
+        write!(f, "{mode} function {name}({}) returns ", list(parameters))?;
+        match returns {
+            Returns::Value(type_) => type_.fmt(f)?,
+            Returns::Rows(_) => f.write_str("table")?,
+            Returns::Table { variable, elements } => write!(f, "{variable} table{}", Enclosed(elements))?,
+        }
+        if !options.is_empty() {
+            write!(f, " with {}", list(options))?;
+        }
+        match returns {
+            Returns::Rows(query) => write!(f, " as return {query}"),
+            _ => write!(f, " as {}", Lines(body)),
+        }
+    }
+}
+
+impl Display for CreateTrigger {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let CreateTrigger { mode, name, table, time, events, body } = self;
+        let time = match time {
+            TriggerTime::After => "after",
+            TriggerTime::InsteadOf => "instead of",
+        };
+        write!(f, "{mode} trigger {name} on {table} {time} {} as\n{}", list(events), Lines(body))
+    }
+}
+
+impl Display for TriggerEvent {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TriggerEvent::Insert => "insert",
+            TriggerEvent::Update => "update",
+            TriggerEvent::Delete => "delete",
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! EXECUTE in a procedure.
+
+use super::place::Place;
+use super::writer::{array, quoted, Run, Writer};
+use super::CALL;
+use crate::error::Error;
+use crate::resolve::names::{literal, schema_of};
+use crate::translate;
+use crate::tree::{ArgumentValue, Execute, Expression};
+
+impl<'t> Writer<'t> {
+    pub(super) fn execute(&mut self, execute: &Execute, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        self.own_connection = true;
+        let name = match &execute.procedure {
+            Ok(name) => name,
+            Err(variable) => {
+                let why = "a procedure is called by its name";
+                return Err(Error::refused(&format!("exec {}", variable.name), why, line));
+            }
+        };
+        if name.name.eq_ignore_ascii_case("sp_executesql") {
+            return Err(Error::refused("sp_executesql", super::OWNER, line));
+        }
+        self.declare(CALL, "tsql.call_result");
+        let call = quoted(CALL);
+        let (mut names, mut outputs, mut values, mut kinds) = (vec![], vec![], vec![], vec![]);
+        let mut taken = Vec::new();
+        for argument in &execute.arguments {
+            let value = match &argument.value {
+                ArgumentValue::Default if argument.name.is_some() => continue,
+                ArgumentValue::Default => {
+                    let why = "name the parameter, or leave it out";
+                    return Err(Error::refused("default", why, argument.at));
+                }
+                ArgumentValue::Value(value) => value.clone(),
+                ArgumentValue::Output(variable) => Expression::Variable(variable.clone()),
+            };
+            let (scope, mut named) = self.named();
+            let value = translate::value(&value, scope, &mut named, None)?;
+            values.push(format!("({})::text", value.sql));
+            kinds.push(literal(&value.of.map_or_else(|| String::from("text"), |of| of.sql())));
+            names.push(literal(argument.name.as_deref().unwrap_or("")));
+            let output = match &argument.value {
+                ArgumentValue::Output(variable) => Some(variable),
+                _ => None,
+            };
+            outputs.push(String::from(if output.is_some() { "true" } else { "false" }));
+            if let Some(variable) = output {
+                let of = self.type_of(&variable.name, argument.at.line)?;
+                let place = values.len();
+                taken.push(format!("{} := ({call}.outputs)[{place}]::{};", quoted(&variable.name), of.sql()));
+            }
+        }
+        let parts = [
+            literal(&self.schema),
+            literal(schema_of(name)?),
+            literal(&name.name),
+            array(names, "text"),
+            array(outputs, "boolean"),
+            array(values, "text"),
+            array(kinds, "text"),
+        ];
+        let mut lines = vec![format!("{call} := tsql.execute({});", parts.join(", "))];
+        if let Some(status) = &execute.status {
+            self.type_of(&status.name, line)?;
+            lines.push(format!("{} := {call}.status;", quoted(&status.name)));
+        }
+        lines.extend(taken);
+        let tracks = std::mem::replace(&mut self.tracks_errors, false);
+        if tracks {
+            lines.push(format!("\"@@error\" := {call}.error;"));
+        }
+        let rows = self.tracks_rows.then(|| format!("{call}.rows"));
+        self.run(place, line, Run { lines, rows, calls: true });
+        self.tracks_errors = tracks;
+        Ok(())
+    }
+}

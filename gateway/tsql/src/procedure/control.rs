@@ -1,0 +1,186 @@
+//! IF, WHILE, RETURN, TRY and CATCH.
+
+use super::place::{Body, Guard, Handler, Place, Rest, Try};
+use super::transaction;
+use super::variable::caught_name;
+use super::writer::{quoted, Purpose, Run, Writer, STATUS};
+use super::{BODY, CONDITION, TRY, TRY_SETTING};
+use crate::error::Error;
+use crate::facts::types::INT;
+use crate::translate;
+use crate::tree::{self, Expression, Statement, StatementKind as Tree};
+use std::rc::Rc;
+
+impl<'t> Writer<'t> {
+    /// The condition as a statement of PL/pgSQL wants it.
+    fn condition(&mut self, condition: &Expression, place: &Place<'t>) -> Result<String, Error> {
+        let (scope, mut named) = self.named();
+        let text = format!("({})", translate::condition(condition, scope, &mut named)?);
+        if place.handler.is_none() && !self.tracks_errors && !self.tracks_rows {
+            return Ok(text);
+        }
+        self.declare(CONDITION, "boolean");
+        // an error of a condition is not one that a procedure goes on after: which branch would it take?
+        let place = Place { handler: place.handler.only_try(), ..place.clone() };
+        let run = Run::new(vec![format!("{} := {text};", quoted(CONDITION))]);
+        self.run(&place, condition.at().line, run);
+        Ok(quoted(CONDITION))
+    }
+
+    pub(super) fn if_(
+        &mut self,
+        condition: &'t Expression,
+        then: &'t [Statement],
+        otherwise: &'t [Statement],
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        if place.region.is_some() {
+            if let Some(known) = transaction::always(condition) {
+                self.none(Some("0"));
+                return self.body(&Body::of(if known { then } else { otherwise }), place);
+            }
+        }
+        let condition = self.condition(condition, place)?;
+        self.block(&format!("if {condition} then"), "end if;", |writer| {
+            let before = writer.lines.len();
+            writer.body(&Body::of(then), place)?;
+            if otherwise.is_empty() {
+                return Ok(());
+            }
+            if writer.lines.len() == before {
+                writer.add("null;");
+            }
+            writer.indent -= 1;
+            writer.add("else");
+            writer.indent += 1;
+            let before = writer.lines.len();
+            writer.body(&Body::of(otherwise), place)?;
+            if writer.lines.len() == before {
+                writer.add("null;");
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn while_(
+        &mut self,
+        condition: &'t Expression,
+        body: &'t [Statement],
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        self.block("loop", "end loop;", |writer| {
+            let condition = writer.condition(condition, place)?;
+            writer.add(format!("exit when {condition} is not true;"));
+            let inside = Place { loops: place.loops + 1, rest: Rest::default(), ..place.clone() };
+            writer.body(&Body::of(body), &inside)
+        })
+    }
+
+    /// BREAK and CONTINUE: `word` is PL/pgSQL's.
+    pub(super) fn leave_loop(&mut self, word: &str, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        if let Some(region) = place.region.as_ref().filter(|region| region.loops == place.loops) {
+            let what = if word == "exit" { "break" } else { "continue" };
+            let why = format!("it would leave the transaction begun in line {} open", region.line);
+            return Err(Error::refused(what, &why, line));
+        }
+        let mut handler = place.handler.clone();
+        while let Some(block) = handler.as_try().filter(|block| block.loops == place.loops).cloned() {
+            if block.calls {
+                let marked = self.marked_by(&block.outer);
+                self.set_try(&marked);
+            }
+            handler = block.outer.clone();
+        }
+        self.add(format!("{word};"));
+        Ok(())
+    }
+
+    pub(super) fn return_(
+        &mut self,
+        value: Option<&Expression>,
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        if let Some(value) = value {
+            let text = match self.purpose {
+                Purpose::Procedure => format!("coalesce({}, 0)", self.value(value, INT)?),
+                Purpose::Function(of) => self.value(value, of)?,
+                Purpose::Trigger { .. } => {
+                    let text = "A RETURN statement with a return value cannot be used in this context.";
+                    return Err(Error::new(178, text, line));
+                }
+            };
+            let place = Place { handler: place.handler.only_try(), ..place.clone() };
+            // RETURN keeps @@rowcount and @@error as they were
+            let tracks = std::mem::replace(&mut self.tracks_errors, false);
+            let run = Run::keeping(vec![format!("{} := {text};", quoted(STATUS))]);
+            self.run(&place, line, run);
+            self.tracks_errors = tracks;
+        }
+        self.add(format!("exit {};", quoted(BODY)));
+        Ok(())
+    }
+
+    pub(super) fn try_catch(
+        &mut self,
+        body: &Body<'t>,
+        guard: Guard<'t>,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        let number = self.number();
+        let calls = body.statements().iter().any(|statement| {
+            tree::every(statement.alone())
+                .any(|inner| matches!(inner.kind, Tree::Execute(_) | Tree::ExecuteText(_)))
+        });
+        let block = Rc::new(Try {
+            number,
+            label: format!("@@try {number}"),
+            outer: place.handler.clone(),
+            catch: guard.catch,
+            loops: place.loops,
+            calls,
+        });
+        let caught = quoted(&caught_name(number));
+        self.declare(caught_name(number), "tsql.error");
+        self.add(format!("{caught} := null;"));
+        if calls {
+            self.marks_try = true;
+            self.set_try("'on'");
+        }
+        self.add(format!("<<{}>>", quoted(&block.label)));
+        self.block("begin", "end;", |writer| {
+            if place.guard.is_some() {
+                return Err(Error::refused("begin transaction", "around two TRY blocks", guard.line));
+            }
+            let inside = Place {
+                handler: Handler::Try(block),
+                guard: place.region.is_some().then_some(guard),
+                ..place.clone()
+            };
+            writer.body(body, &inside)
+        })?;
+        if calls {
+            let marked = self.marked_by(&place.handler);
+            self.set_try(&marked);
+        }
+        self.block(&format!("if {caught}.number is not null then"), "end if;", |writer| {
+            writer.body(&Body::of(guard.catch), &Place { caught: Some(number), ..place.clone() })
+        })
+    }
+
+    pub(super) fn set_try(&mut self, value: &str) {
+        self.add(format!("perform set_config('{TRY_SETTING}', {value}, true);"));
+    }
+
+    /// What the setting is outside a TRY block, inside this one.
+    pub(super) fn marked_by(&self, handler: &Handler<'t>) -> String {
+        let mut handler = handler;
+        while let Some(block) = handler.as_try() {
+            if block.calls {
+                return String::from("'on'");
+            }
+            handler = &block.outer;
+        }
+        quoted(TRY)
+    }
+}

@@ -1,0 +1,188 @@
+//! Cursors of a procedure: they read row by row, and back where they scroll.
+
+use super::declared::{Cursor, FETCH_STATUS};
+use super::place::Place;
+use super::writer::{quoted, Run, Writer};
+use super::ROW;
+use crate::error::Error;
+use crate::facts::types::INT;
+use crate::resolve::Scope;
+use crate::translate::{self, Kind, Translated, Value, Variables};
+use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
+use std::collections::HashMap;
+
+impl<'t> Writer<'t> {
+    /// Its rows are those at the time it is opened; ASE reads variables then too, SQL Server earlier.
+    pub(super) fn declare_cursor(&mut self, declare: &'t DeclareCursor, line: u32) -> Result<(), Error> {
+        let name = cursor_name(&declare.name, line)?;
+        let variable = format!("@@cursor {}", self.number());
+        self.declare(variable.clone(), "refcursor");
+        for status in FETCH_STATUS {
+            self.declare(status, "integer := 0");
+        }
+        let mut copies = HashMap::new();
+        if !self.scope.sybase {
+            for used in self.variables_of(&declare.query)? {
+                let copy = format!("{variable} {}", copies.len() + 1);
+                let of = self.type_of(&used, line)?;
+                self.declare(copy.clone(), of.sql());
+                self.add(format!("{} := {};", quoted(&copy), quoted(&used)));
+                copies.insert(used, copy);
+            }
+        }
+        let scrolls = declare.options.iter().any(scrolls);
+        let cursor = Cursor { variable, query: &declare.query, copies, columns: None, scrolls };
+        self.cursors.insert(name, cursor);
+        self.none(Some("0"));
+        Ok(())
+    }
+
+    /// The variables of its own that a query names.
+    fn variables_of(&self, query: &Query) -> Result<Vec<String>, Error> {
+        struct Heard<'w>(super::variable::Named<'w>, Vec<String>);
+        impl Variables for Heard<'_> {
+            fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+                if !name.starts_with("@@") && !self.1.iter().any(|known| known == name) {
+                    self.1.push(name.to_owned());
+                }
+                self.0.write(name, line)
+            }
+        }
+        let (scope, named) = self.named();
+        let mut heard = Heard(named, Vec::new());
+        select(query, scope, &mut heard)?;
+        Ok(heard.1)
+    }
+
+    pub(super) fn open(&mut self, name: &CursorName, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        let name = cursor_name(name, line)?;
+        let cursor = self.cursors.get_mut(&name).ok_or_else(|| missing(&name, line))?;
+        let (variable, query) = (cursor.variable.clone(), cursor.query);
+        let scroll = if cursor.scrolls { "scroll" } else { "no scroll" };
+        let copies = cursor.copies.clone();
+        let before = std::mem::replace(&mut self.copies, copies);
+        let (scope, mut named) = self.named();
+        let translated = select(query, scope, &mut named);
+        self.copies = before;
+        let translated = translated?;
+        let what = format!("cursor {name}");
+        if !translated.assigns.is_empty() || translated.kind != Kind::Select {
+            return Err(Error::refused(&what, "a cursor reads a select", query.at));
+        }
+        let Some(columns) = &translated.columns else {
+            return Err(Error::refused(&what, "name its columns instead of *", query.at));
+        };
+        if let Some(cursor) = self.cursors.get_mut(&name) {
+            cursor.columns = Some(columns.len());
+        }
+        let names: Vec<String> = (1..=columns.len()).map(|place| format!("c{place}")).collect();
+        let open = format!(
+            "open {} {scroll} for select * from ({}) as \"@@r\" ({});",
+            quoted(&variable),
+            translated.sql,
+            names.join(", ")
+        );
+        self.run(place, line, Run::new(vec![open]));
+        Ok(())
+    }
+
+    /// A row's values go to the variables; after the last row they keep theirs.
+    pub(super) fn fetch(&mut self, fetch: &Fetch, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        let name = cursor_name(&fetch.cursor, line)?;
+        if fetch.into.is_empty() {
+            let why = "read rows for the client with a select";
+            return Err(Error::refused("fetch without into", why, line));
+        }
+        let cursor = self.cursors.get(&name).ok_or_else(|| missing(&name, line))?;
+        if cursor.columns.is_some_and(|columns| columns != fetch.into.len()) {
+            let text = "Cursorfetch: The number of variables declared in the INTO list must match that of \
+                        selected columns.";
+            return Err(Error::new(16924, text, line).with_severity(16));
+        }
+        let variable = quoted(&cursor.variable);
+        if fetch.direction != Direction::Next && !cursor.scrolls {
+            let text = format!(
+                "fetch: The fetch type {} cannot be used with forward only cursors.",
+                word(&fetch.direction)
+            );
+            return Err(Error::new(16911, text, line).with_severity(16));
+        }
+        let direction = match &fetch.direction {
+            Direction::Absolute(place) | Direction::Relative(place) => {
+                format!("{} ({})", word(&fetch.direction), self.value(place, INT)?)
+            }
+            direction => word(direction).to_owned(),
+        };
+        self.declare(ROW, "record");
+        let row = quoted(ROW);
+        let mut lines =
+            vec![format!("fetch {direction} from {variable} into {row};"), String::from("if found then")];
+        for (column, into) in (1..).zip(&fetch.into) {
+            let of = self.type_of(&into.name, line)?;
+            let fetched = Value::unknown(format!("{row}.c{column}"));
+            let value = translate::converted(fetched, of, line, self.scope.sybase)?.sql;
+            lines.push(format!("  {} := ({value})::{};", quoted(&into.name), of.sql()));
+        }
+        let [status, sybase] = FETCH_STATUS.map(quoted);
+        lines.push(format!("  {status} := 0; {sybase} := 0;"));
+        lines.push(String::from("else"));
+        lines.push(format!("  {status} := -1; {sybase} := 2;"));
+        lines.push(String::from("end if;"));
+        let rows = format!("case {status} when 0 then 1 else 0 end");
+        self.run(place, line, Run::leaving(lines, rows));
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, name: &CursorName, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        let variable = self.cursor_variable(name, line)?;
+        self.run(place, line, Run::new(vec![format!("close {variable};"), format!("{variable} := null;")]));
+        Ok(())
+    }
+
+    pub(super) fn deallocate(&mut self, name: &CursorName, line: u32) -> Result<(), Error> {
+        let variable = self.cursor_variable(name, line)?;
+        self.add(format!("if {variable} is not null then close {variable}; {variable} := null; end if;"));
+        self.none(Some("0"));
+        Ok(())
+    }
+
+    fn cursor_variable(&self, name: &CursorName, line: u32) -> Result<String, Error> {
+        let name = cursor_name(name, line)?;
+        let cursor = self.cursors.get(&name).ok_or_else(|| missing(&name, line))?;
+        Ok(quoted(&cursor.variable))
+    }
+}
+
+fn select(query: &Query, scope: &Scope, variables: &mut dyn Variables) -> Result<Translated, Error> {
+    let statement = Tree::Select(Box::new(query.clone()));
+    translate::statement(&statement, scope, variables)?.ok_or_else(|| Error::keyword("cursor", query.at))
+}
+
+fn scrolls(option: &CursorOption) -> bool {
+    use CursorOption::{Dynamic, Insensitive, Keyset, Scroll, Static};
+    matches!(option, Scroll | Static | Insensitive | Keyset | Dynamic)
+}
+
+fn word(direction: &Direction) -> &'static str {
+    match direction {
+        Direction::Next => "next",
+        Direction::Prior => "prior",
+        Direction::First => "first",
+        Direction::Last => "last",
+        Direction::Absolute(_) => "absolute",
+        Direction::Relative(_) => "relative",
+    }
+}
+
+fn cursor_name(name: &CursorName, line: u32) -> Result<String, Error> {
+    match name {
+        CursorName::Name { name, .. } => Ok(name.text.to_lowercase()),
+        CursorName::Variable(variable) => {
+            Err(Error::refused(&variable.name, "a cursor is named without a variable", line))
+        }
+    }
+}
+
+fn missing(name: &str, line: u32) -> Error {
+    Error::new(16916, format!("A cursor with the name '{name}' does not exist."), line).with_severity(16)
+}

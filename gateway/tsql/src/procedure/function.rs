@@ -1,0 +1,184 @@
+//! Functions: those that compute a value, in PL/pgSQL, and those that give the rows of one query, in SQL.
+//!
+//! As a procedure, a function runs with the rights of its owner and looks names up where it stands. It changes
+//! nothing, so PostgreSQL may call it as often as it likes within a statement.
+
+use super::writer::{quoted, Purpose, STATUS};
+use super::{action, arguments, body, header, mark, read_names, Header};
+use crate::error::Error;
+use crate::facts::types;
+use crate::program::Define;
+use crate::resolve::names::literal;
+use crate::resolve::Scope;
+use crate::translate::{self, Variables};
+use crate::tree::{self, CreateFunction, Query, Returns, Statement, StatementKind as Tree};
+use std::collections::HashMap;
+
+/// The statements that make a function. `text`: the batch that it is.
+pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
+    let header = header(&create.name, &create.parameters, line, scope)?;
+    if let Some((parameter, _)) = header.parameters.iter().find(|(parameter, _)| parameter.output) {
+        let text = "Mixing old and new syntax to specify output of a function is not possible.";
+        return Err(Error::refused(&format!("{} output", parameter.shown), text, parameter.variable.at));
+    }
+    let statement = match &create.returns {
+        Returns::Value(of) => value(create, &header, types::of_name(of, 1)?, text, scope)?,
+        Returns::Rows(query) => rows(create, &header, query, text, scope)?,
+        Returns::Table { variable, .. } => {
+            let why = "a function returns a value or the rows of one query";
+            return Err(Error::refused(&format!("returns {} table", variable.name), why, variable.at));
+        }
+    };
+    Ok(Define { statements: vec![statement] })
+}
+
+fn value(
+    create: &CreateFunction,
+    header: &Header<'_>,
+    of: types::Type,
+    text: &str,
+    scope: &Scope,
+) -> Result<String, Error> {
+    check(&create.body)?;
+    let mentioned = read_names(text, &header.name)?;
+    let mut writer = header.writer(Purpose::Function(of), scope);
+    writer.write(&create.body, &mentioned)?;
+    let source = text.trim();
+    let strict = if create.options.iter().any(|option| option == "returns null on null input") {
+        "strict "
+    } else {
+        ""
+    };
+    let body = body(&header.parameters, &writer, source, &format!("return {};", quoted(STATUS)));
+    let definition = format!(
+        "create function {} ({}) returns {} language plpgsql stable {strict}security definer \
+         set search_path = {} as {}",
+        header.quoted(),
+        arguments(header, scope)?.join(", "),
+        of.sql(),
+        header.path(),
+        literal(&body)
+    );
+    let parts = [action(create.mode), &header.schema, &header.name, &definition, source].map(literal);
+    Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
+}
+
+/// Refuses what a function may not do.
+fn check(body: &[Statement]) -> Result<(), Error> {
+    for statement in tree::every(body) {
+        let name = match &statement.kind {
+            Tree::Declare(_)
+            | Tree::Assign(_)
+            | Tree::Block(_)
+            | Tree::If { .. }
+            | Tree::While { .. }
+            | Tree::Break
+            | Tree::Continue
+            | Tree::Select(_)
+            | Tree::DeclareCursor(_)
+            | Tree::OpenCursor(_)
+            | Tree::Fetch(_)
+            | Tree::CloseCursor(_)
+            | Tree::DeallocateCursor(_) => continue,
+            Tree::Return(Some(_)) => continue,
+            Tree::Return(None) => {
+                let text = "RETURN statements in scalar valued functions must include an argument.";
+                return Err(Error::new(456, text, statement.at));
+            }
+            Tree::Insert(_) => "INSERT",
+            Tree::Update(_) => "UPDATE",
+            Tree::Delete(_) => "DELETE",
+            Tree::Execute(_) | Tree::ExecuteText(_) => "EXECUTE",
+            Tree::Print { .. } => "PRINT",
+            Tree::Raise(_) => "RAISERROR",
+            Tree::Throw(_) => "THROW",
+            Tree::TryCatch { .. } => "BEGIN TRY",
+            Tree::Set(_) => "SET OPTION",
+            _ => "this statement",
+        };
+        let text = format!("Invalid use of a side-effecting operator '{name}' within a function.");
+        return Err(Error::new(443, text, statement.at));
+    }
+    let mut last = body.last();
+    while let Some(Statement { kind: Tree::Block(inner), .. }) = last {
+        last = inner.last();
+    }
+    match last {
+        Some(Statement { kind: Tree::Return(_), .. }) => Ok(()),
+        other => {
+            let text = "The last statement included within a function must be a return statement.";
+            Err(Error::new(455, text, other.map_or(1, |statement| statement.at.line)))
+        }
+    }
+}
+
+/// The rows of a query. Their types are known to PostgreSQL alone, so it is asked for them when the function is
+/// made: with nulls for the parameters.
+fn rows(
+    create: &CreateFunction,
+    header: &Header<'_>,
+    query: &Query,
+    text: &str,
+    scope: &Scope,
+) -> Result<String, Error> {
+    let of = header.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
+    let scope_inside = Scope {
+        variables: of.collect(),
+        sybase: scope.sybase,
+        database: header.schema.clone(),
+        ..Scope::default()
+    };
+    let kinds = |null: bool| -> HashMap<String, String> {
+        let written = |name: &str, of: &types::Type| match null {
+            true => format!("null::{}", of.sql()),
+            false => quoted(name),
+        };
+        let each = header.parameters.iter().map(|(parameter, of)| {
+            let name = parameter.variable.name.clone();
+            let sql = written(&name, of);
+            (name, sql)
+        });
+        each.collect()
+    };
+    let statement = Tree::Select(Box::new(query.clone()));
+    let translated = |null: bool| {
+        let found = translate::statement(&statement, &scope_inside, &mut Parameters(kinds(null)))?;
+        found.ok_or_else(|| Error::keyword("return", query.at))
+    };
+    let (asked, written) = (translated(true)?, translated(false)?);
+    if written.kind != translate::Kind::Select || !written.assigns.is_empty() {
+        let text = "Select statements included within a function cannot return data to a client.";
+        return Err(Error::new(444, text, query.at));
+    }
+    if let Some(place) = written.columns.iter().flatten().position(|title| title.text().is_empty()) {
+        let text = format!(
+            "CREATE FUNCTION failed because a column name is not specified for column {}.",
+            place + 1
+        );
+        return Err(Error::new(4514, text, query.at).with_severity(16));
+    }
+    let source = text.trim();
+    let body = format!("\n{}\n{}\n", mark(source), written.sql);
+    let arguments = arguments(header, scope)?.join(", ");
+    let parts = [
+        action(create.mode),
+        &header.schema,
+        &header.name,
+        &arguments,
+        &header.path(),
+        &asked.sql,
+        &body,
+        source,
+    ];
+    Ok(format!("select tsql.create_rows_function({})", parts.map(literal).join(", ")))
+}
+
+/// The parameters of a function of one query.
+struct Parameters(HashMap<String, String>);
+
+impl Variables for Parameters {
+    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+        let found = self.0.get(name).cloned();
+        found.ok_or_else(|| Error::refused(name, "a function does not know it", line))
+    }
+}

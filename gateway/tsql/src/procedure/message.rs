@@ -1,0 +1,77 @@
+//! PRINT, RAISERROR and THROW in a procedure.
+
+use super::place::Place;
+use super::variable::caught_name;
+use super::writer::{quoted, Run, Writer};
+use super::MESSAGE;
+use crate::compile::no_rethrow;
+use crate::error::Error;
+use crate::message;
+use crate::resolve::names::literal;
+use crate::tree::{Expression, Raise, Throw};
+
+impl<'t> Writer<'t> {
+    pub(super) fn print(
+        &mut self,
+        text: &Expression,
+        arguments: &[Expression],
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        let (scope, mut named) = self.named();
+        let text = message::printed(text, arguments, scope, &mut named)?;
+        self.run(place, line, Run::new(vec![format!("raise notice using message = {text};")]));
+        Ok(())
+    }
+
+    pub(super) fn raise(&mut self, raise: &Raise, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        self.declare(MESSAGE, "tsql.error");
+        let message = quoted(MESSAGE);
+        let name = literal(&self.name);
+        let said = format!(
+            "{message}.number, {message}.severity, {message}.state, {message}.message, {line}, {name}"
+        );
+        let (scope, mut named) = self.named();
+        let told = message::raised(raise, line, scope, &mut named)?;
+        let mut lines = vec![format!("{message} := row({told}, {line}, {name})::tsql.error;")];
+        let handler = place.handler.only_try();
+        if !handler.is_none() {
+            lines.push(format!("if {message}.severity > 10 then perform tsql.raise({said}); end if;"));
+        }
+        lines.push(format!("perform tsql.tell({said});"));
+        self.run(&Place { handler, ..place.clone() }, line, Run::new(lines));
+        if self.tracks_errors {
+            let sets = match raise {
+                Raise::Severity { set_error: true, .. } => String::from("true"),
+                _ => format!("{message}.severity > 10"),
+            };
+            self.add(format!("\"@@error\" := case when {sets} then {message}.number else 0 end;"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn throw(&mut self, throw: Option<&Throw>, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        let name = literal(&self.name);
+        let raise = match (throw, place.caught) {
+            (None, None) => return Err(no_rethrow(line).with_severity(16)),
+            (None, Some(number)) => {
+                let caught = quoted(&caught_name(number));
+                let fields = ["number", "severity", "state", "message", "line", "procedure"];
+                let said: Vec<String> = fields.iter().map(|field| format!("{caught}.{field}")).collect();
+                format!("perform tsql.raise({});", said.join(", "))
+            }
+            (Some(throw), _) => {
+                let (scope, mut named) = self.named();
+                let told = message::thrown(throw, scope, &mut named)?;
+                format!(
+                    "perform tsql.raise(\"@@r\".number, 16, \"@@r\".state, \"@@r\".message, {line}, {name}) \
+                     from (select {told}) as \"@@r\" (number, message, state);"
+                )
+            }
+        };
+        // nothing goes on after THROW, whatever the procedure asks for
+        let place = Place { handler: place.handler.only_try(), ..place.clone() };
+        self.run(&place, line, Run::keeping(vec![raise]));
+        Ok(())
+    }
+}

@@ -1,0 +1,285 @@
+//! T-SQL procedures as functions and procedures of PostgreSQL.
+//!
+//! A procedure runs with the rights of its owner (SECURITY DEFINER), as T-SQL's ownership chains have it: who may
+//! execute it needs no right on the tables it uses. Its search path is fixed.
+//!
+//! One that reads and writes tables and answers with a status, outputs and messages becomes a function, which may
+//! share a transaction with other calls (group commit); one that sends rows, calls procedures, waits or makes
+//! tables becomes a procedure. Parameters keep their @, so that no column can be taken for one; the return status
+//! beside outputs is an OUT argument named return_status. The T-SQL is kept as the comment.
+
+mod call;
+mod control;
+mod cursor;
+mod declared;
+mod digest;
+mod function;
+mod message;
+mod names;
+mod option;
+mod place;
+mod query;
+mod region;
+mod transaction;
+mod trigger;
+mod variable;
+mod writer;
+
+pub use function::create as create_function;
+pub use trigger::create as create_trigger;
+
+use crate::error::Error;
+use crate::facts::types::{self, Type};
+use crate::lexer::{self, Syntax};
+use crate::program::Define;
+use crate::resolve::names::{folded, literal, quoted, schema_of};
+use crate::resolve::Scope;
+use crate::translate::{self, NoVariables};
+use crate::tree::{
+    CreateProcedure, DropObjects, Expression, Literal, LiteralValue, Mode, ObjectKind, ObjectName, Parameter,
+    Place,
+};
+use std::collections::HashSet;
+use writer::{Purpose, Writer, STATUS};
+
+const BODY: &str = "@@body";
+const CALL: &str = "@@call";
+const CONDITION: &str = "@@condition";
+const CURSOR: &str = "@@cursor";
+const DETAIL: &str = "@@detail";
+const MESSAGE: &str = "@@message";
+const N: &str = "@@n";
+const ROW: &str = "@@row";
+const TEXT: &str = "@@text";
+const TRY: &str = "@@try";
+const TRY_SETTING: &str = "tsql.try";
+
+const OWNER: &str = "its text would run with the rights of the procedure's owner";
+
+/// After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to.
+const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];
+
+/// PostgreSQL's functions take 100; one is the return status.
+const MOST_ARGUMENTS: usize = 99;
+
+/// A procedure or function and its arguments, with the types they have.
+struct Header<'t> {
+    name: String,
+    schema: String,
+    parameters: Vec<(&'t Parameter, Type)>,
+}
+
+/// The statements that make a procedure. `text`: the batch that it is.
+pub fn create(create: &CreateProcedure, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
+    let header = header(&create.name, &create.parameters, line, scope)?;
+    let mentioned = read_names(text, &header.name)?;
+    let mut writer = header.writer(Purpose::Procedure, scope);
+    writer.write(&create.body, &mentioned)?;
+    let source = text.trim();
+    let definition = definition(&header, &writer, source, scope)?;
+    let parts = [action(create.mode), &header.schema, &header.name, &definition, source].map(literal);
+    Ok(Define { statements: vec![format!("select tsql.create_procedure({})", parts.join(", "))] })
+}
+
+fn action(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Create => "create",
+        Mode::Alter => "alter",
+        Mode::CreateOrAlter => "create or alter",
+    }
+}
+
+impl Header<'_> {
+    fn writer<'t>(&self, purpose: Purpose, scope: &Scope) -> Writer<'t> {
+        let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
+        Writer::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase)
+    }
+
+    /// Its name in SQL.
+    fn quoted(&self) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&self.name))
+    }
+
+    /// Where its body looks names up.
+    fn path(&self) -> String {
+        let own = self.schema.as_str();
+        let others = SEARCH_PATH.iter().copied().chain(["pg_temp"]).filter(|other| *other != own);
+        let path: Vec<String> = std::iter::once(own).chain(others).map(quoted).collect();
+        path.join(", ")
+    }
+}
+
+/// The statements that drop procedures, functions or triggers.
+pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
+    let kind = match objects.kind {
+        ObjectKind::Function => "function",
+        ObjectKind::Trigger => "trigger",
+        _ => "procedure",
+    };
+    let statement = |name: &ObjectName| {
+        let schema = literal(schema_of(name)?);
+        let name = literal(&own_name(name)?);
+        let drop = format!("tsql.drop_{kind}(current_schema(), {schema}, {name}, {})", objects.if_exists);
+        Ok(format!("select {drop}"))
+    };
+    Ok(Define { statements: objects.names.iter().map(statement).collect::<Result<_, _>>()? })
+}
+
+/// The line by which a body and its comment, which is its T-SQL, belong together.
+fn mark(source: &str) -> String {
+    format!("-- compiled from T-SQL, {}: its text is the comment", digest::md5(source.as_bytes()))
+}
+
+fn own_name(name: &ObjectName) -> Result<String, Error> {
+    if name.is_temporary() {
+        let why = "a procedure is not temporary: drop it when it is of no use";
+        return Err(Error::refused(&name.name, why, name.at));
+    }
+    folded(&name.name, name.at.line)
+}
+
+fn header<'t>(
+    name: &ObjectName,
+    all: &'t [Parameter],
+    line: u32,
+    scope: &Scope,
+) -> Result<Header<'t>, Error> {
+    let at = name.at.line;
+    let schema = match schema_of(name)? {
+        "" if scope.database.is_empty() => "public",
+        "" => &scope.database,
+        schema => schema,
+    };
+    let schema = folded(schema, at)?;
+    let name = own_name(name)?;
+    let count = all.len();
+    if count > MOST_ARGUMENTS {
+        let why = format!("a function of PostgreSQL has at most {MOST_ARGUMENTS}, unless it takes a row");
+        return Err(Error::refused(&format!("{count} parameters"), &why, line));
+    }
+    let mut parameters = Vec::with_capacity(count);
+    let mut seen = HashSet::new();
+    for parameter in all {
+        let name = &parameter.variable.name;
+        let at = parameter.variable.at.line;
+        folded(name, at)?;
+        if !seen.insert(name.as_str()) {
+            return Err(Error::declared_twice(name, at));
+        }
+        parameters.push((parameter, types::of_name(&parameter.type_, 1)?));
+    }
+    Ok(Header { name, schema, parameters })
+}
+
+/// The variables that the text of a procedure names. Refuses names that PL/pgSQL would take for its own.
+fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
+    let tokens = lexer::tokens(text, Syntax::default())?;
+    // the name of the procedure itself may have its schema before it
+    let body = tokens.iter().position(|token| token.is("as")).map_or(0, |at| at + 1);
+    names::check(&tokens[body..], procedure)?;
+    let variables = tokens.iter().filter(|token| token.kind == lexer::Kind::Variable);
+    Ok(variables.map(|token| token.value.to_lowercase()).collect())
+}
+
+fn definition(
+    header: &Header<'_>,
+    writer: &Writer<'_>,
+    source: &str,
+    scope: &Scope,
+) -> Result<String, Error> {
+    let name = header.quoted();
+    let mut arguments = arguments(header, scope)?;
+    // a temporary table that it does not make is the caller's, on the caller's connection
+    let names_temporary = writer.lines.iter().any(|line| line.contains("\"#"));
+    let own_connection = writer.own_connection || names_temporary;
+    let has_outputs = header.parameters.iter().any(|(parameter, _)| parameter.output);
+    let status = quoted(STATUS);
+    let (kind, returns, end) = match (own_connection, has_outputs) {
+        (true, _) => ("procedure", "", format!("return_status := {status};")),
+        (false, true) => ("function", "", format!("return_status := {status};")),
+        (false, false) => ("function", "returns integer ", format!("return {status};")),
+    };
+    if returns.is_empty() {
+        // first: in a procedure no OUT argument may follow one with a default
+        arguments.insert(0, String::from("out return_status integer"));
+    }
+    let body = body(&header.parameters, writer, source, &end);
+    Ok(format!(
+        "create {kind} {name} ({}) {returns}language plpgsql security definer set search_path = {} as {}",
+        arguments.join(", "),
+        header.path(),
+        literal(&body)
+    ))
+}
+
+fn arguments(header: &Header<'_>, scope: &Scope) -> Result<Vec<String>, Error> {
+    let mut arguments = Vec::with_capacity(header.parameters.len() + 1);
+    let mut may_be_left_out = false;
+    for (parameter, of) in &header.parameters {
+        let kind = bare(of);
+        let mode = if parameter.output { "inout" } else { "in" };
+        let mut text = format!("{mode} {} {kind}", quoted(&parameter.variable.name));
+        if let Some(default) = &parameter.default {
+            may_be_left_out = true;
+            text.push_str(&format!(" default {}", default_value(default, *of, header, scope)?));
+        } else if may_be_left_out {
+            // PostgreSQL wants a default for all that follow one: theirs is the error of T-SQL
+            let place = format!("{}, {}", literal(&header.name), literal(&parameter.variable.name));
+            text.push_str(&format!(" default tsql.missing({place}, null::{kind})"));
+        }
+        arguments.push(text);
+    }
+    Ok(arguments)
+}
+
+fn default_value(
+    default: &Expression,
+    of: Type,
+    header: &Header<'_>,
+    scope: &Scope,
+) -> Result<String, Error> {
+    // a bare word is a text
+    let word = match default {
+        Expression::Column(column) if column.table.is_none() => {
+            let value = LiteralValue::Text { text: column.column.clone(), national: false };
+            Some(Expression::Literal(Literal { value, place: Place::default(), at: column.at }))
+        }
+        _ => None,
+    };
+    let scope = Scope { sybase: scope.sybase, database: header.schema.clone(), ..Scope::default() };
+    let mut constant = NoVariables("the default of a parameter is a constant");
+    let value = translate::value(word.as_ref().unwrap_or(default), &scope, &mut constant, Some(of))?;
+    Ok(format!("({})::{}", value.sql, of.sql()))
+}
+
+/// A type as the arguments of functions have it, without length.
+fn bare(of: &Type) -> String {
+    let sql = of.sql();
+    match sql.split_once('(') {
+        Some((name, rest)) => format!("{name}{}", rest.split_once(')').map_or("", |(_, zone)| zone)),
+        None => sql,
+    }
+}
+
+fn body(parameters: &[(&Parameter, Type)], writer: &Writer<'_>, source: &str, end: &str) -> String {
+    let mut lines = vec![
+        String::new(),
+        String::from("#variable_conflict use_column"),
+        mark(source),
+        String::from("declare"),
+    ];
+    lines.extend(writer.declared.iter().map(|(name, kind)| format!("  {} {kind};", quoted(name))));
+    lines.push(String::from("begin"));
+    for (parameter, of) in parameters {
+        // a value that is longer is cut, as T-SQL does; arguments of PostgreSQL have no length
+        if of.sql() != bare(of) {
+            let name = quoted(&parameter.variable.name);
+            lines.push(format!("  {name} := {name}::{};", of.sql()));
+        }
+    }
+    lines.extend(writer.lines.iter().cloned());
+    lines.push(format!("  {end}"));
+    lines.push(String::from("end"));
+    lines.push(String::new());
+    lines.join("\n")
+}

@@ -1,0 +1,42 @@
+//! SET in a procedure.
+
+use super::writer::Writer;
+use crate::error::Error;
+use crate::tree::{set_words, SetWord};
+
+/// Options that say what is so here anyway.
+const HOLDS: &[&[&str]] = &[
+    &["ansi_nulls", "on"],
+    &["ansi_padding", "on"],
+    &["ansi_warnings", "on"],
+    &["arithabort", "on"],
+    &["chained", "off"],
+    &["concat_null_yields_null", "on"],
+    &["implicit_transactions", "off"],
+    &["quoted_identifier", "on"],
+    &["rowcount", "0"],
+    &["transaction", "isolation", "level", "read", "committed"],
+    &["transaction", "isolation", "level", "1"],
+];
+
+impl Writer<'_> {
+    pub(super) fn option(&mut self, set: &[SetWord], line: u32) -> Result<(), Error> {
+        let words = set_words(set);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["nocount", ..] | ["xact_abort", ..] if self.indent > 2 => {
+                let why = "it must stand on the procedure's own level";
+                return Err(Error::refused(&format!("set {}", words[0]), why, line));
+            }
+            ["nocount", rest @ ..] => self.tells_counts = *rest != ["on"],
+            ["xact_abort", ..] => {}
+            words if HOLDS.contains(&words) => {}
+            words => {
+                let why = "it would hold in the procedure only";
+                return Err(Error::refused(&format!("set {}", words.join(" ")), why, line));
+            }
+        }
+        self.none(Some("0"));
+        Ok(())
+    }
+}

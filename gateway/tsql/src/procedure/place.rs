@@ -1,0 +1,165 @@
+//! What a statement of a procedure stands in.
+
+use crate::tree::Statement;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What becomes of an error.
+#[derive(Clone, Default)]
+pub enum Handler<'t> {
+    /// It ends the procedure.
+    #[default]
+    None,
+    /// The procedure goes on after one that ends its statement only.
+    GoOn,
+    /// It goes to a CATCH block.
+    Try(Rc<Try<'t>>),
+}
+
+/// A TRY block whose errors go to its CATCH.
+pub struct Try<'t> {
+    pub number: u32,
+    /// Of the block that an error leaves.
+    pub label: String,
+    pub outer: Handler<'t>,
+    pub catch: &'t [Statement],
+    /// How many loops stand around it.
+    pub loops: u32,
+    /// It calls procedures, which then must know of it.
+    pub calls: bool,
+}
+
+impl<'t> Handler<'t> {
+    /// The TRY block, if it is one.
+    pub fn as_try(&self) -> Option<&Rc<Try<'t>>> {
+        match self {
+            Handler::Try(block) => Some(block),
+            _ => None,
+        }
+    }
+
+    pub fn is_none(&self) -> bool {
+        matches!(self, Handler::None)
+    }
+
+    /// The same where it is a TRY block, else none.
+    pub fn only_try(&self) -> Handler<'t> {
+        self.as_try().map_or(Handler::None, |block| Handler::Try(block.clone()))
+    }
+}
+
+/// Some of the statements of a list.
+#[derive(Clone)]
+pub struct Body<'t> {
+    all: Rc<[&'t Statement]>,
+    from: usize,
+}
+
+impl<'t> Body<'t> {
+    pub fn of(statements: &'t [Statement]) -> Body<'t> {
+        Body { all: statements.iter().collect(), from: 0 }
+    }
+
+    pub fn after(&self, at: usize) -> Body<'t> {
+        Body { all: self.all.clone(), from: self.from + at }
+    }
+
+    pub fn until(&self, end: usize) -> Body<'t> {
+        Body { all: self.statements()[..end].iter().copied().collect(), from: 0 }
+    }
+
+    pub fn and(&self, more: &Body<'t>) -> Body<'t> {
+        Body { all: self.statements().iter().chain(more.statements()).copied().collect(), from: 0 }
+    }
+
+    pub fn statements(&self) -> &[&'t Statement] {
+        self.all.get(self.from..).unwrap_or(&[])
+    }
+}
+
+/// The CATCH of the TRY block that began inside a region.
+#[derive(Clone, Copy)]
+pub struct Guard<'t> {
+    pub catch: &'t [Statement],
+    pub line: u32,
+}
+
+impl Guard<'_> {
+    pub fn is(self, other: Self) -> bool {
+        std::ptr::eq(self.catch, other.catch)
+    }
+}
+
+/// Statements that follow, the CATCH block they stand in, and the TRY block around them in the region.
+#[derive(Clone)]
+pub struct Segment<'t> {
+    pub body: Body<'t>,
+    pub caught: Option<u32>,
+    pub guard: Option<Guard<'t>>,
+}
+
+/// What follows up to the end of a region, the nearest first.
+#[derive(Clone, Default)]
+pub struct Rest<'t>(Option<Rc<(Segment<'t>, Rest<'t>)>>);
+
+impl<'t> Rest<'t> {
+    pub fn before(&self, segment: Segment<'t>) -> Rest<'t> {
+        Rest(Some(Rc::new((segment, self.clone()))))
+    }
+
+    /// What follows, in as few pieces as TRY and CATCH blocks allow.
+    pub fn joined(&self) -> Vec<Segment<'t>> {
+        let mut joined: Vec<Segment<'t>> = Vec::new();
+        let mut rest = self;
+        while let Some(next) = &rest.0 {
+            let segment = &next.0;
+            rest = &next.1;
+            if segment.body.statements().is_empty() {
+                continue;
+            }
+            let guards = |last: &Segment<'t>| match (last.guard, segment.guard) {
+                (None, None) => true,
+                (Some(one), Some(other)) => one.is(other),
+                _ => false,
+            };
+            match joined.last_mut() {
+                Some(last) if guards(last) && last.caught == segment.caught => {
+                    last.body = last.body.and(&segment.body);
+                }
+                _ => joined.push(segment.clone()),
+            }
+        }
+        joined
+    }
+}
+
+/// A COMMIT or ROLLBACK: what follows it outside the region.
+pub struct Site<'t> {
+    pub rest: Rest<'t>,
+    /// The TRY block to leave after that: the site stands in its CATCH.
+    pub leaves: Option<Rc<Try<'t>>>,
+}
+
+/// A transaction.
+pub struct Region<'t> {
+    pub number: u32,
+    pub line: u32,
+    pub loops: u32,
+    pub sites: RefCell<Vec<Site<'t>>>,
+    /// The line of a result set inside.
+    pub results: std::cell::Cell<Option<u32>>,
+    pub rolls_back: std::cell::Cell<bool>,
+}
+
+#[derive(Clone, Default)]
+pub struct Place<'t> {
+    pub handler: Handler<'t>,
+    pub caught: Option<u32>,
+    pub region: Option<Rc<Region<'t>>>,
+    /// What follows up to the end of the region.
+    pub rest: Rest<'t>,
+    /// The TRY block that began inside the region.
+    pub guard: Option<Guard<'t>>,
+    pub leaves: Option<Rc<Try<'t>>>,
+    pub loops: u32,
+}

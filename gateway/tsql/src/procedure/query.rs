@@ -1,0 +1,318 @@
+//! Queries of a procedure: their rows go to whoever called, by a cursor that a notice names.
+
+use super::place::Place;
+use super::writer::{array, quoted, Purpose, Run, Writer, COUNTED};
+use super::{CURSOR, N, ROW};
+use crate::compile::defined_sql;
+use crate::error::Error;
+use crate::resolve::names::{literal, table, table_variable};
+use crate::translate::{self, Kind, Title, Translated};
+use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
+
+impl<'t> Writer<'t> {
+    pub(super) fn query(&mut self, statement: &Tree, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        let (scope, mut named) = self.named();
+        let Some(query) = translate::statement(statement, scope, &mut named)? else {
+            return self.define(statement, line, place);
+        };
+        let makes_table = query.kind == Kind::SelectInto;
+        if makes_table {
+            self.own_connection = true;
+        }
+        if let Some(made) = made_by(statement) {
+            self.end_with(&made);
+        }
+        if !query.assigns.is_empty() {
+            if query.kind != Kind::Select {
+                return Err(Error::refused("update … set @variable", "not inside a procedure", line));
+            }
+            let run = self.select_into(&query);
+            self.run(place, line, run);
+        } else if query.kind == Kind::Select {
+            return self.rows(&query, line, place);
+        } else if query.columns.is_some() {
+            return Err(Error::refused("output", "not inside a procedure", line));
+        } else {
+            let mut lines = vec![format!("{};", query.sql)];
+            lines.extend(self.told_count());
+            let rows = if self.tells_counts { quoted(N) } else { String::from(COUNTED) };
+            self.run(place, line, Run::leaving(lines, rows));
+        }
+        Ok(())
+    }
+
+    fn told_count(&mut self) -> Vec<String> {
+        if !self.tells_counts {
+            return Vec::new();
+        }
+        self.declare(N, "bigint");
+        let n = quoted(N);
+        vec![
+            format!("get diagnostics {n} = row_count;"),
+            format!("raise notice using errcode = '01R02', message = {n}::text;"),
+        ]
+    }
+
+    /// SELECT @a = …: the values of the last row, or what the variables were when there is none.
+    fn select_into(&mut self, query: &Translated) -> Run {
+        self.declare(ROW, "record");
+        self.declare(N, "bigint");
+        let (row, n) = (quoted(ROW), quoted(N));
+        let columns: Vec<String> = (1..=query.assigns.len()).map(|place| format!("c{place}")).collect();
+        let names = columns.join(", ");
+        let mut lines = vec![
+            format!("{n} := 0;"),
+            format!("for {row} in select * from ({}) as \"@@r\" ({names}) loop", query.sql),
+        ];
+        for (name, column) in query.assigns.iter().zip(&columns) {
+            lines.push(format!("  {} := {row}.{column};", quoted(name)));
+        }
+        lines.push(format!("  {n} := {n} + 1;"));
+        lines.push(String::from("end loop;"));
+        Run::leaving(lines, n)
+    }
+
+    /// A result set: a cursor, for whoever called to fetch from.
+    fn rows(&mut self, query: &Translated, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        if self.purpose != Purpose::Procedure {
+            let text =
+                "Select statements included within a function or trigger cannot return data to a client.";
+            return Err(Error::new(444, text, line));
+        }
+        self.own_connection = true;
+        if let Some(region) = &place.region {
+            if region.results.get().is_none() {
+                region.results.set(Some(line));
+            }
+        }
+        let cursor = quoted(CURSOR);
+        self.declare(CURSOR, "refcursor");
+        // its errors and its number of rows are known only when it has run, and so is the time it tells
+        let runs = !place.handler.is_none() || self.tracks_rows || !keeps(&query.sql);
+        let scrolls = if runs { "scroll" } else { "no scroll" };
+        let mut lines =
+            vec![format!("{cursor} := null;"), format!("open {cursor} {scrolls} for {};", query.sql)];
+        if runs {
+            self.declare(N, "bigint");
+            lines.push(format!("move forward all in {cursor};"));
+            lines.push(format!("get diagnostics {} = row_count;", quoted(N)));
+            lines.push(format!("move absolute 0 in {cursor};"));
+        }
+        let mut told = format!("raise notice using errcode = '01R01', message = {cursor}::text");
+        if let Some(columns) = &query.columns {
+            told.push_str(&format!(", detail = {}", literal(&json(columns))));
+        }
+        lines.push(format!("{told};"));
+        let run = if runs { Run::leaving(lines, quoted(N)) } else { Run::keeping(lines) };
+        self.run(place, line, run);
+        Ok(())
+    }
+
+    // --- tables ---
+
+    /// A temporary table goes with the procedure.
+    fn end_with(&mut self, table: &str) {
+        if !self.temporary.iter().any(|known| known == table) {
+            self.temporary.push(table.to_owned());
+        }
+    }
+
+    pub(super) fn define(&mut self, statement: &Tree, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        self.own_connection = true;
+        if let Tree::CreateTable(create) = statement {
+            if create.table.is_temporary() {
+                self.end_with(&create.table.name);
+            }
+        }
+        if let Tree::Drop(objects) = statement {
+            if objects.names.iter().all(tree::ObjectName::is_temporary) {
+                // a result set may still have to be read from it
+                let names = objects.names.iter().map(|table| literal(&table.name.to_lowercase()));
+                let names = array(names, "text");
+                let drop = format!("perform tsql.drop_temporary({names}, {});", objects.if_exists);
+                self.run(place, line, Run::new(vec![drop]));
+                return Ok(());
+            }
+        }
+        let sql = defined_sql(statement, &self.scope)?;
+        self.run(place, line, Run::new(vec![format!("{sql};")]));
+        Ok(())
+    }
+
+    /// A table variable is a temporary table, empty where it is declared.
+    pub(super) fn declare_table(
+        &mut self,
+        declared: &TableVariable,
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        let name = table_variable(&declared.variable);
+        if place.region.as_ref().is_some_and(|region| region.rolls_back.get()) {
+            let why = "a rollback would undo what stands in it";
+            return Err(Error::refused(&format!("declare {} table", declared.variable.name), why, line));
+        }
+        self.own_connection = true;
+        self.scope.table_variables.insert(declared.variable.name.clone());
+        self.end_with(&name.name);
+        let create = tree::CreateTable { table: name.clone(), elements: declared.elements.clone() };
+        let sql = defined_sql(&Tree::CreateTable(Box::new(create)), &self.scope)?;
+        // a loop comes here again: the variable keeps its rows
+        let there = literal(&table(&name)?);
+        let lines = vec![
+            format!("if to_regclass({there}) is null then"),
+            format!("  {sql};"),
+            String::from("end if;"),
+        ];
+        self.run(place, line, Run::keeping(lines));
+        Ok(())
+    }
+}
+
+/// The temporary table that a select makes with INTO.
+fn made_by(statement: &Tree) -> Option<String> {
+    let Tree::Select(query) = statement else { return None };
+    let mut body = &query.body;
+    loop {
+        match body {
+            QueryBody::Select(select) => {
+                let into = select.into.as_ref().filter(|into| into.is_temporary());
+                return into.map(|into| into.name.clone());
+            }
+            QueryBody::Combined { first, .. } => body = first,
+            QueryBody::Parenthesised(query) => body = &query.body,
+            QueryBody::Values(_) => return None,
+        }
+    }
+}
+
+/// Functions of schema tsql that tell the time or the session's state begin so.
+const CHANGES: [&str; 7] =
+    ["getdate", "getutcdate", "sys", "last_identity", "transaction_count", "new", "rand"];
+
+/// What may stand before a parenthesis beside them.
+const KEEPS: &[&str] = &[
+    "all",
+    "and",
+    "any",
+    "array",
+    "as",
+    "avg",
+    "between",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "coalesce",
+    "count",
+    "distinct",
+    "else",
+    "exists",
+    "filter",
+    "from",
+    "group",
+    "having",
+    "in",
+    "join",
+    "max",
+    "min",
+    "not",
+    "nullif",
+    "numeric",
+    "on",
+    "operator",
+    "or",
+    "over",
+    "select",
+    "sum",
+    "then",
+    "time",
+    "timestamp",
+    "values",
+    "varchar",
+    "when",
+    "where",
+    "with",
+    "within",
+];
+
+/// Whether a query gives the same rows whenever it runs on the same tables: it calls nothing that may tell the
+/// time, the session's state or, as a function of the site's own, anything.
+fn keeps(sql: &str) -> bool {
+    let mut rest = sql;
+    let is_name = |character: char| character.is_alphanumeric() || "_.\"@#".contains(character);
+    while let Some(at) = rest.find(|character: char| character == '\'' || is_name(character)) {
+        rest = &rest[at..];
+        if let Some(text) = rest.strip_prefix('\'') {
+            rest = text.find('\'').map_or("", |end| &text[end + 1..]);
+            continue;
+        }
+        let end = rest.find(|character: char| !is_name(character)).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        rest = after;
+        if !rest.trim_start().starts_with('(') {
+            continue;
+        }
+        let known = match name.strip_prefix("tsql.") {
+            Some(own) => !CHANGES.iter().any(|begin| own.starts_with(begin)),
+            None => {
+                let name = name.to_lowercase();
+                KEEPS.binary_search(&name.as_str()).is_ok() || name.bytes().all(|byte| byte.is_ascii_digit())
+            }
+        };
+        if !known {
+            return false;
+        }
+    }
+    true
+}
+
+/// A list of texts as JSON.
+fn json(titles: &[Title]) -> String {
+    let one = |title: &Title| match title {
+        Title::Given(text) => json_text(text),
+        Title::Own(text) => format!("[{}]", json_text(text)),
+    };
+    format!("[{}]", titles.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+fn json_text(text: &str) -> String {
+    let mut out = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            control if u32::from(control) < 32 => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_that_give_the_same_rows_at_any_time() {
+        for (sql, expected) in [
+            ("select \"a\" from \"t\" where (\"a\" operator(tsql.=) 1)", true),
+            ("select tsql.to_int(\"a\"), count(*) from t", true),
+            ("select tsql.getdate()", false),
+            ("select tsql.newid()", false),
+            ("select site.own(1)", false),
+            ("select 'now() it''s' || \"x\"", true),
+            ("select now()", false),
+            ("select 'a'::varchar(3), ('b')", true),
+        ] {
+            assert_eq!(keeps(sql), expected, "{sql}");
+        }
+        assert!(KEEPS.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn names_as_json() {
+        let given = |text: &str| Title::Given(text.into());
+        let titles = [given("a\"b"), given("\\\n"), given(""), Title::Own("ID".into())];
+        assert_eq!(json(&titles), r#"["a\"b", "\\\u000a", "", ["ID"]]"#);
+    }
+}

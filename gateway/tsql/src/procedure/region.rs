@@ -1,0 +1,188 @@
+//! Transactions of a procedure as blocks of PL/pgSQL.
+
+use super::place::{Body, Handler, Place, Region, Rest, Site, Try};
+use super::transaction;
+use super::variable::caught_name;
+use super::writer::{quoted, Purpose, Run, Writer};
+use crate::error::Error;
+use crate::resolve::names::literal;
+use crate::tree::Statement;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+impl<'t> Writer<'t> {
+    pub(super) fn region(
+        &mut self,
+        begin: &Statement,
+        statements: &Body<'t>,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        let line = begin.at.line;
+        let number = self.number();
+        let region = Rc::new(Region {
+            number,
+            line,
+            loops: place.loops,
+            sites: RefCell::default(),
+            results: Cell::default(),
+            rolls_back: Cell::default(),
+        });
+        self.declare(ended_name(number), "integer");
+        self.add(format!("<<{}>>", quoted(&region_name(number))));
+        self.add("begin");
+        self.indent += 1;
+        self.add("perform tsql.begin_transaction();");
+        self.none(Some("0"));
+        let inside = Place {
+            region: Some(region.clone()),
+            rest: Rest::default(),
+            guard: None,
+            leaves: None,
+            ..place.clone()
+        };
+        match &place.handler {
+            Handler::Try(block) => {
+                if block.outer.as_try().is_some() {
+                    return Err(Error::refused("begin transaction", "inside two TRY blocks", line));
+                }
+                let work = format!("@@work {number}");
+                self.add(format!("<<{}>>", quoted(&work)));
+                let label = Try {
+                    number: block.number,
+                    label: work,
+                    outer: block.outer.clone(),
+                    catch: block.catch,
+                    loops: block.loops,
+                    calls: block.calls,
+                };
+                let inner = Place { handler: Handler::Try(Rc::new(label)), ..inside.clone() };
+                self.block("begin", "end;", |writer| writer.body(statements, &inner))?;
+                // an error comes here: the CATCH block begins inside the transaction
+                if block.calls {
+                    let marked = self.marked_by(&block.outer);
+                    self.set_try(&marked);
+                }
+                check_catch(block.catch, line)?;
+                let catch = Place {
+                    handler: block.outer.clone(),
+                    caught: Some(block.number),
+                    leaves: Some(block.clone()),
+                    ..inside
+                };
+                self.body(&Body::of(block.catch), &catch)?;
+            }
+            _ => self.body(statements, &inside)?,
+        }
+        self.indent -= 1;
+        self.add("exception when sqlstate 'TS002' then null;");
+        self.add("end;");
+        if let (true, Some(results)) = (region.rolls_back.get(), region.results.get()) {
+            let why = format!("its rows would be lost with the transaction begun in line {line}");
+            return Err(Error::refused("select", &why, results));
+        }
+        self.after_region(&region, place)
+    }
+
+    /// What follows each COMMIT and ROLLBACK, now that the transaction has ended.
+    fn after_region(&mut self, region: &Region<'t>, place: &Place<'t>) -> Result<(), Error> {
+        let mut word = "if";
+        let sites = region.sites.take();
+        for (number, site) in (1..).zip(&sites) {
+            let segments = site.rest.joined();
+            if segments.is_empty() && site.leaves.is_none() {
+                continue;
+            }
+            self.add(format!("{word} {} = {number} then", quoted(&ended_name(region.number))));
+            self.indent += 1;
+            let before = self.lines.len();
+            let handler =
+                site.leaves.as_ref().map_or_else(|| place.handler.clone(), |left| left.outer.clone());
+            for segment in segments {
+                let outside = Place { caught: segment.caught, handler: handler.clone(), ..place.clone() };
+                match segment.guard {
+                    Some(guard) => self.try_catch(&segment.body, guard, &outside)?,
+                    None => self.body(&segment.body, &outside)?,
+                }
+            }
+            if let Some(left) = &site.leaves {
+                self.add(format!("{} := null;", quoted(&caught_name(left.number))));
+                self.add(format!("exit {};", quoted(&left.label)));
+            }
+            if self.lines.len() == before {
+                self.add("null;");
+            }
+            self.indent -= 1;
+            word = "elsif";
+        }
+        if word == "elsif" {
+            self.add("end if;");
+        }
+        Ok(())
+    }
+
+    /// What marks that the transaction has ended here.
+    fn site(&self, region: &Region<'t>, place: &Place<'t>) -> String {
+        let mut sites = region.sites.borrow_mut();
+        sites.push(Site { rest: place.rest.clone(), leaves: place.leaves.clone() });
+        format!("{} := {};", quoted(&ended_name(region.number)), sites.len())
+    }
+
+    pub(super) fn commit(&mut self, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        let Some(region) = &place.region else {
+            let lines = vec![format!("perform tsql.commit_outside({line}, {});", literal(&self.name))];
+            self.run(place, line, Run::new(lines));
+            return Ok(());
+        };
+        self.add("perform tsql.commit_transaction();");
+        self.none(Some("0"));
+        if let Some(block) = place.handler.as_try() {
+            if block.calls && block.number > region.number {
+                let marked = self.marked_by(&block.outer);
+                self.set_try(&marked);
+            }
+        }
+        let site = self.site(region, place);
+        self.add(site);
+        self.add(format!("exit {};", quoted(&region_name(region.number))));
+        Ok(())
+    }
+
+    pub(super) fn rollback(&mut self, line: u32, place: &Place<'t>) -> Result<(), Error> {
+        let Some(region) = &place.region else {
+            let name = literal(&self.name);
+            let lines = vec![match self.purpose {
+                Purpose::Trigger { .. } => {
+                    let text = "'The transaction ended in the trigger. The batch has been aborted.'";
+                    format!("perform tsql.raise(3609, 16, 1, {text}, {line}, {name});")
+                }
+                _ => format!("perform tsql.rollback_outside({line}, {name});"),
+            }];
+            self.run(place, line, Run::new(lines));
+            return Ok(());
+        };
+        region.rolls_back.set(true);
+        self.add(format!("perform tsql.roll_back({line}, {});", literal(&self.name)));
+        self.none(Some("0"));
+        let site = self.site(region, place);
+        self.add(site);
+        self.add("raise exception using errcode = 'TS002', message = 'rollback transaction';");
+        Ok(())
+    }
+}
+
+fn region_name(number: u32) -> String {
+    format!("@@transaction {number}")
+}
+
+fn ended_name(number: u32) -> String {
+    format!("@@ended {number}")
+}
+
+/// Refuses a CATCH block that leaves the transaction of its TRY block open.
+pub(super) fn check_catch(catch: &[Statement], line: u32) -> Result<(), Error> {
+    if transaction::ends_everywhere(catch)? {
+        return Ok(());
+    }
+    let why = "the CATCH block must roll it back, or commit it, on every path";
+    Err(Error::refused("begin transaction", why, line))
+}

@@ -1,0 +1,141 @@
+//! Where the transactions of a procedure end.
+//!
+//! PL/pgSQL has transactions inside a procedure as blocks only: what stands between BEGIN TRANSACTION and the
+//! statement by which every path has committed or rolled back becomes one block, a region. This finds the
+//! region's end and refuses what has none.
+
+use crate::error::Error;
+use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue, Statement, StatementKind as Tree};
+
+/// What has become of a transaction at the end of a path.
+const OPEN: u8 = 1;
+const ENDED: u8 = 2;
+/// Ended, and the procedure or the loop around the region with it.
+const LEFT: u8 = 4;
+
+const PARTIAL: &str = "a part of a transaction cannot be taken back alone";
+
+/// The index of the statement by which every path through `statements`, which follow a BEGIN TRANSACTION, has
+/// ended it. Fails where a path has not.
+pub fn end_of_region<'t>(
+    statements: impl IntoIterator<Item = &'t Statement>,
+    line: u32,
+) -> Result<usize, Error> {
+    for (at, statement) in statements.into_iter().enumerate() {
+        let states = after(statement, false)?;
+        if states & OPEN == 0 {
+            return Ok(at);
+        }
+        if states & ENDED != 0 {
+            return Err(on_some_paths(statement));
+        }
+    }
+    let why = "its COMMIT or ROLLBACK must stand in the same block, or in every branch of an IF there";
+    Err(Error::refused("begin transaction", why, line))
+}
+
+/// Whether every path through `statements`, which begin inside a transaction, ends it or fails.
+pub fn ends_everywhere(statements: &[Statement]) -> Result<bool, Error> {
+    Ok(through(statements, false)? & OPEN == 0)
+}
+
+/// Inside a region: what a condition is that asks only whether a transaction is open.
+pub fn always(condition: &Expression) -> Option<bool> {
+    let Expression::Binary { operator, left, right, .. } = condition else { return None };
+    let asks = match left.as_ref() {
+        Expression::Variable(variable) => variable.name == "@@trancount",
+        Expression::Function(call) => {
+            call.name.is_bare()
+                && call.name.name.eq_ignore_ascii_case("xact_state")
+                && matches!(&call.arguments, Arguments::Values(values) if values.is_empty())
+        }
+        _ => false,
+    };
+    let Expression::Literal(literal) = right.as_ref() else { return None };
+    let LiteralValue::Integer(number) = &literal.value else { return None };
+    match (asks, operator, number.as_str()) {
+        (true, BinaryOperator::Greater | BinaryOperator::NotEqual, "0") => Some(true),
+        (true, BinaryOperator::Equal, "0") => Some(false),
+        (true, BinaryOperator::GreaterOrEqual, "1") => Some(true),
+        (true, BinaryOperator::Less, "1") => Some(false),
+        _ => None,
+    }
+}
+
+/// The states at the end of `statements` that begin inside the transaction. `looped`: a loop that began inside
+/// it is around them.
+fn through(statements: &[Statement], looped: bool) -> Result<u8, Error> {
+    let mut left = 0;
+    for (at, statement) in statements.iter().enumerate() {
+        let states = after(statement, looped)?;
+        if states & ENDED != 0 && states & OPEN != 0 {
+            return Err(on_some_paths(statement));
+        }
+        left |= states & LEFT;
+        if states & ENDED != 0 {
+            return Ok(left | if leaves(&statements[at + 1..], looped) { LEFT } else { ENDED });
+        }
+        if states == LEFT {
+            return Ok(left);
+        }
+    }
+    Ok(left | OPEN)
+}
+
+fn on_some_paths(statement: &Statement) -> Error {
+    let why = "this statement ends the transaction on some of its paths only";
+    Error::refused("begin transaction", why, statement.at)
+}
+
+fn after(statement: &Statement, looped: bool) -> Result<u8, Error> {
+    Ok(match &statement.kind {
+        Tree::Commit(_) | Tree::Rollback(_) => ENDED,
+        Tree::Save(_) => return Err(Error::refused("save transaction", PARTIAL, statement.at)),
+        Tree::BeginTransaction(_) => {
+            return Err(Error::refused("begin transaction", "one inside another", statement.at))
+        }
+        Tree::Return(_) => {
+            let text = "A RETURN inside a transaction leaves it open: COMMIT or ROLLBACK it before.";
+            return Err(Error::new(266, text, statement.at));
+        }
+        Tree::Throw(_) => LEFT,
+        Tree::If { condition, then, otherwise } => {
+            let otherwise = || otherwise.as_deref().map_or(&[][..], Statement::body);
+            match always(condition) {
+                Some(true) => through(then.body(), looped)?,
+                Some(false) => through(otherwise(), looped)?,
+                None => through(then.body(), looped)? | through(otherwise(), looped)?,
+            }
+        }
+        Tree::While { body, .. } => {
+            let inside = through(body.body(), true)?;
+            if inside & ENDED != 0 {
+                let why = "the transaction ends inside the loop and begins outside";
+                return Err(Error::refused("while", why, statement.at));
+            }
+            inside | OPEN
+        }
+        Tree::Block(body) => through(body, looped)?,
+        Tree::TryCatch { body, catch } => through(body, looped)? | through(catch, looped)?,
+        _ => OPEN,
+    })
+}
+
+/// Whether every path through `statements` ends with the procedure, or with a pass of the loop around the
+/// transaction.
+fn leaves(statements: &[Statement], looped: bool) -> bool {
+    for statement in statements {
+        match &statement.kind {
+            Tree::Return(_) | Tree::Throw(_) => return true,
+            Tree::Break | Tree::Continue => return !looped,
+            Tree::If { then, otherwise: Some(otherwise), .. }
+                if leaves(then.body(), looped) && leaves(otherwise.body(), looped) =>
+            {
+                return true
+            }
+            Tree::Block(body) if leaves(body, looped) => return true,
+            _ => {}
+        }
+    }
+    false
+}

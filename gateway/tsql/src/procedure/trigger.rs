@@ -1,0 +1,83 @@
+//! Triggers on a site's own tables: after the rows of a statement have changed.
+//!
+//! `inserted` and `deleted` are PostgreSQL's transition tables, which it gives to triggers of one event only: a
+//! trigger of several events becomes as many, and where an event has no such rows the table is empty.
+
+use super::writer::{quoted, Purpose};
+use super::{action, body, header, read_names};
+use crate::error::Error;
+use crate::program::Define;
+use crate::resolve::names::{literal, schema_of, table};
+use crate::resolve::Scope;
+use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
+
+/// The statements that make a trigger. `text`: the batch that it is.
+pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
+    if create.time == TriggerTime::InsteadOf {
+        return Err(Error::refused("instead of", "triggers run after the change", line));
+    }
+    if create.table.is_temporary() {
+        return Err(Error::refused(&create.table.name, "a temporary table has no triggers", create.table.at));
+    }
+    // a trigger stands where its table does
+    let mut name = create.name.clone();
+    if schema_of(&name)?.is_empty() {
+        name.database.clone_from(&create.table.database);
+        name.owner.clone_from(&create.table.owner);
+    }
+    let header = header(&name, &[], line, scope)?;
+    let mentioned = read_names(text, &header.name)?;
+    let source = text.trim();
+    let target = match schema_of(&create.table)? {
+        "" => format!("{}.{}", quoted(&header.schema), table(&create.table)?),
+        _ => table(&create.table)?,
+    };
+    let mut events: Vec<TriggerEvent> = Vec::new();
+    let mut definitions = Vec::new();
+    for event in &create.events {
+        if events.contains(event) {
+            let text = format!("Cannot specify {} twice in a trigger.", word(*event));
+            return Err(Error::new(1034, text, line));
+        }
+        events.push(*event);
+        let changed = if *event == TriggerEvent::Delete { "deleted" } else { "inserted" };
+        let mut writer = header.writer(Purpose::Trigger { changed }, scope);
+        for (rows, missing) in [("inserted", TriggerEvent::Delete), ("deleted", TriggerEvent::Insert)] {
+            if *event == missing {
+                let none = format!("select * from {target} where false");
+                writer.scope.empty.insert(String::from(rows), none);
+            }
+        }
+        writer.write(&create.body, &mentioned)?;
+        let function = match definitions.len() {
+            0 => header.name.clone(),
+            _ => format!("{} {}", header.name, word(*event)),
+        };
+        definitions.push(format!(
+            "create function {}.{} () returns trigger language plpgsql security definer set search_path = {} as {}",
+            quoted(&header.schema),
+            quoted(&function),
+            header.path(),
+            literal(&body(&[], &writer, source, "return null;"))
+        ));
+    }
+    let list = |texts: Vec<String>| format!("array[{}]::text[]", texts.join(", "));
+    let parts = [
+        literal(action(create.mode)),
+        literal(&header.schema),
+        literal(&target),
+        literal(&header.name),
+        list(events.iter().map(|event| literal(word(*event))).collect()),
+        list(definitions.iter().map(|definition| literal(definition)).collect()),
+        literal(source),
+    ];
+    Ok(Define { statements: vec![format!("select tsql.create_trigger({})", parts.join(", "))] })
+}
+
+fn word(event: TriggerEvent) -> &'static str {
+    match event {
+        TriggerEvent::Insert => "insert",
+        TriggerEvent::Update => "update",
+        TriggerEvent::Delete => "delete",
+    }
+}

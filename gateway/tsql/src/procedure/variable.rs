@@ -1,0 +1,72 @@
+//! Variables as a procedure names them in SQL.
+
+use crate::error::Error;
+use crate::facts::session;
+use crate::resolve::names::{literal, quoted};
+use crate::translate::Variables;
+use std::collections::HashMap;
+
+/// Variables and functions of the session that a procedure can ask PostgreSQL for.
+const ANSWERS: &[(&str, &str)] = &[
+    ("@@identity", "tsql.last_identity()"),
+    ("@@max_precision", "38"),
+    ("@@suser_name", "tsql.caller()::varchar"),
+    ("@@trancount", "tsql.transaction_count()"),
+    ("@@user_name", "tsql.caller()::varchar"),
+    ("@@xact_state", "least(tsql.transaction_count(), 1)"),
+];
+
+/// What a variable is where a statement of a procedure names it.
+pub struct Named<'w> {
+    pub procedure: &'w str,
+    pub schema: &'w str,
+    /// Variables that stand for others.
+    pub copies: &'w HashMap<String, String>,
+    /// The CATCH block around the statement.
+    pub caught: Option<u32>,
+    /// The procedure calls others.
+    pub calls: bool,
+    /// It has cursors.
+    pub fetches: bool,
+}
+
+impl Variables for Named<'_> {
+    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+        if !name.starts_with("@@") {
+            return Ok(quoted(self.copies.get(name).map_or(name, String::as_str)));
+        }
+        if let Some(part) = name.strip_prefix("@@error_") {
+            return match self.caught {
+                Some(number) => Ok(format!("{}.{part}", quoted(&caught_name(number)))),
+                None => {
+                    let why = "it is known in a CATCH block only";
+                    Err(Error::refused(&format!("{}()", &name[2..]), why, line))
+                }
+            };
+        }
+        match name {
+            "@@rowcount" if self.calls => {
+                return Ok(String::from("tsql.known(\"@@rowcount\", '@@rowcount')"))
+            }
+            "@@rowcount" | "@@error" => return Ok(quoted(name)),
+            "@@fetch_status" | "@@sqlstatus" if self.fetches => return Ok(quoted(name)),
+            "@@procid" => {
+                let whole = format!("{}.{}", quoted(self.schema), quoted(self.procedure));
+                return Ok(format!("{}::regproc::oid::integer", literal(&whole)));
+            }
+            "@@db_name" => return Ok(format!("{}::varchar", literal(self.schema))),
+            _ => {}
+        }
+        if let Some((_, sql)) = ANSWERS.iter().find(|(known, _)| *known == name) {
+            return Ok((*sql).to_owned());
+        }
+        let function = session::FUNCTIONS.iter().rev().find(|(_, variable, _)| *variable == name);
+        let shown = function.map_or_else(|| name.to_owned(), |(function, ..)| format!("{function}()"));
+        Err(Error::refused(&shown, "a procedure does not know it", line))
+    }
+}
+
+/// The variable of what a TRY block caught.
+pub(super) fn caught_name(number: u32) -> String {
+    format!("@@caught {number}")
+}

@@ -1,0 +1,391 @@
+//! A batch as the gateway's session runs it: a tree of statements, their queries in PostgreSQL's SQL.
+
+mod sql;
+
+pub use sql::Sql;
+
+use crate::facts::types::Type;
+pub use crate::translate::Title;
+use std::collections::BTreeMap;
+use std::mem::size_of;
+
+/// What a text is compiled under beside itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// The schema that the client uses.
+    pub database: String,
+    pub quoted_identifiers: bool,
+    /// The client is one of Sybase's.
+    pub sybase: bool,
+    /// `?` is a place for a parameter.
+    pub placeholders: bool,
+    /// What is declared already; None: of a type that is PostgreSQL's alone.
+    pub variables: BTreeMap<String, Option<Type>>,
+    /// The columns that an insert without columns fills, by the table as SQL names it: of tables that have identity
+    /// or computed columns too.
+    pub filled: BTreeMap<String, Vec<String>>,
+    /// The table of `set identity_insert … on`, as SQL names it.
+    pub identity_insert: Option<String>,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub struct Program {
+    pub statements: Vec<Statement>,
+    /// How many `?` it has: the variables ?1, ?2 and so on.
+    pub placeholders: usize,
+    /// Literals that are variables of the program, so that it serves for texts with others in their places.
+    pub lifted: Vec<Lifted>,
+    /// Tables that an insert without columns fills, as SQL names them, of which neither the text nor the settings say
+    /// what columns take values.
+    pub unlisted: Vec<String>,
+}
+
+/// A literal of the text that a variable stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lifted {
+    /// Of the variable: `#0` for the first literal of the text.
+    pub name: String,
+    /// Which literal of the text it is, from 0.
+    pub place: u32,
+    pub of: Type,
+    /// A minus stands before it.
+    pub negative: bool,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Statement {
+    /// Of its first token, from 1.
+    pub line: u32,
+    pub action: Action,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Action {
+    Query(Query),
+    /// `select @a, @@b name`: variables with the names of their columns.
+    Variables(Vec<(String, String)>),
+    Declare(Declaration),
+    /// `set @a = value`
+    Assign(String, Expression),
+    If {
+        condition: Condition,
+        then: Vec<Statement>,
+        otherwise: Vec<Statement>,
+    },
+    While {
+        condition: Condition,
+        body: Vec<Statement>,
+    },
+    Break,
+    Continue,
+    Return(Option<Expression>),
+    Print(Expression),
+    /// One row: number, severity, state, text.
+    Raise {
+        message: Sql,
+        /// @@error takes the number whatever the severity.
+        sets_error: bool,
+        /// The client is to have it at once.
+        at_once: bool,
+    },
+    /// Seconds.
+    Wait(Expression),
+    Execute(Execute),
+    /// `exec ('text')`
+    ExecuteText(Expression),
+    Use(String),
+    /// `set name value …`
+    Set(Vec<String>),
+    /// The name of the transaction, or "".
+    Begin(String),
+    Commit,
+    /// The name of a savepoint or of the transaction, or "" for the whole transaction.
+    Rollback(String),
+    Save(String),
+    Try {
+        body: Vec<Statement>,
+        catch: Vec<Statement>,
+    },
+    /// One row: number, text, state; None: the error that is being caught, again.
+    Throw(Option<Sql>),
+    /// By the label's number.
+    Goto(u32),
+    Label(u32),
+    Cursor(CursorAction),
+    Define(Define),
+    /// `set identity_insert table on`; the table as SQL names it.
+    IdentityInsert {
+        table: String,
+        on: bool,
+    },
+    /// The rows follow in a message of their own.
+    InsertBulk(InsertBulk),
+}
+
+/// What is done with a cursor, by its name in lower case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CursorAction {
+    Declare {
+        name: String,
+        query: Sql,
+        /// What its columns are called, where PostgreSQL would call them otherwise.
+        columns: Option<Vec<Title>>,
+        scrolls: bool,
+    },
+    Open(String),
+    /// Without variables the row goes to the client.
+    Fetch {
+        name: String,
+        from: FetchFrom,
+        into: Vec<String>,
+        /// The row's values as those of the variables; its own variables are `#taken_1` and so on.
+        taken: Option<Sql>,
+    },
+    Close(String),
+    Deallocate(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum FetchFrom {
+    Next,
+    Prior,
+    First,
+    Last,
+    Absolute(Expression),
+    Relative(Expression),
+}
+
+/// A value computed by PostgreSQL unless it is there already.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    Literal(Literal),
+    /// By its name with @, or `?1` for the first placeholder of a dynamic statement.
+    Variable(String),
+    Sql(Sql),
+}
+
+/// A value as the text writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    Null,
+    Integer(i64),
+    /// `-12.50`
+    Decimal(String),
+    Float(f64),
+    /// In ten-thousandths.
+    Money(i64),
+    Text(String),
+    Binary(Vec<u8>),
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Condition {
+    /// `@@trancount > 0`, which drivers ask before a commit or a rollback.
+    InTransaction,
+    /// One boolean; NULL is false.
+    Sql(Sql),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Gives rows or, as `select into`, their number.
+    Select,
+    /// Changes rows.
+    Change,
+    /// Counts nothing.
+    Definition,
+}
+
+/// SQL for PostgreSQL as a statement of its own.
+#[derive(Debug, PartialEq)]
+pub struct Query {
+    pub sql: Sql,
+    pub kind: Kind,
+    /// `select @a = …`: the variables that take the last row's values.
+    pub assigns: Vec<String>,
+    /// What the result's columns are called, where PostgreSQL would call them otherwise.
+    pub columns: Option<Vec<Title>>,
+    /// The table of an insert, as PostgreSQL reads it.
+    pub into: Option<String>,
+}
+
+impl Query {
+    /// `select … into t`
+    pub fn makes_a_table(&self) -> bool {
+        self.kind == Kind::Select && self.sql.begins_with("create")
+    }
+
+    /// It selects, and makes nothing.
+    pub fn only_reads(&self) -> bool {
+        self.kind == Kind::Select && !self.makes_a_table()
+    }
+}
+
+/// `@a int`, `@b nvarchar(40) = 'x' output`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declaration {
+    /// With its @, in lower case.
+    pub name: String,
+    /// As it is written.
+    pub shown: String,
+    pub of: Type,
+    pub output: bool,
+    pub value: Option<Expression>,
+}
+
+/// A procedure call written as text.
+#[derive(Debug, PartialEq)]
+pub struct Execute {
+    /// The variable that takes the return status.
+    pub status: Option<String>,
+    /// With its qualifiers.
+    pub procedure: String,
+    pub arguments: Vec<Argument>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Argument {
+    /// Without its @; "" for a positional one.
+    pub name: String,
+    /// None: the word `default`.
+    pub value: Option<Expression>,
+    /// The value is a variable that takes what the procedure gives back.
+    pub output: bool,
+    /// What is given back as a value of the variable's type, where that is no type of PostgreSQL's; its own variable is
+    /// `#taken_1`.
+    pub taken: Option<Sql>,
+}
+
+/// `create procedure` and the like, compiled: SQL that is run as one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Define {
+    pub statements: Vec<String>,
+}
+
+/// Where the rows of a bulk copy go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InsertBulk {
+    /// The table's name in PostgreSQL's SQL.
+    pub table: String,
+    /// Names of the columns as PostgreSQL has them; empty: all columns of the table.
+    pub columns: Vec<String>,
+    /// NULL means NULL, also where a column has a default.
+    pub keep_nulls: bool,
+}
+
+impl Program {
+    /// Bytes that it holds, nearly: what a cache counts.
+    pub fn size(&self) -> usize {
+        self.statements.iter().map(Statement::size).sum::<usize>() + self.lifted.len() * 64
+    }
+}
+
+impl Program {
+    /// All SQL of it, in the order of the text.
+    pub fn sql(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for statement in &self.statements {
+            statement.action.sql(&mut found);
+        }
+        found
+    }
+}
+
+impl Statement {
+    fn size(&self) -> usize {
+        self.action.size() + size_of::<Statement>()
+    }
+}
+
+impl Action {
+    fn sql(&self, found: &mut Vec<String>) {
+        let mut value = |value: &Expression| {
+            if let Expression::Sql(sql) = value {
+                found.push(sql.numbered());
+            }
+        };
+        let all = |statements: &[Statement], found: &mut Vec<String>| {
+            statements.iter().for_each(|statement| statement.action.sql(found));
+        };
+        match self {
+            Action::Query(query) => found.push(query.sql.numbered()),
+            Action::Assign(_, assigned) => value(assigned),
+            Action::Declare(declaration) => declaration.value.iter().for_each(value),
+            Action::Return(returned) => returned.iter().for_each(value),
+            Action::Print(text) | Action::ExecuteText(text) | Action::Wait(text) => value(text),
+            Action::Execute(execute) => execute.arguments.iter().flat_map(|a| &a.value).for_each(value),
+            Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) => found.push(sql.numbered()),
+            Action::Cursor(CursorAction::Declare { query, .. }) => found.push(query.numbered()),
+            Action::Define(define) => found.extend(define.statements.iter().cloned()),
+            Action::If { condition, then, otherwise } => {
+                condition.sql(found);
+                all(then, found);
+                all(otherwise, found);
+            }
+            Action::While { condition, body } => {
+                condition.sql(found);
+                all(body, found);
+            }
+            Action::Try { body, catch } => {
+                all(body, found);
+                all(catch, found);
+            }
+            _ => {}
+        }
+    }
+
+    /// Bytes that it holds, nearly.
+    pub fn size(&self) -> usize {
+        let all = |statements: &[Statement]| statements.iter().map(Statement::size).sum::<usize>();
+        match self {
+            Action::Query(query) => {
+                let columns =
+                    query.columns.iter().flatten().map(|title| title.text().len() + 32).sum::<usize>();
+                query.sql.len() + columns
+            }
+            Action::Assign(_, value) | Action::Print(value) | Action::ExecuteText(value) => value.size(),
+            Action::Declare(declaration) => declaration.value.as_ref().map_or(0, Expression::size),
+            Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) => sql.len(),
+            Action::Execute(execute) => {
+                execute.arguments.iter().map(|a| a.value.as_ref().map_or(0, Expression::size) + 64).sum()
+            }
+            Action::Cursor(CursorAction::Declare { query, .. }) => query.len(),
+            Action::Define(define) => define.statements.iter().map(String::len).sum(),
+            Action::If { condition, then, otherwise } => condition.size() + all(then) + all(otherwise),
+            Action::While { condition, body } => condition.size() + all(body),
+            Action::Try { body, catch } => all(body) + all(catch),
+            _ => 0,
+        }
+    }
+}
+
+impl Expression {
+    fn size(&self) -> usize {
+        match self {
+            Expression::Literal(Literal::Text(text)) => text.len(),
+            Expression::Literal(Literal::Binary(bytes)) => bytes.len(),
+            Expression::Sql(sql) => sql.len(),
+            _ => 16,
+        }
+    }
+}
+
+impl Condition {
+    fn sql(&self, found: &mut Vec<String>) {
+        if let Condition::Sql(sql) = self {
+            found.push(sql.numbered());
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Condition::InTransaction => 0,
+            Condition::Sql(sql) => sql.len(),
+        }
+    }
+}
+
+/// The name of the n-th placeholder, from 1.
+pub fn placeholder(n: usize) -> String {
+    format!("?{n}")
+}

@@ -1,0 +1,6 @@
+//! What names mean: tables and their schemas, variables and their types.
+
+pub mod names;
+mod scope;
+
+pub use scope::Scope;

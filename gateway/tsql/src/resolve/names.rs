@@ -1,0 +1,173 @@
+//! Names of T-SQL as PostgreSQL's: without case, in quotes, a database as a schema.
+
+use crate::error::Error;
+use crate::facts::system;
+use crate::tree::{Name, ObjectName, Variable};
+
+/// Bytes of a name that PostgreSQL tells from others.
+const LONGEST: usize = 63;
+
+/// The name as PostgreSQL stores it: T-SQL's names differ by more than their case.
+pub fn folded(name: &str, line: u32) -> Result<String, Error> {
+    let name = name.to_lowercase();
+    if name.len() > LONGEST {
+        let start: String = name.chars().take(40).collect();
+        let text =
+            format!("The identifier that starts with '{start}' is too long: {LONGEST} bytes are the most.");
+        return Err(Error::new(103, text, line));
+    }
+    Ok(name)
+}
+
+/// A name in quotes.
+pub fn identifier(name: &str, line: u32) -> Result<String, Error> {
+    folded(name, line).map(|name| quoted(&name))
+}
+
+/// As it is written, in quotes.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+pub fn name(name: &Name) -> Result<String, Error> {
+    identifier(&name.text, name.at.line)
+}
+
+/// Names in quotes, parted by commas.
+pub fn listed(names: &[Name]) -> Result<String, Error> {
+    Ok(names.iter().map(self::name).collect::<Result<Vec<_>, _>>()?.join(", "))
+}
+
+/// ` (a, b)`, or nothing when there are no names.
+pub fn in_parentheses(names: &[Name]) -> Result<String, Error> {
+    Ok(if names.is_empty() { String::new() } else { format!(" ({})", listed(names)?) })
+}
+
+/// A text as PostgreSQL's SQL has it, whatever standard_conforming_strings is.
+pub fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') {
+        format!("E'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
+}
+
+/// The name as it was written, for a message.
+pub fn shown(name: &ObjectName) -> String {
+    let ObjectName { database, owner, name, .. } = name;
+    match (database.is_empty(), owner.is_empty()) {
+        (false, _) => format!("{database}.{owner}.{name}"),
+        (true, false) => format!("{owner}.{name}"),
+        (true, true) => name.clone(),
+    }
+}
+
+/// The schema of a view of the system; None for a name of any other kind.
+fn of_system(name: &ObjectName) -> Result<Option<&'static str>, Error> {
+    let own = name.name.to_lowercase();
+    let schema = if name.owner.eq_ignore_ascii_case("information_schema") {
+        "tsql_information_schema"
+    } else if name.owner.eq_ignore_ascii_case("sys") || (is_dbo(&name.owner) && system::is_view(&own)) {
+        "sys"
+    } else {
+        return Ok(None);
+    };
+    if name.database.eq_ignore_ascii_case("tempdb") && !system::is_of_the_server(&own) {
+        return Err(Error::refused(&shown(name), "temporary tables are not in the catalogue", name.at));
+    }
+    Ok(Some(schema))
+}
+
+fn is_dbo(owner: &str) -> bool {
+    owner.is_empty() || owner.eq_ignore_ascii_case("dbo")
+}
+
+fn is_elsewhere(name: &ObjectName) -> bool {
+    !name.database.is_empty() && !system::is_of_the_server(&name.name.to_lowercase())
+}
+
+/// A table or view: `a..b` and `a.dbo.b` are b in the schema a, `#t` is a temporary table.
+pub fn table(name: &ObjectName) -> Result<String, Error> {
+    let line = name.at.line;
+    if let Some(system) = of_system(name)? {
+        let view = format!("{system}.{}", identifier(&name.name, line)?);
+        // a function of the view's name and columns looks into another database
+        return Ok(if is_elsewhere(name) {
+            format!("{view}({})", literal(&folded(&name.database, line)?))
+        } else {
+            view
+        });
+    }
+    if name.is_temporary() {
+        if name.name.starts_with("##") {
+            return Err(Error::refused(&name.name, "temporary tables are the session's own (#name)", line));
+        }
+        return Ok(format!("pg_temp.{}", identifier(&name.name, line)?));
+    }
+    let own = identifier(&name.name, line)?;
+    let schema = schema_of(name)?;
+    Ok(if schema.is_empty() { own } else { format!("{}.{own}", identifier(schema, line)?) })
+}
+
+/// What stands before a column of a table or view.
+pub fn qualifier(name: &ObjectName) -> Result<String, Error> {
+    let is_bare = name.is_temporary() || (of_system(name)?.is_some() && is_elsewhere(name));
+    if is_bare {
+        identifier(&name.name, name.at.line)
+    } else {
+        table(name)
+    }
+}
+
+/// The schema that a name with qualifiers says, or "": dbo is whoever owns a thing.
+pub fn schema_of(name: &ObjectName) -> Result<&str, Error> {
+    // procedures of the system are found in every database: mssql-jdbc calls a.sys.sp_sproc_columns
+    let is_system = !name.database.is_empty() && name.owner.eq_ignore_ascii_case("sys");
+    let owner = if is_dbo(&name.owner) || is_system { "" } else { name.owner.as_str() };
+    if !name.database.is_empty() && !owner.is_empty() {
+        let why = "a database is a schema and has no schemas in it";
+        return Err(Error::refused(&shown(name), why, name.at));
+    }
+    Ok(if name.database.is_empty() { owner } else { &name.database })
+}
+
+/// The temporary table that holds a table variable: #@t, which is nobody's name.
+pub fn table_variable(variable: &Variable) -> ObjectName {
+    ObjectName { name: format!("#{}", variable.name), at: variable.at, ..ObjectName::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sql(database: &str, owner: &str, name: &str) -> String {
+        let name = ObjectName {
+            database: database.into(),
+            owner: owner.into(),
+            name: name.into(),
+            ..ObjectName::default()
+        };
+        table(&name).unwrap_or_else(|error| error.number.to_string())
+    }
+
+    #[test]
+    fn tables() {
+        assert_eq!(sql("", "", "Sr_Mag"), "\"sr_mag\"");
+        assert_eq!(sql("", "dbo", "t"), "\"t\"");
+        assert_eq!(sql("log", "", "t"), "\"log\".\"t\"");
+        assert_eq!(sql("log", "dbo", "t"), "\"log\".\"t\"");
+        assert_eq!(sql("log", "x", "t"), "102");
+        assert_eq!(sql("", "", "#t"), "pg_temp.\"#t\"");
+        assert_eq!(sql("", "", "##t"), "102");
+        assert_eq!(sql("", "sys", "tables"), "sys.\"tables\"");
+        assert_eq!(sql("log", "", "sysobjects"), "sys.\"sysobjects\"('log')");
+        assert_eq!(sql("", "", &"x".repeat(64)), "103");
+    }
+
+    #[test]
+    fn texts() {
+        assert_eq!(literal("it's"), "'it''s'");
+        assert_eq!(literal(r"a\b'"), r"E'a\\b'''");
+    }
+}

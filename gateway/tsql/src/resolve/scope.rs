@@ -1,0 +1,40 @@
+//! What a translation knows of its surroundings.
+
+use crate::error::Error;
+use crate::facts::session;
+use crate::facts::types::Type;
+use std::collections::{HashMap, HashSet};
+
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Those declared, with @ in lower case, and their types; None for a placeholder, whose type PostgreSQL
+    /// infers.
+    pub variables: HashMap<String, Option<Type>>,
+    /// Texts mean what ASE means by them.
+    pub sybase: bool,
+    /// The default or the check of a column is being written.
+    pub definition: bool,
+    /// The clock must be asked each time: a procedure is one statement to PostgreSQL, whose clock stands still.
+    pub procedure: bool,
+    /// The schema that the client uses.
+    pub database: String,
+    /// Of tables, as SQL names them: the columns that an insert without columns fills; None: all.
+    pub filled: HashMap<String, Option<Vec<String>>>,
+    /// The table whose identity column takes values, as SQL names it.
+    pub identity_insert: Option<String>,
+    /// Tables that are no more than columns where they are named: `inserted` of a trigger on delete, by their
+    /// names in lower case, as queries.
+    pub empty: HashMap<String, String>,
+    /// Variables that are tables, with @ in lower case.
+    pub table_variables: HashSet<String>,
+}
+
+impl Scope {
+    /// The type of a variable. Error 137 when there is none.
+    pub fn type_of(&self, name: &str, line: u32) -> Result<Option<Type>, Error> {
+        if let Some(of) = self.variables.get(name) {
+            return Ok(*of);
+        }
+        session::variable(name).map(Some).ok_or_else(|| Error::undeclared(name, line))
+    }
+}

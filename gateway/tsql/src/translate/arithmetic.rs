@@ -1,0 +1,113 @@
+//! Operators between values: `+ - * / % & | ^`.
+
+use super::digits::{combined, may_be_decimal, of_operand, of_result};
+use super::value::{digits_of, numeric, Value};
+use crate::error::Error;
+use crate::facts::types::{
+    decimal, varchar, Family, Type, BIT, FLOAT, LONGEST_VARCHAR, MONEY, REAL, TINYINT,
+};
+
+/// `left operator right`
+pub fn arithmetic(
+    operator: &'static str,
+    left: Value,
+    right: Value,
+    line: u32,
+    sybase: bool,
+) -> Result<Value, Error> {
+    if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
+        if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, sybase)? {
+            return Ok(known);
+        }
+    }
+    let is_decimal = "+-*/%".contains(operator) && (may_be_decimal(&left) || may_be_decimal(&right));
+    if !is_decimal {
+        return Ok(Value::unknown(plain(operator, &left, &right, sybase)));
+    }
+    let digits = combined(operator, &left, &right, sybase);
+    let sql = if operator == "/" {
+        let ((p1, s1), (p2, s2)) = (of_operand(&left), of_operand(&right));
+        format!("tsql.divided({}, {}, {p1}, {s1}, {p2}, {s2}, {sybase})", left.sql, right.sql)
+    } else {
+        plain(operator, &left, &right, sybase)
+    };
+    Ok(Value { digits: Some(digits), ..Value::unknown(sql) })
+}
+
+fn plain(operator: &str, left: &Value, right: &Value, sybase: bool) -> String {
+    // ASE takes a null text for an empty one
+    let operator = if operator == "+" && sybase { "+|" } else { operator };
+    format!("({} operator(tsql.{operator}) {})", left.sql, right.sql)
+}
+
+fn known_arithmetic(
+    operator: &'static str,
+    values: [&Value; 2],
+    of: [Type; 2],
+    line: u32,
+    sybase: bool,
+) -> Result<Option<Value>, Error> {
+    let [left, right] = values;
+    let plain = || plain(operator, left, right, sybase);
+    if of.iter().all(Type::is_text) {
+        return texts(operator, plain(), of, line).map(Some);
+    }
+    let families = of.map(|of| of.family);
+    if !of.iter().all(Type::is_exact) {
+        if families.contains(&Family::Float) && of.iter().all(Type::is_number) {
+            let result = if of.contains(&FLOAT) { FLOAT } else { REAL };
+            return Ok(Some(Value::new(plain(), result)));
+        }
+        return Ok(None);
+    }
+    let operands = || (numeric(left, of[0]), numeric(right, of[1]));
+    if families.contains(&Family::Decimal) {
+        let digits = [digits_of(left, of[0]), digits_of(right, of[1])];
+        let Some((precision, scale)) = of_result(operator, digits[0], digits[1], sybase) else {
+            let text = format!("Operand data type numeric is invalid for '{operator}' operator.");
+            return Err(Error::new(8117, text, line).with_severity(16));
+        };
+        let (result, (l, r)) = (decimal(precision, scale), operands());
+        let sql = if operator == "/" {
+            format!("tsql.quotient({l}, {r}, {scale})::{}", result.sql())
+        } else {
+            format!("({l} {operator} {r})::{}", result.sql())
+        };
+        return Ok(Some(Value::new(sql, result)));
+    }
+    if families.contains(&Family::Money) {
+        let (l, r) = operands();
+        let sql = if operator == "/" {
+            format!("tsql.quotient({l}, {r}, 4)::tsql.money")
+        } else {
+            format!("tsql.to_money({l} {operator} {r})")
+        };
+        return Ok(Some(Value::new(sql, MONEY)));
+    }
+    let digits = |of: Type| of.digits().unwrap_or((0, 0)).0;
+    let widest = if digits(of[1]) > digits(of[0]) { of[1] } else { of[0] };
+    Ok(match widest {
+        BIT => None,
+        TINYINT => Some(Value::new(format!("tsql.to_tinyint({})", plain()), TINYINT)),
+        _ => Some(Value::new(plain(), widest)),
+    })
+}
+
+fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value, Error> {
+    if operator != "+" {
+        let verb = match operator {
+            "-" => "subtract",
+            "*" => "multiply",
+            "/" => "divide",
+            "%" => "modulo",
+            other => other,
+        };
+        let text = format!("Operand data type varchar is invalid for {verb} operator.");
+        return Err(Error::new(8117, text, line).with_severity(16));
+    }
+    let length = of[0].length.zip(of[1].length).map(|(left, right)| left + right);
+    Ok(match length.filter(|length| *length <= LONGEST_VARCHAR) {
+        None => Value::new(sql, varchar(None)),
+        Some(length) => Value::new(format!("{sql}::varchar({length})"), varchar(Some(length))),
+    })
+}

@@ -1,0 +1,91 @@
+//! A function as it is called.
+
+use super::value::{converted, float_to_text, text_of, Value};
+use super::Translation;
+use crate::error::Error;
+use crate::facts::functions::date_part;
+use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
+use crate::tree::{Expression, FunctionCall};
+
+pub struct Call<'c, 'a, 'e> {
+    pub translation: &'c mut Translation<'a>,
+    /// In lower case.
+    pub name: &'e str,
+    pub of: &'e FunctionCall,
+    pub arguments: &'e [Expression],
+    /// ` over (…)`, or nothing.
+    pub over: String,
+    pub line: u32,
+}
+
+impl Call<'_, '_, '_> {
+    pub fn value(&mut self, place: usize) -> Result<Value, Error> {
+        self.translation.value(&self.arguments[place])
+    }
+
+    pub fn sybase(&self) -> bool {
+        self.translation.sybase()
+    }
+
+    /// How many arguments there are; error 174 if that is wrong.
+    pub fn count(&self, least: usize, most: usize) -> Result<usize, Error> {
+        let number = self.arguments.len();
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let text = format!("The {} function requires {wanted} argument(s).", self.name);
+        Err(Error::new(174, text, self.line))
+    }
+
+    pub fn text(&mut self, place: usize) -> Result<String, Error> {
+        let value = self.value(place)?;
+        self.as_text(&value)
+    }
+
+    pub fn as_text(&self, value: &Value) -> Result<String, Error> {
+        if value.of.is_some_and(|of| of.is_text() && of.name != "char") {
+            return Ok(value.sql.clone());
+        }
+        if value.is_null() {
+            return Ok("null::text".into());
+        }
+        if value.family() == Some(Family::Float) && self.sybase() {
+            return Err(float_to_text(self.line));
+        }
+        Ok(text_of(value, self.sybase()))
+    }
+
+    pub fn integer(&mut self, place: usize) -> Result<String, Error> {
+        let value = self.value(place)?;
+        if value.of.is_some_and(|of| [INT, SMALLINT, TINYINT].contains(&of)) {
+            return Ok(value.sql);
+        }
+        self.converted(value, INT)
+    }
+
+    pub fn float(&mut self, place: usize) -> Result<String, Error> {
+        let value = self.value(place)?;
+        self.converted(value, FLOAT)
+    }
+
+    fn converted(&self, value: Value, target: Type) -> Result<String, Error> {
+        Ok(converted(value, target, self.line, false)?.sql)
+    }
+
+    /// The part of a date that the argument names.
+    pub fn date_part(&self, place: usize) -> Result<&'static str, Error> {
+        let word = match &self.arguments[place] {
+            Expression::Column(column) if column.table.is_none() => column.column.as_str(),
+            _ => "?",
+        };
+        date_part(word).ok_or_else(|| {
+            let text = format!("'{word}' is not a recognized {} option.", self.name);
+            Error::new(155, text, self.line)
+        })
+    }
+
+    pub fn fail(&self, number: i32, text: impl Into<String>) -> Error {
+        Error::new(number, text, self.line).with_severity(16)
+    }
+}

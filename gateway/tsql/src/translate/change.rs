@@ -1,0 +1,331 @@
+//! Updates and deletes.
+
+use super::arithmetic::arithmetic;
+use super::expressions::sign;
+use super::sources::source_name;
+use super::value::{assigned, carried, Value};
+use super::{walk, Translation};
+use crate::error::Error;
+use crate::resolve::names::{self, folded, identifier, qualifier, shown, table};
+use crate::tree::{
+    ColumnName, CommonTable, Delete, Expression, JoinKind, ObjectName, SetItem, TableSource, Top, Update,
+    Variable, Where,
+};
+
+/// The table that is changed, beside what is joined to it: T-SQL names it in FROM again.
+struct Changed {
+    /// As it stands behind UPDATE or DELETE FROM.
+    target: String,
+    /// What its columns are qualified by.
+    qualifier: String,
+    /// What stands behind FROM or USING; "" for nothing.
+    sources: String,
+    conditions: Vec<String>,
+}
+
+/// The target of a change beside an outer join that it is a part of.
+const BESIDE: &str = "\"@changed\"";
+
+impl Translation<'_> {
+    pub fn update(&mut self, update: &Update) -> Result<String, Error> {
+        let target = self.target(&update.target)?;
+        refuse_common(&update.with, &target)?;
+        let with = self.with(&update.with)?;
+        let mut changed = self.changed(&target, &update.from)?;
+        self.chosen(&target, &update.from, update.condition.as_ref(), update.top.as_ref(), &mut changed)?;
+        let mut assignments = Vec::with_capacity(update.set.len());
+        let mut columns = Vec::with_capacity(update.set.len());
+        let mut returned = Vec::new();
+        for item in &update.set {
+            let column =
+                item.column.as_ref().map(|column| identifier(&column.column, column.at.line)).transpose()?;
+            if let Some(column) = &column {
+                if columns.contains(column) {
+                    let text = "A column name is specified more than once in the SET clause.";
+                    return Err(Error::new(264, text, target.at).with_severity(16));
+                }
+                assignments.push(format!("{column} = {}", self.set_value(item)?));
+                columns.push(column.clone());
+            }
+            if let Some(variable) = &item.variable {
+                returned.push(self.returned(variable, item, update, &changed.qualifier)?);
+            }
+        }
+        if assignments.is_empty() {
+            return Err(Error::refused("update … set @variable", "select the value", target.at));
+        }
+        let line = target.at.line;
+        let mut sql = format!("update {} set {}", changed.target, assignments.join(", "));
+        if !changed.sources.is_empty() {
+            sql.push_str(&format!(" from {}", changed.sources));
+        }
+        sql.push_str(&changed.where_sql());
+        let sql =
+            self.with_output(sql, update.output.as_ref(), line, Some(changed.qualifier), Some("old".into()))?;
+        Ok(if returned.is_empty() {
+            format!("{with}{sql}")
+        } else {
+            self.columns = Some(Vec::new());
+            format!("{with}{sql} returning {}", returned.join(", "))
+        })
+    }
+
+    pub fn delete(&mut self, delete: &Delete) -> Result<String, Error> {
+        let target = self.target(&delete.target)?;
+        refuse_common(&delete.with, &target)?;
+        let with = self.with(&delete.with)?;
+        let mut changed = self.changed(&target, &delete.from)?;
+        self.chosen(&target, &delete.from, delete.condition.as_ref(), delete.top.as_ref(), &mut changed)?;
+        let mut sql = format!("delete from {}", changed.target);
+        if !changed.sources.is_empty() {
+            sql.push_str(&format!(" using {}", changed.sources));
+        }
+        sql.push_str(&changed.where_sql());
+        let sql =
+            self.with_output(sql, delete.output.as_ref(), target.at.line, None, Some(changed.qualifier))?;
+        Ok(format!("{with}{sql}"))
+    }
+
+    fn set_value(&mut self, item: &SetItem) -> Result<String, Error> {
+        if matches!(item.value, Expression::Default(_)) {
+            return Ok("default".into());
+        }
+        let mut value = self.value(&item.value)?;
+        if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), &item.column) {
+            let before = Value::unknown(self.column_sql(column)?);
+            value = arithmetic(sign, before, value, column.at.line, self.sybase())?;
+        }
+        Ok(carried(&value))
+    }
+
+    /// `set @v = column = value` and `set @v = value`: the value for the variable, of the row that is changed last.
+    fn returned(
+        &mut self,
+        variable: &Variable,
+        item: &SetItem,
+        update: &Update,
+        qualifier: &str,
+    ) -> Result<String, Error> {
+        let (name, line) = (&variable.name, variable.at.line);
+        let again = |other: &SetItem| walk::names_variable(&other.value, name);
+        if update.set.iter().any(again) {
+            let what = format!("update … set {name} = … {name}");
+            return Err(Error::refused(&what, "select the value first", line));
+        }
+        let value = match &item.column {
+            Some(column) => {
+                Value::unknown(format!("{qualifier}.{}", identifier(&column.column, column.at.line)?))
+            }
+            None => {
+                let is_set = |column: &ColumnName| {
+                    let sets = |other: &SetItem| {
+                        other
+                            .column
+                            .as_ref()
+                            .is_some_and(|set| set.column.eq_ignore_ascii_case(&column.column))
+                    };
+                    update.set.iter().any(sets)
+                };
+                let reads = walk::has_query(&item.value)
+                    || walk::any(
+                        &item.value,
+                        &mut |one| matches!(one, Expression::Column(column) if is_set(column)),
+                    );
+                if reads || item.operator.computes().is_some() {
+                    let what = format!("update … set {name} =");
+                    return Err(Error::refused(
+                        &what,
+                        "what is set is not what was: select the value first",
+                        line,
+                    ));
+                }
+                self.value(&item.value)?
+            }
+        };
+        let target = self.scope.type_of(name, line)?;
+        self.assigns.push(name.clone());
+        match target {
+            None => Ok(value.sql),
+            Some(target) => Ok(assigned(value, target, line, self.sybase())?.sql),
+        }
+    }
+
+    /// The rows that WHERE and TOP choose.
+    fn chosen(
+        &mut self,
+        target: &ObjectName,
+        from: &[TableSource],
+        condition: Option<&Where>,
+        top: Option<&Top>,
+        changed: &mut Changed,
+    ) -> Result<(), Error> {
+        match condition {
+            None => {}
+            Some(Where::Condition(condition)) => changed.conditions.push(self.condition(condition)?),
+            Some(Where::CurrentOf(_)) => {
+                return Err(Error::refused("where current of", "choose the row by its key", target.at));
+            }
+        }
+        let Some(top) = top else { return Ok(()) };
+        if top.percent || top.with_ties || !from.is_empty() {
+            let why = "a number of rows of one table is what can be chosen";
+            return Err(Error::refused("top", why, top.at));
+        }
+        let rows = self.row_count(&top.count, top.at.line)?;
+        let (of, table) = (&changed.qualifier, &changed.target);
+        let inner =
+            format!("select {of}.tableoid, {of}.ctid from {table}{} limit {rows}", changed.where_sql());
+        changed.conditions = vec![format!("({of}.tableoid, {of}.ctid) in ({inner})")];
+        Ok(())
+    }
+
+    fn changed(&mut self, target: &ObjectName, from: &[TableSource]) -> Result<Changed, Error> {
+        let plain = |sources: String| -> Result<Changed, Error> {
+            let (target, qualifier) = (table(target)?, qualifier(target)?);
+            Ok(Changed { target, qualifier, sources, conditions: Vec::new() })
+        };
+        let groups: Vec<Group> = from.iter().map(Group::of).collect();
+        let Some((at, place)) = self.found(target, &groups)? else {
+            let sources = self.from(from)?;
+            return plain(sources);
+        };
+        let group = &groups[at];
+        let source = group.sources[place];
+        let name = match source_name(source) {
+            Some(name) if has_alias(source) => names::quoted(&name),
+            _ => qualifier(target)?,
+        };
+        if group.joins.iter().any(|(kind, _)| !matches!(kind, JoinKind::Inner | JoinKind::Cross)) {
+            let sources = self.from(from)?;
+            let same = ["ctid", "tableoid"].map(|system| format!("{BESIDE}.{system} = {name}.{system}"));
+            return Ok(Changed {
+                target: format!("{} as {BESIDE}", self.bare(source)?),
+                qualifier: BESIDE.to_owned(),
+                sources,
+                conditions: same.to_vec(),
+            });
+        }
+        let mut conditions = Vec::new();
+        for (_, condition) in &group.joins {
+            if let Some(condition) = condition {
+                conditions.push(self.condition(condition)?);
+            }
+        }
+        let mut others = Vec::new();
+        for (number, source) in group.sources.iter().enumerate() {
+            if number != place {
+                others.push(self.source(source)?);
+            }
+        }
+        for (number, source) in from.iter().enumerate() {
+            if number != at {
+                others.push(self.source(source)?);
+            }
+        }
+        Ok(Changed { target: self.source(source)?, qualifier: name, sources: others.join(", "), conditions })
+    }
+
+    /// Where FROM names the target again: which of its groups, and which source of that. Error 8154 when it is
+    /// not plain which is meant.
+    fn found(&self, target: &ObjectName, groups: &[Group]) -> Result<Option<(usize, usize)>, Error> {
+        let own = folded(&target.name, target.at.line)?;
+        let whole = table(target)?;
+        let mut found = Vec::new();
+        for (at, group) in groups.iter().enumerate() {
+            for (place, source) in group.sources.iter().enumerate() {
+                let named = source_name(source).is_some_and(|name| name == own);
+                let is_table = match source {
+                    TableSource::Table { name, .. } => table(name)? == whole,
+                    TableSource::Variable { variable, .. } => {
+                        table(&self.table_variable(variable)?)? == whole
+                    }
+                    _ => false,
+                };
+                let may_be = matches!(source, TableSource::Table { .. } | TableSource::Variable { .. });
+                if is_table || (named && may_be && target.is_bare()) {
+                    found.push((named, at, place));
+                }
+                let nested = matches!(source, TableSource::Join { .. });
+                if nested
+                    && Group::of(source)
+                        .sources
+                        .iter()
+                        .any(|inner| source_name(inner).is_some_and(|name| name == own))
+                {
+                    let what = format!("{} in a nested join", shown(target));
+                    return Err(Error::refused(&what, "write the joins one after another", target.at));
+                }
+            }
+        }
+        let by_name: Vec<_> = found.iter().filter(|(named, ..)| *named).copied().collect();
+        if by_name.len() == 1 {
+            found = by_name;
+        }
+        match found.as_slice() {
+            [] => Ok(None),
+            [(_, at, place)] => Ok(Some((*at, *place))),
+            _ => {
+                let text = format!("The table '{}' is ambiguous.", shown(target));
+                Err(Error::new(8154, text, target.at).with_severity(16))
+            }
+        }
+    }
+
+    /// A table without its alias.
+    fn bare(&self, source: &TableSource) -> Result<String, Error> {
+        match source {
+            TableSource::Table { name, .. } => table(name),
+            TableSource::Variable { variable, .. } => table(&self.table_variable(variable)?),
+            _ => Err(Error::syntax("from", 0_u32)),
+        }
+    }
+}
+
+impl Changed {
+    fn where_sql(&self) -> String {
+        if self.conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" where {}", self.conditions.join(" and "))
+        }
+    }
+}
+
+/// A source and what is joined to it, from left to right.
+struct Group<'s> {
+    sources: Vec<&'s TableSource>,
+    joins: Vec<(JoinKind, Option<&'s Expression>)>,
+}
+
+impl Group<'_> {
+    fn of(source: &TableSource) -> Group<'_> {
+        let (mut sources, mut joins) = (Vec::new(), Vec::new());
+        let mut first = source;
+        while let TableSource::Join { kind, left, right, condition } = first {
+            sources.push(&**right);
+            joins.push((*kind, condition.as_ref()));
+            first = left;
+        }
+        sources.push(first);
+        sources.reverse();
+        joins.reverse();
+        Group { sources, joins }
+    }
+}
+
+/// A query that has a name is no table to PostgreSQL.
+fn refuse_common(tables: &[CommonTable], target: &ObjectName) -> Result<(), Error> {
+    if tables.iter().any(|common| target.is_bare() && common.name.is(&target.name)) {
+        let what = format!("a change through {}", target.name);
+        return Err(Error::refused(
+            &what,
+            "change the table itself, and choose its rows by a key",
+            target.at,
+        ));
+    }
+    Ok(())
+}
+
+fn has_alias(source: &TableSource) -> bool {
+    matches!(source, TableSource::Table { alias: Some(_), .. } | TableSource::Variable { alias: Some(_), .. })
+}

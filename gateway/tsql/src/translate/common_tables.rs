@@ -1,0 +1,133 @@
+//! WITH: queries that have a name, and those that name themselves.
+
+use super::select::{refuse_nameless, Item, Stands};
+use super::{walk, Translation};
+use crate::error::Error;
+use crate::resolve::names::{self, identifier, in_parentheses, quoted};
+use crate::tree::{CommonTable, JoinKind, Name, ObjectName, QueryBody, Select, SetOperator, TableSource};
+
+/// How often a row has come of another: error 530 beyond a hundred.
+const DEPTH: &str = "\"@depth\"";
+
+impl Translation<'_> {
+    pub fn with(&mut self, tables: &[CommonTable]) -> Result<String, Error> {
+        if tables.is_empty() {
+            return Ok(String::new());
+        }
+        let is_recursive = |common: &CommonTable| walk::names_table(&common.query, &common.name.text);
+        let mut parts = Vec::with_capacity(tables.len());
+        for common in tables {
+            parts.push(if is_recursive(common) { self.recursive(common)? } else { self.common(common)? });
+        }
+        let word = if tables.iter().any(is_recursive) { "with recursive" } else { "with" };
+        Ok(format!("{word} {} ", parts.join(", ")))
+    }
+
+    fn common(&mut self, common: &CommonTable) -> Result<String, Error> {
+        let columns = in_parentheses(&common.columns)?;
+        let query = self.query(&common.query, Stands::Inside)?;
+        if columns.is_empty() {
+            refuse_nameless(&query.items, &common.name.text, common.name.at.line)?;
+        }
+        Ok(format!("{}{columns} as ({})", names::name(&common.name)?, query.sql))
+    }
+
+    /// `first rows union all rows of rows`: the rows count how deep they are, in a table of another name.
+    fn recursive(&mut self, common: &CommonTable) -> Result<String, Error> {
+        let (own, line) = (&common.name.text, common.name.at.line);
+        let refusal = |why| Error::refused(&format!("{own} in its own definition"), why, line);
+        let query = &common.query;
+        let is_plain = query.with.is_empty() && query.order_by.is_empty() && query.offset.is_none();
+        let (first, others) = match &query.body {
+            QueryBody::Combined { first, others } if is_plain => (first, others),
+            _ => return Err(refusal("its first rows stand before a union all")),
+        };
+        let Some(((SetOperator::UnionAll, QueryBody::Select(again)), before)) = others.split_last() else {
+            return Err(refusal("its own rows stand behind a union all"));
+        };
+        let names_itself = |body: &QueryBody| walk::body_names_table(body, own);
+        if names_itself(first) || before.iter().any(|(_, body)| names_itself(body)) {
+            return Err(refusal("it names itself once, behind the last union all"));
+        }
+        let anchor = self.combined(first, before, Stands::Inside)?;
+        let columns = column_names(common, &anchor.items)?;
+        let deep = format!("@{own}");
+        let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
+            refusal("it stands once in FROM, in no outer join, without distinct, group by and top")
+        })?;
+        let sources = self.sources_of(&select)?;
+        let items = self.items(&select, Stands::Inside)?;
+        if items.len() != columns.len() || items.iter().any(|item| item.name.is_none()) {
+            let text =
+                "All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number \
+                        of expressions in their target lists.";
+            return Err(Error::new(205, text, line).with_severity(16));
+        }
+        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
+        let condition = if sources.condition.is_empty() {
+            String::new()
+        } else {
+            format!(" where {}", sources.condition)
+        };
+        let (deep, columns) = (quoted(&deep.to_lowercase()), columns.join(", "));
+        Ok(format!(
+            "{deep} ({columns}, {DEPTH}) as (select *, 0 from ({}) as \"first\" union all select {}, \
+             tsql.deeper({alias}.{DEPTH}) from {}{condition}), {} as (select {columns} from {deep})",
+            anchor.sql,
+            listed.join(", "),
+            sources.from,
+            names::name(&common.name)?,
+        ))
+    }
+}
+
+/// The columns of a table that names itself.
+fn column_names(common: &CommonTable, items: &[Item]) -> Result<Vec<String>, Error> {
+    let line = common.name.at.line;
+    if !common.columns.is_empty() {
+        return common.columns.iter().map(names::name).collect();
+    }
+    refuse_nameless(items, &common.name.text, line)?;
+    let name = |item: &Item| match &item.name {
+        Some(name) => identifier(name, line),
+        None => Err(Error::refused(&format!("* in {}", common.name.text), "name its columns", line)),
+    };
+    items.iter().map(name).collect()
+}
+
+/// The select with the table by its other name, and what its columns are qualified by. None where it does not
+/// stand once in FROM, or where a row would not come of one row.
+fn renamed(select: &Select, own: &str, other: &str) -> Option<(Select, String)> {
+    let mut select = select.clone();
+    if select.distinct || select.top.is_some() || !select.group_by.is_empty() || select.having.is_some() {
+        return None;
+    }
+    let mut found = Vec::new();
+    for source in &mut select.from {
+        rename(source, own, other, &mut found)?;
+    }
+    let [alias] = found.as_slice() else { return None };
+    let elsewhere = QueryBody::Select(Box::new(select.clone()));
+    (!walk::body_names_table(&elsewhere, own)).then(|| (select, quoted(&alias.to_lowercase())))
+}
+
+fn rename(source: &mut TableSource, own: &str, other: &str, found: &mut Vec<String>) -> Option<()> {
+    match source {
+        TableSource::Table { name, alias } if name.is_bare() && name.name.eq_ignore_ascii_case(own) => {
+            let shown = alias.get_or_insert_with(|| Name { text: own.to_owned(), at: name.at });
+            found.push(shown.text.clone());
+            *name = ObjectName { name: other.to_owned(), at: name.at, ..ObjectName::default() };
+        }
+        TableSource::Join { kind, left, right, .. } => {
+            let before = found.len();
+            rename(left, own, other, found)?;
+            rename(right, own, other, found)?;
+            let is_inner = matches!(kind, JoinKind::Inner | JoinKind::Cross | JoinKind::CrossApply);
+            if found.len() > before && !is_inner {
+                return None;
+            }
+        }
+        _ => {}
+    }
+    Some(())
+}

@@ -1,0 +1,164 @@
+//! Conditions: booleans of PostgreSQL, closed in themselves.
+
+use super::expressions::as_text;
+use super::value::Value;
+use super::Translation;
+use crate::error::Error;
+use crate::facts::collations::{self, Collation};
+use crate::tree::{BinaryOperator, Expression, Quantifier};
+
+/// The sign of a comparison; None for an operator between values and for what was an outer join.
+fn sign(operator: BinaryOperator) -> Option<&'static str> {
+    Some(match operator {
+        BinaryOperator::Equal => "=",
+        BinaryOperator::NotEqual => "<>",
+        BinaryOperator::Less => "<",
+        BinaryOperator::LessOrEqual => "<=",
+        BinaryOperator::Greater => ">",
+        BinaryOperator::GreaterOrEqual => ">=",
+        _ => return None,
+    })
+}
+
+impl Translation<'_> {
+    pub fn condition(&mut self, expression: &Expression) -> Result<String, Error> {
+        let line = expression.at().line;
+        let sql = match expression {
+            Expression::And(operands) => self.connected(" and ", operands)?,
+            Expression::Or(operands) => self.connected(" or ", operands)?,
+            Expression::Not(operand) => format!("(not {})", self.condition(operand)?),
+            Expression::IsNull { operand, negated } => {
+                format!("({} is {}null)", self.value(operand)?.sql, not(*negated))
+            }
+            Expression::IsDistinct { .. } => {
+                return Err(Error::refused("is distinct from", "compare, and ask for is null", line));
+            }
+            Expression::Between { operand, low, high, negated } => {
+                let (value, low, high) = (self.value(operand)?, self.value(low)?, self.value(high)?);
+                let at_least = self.compared(">=", &value, &low, line)?;
+                let at_most = self.compared("<=", &value, &high, line)?;
+                negated_if(*negated, format!("({at_least} and {at_most})"))
+            }
+            Expression::Like { operand, pattern, escape, negated } => {
+                let escape = escape.as_ref().map(|escape| self.value(escape)).transpose()?;
+                let [value, pattern] = self.collated("like", [operand, pattern])?;
+                let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
+                let (value, pattern) = (as_text(value, self.sybase()), as_text(pattern, self.sybase()));
+                let like = format!("tsql.is_like({}, {}, {character})", value.sql, pattern.sql);
+                negated_if(*negated, like)
+            }
+            Expression::In { operand, values, negated } => {
+                let mut equal = Vec::with_capacity(values.len());
+                let is_collated = |one: &Expression| matches!(one, Expression::Collate { .. });
+                let each = is_collated(operand) || values.iter().any(is_collated);
+                let value = if each { None } else { Some(self.value(operand)?) };
+                for item in values {
+                    let compared = if let Some(value) = &value {
+                        let item = self.value(item)?;
+                        self.compared("=", value, &item, line)?
+                    } else {
+                        let [value, item] = self.collated("=", [operand, item])?;
+                        self.compared("=", &value, &item, line)?
+                    };
+                    self.wrote(&compared, line)?;
+                    equal.push(compared);
+                }
+                negated_if(*negated, format!("({})", equal.join(" or ")))
+            }
+            Expression::InQuery { operand, query, negated } => {
+                let value = self.value(operand)?;
+                let rows = self.subselect(query, Some(1))?;
+                negated_if(*negated, format!("({} operator(tsql.=) any ({rows}))", value.sql))
+            }
+            Expression::Exists(query) => format!("exists ({})", self.subselect(query, None)?),
+            Expression::Quantified { operator, left, quantifier, query } => {
+                let Some(sign) = sign(*operator) else { return Err(self.outer_join_misplaced(line)) };
+                let word = match quantifier {
+                    Quantifier::All => "all",
+                    Quantifier::Any => "any",
+                };
+                let value = self.value(left)?;
+                let rows = self.subselect(query, Some(1))?;
+                format!("({} operator(tsql.{sign}) {word} ({rows}))", value.sql)
+            }
+            Expression::Binary { operator, left, right, .. } if operator.is_comparison() => {
+                let Some(sign) = sign(*operator) else { return Err(self.outer_join_misplaced(line)) };
+                let [left, right] = self.collated(sign, [left, right])?;
+                self.compared(sign, &left, &right, line)?
+            }
+            _ => {
+                let text = "An expression of non-boolean type specified in a context where a condition is \
+                            expected.";
+                return Err(Error::new(4145, text, line));
+            }
+        };
+        self.wrote(&sql, line)?;
+        Ok(sql)
+    }
+
+    fn connected(&mut self, word: &str, operands: &[Expression]) -> Result<String, Error> {
+        let parts: Vec<String> =
+            operands.iter().map(|operand| self.condition(operand)).collect::<Result<_, _>>()?;
+        Ok(format!("({})", parts.join(word)))
+    }
+
+    pub fn compared(&self, sign: &str, left: &Value, right: &Value, line: u32) -> Result<String, Error> {
+        if (left.is_null() || right.is_null()) && self.sybase() {
+            return Err(Error::refused(&format!("{sign} null"), "is null asks for it", line));
+        }
+        Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
+    }
+
+    /// Two sides of a comparison, as the collation that one of them names compares them.
+    fn collated(&mut self, sign: &str, sides: [&Expression; 2]) -> Result<[Value; 2], Error> {
+        let mut is_insensitive = false;
+        let mut bare = sides;
+        for side in &mut bare {
+            let Expression::Collate { operand, collation } = side else { continue };
+            match collations::named(&collation.text) {
+                Some(Collation::Sensitive | Collation::Insensitive)
+                    if !matches!(sign, "=" | "<>" | "like") =>
+                {
+                    // value refuses it
+                }
+                Some(found) => {
+                    is_insensitive |= found == Collation::Insensitive;
+                    *side = operand;
+                }
+                None => {}
+            }
+        }
+        let values = [self.value(bare[0])?, self.value(bare[1])?];
+        if !is_insensitive {
+            return Ok(values);
+        }
+        let sybase = self.sybase();
+        Ok(values.map(|value| {
+            if value.is_null() {
+                return value;
+            }
+            let text = as_text(value, sybase);
+            Value::of(format!("tsql.lower({})", text.sql), text.of)
+        }))
+    }
+
+    fn outer_join_misplaced(&self, line: u32) -> Error {
+        Error::refused("*= and =*", "they stand between AND, in a query of two tables", line)
+    }
+}
+
+fn not(negated: bool) -> &'static str {
+    if negated {
+        "not "
+    } else {
+        ""
+    }
+}
+
+fn negated_if(negated: bool, sql: String) -> String {
+    if negated {
+        format!("(not {sql})")
+    } else {
+        sql
+    }
+}

@@ -1,0 +1,108 @@
+//! CAST, CONVERT and their kin that try.
+
+use super::value::{converted, float_to_text, styled_text, tried, Value};
+use super::Translation;
+use crate::error::Error;
+use crate::facts::functions::{is_disputed_style, is_style};
+use crate::facts::types::{self, Family, Type, DATETIME2, VARBINARY};
+use crate::tree::{Cast, CastKind};
+
+/// Characters and bytes of char, varchar, binary and varbinary that say no length, in a conversion.
+const DEFAULT_LENGTH: u32 = 30;
+
+impl Translation<'_> {
+    pub fn cast(&mut self, cast: &Cast) -> Result<Value, Error> {
+        let line = cast.at.line;
+        let tries = match cast.kind {
+            CastKind::Cast | CastKind::Convert => false,
+            CastKind::TryCast | CastKind::TryConvert => true,
+            CastKind::Parse | CastKind::TryParse => {
+                return Err(Error::refused("parse()", "it reads by a culture: use convert", line));
+            }
+        };
+        let target = types::of_name(&cast.target, DEFAULT_LENGTH)?;
+        let value = self.value(&cast.operand)?;
+        let sybase = self.sybase();
+        let convert = if tries { tried } else { converted };
+        let Some(style) = &cast.style else { return convert(value, target, line, sybase) };
+        let Some(style) = self.value(style)?.integer() else {
+            return Err(Error::refused("a style that is no number", "write the style out", line));
+        };
+        let verb = if tries { "try" } else { "to" };
+        self.styled(value, target, style, verb, line)
+    }
+
+    fn styled(
+        &mut self,
+        value: Value,
+        target: Type,
+        style: i64,
+        verb: &str,
+        line: u32,
+    ) -> Result<Value, Error> {
+        let sybase = self.sybase();
+        let convert = if verb == "try" { tried } else { converted };
+        let of = value.of;
+        let is_time = of.is_none_or(|of| of.is_time()) || target.is_time();
+        if sybase && is_disputed_style(style) && is_time {
+            let why = "it is another one in ASE than in SQL Server";
+            return Err(Error::refused(&format!("style {style}"), why, line));
+        }
+        if target.is_text() && of.is_none_or(|of| !of.is_text()) {
+            if of.is_some_and(|of| of.family == Family::Binary) && matches!(style, 1 | 2) {
+                return Ok(bytes_as_digits(&value, target, style));
+            }
+            if of.is_some_and(|of| of.family == Family::Float) && sybase {
+                return Err(float_to_text(line));
+            }
+            if let Some(text) = styled_text(&value, style).filter(|_| !sybase) {
+                let cast = target.length.map_or_else(String::new, |_| format!("::{}", target.sql()));
+                return Ok(Value::new(format!("{text}{cast}"), target));
+            }
+            let (length, cast) = match target.length {
+                None => ("null".to_owned(), String::new()),
+                Some(length) => (length.to_string(), format!("::{}", target.sql())),
+            };
+            return Ok(Value::new(
+                format!("tsql.{verb}_varchar({}, {length}, {style}){cast}", value.sql),
+                target,
+            ));
+        }
+        if target.is_time() && of.is_none_or(|of| of.is_text()) {
+            if !is_style(style) {
+                let text = format!("{style} is not a valid style number.");
+                return Err(Error::new(281, text, line).with_severity(16));
+            }
+            let text = if value.is_null() {
+                "null::text".to_owned()
+            } else if of.is_some_and(|of| of.name != "char") {
+                value.sql
+            } else {
+                format!("tsql.text_of({})", value.sql)
+            };
+            let reader = if verb == "try" { "try_read_datetime" } else { "read_datetime" };
+            let moment = Value::new(format!("tsql.{reader}({text}, {style})"), DATETIME2);
+            return convert(moment, target, line, sybase);
+        }
+        if target.family == Family::Binary && matches!(style, 1 | 2) && of.is_none_or(|of| of.is_text()) {
+            if verb == "try" {
+                let why = "try_convert of digits is not known here";
+                return Err(Error::refused(&format!("style {style} of {}", target.name), why, line));
+            }
+            let text = if value.is_null() { String::from("null") } else { value.sql };
+            let bytes = Value::new(format!("tsql.bytes_of_digits({text}::text, {style})"), VARBINARY);
+            return convert(bytes, target, line, sybase);
+        }
+        convert(value, target, line, sybase)
+    }
+}
+
+/// Style 1: `0x` and the digits, style 2: the digits alone.
+fn bytes_as_digits(value: &Value, target: Type, style: i64) -> Value {
+    let prefix = if style == 1 { "'0x' || " } else { "" };
+    let sql = format!("({prefix}upper(encode({}, 'hex')))", value.sql);
+    match target.length {
+        None => Value::new(sql, target),
+        Some(_) => Value::new(format!("{sql}::{}", target.sql()), target),
+    }
+}

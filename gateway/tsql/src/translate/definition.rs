@@ -1,0 +1,171 @@
+//! Definitions: tables, indexes, views, rights.
+
+use super::{tables, Kind, NoVariables, Title, Translation};
+use crate::error::Error;
+use crate::resolve::names::{self, folded, identifier, in_parentheses, listed, literal, schema_of, table};
+use crate::resolve::Scope;
+use crate::tree::{
+    CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind, ObjectName, StatementKind,
+};
+
+/// The SQL that does what a statement says; None for one that defines nothing of these.
+pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
+    Ok(Some(match statement {
+        StatementKind::CreateTable(create) => tables::create(create, scope)?,
+        StatementKind::AlterTable { table, action } => {
+            tables::alter(&in_database(table, scope)?, action, scope)?
+        }
+        StatementKind::Truncate(name) => {
+            format!("truncate table only {} restart identity", table(&in_database(name, scope)?)?)
+        }
+        StatementKind::CreateIndex(create) => create_index(create, scope)?,
+        StatementKind::DropIndexes(indexes) => drop_indexes(indexes, scope)?,
+        StatementKind::CreateView(create) => create_view(create, scope)?,
+        StatementKind::Drop(drop) => {
+            let kind = match drop.kind {
+                ObjectKind::Table => "table",
+                ObjectKind::View => "view",
+                _ => return Ok(None),
+            };
+            drop_relations(kind, &drop.names, drop.if_exists)?
+        }
+        StatementKind::Grant(grant) => self::grant(grant)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// The name with its database: what is changed is not looked for in others, as what is read is.
+fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
+    if name.is_temporary() || !schema_of(name)?.is_empty() || scope.database.is_empty() {
+        return Ok(name.clone());
+    }
+    Ok(ObjectName { owner: String::new(), database: scope.database.clone(), ..name.clone() })
+}
+
+/// Drops tables or views of the current database, or of the ones named, and of no other.
+fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<String, Error> {
+    let mut drops = Vec::with_capacity(names.len());
+    for name in names {
+        // refuses a name that no table can have
+        table(name)?;
+        let line = name.at.line;
+        let place = match schema_of(name)? {
+            _ if name.is_temporary() => literal("pg_temp"),
+            "" => "current_schema()".to_owned(),
+            schema => literal(&folded(schema, line)?),
+        };
+        let own = literal(&folded(&name.name, line)?);
+        drops.push(format!("perform tsql.drop_relation('{kind}', {place}, {own}, {if_exists});"));
+    }
+    Ok(format!("do {}", literal(&format!("begin {} end", drops.join(" ")))))
+}
+
+/// Indexes of two tables may have one name in T-SQL; in PostgreSQL an index stands beside the tables.
+fn index_name(name: &Name, of: &ObjectName) -> Result<String, Error> {
+    identifier(&format!("{}.{}", of.name, name.text), name.at.line)
+}
+
+fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
+    let index = index_name(&create.name, &create.table)?;
+    let mut columns = Vec::with_capacity(create.columns.len());
+    for (column, descending) in &create.columns {
+        let order = if *descending { "desc nulls last" } else { "nulls first" };
+        columns.push(format!("{} {order}", names::name(column)?));
+    }
+    let mut sql = format!(
+        "create {}index {index} on {} ({})",
+        if create.unique { "unique " } else { "" },
+        table(&in_database(&create.table, scope)?)?,
+        columns.join(", ")
+    );
+    if !create.include.is_empty() {
+        sql.push_str(&format!(" include ({})", listed(&create.include)?));
+    }
+    if create.unique {
+        // a unique index of T-SQL takes one null
+        sql.push_str(" nulls not distinct");
+    }
+    if let Some(condition) = &create.condition {
+        let mut none = NoVariables("an index names no variables");
+        let scope = Scope { definition: true, ..scope.clone() };
+        sql.push_str(&format!(" where {}", super::condition(condition, &scope, &mut none)?));
+    }
+    Ok(sql)
+}
+
+fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<String, Error> {
+    let mut names = Vec::with_capacity(indexes.len());
+    for index in indexes {
+        let own = index_name(&index.name, &index.table)?;
+        names.push(format!("{}{own}", beside(&in_database(&index.table, scope)?)?));
+    }
+    let may_miss = if indexes.iter().all(|index| index.if_exists) { "if exists " } else { "" };
+    Ok(format!("drop index {may_miss}{}", names.join(", ")))
+}
+
+/// The schema of what stands beside a table, with its point, or nothing.
+fn beside(of: &ObjectName) -> Result<String, Error> {
+    if of.is_temporary() {
+        return Ok("pg_temp.".into());
+    }
+    Ok(match schema_of(of)? {
+        "" => String::new(),
+        schema => format!("{}.", identifier(schema, of.at.line)?),
+    })
+}
+
+fn create_view(create: &CreateView, scope: &Scope) -> Result<String, Error> {
+    let mut none = NoVariables("a view names no variables");
+    let mut translation = Translation::new(scope, &mut none);
+    let (kind, sql) = translation.outermost(&create.query)?;
+    if kind != Kind::Select || !translation.assigns.is_empty() {
+        return Err(Error::refused("create view", "a view is a select", create.name.at));
+    }
+    let names = translation.columns.iter().flatten();
+    if let Some(place) =
+        names.into_iter().position(|name| name.text().is_empty() && create.columns.is_empty())
+    {
+        let text = format!(
+            "Create View or Function failed because no column name was specified for column {}.",
+            place + 1
+        );
+        return Err(Error::new(4511, text, create.name.at).with_severity(16));
+    }
+    let mode = match create.mode {
+        Mode::Create => "create view",
+        Mode::Alter | Mode::CreateOrAlter => "create or replace view",
+    };
+    let columns = in_parentheses(&create.columns)?;
+    let check = if create.check_option { " with check option" } else { "" };
+    let whole = table(&create.name)?;
+    let given: Vec<String> = match (&create.columns[..], &translation.columns) {
+        ([], None) => Vec::new(),
+        ([], Some(titles)) => titles.iter().map(given).collect(),
+        (names, _) => names.iter().map(|name| name.text.clone()).collect(),
+    };
+    tables::shown_as(format!("{mode} {whole}{columns} as {sql}{check}"), &whole, &given, create.name.at.line)
+}
+
+/// The name of a view's column where the view gives it.
+fn given(title: &Title) -> String {
+    match title {
+        Title::Given(name) => name.clone(),
+        Title::Own(_) => String::new(),
+    }
+}
+
+fn grant(grant: &Grant) -> Result<String, Error> {
+    let of_procedures = grant.rights.iter().any(|right| right == "execute");
+    if of_procedures && grant.rights.len() > 1 {
+        let why = "an object is a table or a procedure";
+        return Err(Error::refused("execute with other rights", why, grant.object.at));
+    }
+    let mut roles = Vec::with_capacity(grant.roles.len());
+    for role in &grant.roles {
+        roles.push(if role.is("public") { "public".to_owned() } else { names::name(role)? });
+    }
+    let kind = if of_procedures { "routine" } else { "table" };
+    let (verb, preposition) = if grant.revoke { ("revoke", "from") } else { ("grant", "to") };
+    let (rights, roles) = (grant.rights.join(", "), roles.join(", "));
+    Ok(format!("{verb} {rights} on {kind} {} {preposition} {roles}", table(&grant.object)?))
+}

@@ -1,0 +1,69 @@
+//! Precision and scale of decimals whose operands only PostgreSQL knows, as expressions of its SQL.
+//!
+//! The scale of a quotient depends on the precision of both sides (SQL Server, "Precision, scale, and length"). A
+//! column may be an int, whose digits are known once PostgreSQL has the query: tsql.precision_of(value, n) gives
+//! those of whole numbers by their type, and n for a decimal.
+
+use super::precision::{Digits, Of, Side};
+use super::value::Value;
+use crate::facts::types::{Family, MOST_DIGITS};
+
+/// Precision and scale of `left operator right`.
+pub fn combined(operator: &'static str, left: &Value, right: &Value, sybase: bool) -> Digits {
+    Digits::of(Of { operator, sides: [side(left), side(right)], sybase })
+}
+
+/// Precision and scale of a value, for the arguments of tsql.divided.
+pub fn of_operand(value: &Value) -> (String, String) {
+    side(value).written()
+}
+
+fn side(value: &Value) -> Side {
+    match (value.of, &value.digits) {
+        (Some(of), _) if of.is_exact() => {
+            let (precision, scale) = super::value::digits_of(value, of);
+            Side::Known(precision, scale)
+        }
+        (Some(_), _) => Side::Known(0, 0),
+        (None, _) if value.is_null() => Side::Known(0, 0),
+        (None, None) => Side::Column(value.sql.as_str().into()),
+        (None, Some(digits)) => Side::Result(value.sql.as_str().into(), digits.clone()),
+    }
+}
+
+/// Whether a value may turn out to be a decimal.
+pub fn may_be_decimal(value: &Value) -> bool {
+    value.digits.is_some() || value.of.is_some_and(|of| of.family == Family::Decimal)
+}
+
+/// Precision and scale of `left operator right` of decimals: SQL Server's "Precision, scale, and length", and
+/// ASE's rule for a quotient. None: decimals have no such operator.
+pub fn of_result(operator: &str, left: (u8, u8), right: (u8, u8), sybase: bool) -> Option<(u8, u8)> {
+    let widen = |(precision, scale)| (i16::from(precision), i16::from(scale));
+    let (((p1, s1), (p2, s2)), most) = ((widen(left), widen(right)), i16::from(MOST_DIGITS));
+    let (mut precision, mut scale) = match operator {
+        "+" | "-" => {
+            let scale = s1.max(s2);
+            ((p1 - s1).max(p2 - s2) + scale + 1, scale)
+        }
+        "*" => (p1 + p2 + 1, s1 + s2),
+        "/" => {
+            let scale = (s1 + p2 + 1 - if sybase { s2 } else { 0 }).max(6);
+            (p1 - s1 + s2 + scale, scale)
+        }
+        "%" => {
+            let scale = s1.max(s2);
+            ((p1 - s1).min(p2 - s2) + scale, scale)
+        }
+        _ => return None,
+    };
+    if precision > most {
+        let room = most - (precision - scale);
+        scale = match operator {
+            "*" | "/" => scale.min(room.max(scale.min(6))),
+            _ => scale.min(room).max(0),
+        };
+        precision = most;
+    }
+    Some((precision as u8, scale as u8))
+}

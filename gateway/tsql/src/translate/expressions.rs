@@ -1,0 +1,230 @@
+//! Values.
+
+use super::arithmetic::arithmetic;
+use super::value::{self, converted, Constant, Value};
+use super::Translation;
+use crate::error::Error;
+use crate::facts::collations::{self, Collation};
+use crate::facts::types::{unified, varchar, Family, MONEY};
+use crate::resolve::names::identifier;
+use crate::tree::{
+    BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator, Variable,
+};
+
+/// The sign of an operator between values; None for a comparison.
+pub fn sign(operator: BinaryOperator) -> Option<&'static str> {
+    Some(match operator {
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::Add | BinaryOperator::Concatenate => "+",
+        BinaryOperator::Subtract => "-",
+        BinaryOperator::BitAnd => "&",
+        BinaryOperator::BitOr => "|",
+        BinaryOperator::BitXor => "^",
+        _ => return None,
+    })
+}
+
+impl Translation<'_> {
+    pub fn value(&mut self, expression: &Expression) -> Result<Value, Error> {
+        let value = self.written_value(expression)?;
+        self.wrote(&value.sql, expression.at().line)?;
+        Ok(value)
+    }
+
+    fn written_value(&mut self, expression: &Expression) -> Result<Value, Error> {
+        let line = expression.at().line;
+        match expression {
+            Expression::Literal(literal) => self.literal(literal),
+            Expression::Variable(variable) => self.variable(variable),
+            Expression::Column(column) => self.column(column),
+            Expression::Default(at) => Err(Error::keyword("default", *at)),
+            Expression::Unary { operator, operand, .. } => self.unary(*operator, operand),
+            Expression::Binary { operator, .. } if sign(*operator).is_some() => self.chain(expression),
+            Expression::Case(case) => self.case(case),
+            Expression::Cast(cast) => self.cast(cast),
+            Expression::Function(call) => self.function(call),
+            Expression::Subquery(query) => self.scalar(query),
+            Expression::Collate { operand, collation } => {
+                if collations::named(&collation.text) == Some(Collation::Binary) {
+                    // which it has in any case
+                    return self.value(operand);
+                }
+                let why = "the database compares by code points; another collation is for =, <>, in and like";
+                Err(Error::refused(&format!("collate {}", collation.text), why, collation.at))
+            }
+            Expression::AtTimeZone { .. } => {
+                Err(Error::refused("at time zone", "times are the facility's", line))
+            }
+            _ => {
+                Err(Error::new(102, "Incorrect syntax: a condition stands where a value is expected.", line))
+            }
+        }
+    }
+
+    fn literal(&mut self, literal: &Literal) -> Result<Value, Error> {
+        let line = literal.at.line;
+        match &literal.value {
+            LiteralValue::Null => Ok(Value::null()),
+            LiteralValue::Integer(digits) => value::of_integer(digits, line),
+            LiteralValue::Decimal(digits) => value::of_decimal(digits, line),
+            LiteralValue::Float(digits) => Ok(value::of_float(digits)),
+            LiteralValue::Money(amount) => value::of_money(amount, line),
+            LiteralValue::Binary(digits) => Ok(value::of_binary(digits)),
+            LiteralValue::Text { text, .. } => Ok(value::of_text(text, self.sybase())),
+        }
+    }
+
+    pub fn variable(&mut self, variable: &Variable) -> Result<Value, Error> {
+        if let Some(value) = self.assigned.get(&variable.name) {
+            return Ok(value.clone());
+        }
+        let line = variable.at.line;
+        let of = self.scope.type_of(&variable.name, line)?;
+        let mut sql = self.variables.write(&variable.name, line)?;
+        match of {
+            Some(MONEY) => sql.push_str("::tsql.money"),
+            // it is sent without a type
+            Some(of) if of.is_text() => sql = format!("{sql}::{}", of.sql()),
+            _ => {}
+        }
+        Ok(Value::of(sql, of))
+    }
+
+    fn column(&mut self, column: &ColumnName) -> Result<Value, Error> {
+        let of = if column.table.is_none() && !self.column_types.is_empty() {
+            self.column_types.get(&column.column.to_lowercase()).copied()
+        } else {
+            None
+        };
+        Ok(Value::of(self.column_sql(column)?, of))
+    }
+
+    /// A column with what qualifies it.
+    pub fn column_sql(&self, column: &ColumnName) -> Result<String, Error> {
+        let own = identifier(&column.column, column.at.line)?;
+        Ok(match &column.table {
+            None => own,
+            Some(table) => format!("{}.{own}", self.qualifier(table)?),
+        })
+    }
+
+    fn unary(&mut self, operator: UnaryOperator, operand: &Expression) -> Result<Value, Error> {
+        let value = self.value(operand)?;
+        match operator {
+            UnaryOperator::Plus => Ok(value),
+            UnaryOperator::Complement => Ok(Value::of(format!("(~ {})", value.sql), value.of)),
+            UnaryOperator::Minus => self.negated(value, operand.at().line),
+        }
+    }
+
+    fn negated(&mut self, value: Value, line: u32) -> Result<Value, Error> {
+        if let Some(integer) = value.integer() {
+            let sql = format!("({})", -integer);
+            return Ok(Value { constant: Constant::Integer(-integer), ..Value::of(sql, value.of) });
+        }
+        if value.is_text() {
+            let text = "Operand data type varchar is invalid for minus operator.";
+            return Err(Error::new(8117, text, line).with_severity(16));
+        }
+        if value.is_null() {
+            return Ok(value);
+        }
+        Ok(Value::of(format!("(- {})", value.sql), value.of))
+    }
+
+    /// Chains of operators are as long as people write them: no recursion along the left side.
+    fn chain(&mut self, expression: &Expression) -> Result<Value, Error> {
+        let mut operations = Vec::new();
+        let mut first = expression;
+        while let Expression::Binary { operator, left, right, .. } = first {
+            let Some(sign) = sign(*operator) else { break };
+            operations.push((*operator, sign, &**right));
+            first = left;
+        }
+        let mut value = self.value(first)?;
+        for (operator, sign, right) in operations.into_iter().rev() {
+            let line = right.at().line;
+            let mut right = self.value(right)?;
+            if operator == BinaryOperator::Concatenate {
+                value = as_text(value, self.sybase());
+                right = as_text(right, self.sybase());
+            }
+            value = arithmetic(sign, value, right, line, self.sybase())?;
+            self.wrote(&value.sql, line)?;
+        }
+        Ok(value)
+    }
+
+    fn case(&mut self, case: &Case) -> Result<Value, Error> {
+        let line = case.at.line;
+        let operand = case.operand.as_ref().map(|operand| self.value(operand)).transpose()?;
+        let mut branches = Vec::with_capacity(case.branches.len());
+        for (when, then) in &case.branches {
+            let condition = match &operand {
+                None => self.condition(when)?,
+                Some(operand) => {
+                    let right = self.value(when)?;
+                    let compared = self.compared("=", operand, &right, line)?;
+                    self.wrote(&compared, line)?;
+                    compared
+                }
+            };
+            branches.push((condition, then));
+        }
+        self.branches(branches, case.otherwise.as_ref(), line)
+    }
+
+    /// CASE: the values become of one type.
+    pub fn branches(
+        &mut self,
+        branches: Vec<(String, &Expression)>,
+        otherwise: Option<&Expression>,
+        line: u32,
+    ) -> Result<Value, Error> {
+        let mut values = Vec::with_capacity(branches.len() + 1);
+        for (_, then) in &branches {
+            values.push(self.value(then)?);
+        }
+        values.push(otherwise.map_or(Ok(Value::null()), |last| self.value(last))?);
+        if values.iter().all(Value::is_null) {
+            let text =
+                "At least one of the result expressions in a CASE specification must be an expression \
+                        other than the NULL constant.";
+            return Err(Error::new(8133, text, line).with_severity(16));
+        }
+        let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
+        let sybase = self.sybase();
+        let mut written = values.into_iter().map(|value| match of {
+            Some(of) if !value.is_null() && value.of != Some(of) => {
+                converted(value, of, line, sybase).map(|value| value.sql)
+            }
+            _ => Ok(value.sql),
+        });
+        let mut sql = String::from("(case");
+        for ((condition, _), value) in branches.iter().zip(&mut written) {
+            sql.push_str(&format!(" when {condition} then {}", value?));
+        }
+        if let Some(last) = written.next() {
+            sql.push_str(&format!(" else {} end)", last?));
+        }
+        if let Some(of) = of.filter(|of| matches!(of.family, Family::Text | Family::Decimal)) {
+            sql.push_str(&format!("::{}", of.sql()));
+        }
+        Ok(Value::of(sql, of))
+    }
+
+    fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
+        Ok(Value::unknown(format!("({})", self.subselect(query, Some(1))?)))
+    }
+}
+
+/// As `||` takes it.
+pub fn as_text(value: Value, sybase: bool) -> Value {
+    if value.is_text() || value.is_null() {
+        value
+    } else {
+        Value::new(value::text_of(&value, sybase), varchar(None))
+    }
+}

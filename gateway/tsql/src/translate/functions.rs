@@ -1,0 +1,288 @@
+//! Functions: each by its rule (`facts::functions`).
+
+use super::calls::Call;
+use super::value::{converted, Value};
+use super::{walk, Translation};
+use crate::error::Error;
+use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
+use crate::facts::session;
+use crate::facts::types::{unified, Type, INT};
+use crate::resolve::names::{identifier, literal, shown};
+use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
+
+/// The schema of the catalogue's functions, which only look.
+const SYSTEM: &str = "sys";
+
+impl Translation<'_> {
+    pub fn function(&mut self, call: &FunctionCall) -> Result<Value, Error> {
+        let line = call.name.at.line;
+        let name = call.name.name.to_lowercase();
+        let rule = rule(&name).filter(|_| call.name.is_bare());
+        let arguments: &[Expression] = match &call.arguments {
+            Arguments::Star if rule != Some(Rule::Count) && !rule.is_some_and(Rule::is_aggregate) => {
+                return Err(Error::syntax("*", line));
+            }
+            Arguments::Star => &[],
+            Arguments::Values(values) => values,
+        };
+        if let Some(Rule::Refused(why)) = rule {
+            return Err(Error::refused(&format!("{name}()"), why, line));
+        }
+        let is_aggregate = rule.is_some_and(Rule::is_aggregate);
+        if call.distinct && !is_aggregate {
+            return Err(Error::keyword("distinct", line));
+        }
+        if !call.within_group.is_empty() && rule != Some(Rule::StringAgg) {
+            return Err(Error::refused(&format!("{name}() within group"), NONE_SUCH, line));
+        }
+        let over = match (&call.over, rule) {
+            (None, Some(rule)) if rule.is_ranking() => {
+                let text = format!("The function '{name}' must have an OVER clause.");
+                return Err(Error::new(10753, text, line));
+            }
+            (None, _) => String::new(),
+            (Some(window), Some(rule)) if is_aggregate || rule.is_ranking() => {
+                self.window(window, rule, &name, line)?
+            }
+            (Some(_), _) => {
+                return Err(Error::refused(
+                    &format!("{name} over (…)"),
+                    "no such window function is known",
+                    line,
+                ));
+            }
+        };
+        let Some(rule) = rule else { return self.passed_on(&call.name, arguments) };
+        Call { translation: self, name: &name, of: call, arguments, over, line }.written(rule)
+    }
+
+    /// A function of the site's own, or of PostgreSQL: its arguments go as they are, texts without a type.
+    pub fn passed_on(&mut self, name: &ObjectName, arguments: &[Expression]) -> Result<Value, Error> {
+        let line = name.at.line;
+        if name.owner != SYSTEM {
+            self.variables.note_call();
+        }
+        let mut parts = Vec::new();
+        for part in [&name.database, &name.owner, &name.name] {
+            if !part.is_empty() && !part.eq_ignore_ascii_case("dbo") {
+                parts.push(identifier(part, line)?);
+            }
+        }
+        if parts.len() > 2 {
+            return Err(Error::refused(&shown(name), "a function has a name and at most a schema", line));
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let value = self.value(argument)?;
+            values.push(value.text().map(literal).unwrap_or(value.sql));
+        }
+        Ok(Value::unknown(format!("{}({})", parts.join("."), values.join(", "))))
+    }
+}
+
+impl Call<'_, '_, '_> {
+    fn written(&mut self, rule: Rule) -> Result<Value, Error> {
+        match rule {
+            Rule::Plain { function, takes, least, gives } => self.plain(function, takes, least, gives),
+            Rule::SameLength => self.same_length(),
+            Rule::Side => self.side(),
+            Rule::Substring => self.substring(),
+            Rule::Str => self.str(),
+            Rule::Concat => self.concat(),
+            Rule::DataLength => self.data_length(),
+            Rule::Length => self.length(),
+            Rule::KeepsKind => self.keeps_kind(),
+            Rule::Round => self.round(),
+            Rule::Power => self.power(),
+            Rule::Rand => self.rand(),
+            Rule::IsNumeric => self.is_numeric(),
+            Rule::Now { sql, gives } => self.now(sql, gives),
+            Rule::DateAdd => self.date_add(),
+            Rule::DateDiff { gives } => self.date_diff(gives),
+            Rule::DatePart => self.date_of(),
+            Rule::DateName => self.date_name(),
+            Rule::Part => self.part(),
+            Rule::EndOfMonth => self.end_of_month(),
+            Rule::IsNull => self.is_null(),
+            Rule::Coalesce => self.coalesce(),
+            Rule::NullIf => self.null_if(),
+            Rule::Iif => self.iif(),
+            Rule::Choose => self.choose(),
+            Rule::Count => self.number_of_rows(),
+            Rule::Sum => self.sum(),
+            Rule::Extreme => self.extreme(),
+            Rule::Spread(function) => self.spread(function),
+            Rule::StringAgg => self.string_agg(),
+            Rule::Ranking => self.ranking(),
+            Rule::NTile => self.n_tile(),
+            Rule::Neighbour => self.neighbour(),
+            Rule::Session => self.session(),
+            Rule::System => self.system(),
+            Rule::HashBytes => self.hash_bytes(),
+            Rule::OfAll => self.of_all(),
+            Rule::ConcatWith => self.concat_with(),
+            Rule::FormatMessage => self.format_message(),
+            Rule::FromParts(gives) => self.of_parts(gives),
+            Rule::DateTrunc => self.date_trunc(),
+            Rule::Edge => self.edge(),
+            Rule::Share => self.share(),
+            Rule::Rows => {
+                Err(Error::refused(&format!("{}()", self.name), "it gives rows: name it in FROM", self.line))
+            }
+            Rule::NewId => {
+                self.count(0, 0)?;
+                Ok(Value::new("gen_random_uuid()", NEW_ID))
+            }
+            Rule::Refused(why) => Err(Error::refused(&format!("{}()", self.name), why, self.line)),
+        }
+    }
+
+    fn plain(&mut self, function: &str, takes: &str, least: usize, gives: Type) -> Result<Value, Error> {
+        let number = self.count(least, takes.len())?;
+        let mut arguments = Vec::with_capacity(number);
+        for (place, kind) in takes.chars().take(number).enumerate() {
+            arguments.push(match kind {
+                't' => self.text(place)?,
+                'i' => self.integer(place)?,
+                _ => self.float(place)?,
+            });
+        }
+        let schema = if function == "pi" { "" } else { "tsql." };
+        Ok(Value::new(format!("{schema}{function}({})", arguments.join(", ")), gives))
+    }
+
+    fn is_null(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let (first, second) = (self.value(0)?, self.value(1)?);
+        if first.is_null() {
+            return Ok(second);
+        }
+        let Some(of) = first.of else {
+            if second.is_null() {
+                return Ok(first);
+            }
+            return Ok(Value::unknown(format!("tsql.isnull({}, {})", first.sql, second.sql)));
+        };
+        // a variable's or literal's length is the result's
+        let keeps_length = of.name == "varchar" && of.length.is_some();
+        if second.is_null() && !keeps_length {
+            return Ok(first);
+        }
+        let second = converted(second, of, self.line, false)?.sql;
+        Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
+    }
+
+    fn coalesce(&mut self) -> Result<Value, Error> {
+        if self.arguments.len() < 2 {
+            return Err(Error::new(174, "The coalesce function requires 2 or more arguments.", self.line));
+        }
+        let mut values = Vec::with_capacity(self.arguments.len());
+        for argument in self.arguments {
+            let value = self.translation.value(argument)?;
+            if !value.is_null() {
+                values.push(value);
+            }
+        }
+        let Some(of) = unified(values.iter().map(|value| value.of)) else {
+            return values
+                .into_iter()
+                .rev()
+                .map(|value| value.sql)
+                .reduce(|rest, value| format!("tsql.either({value}, {rest})"))
+                .map(Value::unknown)
+                .ok_or_else(|| {
+                    let text =
+                        "At least one of the arguments to COALESCE must be an expression that is not NULL.";
+                    Error::new(4127, text, self.line)
+                });
+        };
+        let mut parts = Vec::with_capacity(values.len());
+        for value in values {
+            parts.push(if value.of == Some(of) {
+                value.sql
+            } else {
+                converted(value, of, self.line, false)?.sql
+            });
+        }
+        Ok(Value::new(format!("coalesce({})", parts.join(", ")), of))
+    }
+
+    /// greatest and least: nulls do not count.
+    fn of_all(&mut self) -> Result<Value, Error> {
+        if self.arguments.is_empty() {
+            let text = format!("The {} function requires 1 to 254 arguments.", self.name);
+            return Err(Error::new(189, text, self.line));
+        }
+        let mut values = Vec::with_capacity(self.arguments.len());
+        for argument in self.arguments {
+            values.push(self.translation.value(argument)?);
+        }
+        let known = values.iter().filter(|value| !value.is_null()).map(|value| value.of);
+        let Some(of) = unified(known) else {
+            let why = "the types of its arguments are not known here: convert them";
+            return Err(Error::refused(&format!("{}()", self.name), why, self.line));
+        };
+        let mut parts = Vec::with_capacity(values.len());
+        for value in values {
+            parts.push(converted(value, of, self.line, false)?.sql);
+        }
+        Ok(Value::new(format!("{}({})::{}", self.name, parts.join(", "), of.sql()), of))
+    }
+
+    fn null_if(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let (first, second) = (self.value(0)?, self.value(1)?);
+        let sql = format!(
+            "(case when {} operator(tsql.=) {} then null else {} end)",
+            first.sql, second.sql, first.sql
+        );
+        Ok(Value::of(sql, first.of))
+    }
+
+    fn iif(&mut self) -> Result<Value, Error> {
+        self.count(3, 3)?;
+        let condition = self.translation.condition(&self.arguments[0])?;
+        self.translation.branches(vec![(condition, &self.arguments[1])], Some(&self.arguments[2]), self.line)
+    }
+
+    /// `choose(index, first, second, …)`: null beyond the last.
+    fn choose(&mut self) -> Result<Value, Error> {
+        if self.arguments.len() < 2 {
+            return Err(Error::new(174, "The choose function requires 2 or more arguments.", self.line));
+        }
+        let index = self.value(0)?;
+        let index = converted(index, INT, self.line, false)?.sql;
+        let branches = self.arguments[1..].iter().zip(1..);
+        let branches = branches.map(|(value, place)| (format!("{index} = {place}"), value)).collect();
+        self.translation.branches(branches, None, self.line)
+    }
+
+    /// A variable that the session fills; with arguments a function of the catalogue.
+    fn session(&mut self) -> Result<Value, Error> {
+        if !self.arguments.is_empty() {
+            return self.system();
+        }
+        let function = session::niladic(self.name).unwrap_or(self.name);
+        let Some((variable, of)) = session::function(function) else {
+            return Err(Error::refused(self.name, NONE_SUCH, self.line));
+        };
+        let sql = self.translation.variables.write(variable, self.line)?;
+        Ok(Value::new(format!("{sql}::{}", of.sql()), of))
+    }
+
+    /// A function of the catalogue, in schema sys: its texts go without a type.
+    fn system(&mut self) -> Result<Value, Error> {
+        let name = ObjectName {
+            owner: SYSTEM.into(),
+            name: self.name.to_owned(),
+            at: self.of.name.at,
+            ..ObjectName::default()
+        };
+        let value = self.translation.passed_on(&name, self.arguments)?;
+        if self.arguments.iter().any(walk::has_column) {
+            return Ok(value);
+        }
+        // as a subquery it is asked once and not for every row
+        Ok(Value { sql: format!("(select {})", value.sql), ..value })
+    }
+}

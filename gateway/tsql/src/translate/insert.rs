@@ -1,0 +1,235 @@
+//! Inserts.
+
+use super::select::{numbered, Stands, Written};
+use super::value::{carried, converted, Value};
+use super::Translation;
+use crate::error::Error;
+use crate::facts::types::unified;
+use crate::resolve::names::{self, identifier, literal, table};
+use crate::tree::{
+    Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
+};
+
+impl Translation<'_> {
+    pub fn insert(&mut self, insert: &Insert) -> Result<String, Error> {
+        let target = self.target(&insert.target)?;
+        let line = target.at.line;
+        let into = table(&target)?;
+        let with = self.with(&insert.with)?;
+        let columns = self.inserted_columns(&into, &insert.columns, line)?;
+        let mut sql = format!("insert into {into}");
+        if let Some(columns) = &columns {
+            sql.push_str(&format!(" ({})", columns.join(", ")));
+        }
+        if self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty() {
+            sql.push_str(" overriding system value");
+        }
+        let width = columns.as_ref().map(Vec::len);
+        let limit = match &insert.top {
+            None => String::new(),
+            Some(top) if top.percent || top.with_ties => {
+                return Err(Error::refused("insert top … percent", "put the top into the select", top.at));
+            }
+            Some(top) => format!(" limit {}", self.row_count(&top.count, top.at.line)?),
+        };
+        // what names no columns fills all of them
+        let guard = |number: usize| match &columns {
+            Some(_) => None,
+            None => Some(format!("tsql.takes({}, {number})", literal(&into))),
+        };
+        match &insert.source {
+            InsertSource::DefaultValues => sql.push_str(" default values"),
+            InsertSource::Values(rows) => {
+                let values = self.values_of(rows, width, guard, line)?;
+                sql.push_str(&if limit.is_empty() {
+                    format!(" {values}")
+                } else {
+                    format!(" select * from ({values}) as \"source\"{limit}")
+                });
+            }
+            InsertSource::Query(query) => {
+                let rows = self.rows_from(query, &target, columns.as_deref(), width, guard)?;
+                sql.push_str(&format!(" {rows}{limit}"));
+            }
+            InsertSource::Execute(execute) => return Err(refused_execute(execute.at.line)),
+            InsertSource::ExecuteText(execute) => return Err(refused_execute(execute.at.line)),
+        }
+        let new = names::qualifier(&target)?;
+        let is_known = columns.is_some() || self.scope.filled.contains_key(&into);
+        if !is_known && insert.source != InsertSource::DefaultValues {
+            self.unlisted = Some(into.clone());
+        }
+        self.into = Some(into);
+        let sql = self.with_output(sql, insert.output.as_ref(), line, Some(new), None)?;
+        Ok(format!("{with}{sql}"))
+    }
+
+    /// The table that a statement changes.
+    pub fn target(&self, target: &Target) -> Result<ObjectName, Error> {
+        match target {
+            Target::Table(name) => Ok(name.clone()),
+            Target::Variable(variable) => self.table_variable(variable),
+        }
+    }
+
+    /// The columns that are named, or those that take a value, where that is not all.
+    fn inserted_columns(
+        &self,
+        into: &str,
+        columns: &[Name],
+        line: u32,
+    ) -> Result<Option<Vec<String>>, Error> {
+        if !columns.is_empty() {
+            return columns.iter().map(names::name).collect::<Result<_, _>>().map(Some);
+        }
+        let Some(Some(filled)) = self.scope.filled.get(into) else { return Ok(None) };
+        filled.iter().map(|column| identifier(column, line)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// VALUES and its rows; `guard` tells what must hold of an insert of so many values.
+    fn values_of(
+        &mut self,
+        rows: &[Vec<Expression>],
+        width: Option<usize>,
+        guard: impl Fn(usize) -> Option<String>,
+        line: u32,
+    ) -> Result<String, Error> {
+        let given = rows.first().map_or(0, Vec::len);
+        if let Some(width) = width.filter(|width| *width != given) {
+            return Err(mismatch(width, given, line));
+        }
+        let rows = self.rows(rows, line)?;
+        let Some(guard) = guard(given) else {
+            return Ok(format!("values {}", rows_sql(&rows, |_, _, sql| sql)));
+        };
+        let all = || rows.iter().flatten();
+        if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
+            let nulls = vec!["null"; given].join(", ");
+            return Ok(format!("select {nulls} from generate_series(1, {}) where {guard}", rows.len()));
+        }
+        // the guard stands around one of the values, a null only where there are nulls and defaults alone
+        let is_given = |value: &Option<Value>| value.as_ref().is_some_and(|value| !value.is_null());
+        let place = all().position(is_given).or_else(|| all().position(Option::is_some));
+        let guarded = |row: usize, column: usize, sql: String| match place {
+            Some(place) if place == row * given + column => {
+                let value = if sql == "null" { "tsql.carry(null::text)" } else { &sql };
+                format!("case when {guard} then {value} end")
+            }
+            _ => sql,
+        };
+        Ok(format!("values {}", rows_sql(&rows, guarded)))
+    }
+
+    /// The values of rows; those of one column have one type. None stands for DEFAULT.
+    pub fn rows(&mut self, rows: &[Vec<Expression>], line: u32) -> Result<Vec<Vec<Option<Value>>>, Error> {
+        let width = rows.first().map_or(0, Vec::len);
+        let mut read = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != width {
+                let text =
+                    "The number of columns for each row in a table value constructor must be the same.";
+                return Err(Error::new(10709, text, line).with_severity(16));
+            }
+            let mut values = Vec::with_capacity(width);
+            for value in row {
+                values.push(match value {
+                    Expression::Default(_) => None,
+                    value => Some(self.value(value)?),
+                });
+            }
+            read.push(values);
+        }
+        if read.len() < 2 {
+            return Ok(read);
+        }
+        for place in 0..width {
+            let known = |row: &Vec<Option<Value>>| {
+                row[place].as_ref().filter(|value| !value.is_null()).map(|value| value.of)
+            };
+            let Some(of) = unified(read.iter().filter_map(known)) else { continue };
+            for row in &mut read {
+                if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != Some(of)) {
+                    row[place] = Some(converted(value, of, line, self.sybase())?);
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    /// The rows of a select, on their way into columns.
+    fn rows_from(
+        &mut self,
+        query: &Query,
+        target: &ObjectName,
+        columns: Option<&[String]>,
+        width: Option<usize>,
+        guard: impl Fn(usize) -> Option<String>,
+    ) -> Result<String, Error> {
+        let Written { sql, items } = self.query(query, Stands::Inside)?;
+        let line = target.at.line;
+        if items.iter().any(|item| item.name.is_none()) {
+            let guard = self.same_columns(query, target, columns)?;
+            return Ok(format!("select * from ({sql}) as \"source\" where {guard}"));
+        }
+        if let Some(width) = width.filter(|width| *width != items.len()) {
+            return Err(mismatch(width, items.len(), line));
+        }
+        let names = numbered(&items);
+        let values: Vec<String> = names.iter().map(|name| format!("tsql.carry({name})")).collect();
+        let condition = guard(items.len()).map_or_else(String::new, |guard| format!(" where {guard}"));
+        let (values, names) = (values.join(", "), names.join(", "));
+        Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))
+    }
+
+    /// Of `insert … select * from one table`: that its columns have the types of the target's.
+    fn same_columns(
+        &self,
+        query: &Query,
+        target: &ObjectName,
+        columns: Option<&[String]>,
+    ) -> Result<String, Error> {
+        let source = match &query.body {
+            QueryBody::Select(select) if select.items.len() == 1 => match select.from.as_slice() {
+                [TableSource::Table { name, .. }] => Some(table(name)?),
+                [TableSource::Variable { variable, .. }] => Some(table(&self.table_variable(variable)?)?),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(source) = source else {
+            return Err(Error::refused("insert … select *", "name the columns", target.at));
+        };
+        let columns = match columns {
+            None => "null".to_owned(),
+            Some(columns) => {
+                let names: Vec<String> =
+                    columns.iter().map(|column| literal(&column[1..column.len() - 1])).collect();
+                format!("array[{}]", names.join(", "))
+            }
+        };
+        Ok(format!("tsql.same_columns({}, {columns}, {})", literal(&table(target)?), literal(&source)))
+    }
+}
+
+/// Rows on their way into columns; `write` has the last word on each value.
+fn rows_sql(rows: &[Vec<Option<Value>>], write: impl Fn(usize, usize, String) -> String) -> String {
+    let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
+        let values = values.iter().enumerate().map(|(column, value)| match value {
+            None => "default".to_owned(),
+            Some(value) => write(row, column, carried(value)),
+        });
+        format!("({})", values.collect::<Vec<_>>().join(", "))
+    };
+    rows.iter().enumerate().map(row_sql).collect::<Vec<_>>().join(", ")
+}
+
+fn mismatch(columns: usize, values: usize, line: u32) -> Error {
+    let (number, fewer, more) =
+        if columns < values { (110, "columns", "values") } else { (109, "values", "columns") };
+    let text = format!("There are fewer {fewer} in the INSERT statement than {more} specified.");
+    Error::new(number, text, line)
+}
+
+fn refused_execute(line: u32) -> Error {
+    Error::refused("insert … execute", "it is no query", line)
+}

@@ -1,0 +1,214 @@
+//! Queries, changes, definitions and expressions in PostgreSQL's SQL: what is not known here is refused.
+//!
+//! The meaning of operators and functions is in schema `tsql` (`gateway/sql`); what is written here names
+//! them by the types that are known. `scope` has the variables, `Variables` writes them.
+
+mod aggregates;
+mod arithmetic;
+mod calls;
+mod change;
+mod common_tables;
+mod conditions;
+mod conversions;
+mod definition;
+mod digits;
+mod expressions;
+mod functions;
+mod insert;
+mod numbers;
+mod outer_join;
+mod output;
+mod precision;
+mod select;
+mod sources;
+mod stars;
+mod tables;
+mod texts;
+mod times;
+mod title;
+mod top;
+mod value;
+mod walk;
+
+pub use value::{assigned, converted, Value};
+
+use crate::error::Error;
+use crate::facts::types::Type;
+use crate::resolve::Scope;
+use crate::tree::{Expression, StatementKind};
+use std::collections::HashMap;
+
+/// Writes a variable, by its name with @, into SQL: `$1`, or the name of a PL/pgSQL variable.
+pub trait Variables {
+    fn write(&mut self, name: &str, line: u32) -> Result<String, Error>;
+
+    /// The SQL calls a function that is none of T-SQL's, and may change something.
+    fn note_call(&mut self) {}
+}
+
+/// Variables as $1, $2, …, in the order in which they are first used: for the statements of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct Numbered {
+    pub names: Vec<String>,
+    /// See `Variables::note_call`.
+    pub calls: bool,
+}
+
+impl Variables for Numbered {
+    fn write(&mut self, name: &str, _: u32) -> Result<String, Error> {
+        let place = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        Ok(format!("${}", place + 1))
+    }
+
+    fn note_call(&mut self) {
+        self.calls = true;
+    }
+}
+
+/// Where no variable may stand: in definitions.
+pub struct NoVariables(pub &'static str);
+
+impl Variables for NoVariables {
+    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+        Err(Error::refused(name, self.0, line))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Select,
+    /// `create table … as …`
+    SelectInto,
+    Insert,
+    Update,
+    Delete,
+}
+
+/// A query or change.
+#[derive(Clone, Debug)]
+pub struct Translated {
+    pub sql: String,
+    pub kind: Kind,
+    /// The names to be shown, "" for a nameless one; None where PostgreSQL's names are to be shown ("?column?" is
+    /// nameless).
+    pub columns: Option<Vec<Title>>,
+    /// `select @a = …`: the variables, by name, that take the last row's values, in the order of the columns,
+    /// which have the variables' types.
+    pub assigns: Vec<String>,
+    /// The table that an insert fills, in SQL.
+    pub into: Option<String>,
+    /// That table again, when the insert names no columns and the scope does not know which take values.
+    pub unlisted: Option<String>,
+}
+
+/// A select, insert, update or delete; None for any other statement.
+pub fn statement(
+    statement: &StatementKind,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<Option<Translated>, Error> {
+    let mut translation = Translation::new(scope, variables);
+    let (kind, sql) = match statement {
+        StatementKind::Select(query) => translation.outermost(query)?,
+        StatementKind::Insert(insert) => (Kind::Insert, translation.insert(insert)?),
+        StatementKind::Update(update) => (Kind::Update, translation.update(update)?),
+        StatementKind::Delete(delete) => (Kind::Delete, translation.delete(delete)?),
+        _ => return Ok(None),
+    };
+    let Translation { columns, assigns, into, unlisted, .. } = translation;
+    Ok(Some(Translated { sql, kind, columns, assigns, into, unlisted }))
+}
+
+/// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.
+pub fn value(
+    expression: &Expression,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+    target: Option<Type>,
+) -> Result<Value, Error> {
+    let line = expression.at().line;
+    if let Expression::Variable(variable) = expression {
+        let of = scope.type_of(&variable.name, line)?;
+        if of.is_some() && (target.is_none() || target == of) {
+            return Ok(Value::of(variables.write(&variable.name, line)?, of));
+        }
+    }
+    let value = Translation::new(scope, variables).value(expression)?;
+    match target {
+        Some(target) => value::assigned(value, target, line, scope.sybase),
+        None if value.is_null() => {
+            Ok(Value { sql: "null::varchar".into(), of: Some(crate::facts::types::VARCHAR), ..value })
+        }
+        None => Ok(value),
+    }
+}
+
+/// A condition, as an expression of type boolean: null is T-SQL's unknown.
+pub fn condition(
+    expression: &Expression,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<String, Error> {
+    Translation::new(scope, variables).condition(expression)
+}
+
+pub use definition::definition;
+pub use tables::{filled_columns, forgotten};
+pub use title::Title;
+
+/// Bytes of SQL of one statement: some constructs repeat their operands.
+const LONGEST: usize = 8 << 20;
+
+/// One statement or expression: what it uses and assigns is gathered on the way.
+struct Translation<'a> {
+    scope: &'a Scope,
+    variables: &'a mut dyn Variables,
+    columns: Option<Vec<Title>>,
+    assigns: Vec<String>,
+    into: Option<String>,
+    unlisted: Option<String>,
+    /// Variables that a select without FROM has assigned so far, and their values.
+    assigned: HashMap<String, Value>,
+    /// How many aggregates the select list being written has.
+    aggregates: usize,
+    /// Bytes written so far.
+    written: usize,
+    /// The types of columns, where they are known: in the definition of a table.
+    column_types: HashMap<String, Type>,
+    /// The rows of OUTPUT, while it is written.
+    output: Option<output::Rows>,
+}
+
+impl<'a> Translation<'a> {
+    fn new(scope: &'a Scope, variables: &'a mut dyn Variables) -> Translation<'a> {
+        Translation {
+            scope,
+            variables,
+            columns: None,
+            assigns: Vec::new(),
+            into: None,
+            unlisted: None,
+            assigned: HashMap::new(),
+            aggregates: 0,
+            written: 0,
+            column_types: HashMap::new(),
+            output: None,
+        }
+    }
+
+    fn sybase(&self) -> bool {
+        self.scope.sybase
+    }
+
+    /// Counts what has been written. Error 191 when it is too much.
+    fn wrote(&mut self, sql: &str, line: u32) -> Result<(), Error> {
+        self.written += sql.len();
+        if self.written > LONGEST {
+            return Err(Error::nested_too_deeply(line));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Functions of numbers.
+
+use super::calls::Call;
+use super::value::{converted, Value};
+use crate::error::Error;
+use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, REAL, SMALLINT, TINYINT};
+
+fn argument(value: &Value) -> &str {
+    if value.is_null() {
+        "null::integer"
+    } else {
+        &value.sql
+    }
+}
+
+fn is_small(of: Type) -> bool {
+    [TINYINT, SMALLINT, BIT].contains(&of)
+}
+
+impl Call<'_, '_, '_> {
+    /// abs, ceiling, floor, sign, degrees, radians: the value keeps its kind of number.
+    pub fn keeps_kind(&mut self) -> Result<Value, Error> {
+        self.count(1, 1)?;
+        let mut value = self.value(0)?;
+        if value.is_text() {
+            value = converted(value, FLOAT, self.line, false)?;
+        }
+        let is_abs = self.name == "abs";
+        let of = value.of.and_then(|of| match of.family {
+            _ if of == REAL && !is_abs => Some(FLOAT),
+            Family::Decimal if matches!(self.name, "ceiling" | "floor") => {
+                Some(decimal(of.precision.unwrap_or(38), 0))
+            }
+            Family::Decimal | Family::Money | Family::Bit if !is_abs => None,
+            _ if of == TINYINT || of == SMALLINT => Some(INT),
+            _ => Some(of),
+        });
+        Ok(Value::of(format!("tsql.{}({})", self.name, argument(&value)), of))
+    }
+
+    pub fn round(&mut self) -> Result<Value, Error> {
+        let number = self.count(2, 3)?;
+        let mut value = self.value(0)?;
+        if value.is_text() {
+            value = converted(value, FLOAT, self.line, false)?;
+        }
+        let places = self.integer(1)?;
+        let cut = if number == 3 { format!("({}) <> 0", self.integer(2)?) } else { "false".into() };
+        let of = value.of.map(|of| match of {
+            REAL => FLOAT,
+            of if is_small(of) => INT,
+            of => of,
+        });
+        let sql = format!("tsql.round({}, {places}, {cut})", argument(&value));
+        Ok(match of.filter(|of| of.family == Family::Decimal) {
+            Some(of) => Value::new(format!("{sql}::{}", of.sql()), of),
+            None => Value::of(sql, of),
+        })
+    }
+
+    pub fn power(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let mut value = self.value(0)?;
+        if value.of.is_some_and(|of| of == REAL || of.is_text()) {
+            value = converted(value, FLOAT, self.line, false)?;
+        }
+        let sql = format!("tsql.power({}, {})", argument(&value), self.float(1)?);
+        Ok(match value.of {
+            Some(of) if is_small(of) => Value::new(sql, INT),
+            Some(of) if of.family == Family::Decimal => {
+                let of = decimal(38, of.scale.unwrap_or(0));
+                Value::new(format!("{sql}::{}", of.sql()), of)
+            }
+            of => Value::of(sql, of),
+        })
+    }
+
+    pub fn rand(&mut self) -> Result<Value, Error> {
+        if !self.arguments.is_empty() {
+            return Err(Error::refused("rand(seed)", "PostgreSQL's numbers are others", self.line));
+        }
+        Ok(Value::new("(select random())", FLOAT))
+    }
+
+    pub fn is_numeric(&mut self) -> Result<Value, Error> {
+        self.count(1, 1)?;
+        let value = self.value(0)?;
+        if value.of.is_some_and(|of| of.is_number()) {
+            return Ok(Value::new(format!("(case when {} is null then 0 else 1 end)", value.sql), INT));
+        }
+        Ok(Value::new(format!("tsql.isnumeric({})", value.sql), INT))
+    }
+}

@@ -1,0 +1,87 @@
+//! OUTPUT: the rows as they were and as they are.
+
+use super::select::{numbered, titles, Item};
+use super::Translation;
+use crate::error::Error;
+use crate::resolve::names::{in_parentheses, table};
+use crate::tree::{ObjectName, Output, Select, SelectItem};
+
+/// What `inserted` and `deleted` are called in RETURNING; None where a statement has no such rows.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    inserted: Option<String>,
+    deleted: Option<String>,
+}
+
+impl Translation<'_> {
+    /// What stands for a row of `inserted` or `deleted`; None for any other table.
+    pub fn output_rows(&self, name: &ObjectName) -> Result<Option<&str>, Error> {
+        let Some(rows) = self.output.as_ref().filter(|_| name.is_bare()) else { return Ok(None) };
+        let row = if name.name.eq_ignore_ascii_case("inserted") {
+            &rows.inserted
+        } else if name.name.eq_ignore_ascii_case("deleted") {
+            &rows.deleted
+        } else {
+            return Ok(None);
+        };
+        row.as_deref().map(Some).ok_or_else(|| {
+            let text = format!("The multi-part identifier '{}' could not be bound.", name.name);
+            Error::new(4104, text, name.at).with_severity(16)
+        })
+    }
+
+    /// A change that gives the rows it has changed. `inserted` and `deleted`: what RETURNING calls them.
+    pub fn with_output(
+        &mut self,
+        sql: String,
+        output: Option<&Output>,
+        line: u32,
+        inserted: Option<String>,
+        deleted: Option<String>,
+    ) -> Result<String, Error> {
+        let Some(output) = output else { return Ok(sql) };
+        if !self.assigns.is_empty() {
+            return Err(Error::refused("output beside set @variable", "select what is wanted", line));
+        }
+        let select = Select {
+            distinct: false,
+            top: None,
+            items: Vec::new(),
+            into: None,
+            from: Vec::new(),
+            condition: None,
+            group_by: Vec::new(),
+            having: None,
+            at: Default::default(),
+        };
+        self.output = Some(Rows { inserted, deleted });
+        let mut items = Vec::with_capacity(output.items.len());
+        for item in &output.items {
+            if let SelectItem::Star { table: None, at } = item {
+                return Err(Error::syntax("*", *at));
+            }
+            items.push(self.item(item, &select, super::select::Stands::Inside)?);
+        }
+        self.output = None;
+        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
+        let returning = format!("{sql} returning {}", listed.join(", "));
+        let Some((target, columns)) = &output.into else {
+            self.columns = titles(items);
+            return Ok(returning);
+        };
+        let target = self.target(target)?;
+        let into = format!("{}{}", table(&target)?, in_parentheses(columns)?);
+        Ok(kept(&returning, &into, &items))
+    }
+}
+
+/// The rows of RETURNING as those of another table.
+fn kept(returning: &str, into: &str, items: &[Item]) -> String {
+    if items.iter().any(|item| item.name.is_none()) {
+        return format!("with \"changed\" as ({returning}) insert into {into} select * from \"changed\"");
+    }
+    let names = numbered(items);
+    let values: Vec<String> = names.iter().map(|name| format!("tsql.carry({name})")).collect();
+    let (values, names) = (values.join(", "), names.join(", "));
+    format!("with \"changed\" ({names}) as ({returning}) insert into {into} select {values} from \"changed\"")
+}

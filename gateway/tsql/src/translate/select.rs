@@ -1,0 +1,403 @@
+//! Selects: the list, the rest, and what combines several.
+
+use super::aggregates::ordered;
+use super::arithmetic::arithmetic;
+use super::expressions::sign;
+use super::value::assigned;
+use super::{stars, walk, Kind, Title, Translation};
+use crate::error::Error;
+use crate::resolve::names::{self, folded, identifier, table};
+use crate::tree::{
+    AssignOperator, ColumnName, Expression, Ordering, Query, QueryBody, Select, SelectItem, SetOperator,
+    Variable,
+};
+
+/// What PostgreSQL calls a column without a name.
+pub const NAMELESS: &str = "\"?column?\"";
+
+/// An item of a select list.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub sql: String,
+    /// As shown: "" for none, None for a star.
+    pub name: Option<String>,
+    /// The name is that of the table's column.
+    pub is_own: bool,
+    /// What it is assigned to.
+    pub variable: Option<String>,
+}
+
+/// A query and the items of its list, which is the first of several selects'.
+#[derive(Debug)]
+pub struct Written {
+    pub sql: String,
+    pub items: Vec<Item>,
+}
+
+/// Where a select stands.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Stands {
+    /// It may assign to variables and fill a table; a bare NULL is an int.
+    Outermost,
+    /// The first of several that are combined: it may fill a table.
+    First,
+    Inside,
+}
+
+impl Translation<'_> {
+    /// A statement: it tells its columns, assigns to variables and fills tables.
+    pub fn outermost(&mut self, query: &Query) -> Result<(Kind, String), Error> {
+        let Written { sql, items } = self.query(query, Stands::Outermost)?;
+        let line = query.at.line;
+        let assigns: Vec<String> = items.iter().filter_map(|item| item.variable.clone()).collect();
+        if !assigns.is_empty() {
+            if assigns.len() != items.len() || !matches!(query.body, QueryBody::Select(_)) {
+                let text = "A SELECT statement that assigns a value to a variable must not be combined with \
+                            data-retrieval operations.";
+                return Err(Error::new(141, text, line));
+            }
+            self.assigns = assigns;
+            self.columns = Some(Vec::new());
+            return Ok((Kind::Select, sql));
+        }
+        let Some(into) = first_select(&query.body).and_then(|select| select.into.as_ref()) else {
+            self.columns = titles(items).or_else(|| stars::titles(query, &[]));
+            return Ok((Kind::Select, sql));
+        };
+        if items.iter().any(|item| item.name.as_deref() == Some("")) {
+            let text =
+                "An object or column name is missing or empty. For SELECT INTO statements, verify each \
+                        column has a name.";
+            return Err(Error::new(1038, text, line));
+        }
+        let created = if into.is_temporary() {
+            table(into)?;
+            format!("temporary table {}", identifier(&into.name, into.at.line)?)
+        } else {
+            format!("table {}", table(into)?)
+        };
+        Ok((Kind::SelectInto, format!("create {created} as {sql}")))
+    }
+
+    /// A select inside an expression, of so many columns.
+    pub fn subselect(&mut self, query: &Query, columns: Option<usize>) -> Result<String, Error> {
+        let aggregates = self.aggregates;
+        let Written { sql, items } = self.query(query, Stands::Inside)?;
+        self.aggregates = aggregates;
+        if columns.is_some_and(|columns| columns != items.len()) {
+            let text = "Only one expression can be specified in the select list when the subquery is not \
+                        introduced with EXISTS.";
+            return Err(Error::new(116, text, query.at).with_severity(16));
+        }
+        Ok(sql)
+    }
+
+    pub fn query(&mut self, query: &Query, stands: Stands) -> Result<Written, Error> {
+        let with = self.with(&query.with)?;
+        let mut written = match &query.body {
+            QueryBody::Select(select) => {
+                self.select(select, &query.order_by, query.offset.is_some(), stands)?
+            }
+            QueryBody::Combined { first, others } => {
+                let mut written = self.combined(first, others, stands)?;
+                if !query.order_by.is_empty() {
+                    let by: Result<Vec<_>, _> =
+                        query.order_by.iter().map(|one| self.ordered_output(one)).collect();
+                    written.sql.push_str(&format!(" order by {}", by?.join(", ")));
+                }
+                written
+            }
+            QueryBody::Values(rows) => self.values(rows, query.at.line)?,
+            QueryBody::Parenthesised(inner) => {
+                let stands = if stands == Stands::Outermost { Stands::First } else { stands };
+                let inner = self.query(inner, stands)?;
+                Written { sql: format!("({})", inner.sql), ..inner }
+            }
+        };
+        self.offset(query, &mut written.sql)?;
+        if stands != Stands::Outermost && written.items.iter().any(|item| item.variable.is_some()) {
+            return Err(Error::syntax("=", query.at));
+        }
+        written.sql.insert_str(0, &with);
+        Ok(written)
+    }
+
+    pub fn combined(
+        &mut self,
+        first: &QueryBody,
+        others: &[(SetOperator, QueryBody)],
+        stands: Stands,
+    ) -> Result<Written, Error> {
+        let stands = if stands == Stands::Inside { Stands::Inside } else { Stands::First };
+        let mut written = self.operand(first, stands)?;
+        for (operator, other) in others {
+            let word = match operator {
+                SetOperator::Union => "union",
+                SetOperator::UnionAll => "union all",
+                SetOperator::Except => "except",
+                SetOperator::Intersect => "intersect",
+            };
+            let other = self.operand(other, Stands::Inside)?;
+            written.sql.push_str(&format!(" {word} {}", other.sql));
+        }
+        Ok(written)
+    }
+
+    pub fn operand(&mut self, body: &QueryBody, stands: Stands) -> Result<Written, Error> {
+        let in_parentheses = |written: Written| Written { sql: format!("({})", written.sql), ..written };
+        match body {
+            QueryBody::Select(select) => {
+                let written = self.select(select, &[], false, stands)?;
+                // what has a LIMIT must stand by itself
+                Ok(if select.top.is_some() { in_parentheses(written) } else { written })
+            }
+            QueryBody::Combined { first, others } => {
+                Ok(in_parentheses(self.combined(first, others, stands)?))
+            }
+            QueryBody::Values(rows) => self.values(rows, 0),
+            QueryBody::Parenthesised(query) => Ok(in_parentheses(self.query(query, stands)?)),
+        }
+    }
+
+    fn values(&mut self, rows: &[Vec<Expression>], line: u32) -> Result<Written, Error> {
+        let rows = self.rows(rows, line)?;
+        let width = rows.first().map_or(0, Vec::len);
+        let rows: Vec<String> = rows
+            .into_iter()
+            .map(|row| {
+                let values: Vec<String> = row.into_iter().flatten().map(|value| value.sql).collect();
+                format!("({})", values.join(", "))
+            })
+            .collect();
+        let item = Item { sql: String::new(), name: Some(String::new()), is_own: false, variable: None };
+        Ok(Written { sql: format!("values {}", rows.join(", ")), items: vec![item; width] })
+    }
+
+    // --- one select ---
+
+    fn select(
+        &mut self,
+        select: &Select,
+        order_by: &[Ordering],
+        has_offset: bool,
+        stands: Stands,
+    ) -> Result<Written, Error> {
+        if let (Some(into), Stands::Inside) = (&select.into, stands) {
+            return Err(Error::keyword("into", into.at));
+        }
+        let sources = self.sources_of(select)?;
+        self.aggregates = 0;
+        let items = self.items(select, stands)?;
+        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
+        let mut sql =
+            format!("select {}{}", if select.distinct { "distinct " } else { "" }, listed.join(", "));
+        if !sources.from.is_empty() {
+            sql.push_str(&format!(" from {}", sources.from));
+        }
+        if !sources.condition.is_empty() {
+            sql.push_str(&format!(" where {}", sources.condition));
+        }
+        if !select.group_by.is_empty() {
+            let by: Result<Vec<_>, _> = select.group_by.iter().map(|one| self.grouped(one)).collect();
+            sql.push_str(&format!(" group by {}", by?.join(", ")));
+        }
+        if let Some(having) = &select.having {
+            sql.push_str(&format!(" having {}", self.condition(having)?));
+        }
+        if !order_by.is_empty() {
+            let by: Result<Vec<_>, _> = order_by.iter().map(|one| self.ordered(one)).collect();
+            sql.push_str(&format!(" order by {}", by?.join(", ")));
+        }
+        let sql = match &select.top {
+            None => sql,
+            Some(top) if has_offset => {
+                let text = "A TOP can not be used in the same query or sub-query as a OFFSET.";
+                return Err(Error::new(10741, text, top.at));
+            }
+            Some(top) => self.top(top, select, order_by, &items, &sources, sql)?,
+        };
+        Ok(Written { sql, items })
+    }
+
+    pub fn items(&mut self, select: &Select, stands: Stands) -> Result<Vec<Item>, Error> {
+        select.items.iter().map(|item| self.item(item, select, stands)).collect()
+    }
+
+    pub fn item(&mut self, item: &SelectItem, select: &Select, stands: Stands) -> Result<Item, Error> {
+        match item {
+            SelectItem::Star { table: None, at } => {
+                if select.from.is_empty() {
+                    return Err(Error::new(263, "Must specify table to select from.", *at).with_severity(16));
+                }
+                Ok(Item { sql: "*".into(), name: None, is_own: false, variable: None })
+            }
+            SelectItem::Star { table: Some(table), .. } => {
+                let sql = format!("{}.*", self.qualifier(table)?);
+                Ok(Item { sql, name: None, is_own: false, variable: None })
+            }
+            SelectItem::Value { value, alias } => {
+                let written = self.value(value)?;
+                let is_int = written.is_null() && stands == Stands::Outermost;
+                let sql = if is_int { "null::integer".to_owned() } else { written.sql };
+                Ok(match (alias, without_collation(value)) {
+                    (Some(alias), _) => Item {
+                        sql: format!("{sql} as {}", names::name(alias)?),
+                        name: Some(alias.text.clone()),
+                        is_own: false,
+                        variable: None,
+                    },
+                    (None, Expression::Column(column)) => {
+                        Item { sql, name: Some(column.column.clone()), is_own: true, variable: None }
+                    }
+                    (None, _) => Item {
+                        sql: format!("{sql} as {NAMELESS}"),
+                        name: Some(String::new()),
+                        is_own: false,
+                        variable: None,
+                    },
+                })
+            }
+            SelectItem::Assign { variable, operator, value } => {
+                self.assigned_item(variable, *operator, value, select)
+            }
+            SelectItem::Identity { at, .. } => Err(Error::refused(
+                "identity(…) in select into",
+                "create the table with an identity column",
+                *at,
+            )),
+        }
+    }
+
+    /// `@a = expression`: the value has the variable's type.
+    fn assigned_item(
+        &mut self,
+        variable: &Variable,
+        operator: AssignOperator,
+        expression: &Expression,
+        select: &Select,
+    ) -> Result<Item, Error> {
+        let (name, line) = (&variable.name, variable.at.line);
+        if variable.is_global() {
+            return Err(Error::syntax(name, line));
+        }
+        let target = self.scope.type_of(name, line)?;
+        let operator = operator.computes();
+        let over_rows = !select.from.is_empty();
+        if over_rows && (operator.is_some() || walk::names_variable(expression, name)) {
+            let what = format!("{name} = … {name} … over rows");
+            return Err(Error::refused(&what, "use an aggregate or a loop", line));
+        }
+        let is_elsewhere = |item: &SelectItem| match item {
+            SelectItem::Assign { value, .. } => {
+                !std::ptr::eq(value, expression) && walk::names_variable(value, name)
+            }
+            _ => false,
+        };
+        if over_rows && select.items.iter().any(is_elsewhere) {
+            let what = format!("{name} assigned and used over rows");
+            return Err(Error::refused(&what, "use an aggregate or a loop", line));
+        }
+        let mut value = self.value(expression)?;
+        if let Some(sign) = operator.and_then(sign) {
+            let before = self.variable(variable)?;
+            value = arithmetic(sign, before, value, line, self.sybase())?;
+        }
+        if let Some(target) = target {
+            value = assigned(value, target, line, self.sybase())?;
+        }
+        if !over_rows {
+            self.assigned.insert(name.clone(), value.clone());
+        }
+        let name_shown = Some(String::new());
+        Ok(Item { sql: value.sql, name: name_shown, is_own: false, variable: Some(name.clone()) })
+    }
+
+    fn grouped(&mut self, expression: &Expression) -> Result<String, Error> {
+        let value = self.value(expression)?;
+        if value.constant != super::value::Constant::None {
+            let text =
+                "Each GROUP BY expression must contain at least one column that is not an outer reference.";
+            return Err(Error::new(164, text, expression.at()));
+        }
+        Ok(value.sql)
+    }
+
+    /// An item of ORDER BY; a number is the place of a column.
+    pub fn ordered(&mut self, ordering: &Ordering) -> Result<String, Error> {
+        let value = self.value(&ordering.value)?;
+        if value.is_null() || value.text().is_some() {
+            let text = "A constant expression was encountered in the ORDER BY list.";
+            return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
+        }
+        Ok(ordered(&value.integer().map_or(value.sql, |place| place.to_string()), ordering.descending))
+    }
+
+    /// An item of the ORDER BY of a union, which has no columns but those of its result.
+    fn ordered_output(&mut self, ordering: &Ordering) -> Result<String, Error> {
+        match &ordering.value {
+            Expression::Column(column) => {
+                let own = ColumnName { table: None, ..column.clone() };
+                Ok(ordered(&self.column_sql(&own)?, ordering.descending))
+            }
+            _ => self.ordered(ordering),
+        }
+    }
+
+    /// The column that rows are ordered by; None for anything else, as the name of a result column.
+    pub fn plain_key(&self, expression: &Expression, items: &[Item]) -> Result<Option<String>, Error> {
+        let Expression::Column(column) = expression else { return Ok(None) };
+        let sql = self.column_sql(column)?;
+        let own = folded(&column.column, column.at.line)?;
+        let is_other = |item: &Item| {
+            let name = item.name.as_deref().unwrap_or("");
+            !name.is_empty()
+                && name.to_lowercase() == own
+                && item.sql != sql
+                && item.sql != format!("{sql} as {sql}")
+        };
+        Ok((!items.iter().any(is_other)).then_some(sql))
+    }
+}
+
+/// A column that is compared in another way is a column yet, and keeps its name.
+pub fn without_collation(expression: &Expression) -> &Expression {
+    match expression {
+        Expression::Collate { operand, .. } => operand,
+        other => other,
+    }
+}
+
+/// The names over the columns; None where a star has PostgreSQL's.
+pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
+    let title = |item: Item| {
+        let Item { name, is_own, .. } = item;
+        name.map(if is_own { Title::Own } else { Title::Given })
+    };
+    items.into_iter().map(title).collect()
+}
+
+/// The first select of several, which may fill a table.
+fn first_select(body: &QueryBody) -> Option<&Select> {
+    match body {
+        QueryBody::Select(select) => Some(select),
+        QueryBody::Combined { first, .. } => first_select(first),
+        QueryBody::Parenthesised(query) => first_select(&query.body),
+        QueryBody::Values(_) => None,
+    }
+}
+
+/// Error 8155 for a table whose columns have no names.
+pub fn refuse_nameless(items: &[Item], table: &str, line: u32) -> Result<(), Error> {
+    match items.iter().position(|item| item.name.as_deref() == Some("")) {
+        None => Ok(()),
+        Some(place) => {
+            let text = format!("No column name was specified for column {} of '{table}'.", place + 1);
+            Err(Error::new(8155, text, line).with_severity(16))
+        }
+    }
+}
+
+/// A name for each item of a list that has no star: `"c1", "c2"`.
+pub fn numbered(items: &[Item]) -> Vec<String> {
+    (1..=items.len()).map(|place| format!("\"c{place}\"")).collect()
+}

@@ -1,0 +1,177 @@
+//! FROM and WHERE of a select.
+
+use super::calls::Call;
+use super::select::{refuse_nameless, Stands};
+use super::Translation;
+use crate::error::Error;
+use crate::facts::functions::{rule, Rule};
+use crate::resolve::names::{self, in_parentheses, table, table_variable};
+use crate::tree::{
+    Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
+};
+
+/// What rows come from, and which of them; "" for nothing.
+#[derive(Debug, Default)]
+pub struct Sources {
+    pub from: String,
+    pub condition: String,
+}
+
+impl Translation<'_> {
+    pub fn sources_of(&mut self, select: &Select) -> Result<Sources, Error> {
+        if let Some(sources) = self.outer_join(select)? {
+            return Ok(sources);
+        }
+        let from = self.from(&select.from)?;
+        let condition = select.condition.as_ref().map(|condition| self.condition(condition)).transpose()?;
+        Ok(Sources { from, condition: condition.unwrap_or_default() })
+    }
+
+    /// Sources, parted by commas.
+    pub fn from(&mut self, sources: &[TableSource]) -> Result<String, Error> {
+        let listed: Result<Vec<_>, _> = sources.iter().map(|source| self.source(source)).collect();
+        Ok(listed?.join(", "))
+    }
+
+    pub fn source(&mut self, source: &TableSource) -> Result<String, Error> {
+        match source {
+            TableSource::Table { name, alias } if self.empty(name).is_some() => {
+                let rows = self.empty(name).unwrap_or_default();
+                let named = match alias {
+                    Some(_) => self.alias(alias, &[])?,
+                    None => format!(" as {}", names::quoted(&name.name.to_lowercase())),
+                };
+                Ok(format!("({rows}){named}"))
+            }
+            TableSource::Table { name, alias } => Ok(format!("{}{}", table(name)?, self.alias(alias, &[])?)),
+            TableSource::Variable { variable, alias } => {
+                let name = self.table_variable(variable)?;
+                Ok(format!("{}{}", table(&name)?, self.alias(alias, &[])?))
+            }
+            TableSource::Function { call, alias, columns } => {
+                Ok(format!("{}{}", self.rows_of(call)?, self.alias(alias, columns)?))
+            }
+            TableSource::Query { query, alias, columns } => self.derived(query, alias, columns),
+            TableSource::Join { .. } => self.joined(source),
+        }
+    }
+
+    fn empty(&self, name: &ObjectName) -> Option<String> {
+        let own = name.name.to_lowercase();
+        self.scope.empty.get(&own).filter(|_| name.is_bare()).cloned()
+    }
+
+    /// The table of a variable. Error 1087 when there is none.
+    pub fn table_variable(&self, variable: &Variable) -> Result<ObjectName, Error> {
+        if !self.scope.table_variables.contains(&variable.name) {
+            let text = format!("Must declare the table variable \"{}\".", variable.name);
+            return Err(Error::new(1087, text, variable.at));
+        }
+        Ok(table_variable(variable))
+    }
+
+    /// A function whose rows are a table.
+    fn rows_of(&mut self, call: &FunctionCall) -> Result<String, Error> {
+        let name = call.name.name.to_lowercase();
+        if let (Some(Rule::Refused(why)), true) = (rule(&name), call.name.is_bare()) {
+            return Err(Error::refused(&format!("{name}()"), why, call.name.at));
+        }
+        let Arguments::Values(arguments) = &call.arguments else {
+            return Err(Error::syntax("*", call.name.at));
+        };
+        if let (Some(Rule::Rows), true) = (rule(&name), call.name.is_bare()) {
+            return self.split(call, arguments);
+        }
+        Ok(self.passed_on(&call.name, arguments)?.sql)
+    }
+
+    /// `string_split(text, separator)`
+    fn split(&mut self, call: &FunctionCall, arguments: &[Expression]) -> Result<String, Error> {
+        let line = call.name.at.line;
+        let name = call.name.name.to_lowercase();
+        let mut call =
+            Call { translation: self, name: &name, of: call, arguments, over: String::new(), line };
+        call.count(2, 2)?;
+        Ok(format!("tsql.{name}({}, {})", call.text(0)?, call.text(1)?))
+    }
+
+    fn alias(&self, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
+        match alias {
+            None => Ok(String::new()),
+            Some(alias) => Ok(format!(" as {}{}", names::name(alias)?, in_parentheses(columns)?)),
+        }
+    }
+
+    fn derived(&mut self, query: &Query, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
+        let Some(name) = alias else { return Err(Error::syntax(")", query.at)) };
+        let aggregates = self.aggregates;
+        let written = self.query(query, Stands::Inside)?;
+        self.aggregates = aggregates;
+        if columns.is_empty() {
+            refuse_nameless(&written.items, &name.text, name.at.line)?;
+        }
+        Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
+    }
+
+    /// Joins: a chain is as long as people write it, so there is no recursion along its left side.
+    fn joined(&mut self, source: &TableSource) -> Result<String, Error> {
+        let mut joins = Vec::new();
+        let mut first = source;
+        while let TableSource::Join { kind, left, right, condition } = first {
+            joins.push((*kind, &**right, condition.as_ref()));
+            first = left;
+        }
+        let mut sql = self.source(first)?;
+        for (kind, right, condition) in joins.into_iter().rev() {
+            let right_sql = self.source(right)?;
+            let right_sql = match right {
+                TableSource::Join { .. } => format!("({right_sql})"),
+                _ => right_sql,
+            };
+            let join = match kind {
+                JoinKind::Inner => "inner join",
+                JoinKind::Left => "left join",
+                JoinKind::Right => "right join",
+                JoinKind::Full => "full join",
+                JoinKind::Cross => "cross join",
+                JoinKind::CrossApply => "cross join lateral",
+                JoinKind::OuterApply => "left join lateral",
+            };
+            sql.push_str(&format!(" {join} {right_sql}"));
+            match condition {
+                Some(condition) => sql.push_str(&format!(" on {}", self.condition(condition)?)),
+                None if kind == JoinKind::OuterApply => sql.push_str(" on true"),
+                None => {}
+            }
+        }
+        Ok(sql)
+    }
+
+    /// `t` of `t.*` and `t.column`.
+    pub fn qualifier(&self, table: &ObjectName) -> Result<String, Error> {
+        match self.output_rows(table)? {
+            Some(rows) => Ok(rows.to_owned()),
+            None => names::qualifier(table),
+        }
+    }
+}
+
+/// What a source is called where its columns are named; None for a query without a name and for joins.
+pub fn source_name(source: &TableSource) -> Option<String> {
+    match source {
+        TableSource::Table { alias: Some(alias), .. }
+        | TableSource::Variable { alias: Some(alias), .. }
+        | TableSource::Function { alias: Some(alias), .. }
+        | TableSource::Query { alias: Some(alias), .. } => Some(alias.text.to_lowercase()),
+        TableSource::Table { name, .. } => Some(name.name.to_lowercase()),
+        _ => None,
+    }
+}
+
+/// The conditions that AND connects.
+pub fn conjuncts(condition: &Expression) -> Vec<&Expression> {
+    match condition {
+        Expression::And(operands) => operands.iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}

@@ -1,0 +1,445 @@
+//! Tables: their columns and constraints.
+
+use super::value::{carried, converted};
+use super::{NoVariables, Translation};
+use crate::error::Error;
+use crate::facts::collations::{self, Collation};
+use crate::facts::types::{self, Type, BIT, DATETIME2};
+use crate::resolve::names::{self, folded, identifier, in_parentheses, table};
+use crate::resolve::Scope;
+use crate::tree::{
+    AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateTable, Dropped, Expression,
+    Identity, KeyAction, Name, ObjectName, References, TableElement,
+};
+use std::collections::{HashMap, HashSet};
+
+const NO_VARIABLES: &str = "a definition names no variables";
+/// Digits that a bigint holds.
+const WIDEST_IDENTITY: u8 = 18;
+/// Characters and bytes of a column that says no length.
+const DEFAULT_LENGTH: u32 = 1;
+
+pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
+    let name = &create.table;
+    let parts = elements(&create.elements, &name.name, scope)?.join(", ");
+    // refuses a name that no table can have
+    let whole = table(name)?;
+    let create_sql = if name.is_temporary() {
+        format!("create temporary table {} ({parts})", identifier(&name.name, name.at.line)?)
+    } else {
+        format!("create table {whole} ({parts})")
+    };
+    let mut told = Vec::new();
+    for element in &create.elements {
+        if let TableElement::Column(column) = element {
+            told.push(declaration(column)?);
+        }
+    }
+    told.retain(Declaration::says_more);
+    if told.is_empty() {
+        return Ok(create_sql);
+    }
+    Ok(with_declarations("create_table", create_sql, &whole, &told))
+}
+
+/// What T-SQL declares of a column and PostgreSQL does not keep.
+struct Declaration {
+    /// As PostgreSQL has it.
+    column: String,
+    /// As it is written.
+    shown: String,
+    /// The type as clients are told it; "" where PostgreSQL's says as much.
+    type_: String,
+}
+
+impl Declaration {
+    fn says_more(&self) -> bool {
+        !self.type_.is_empty() || self.shown != self.column
+    }
+}
+
+fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
+    let shown = column.name.text.clone();
+    let folded = folded(&shown, column.name.at.line)?;
+    let type_ = match &column.kind {
+        ColumnKind::Typed(type_) => types::told_by_name(type_, DEFAULT_LENGTH),
+        _ => String::new(),
+    };
+    Ok(Declaration { column: folded, shown, type_ })
+}
+
+/// The definition and, in the same statement, what is declared: as comments on the columns, which go where the
+/// columns go.
+fn with_declarations(procedure: &str, sql: String, table: &str, told: &[Declaration]) -> String {
+    let listed = |of: &dyn Fn(&Declaration) -> String| {
+        told.iter().map(|one| names::literal(&of(one))).collect::<Vec<_>>().join(", ")
+    };
+    let columns = listed(&|one| one.column.clone());
+    let declared = listed(&|one| match one.shown.as_str() {
+        "" => one.type_.clone(),
+        shown => format!("{} {}", names::quoted(shown), one.type_).trim_end().to_owned(),
+    });
+    let (sql, table) = (names::literal(&sql), names::literal(table));
+    format!("call tsql.{procedure}({sql}, {table}, array[{columns}]::text[], array[{declared}]::text[])")
+}
+
+/// The definition of a view whose columns are shown in the case in which they are given; "" for one that is shown as the
+/// table's.
+pub fn shown_as(sql: String, view: &str, given: &[String], line: u32) -> Result<String, Error> {
+    let mut told = Vec::new();
+    for shown in given.iter().filter(|shown| !shown.is_empty()) {
+        told.push(Declaration { column: folded(shown, line)?, shown: shown.clone(), type_: String::new() });
+    }
+    told.retain(Declaration::says_more);
+    if told.is_empty() {
+        return Ok(sql);
+    }
+    Ok(with_declarations("create_view", sql, view, &told))
+}
+
+/// The columns that an insert without columns fills, when those are not all.
+pub fn filled_columns(create: &CreateTable) -> Option<Vec<String>> {
+    let (mut filled, mut number) = (Vec::new(), 0);
+    for element in &create.elements {
+        let TableElement::Column(column) = element else { continue };
+        number += 1;
+        if column.identity.is_none() && matches!(column.kind, ColumnKind::Typed(_)) {
+            filled.push(column.name.text.clone());
+        }
+    }
+    (filled.len() < number).then_some(filled)
+}
+
+/// Drops a temporary table if it is there, without PostgreSQL's word that it is not.
+pub fn forgotten(name: &ObjectName) -> Result<String, Error> {
+    let name = table(name)?;
+    let there = names::literal(&name);
+    let drop = format!("begin if to_regclass({there}) is not null then drop table {name}; end if; end");
+    Ok(format!("do {}", names::literal(&drop)))
+}
+
+fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<String>, Error> {
+    let mut seen = HashSet::new();
+    let mut types = HashMap::new();
+    for element in elements {
+        let TableElement::Column(column) = element else { continue };
+        let (name, line) = (&column.name.text, column.name.at.line);
+        let folded = folded(name, line)?;
+        if let ColumnKind::Typed(type_) = &column.kind {
+            types.insert(folded.clone(), types::of_name(type_, DEFAULT_LENGTH)?);
+        }
+        if !seen.insert(folded) {
+            let text = format!(
+                "Column names in each table must be unique. Column name '{name}' in table '{of}' is specified \
+                 more than once."
+            );
+            return Err(Error::new(2705, text, line).with_severity(16));
+        }
+    }
+    let write = |element: &TableElement| match element {
+        TableElement::Column(column) => self::column(column, &types, scope),
+        TableElement::Constraint(constraint) => self::constraint(constraint, &[], scope),
+    };
+    elements.iter().map(write).collect()
+}
+
+fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scope) -> Result<String, Error> {
+    let line = column.name.at.line;
+    let name = names::name(&column.name)?;
+    if let Some(collation) = column.collation.as_ref().filter(|name| !is_the_databases(name)) {
+        return Err(Error::refused("collate", "texts are compared as the database has it", collation.at));
+    }
+    let mut parts = vec![name];
+    let of = match &column.kind {
+        ColumnKind::Typed(type_) => types::of_name(type_, DEFAULT_LENGTH)?,
+        ColumnKind::Computed { value, .. } => {
+            parts.push(computed(&column.name.text, value, types, scope)?);
+            for one in &column.constraints {
+                parts.push(constraint(one, std::slice::from_ref(&column.name), scope)?);
+            }
+            return Ok(parts.join(" "));
+        }
+        ColumnKind::RowVersion(at) => {
+            return Err(Error::refused(
+                "timestamp",
+                "rows have no versions: write the time of a change",
+                *at,
+            ));
+        }
+    };
+    match &column.identity {
+        Some(identity) => parts.push(identity_sql(&column.name.text, *identity, of, line)?),
+        None => parts.push(column_type(of, line)?),
+    }
+    let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
+    // a name is there unless the column says otherwise
+    let is_name =
+        matches!(&column.kind, ColumnKind::Typed(of) if of.name == "sysname") && column.nullable.is_none();
+    let not_null = column.nullable == Some(false) || is_name || column.constraints.iter().any(is_key);
+    // a column that says neither takes nulls in SQL Server and takes none in ASE
+    if not_null || (column.nullable.is_none() && scope.sybase) {
+        parts.push("not null".into());
+    }
+    for one in &column.constraints {
+        parts.push(match &one.kind {
+            ConstraintKind::Default { value, .. } => format!("default ({})", constant(value, of, scope)?),
+            _ => constraint(one, std::slice::from_ref(&column.name), scope)?,
+        });
+    }
+    Ok(parts.join(" "))
+}
+
+/// Whether a column of this collation is compared as it asks for.
+fn is_the_databases(collation: &Name) -> bool {
+    collations::named(&collation.text) == Some(Collation::Binary)
+}
+
+/// The type a column of this T-SQL type has: domains tell apart what PostgreSQL holds in one.
+fn column_type(of: Type, line: u32) -> Result<String, Error> {
+    if of.oid == DATETIME2.oid && matches!(of.fraction, Some(1 | 4)) {
+        // digits that mark datetime and smalldatetime
+        let what = format!("a column of {}({})", of.name, of.fraction.unwrap_or(0));
+        return Err(Error::refused(&what, "take datetime2 without digits", line));
+    }
+    Ok(match of.name {
+        "tinyint" | "money" | "smallmoney" | "datetime" | "smalldatetime" => format!("tsql.{}", of.name),
+        _ => of.sql(),
+    })
+}
+
+fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<String, Error> {
+    let digits = of.digits().filter(|(_, scale)| *scale == 0 && of != BIT);
+    let Some((digits, _)) = digits else {
+        let text = format!(
+            "Identity column '{name}' must be of data type int, bigint, smallint, tinyint, or decimal or numeric \
+             with a scale of 0."
+        );
+        return Err(Error::new(2749, text, line).with_severity(16));
+    };
+    let is_decimal = of.name == "decimal";
+    if is_decimal && digits > WIDEST_IDENTITY {
+        let what = format!("decimal({digits}, 0) identity");
+        return Err(Error::refused(&what, "it has at most 18 digits", line));
+    }
+    let Identity { seed, increment } = identity;
+    if increment == 0 {
+        let text = format!("Identity column '{name}' has an invalid seed or increment.");
+        return Err(Error::new(2750, text, line).with_severity(16));
+    }
+    let kind = if is_decimal { "bigint".to_owned() } else { of.sql() };
+    let low = if seed < 1 || increment < 0 {
+        format!(" minvalue {}", seed.min(i64::from(i16::MIN)))
+    } else {
+        String::new()
+    };
+    Ok(format!("{kind} generated always as identity (start with {seed} increment by {increment}{low})"))
+}
+
+/// `name as value`: its type is the value's, which the types of the table's columns tell.
+fn computed(
+    name: &str,
+    value: &Expression,
+    types: &HashMap<String, Type>,
+    scope: &Scope,
+) -> Result<String, Error> {
+    let line = value.at().line;
+    let mut none = NoVariables(NO_VARIABLES);
+    let scope = Scope { definition: true, ..scope.clone() };
+    let mut translation = Translation::new(&scope, &mut none);
+    translation.column_types.clone_from(types);
+    let value = translation.value(value)?;
+    let Some(of) = value.of else {
+        let what = format!("{name} as …");
+        return Err(Error::refused(&what, "its type is not known: convert the value to one", line));
+    };
+    Ok(format!("{} generated always as ({}) stored", column_type(of, line)?, value.sql))
+}
+
+fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<String, Error> {
+    let scope = Scope { definition: true, ..scope.clone() };
+    let value = super::value(value, &scope, &mut NoVariables(NO_VARIABLES), Some(of))?;
+    Ok(value.sql)
+}
+
+/// A default whose column's type PostgreSQL knows.
+fn carried_constant(value: &Expression, scope: &Scope) -> Result<String, Error> {
+    let scope = Scope { definition: true, ..scope.clone() };
+    let mut none = NoVariables(NO_VARIABLES);
+    let value = Translation::new(&scope, &mut none).value(value)?;
+    Ok(carried(&value))
+}
+
+/// A constraint; `own` is the column it stands behind.
+fn constraint(constraint: &Constraint, own: &[Name], scope: &Scope) -> Result<String, Error> {
+    let name = match &constraint.name {
+        Some(name) => format!("constraint {} ", names::name(name)?),
+        None => String::new(),
+    };
+    let keys = |columns: &[Name]| match columns {
+        [] if own.len() == 1 => Ok(String::new()),
+        columns => in_parentheses(columns),
+    };
+    let rule = match &constraint.kind {
+        ConstraintKind::PrimaryKey { columns } => format!("primary key{}", keys(columns)?),
+        // T-SQL's takes one null
+        ConstraintKind::Unique { columns } => format!("unique nulls not distinct{}", keys(columns)?),
+        ConstraintKind::Check(condition) => {
+            let scope = Scope { definition: true, ..scope.clone() };
+            format!("check ({})", super::condition(condition, &scope, &mut NoVariables(NO_VARIABLES))?)
+        }
+        ConstraintKind::ForeignKey { columns, references } => {
+            let columns = keys(columns)?;
+            let foreign = if columns.is_empty() { String::new() } else { format!("foreign key{columns} ") };
+            format!("{foreign}{}", referenced(references)?)
+        }
+        ConstraintKind::Default { .. } => {
+            return Err(Error::syntax("default", constraint.at));
+        }
+    };
+    Ok(format!("{name}{rule}"))
+}
+
+fn referenced(references: &References) -> Result<String, Error> {
+    let action = |action: KeyAction| match action {
+        KeyAction::NoAction => "no action",
+        KeyAction::Cascade => "cascade",
+        KeyAction::SetNull => "set null",
+        KeyAction::SetDefault => "set default",
+    };
+    let mut sql = format!("references {}{}", table(&references.table)?, in_parentheses(&references.columns)?);
+    if references.on_delete != KeyAction::NoAction {
+        sql.push_str(&format!(" on delete {}", action(references.on_delete)));
+    }
+    if references.on_update != KeyAction::NoAction {
+        sql.push_str(&format!(" on update {}", action(references.on_update)));
+    }
+    Ok(sql)
+}
+
+pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<String, Error> {
+    let actions = match action {
+        AlterTable::Add { elements: added, check_existing } => {
+            added_elements(added, &name.name, *check_existing, scope)?
+        }
+        AlterTable::Drop(dropped) => {
+            dropped.iter().map(|one| self::dropped(one, scope)).collect::<Result<_, _>>()?
+        }
+        AlterTable::AlterColumn { column, type_, collation, nullable } => {
+            if let Some(collation) = collation.as_ref().filter(|name| !is_the_databases(name)) {
+                let why = "texts are compared as the database has it";
+                return Err(Error::refused("collate", why, collation.at));
+            }
+            let of = types::of_name(type_, DEFAULT_LENGTH)?;
+            altered_column(column, of, *nullable, scope)?
+        }
+        AlterTable::ReplaceDefault { column, value } => {
+            vec![format!(
+                "alter column {} set default {}",
+                names::name(column)?,
+                carried_constant(value, scope)?
+            )]
+        }
+        AlterTable::Check { enabled: true, constraints } if !constraints.is_empty() => constraints
+            .iter()
+            .map(|constraint| Ok(format!("validate constraint {}", names::name(constraint)?)))
+            .collect::<Result<_, Error>>()?,
+        AlterTable::Check { enabled, .. } => {
+            let what = if *enabled { "check constraint all" } else { "nocheck constraint" };
+            return Err(Error::refused(what, "a constraint holds or is dropped", name.at));
+        }
+        AlterTable::Trigger { enabled, triggers } => {
+            let verb = if *enabled { "enable" } else { "disable" };
+            if triggers.is_empty() {
+                vec![format!("{verb} trigger user")]
+            } else {
+                let one = |trigger: &Name| Ok(format!("{verb} trigger {}", names::name(trigger)?));
+                triggers.iter().map(one).collect::<Result<_, Error>>()?
+            }
+        }
+    };
+    let mut told = Vec::new();
+    match action {
+        AlterTable::Add { elements, .. } => {
+            for element in elements {
+                if let TableElement::Column(column) = element {
+                    told.push(declaration(column)?);
+                }
+            }
+            told.retain(Declaration::says_more);
+        }
+        // in place of what was said of it before; its name keeps its case
+        AlterTable::AlterColumn { column, type_, .. } => told.push(Declaration {
+            column: folded(&column.text, column.at.line)?,
+            shown: String::new(),
+            type_: types::told_by_name(type_, DEFAULT_LENGTH),
+        }),
+        _ => {}
+    }
+    let table = table(name)?;
+    let sql = format!("alter table {table} {}", actions.join(", "));
+    Ok(with_declarations("alter_table", sql, &table, &told))
+}
+
+fn added_elements(
+    added: &[TableElement],
+    of: &str,
+    check_existing: bool,
+    scope: &Scope,
+) -> Result<Vec<String>, Error> {
+    let mut actions = Vec::with_capacity(added.len());
+    let mut others = Vec::new();
+    for element in added {
+        match element {
+            TableElement::Constraint(Constraint {
+                kind: ConstraintKind::Default { value, column: Some(column) },
+                ..
+            }) => actions.push(format!(
+                "alter column {} set default {}",
+                names::name(column)?,
+                carried_constant(value, scope)?
+            )),
+            other => others.push(other.clone()),
+        }
+    }
+    for (element, sql) in others.iter().zip(elements(&others, of, scope)?) {
+        actions.push(match element {
+            TableElement::Column(_) => format!("add column {sql}"),
+            TableElement::Constraint(constraint) => {
+                let may_wait =
+                    matches!(constraint.kind, ConstraintKind::Check(_) | ConstraintKind::ForeignKey { .. });
+                format!("add {sql}{}", if may_wait && !check_existing { " not valid" } else { "" })
+            }
+        });
+    }
+    Ok(actions)
+}
+
+fn dropped(dropped: &Dropped, scope: &Scope) -> Result<String, Error> {
+    let (kind, name, if_exists) = match dropped {
+        Dropped::Column { name, if_exists } => ("column", name, *if_exists),
+        Dropped::Constraint { name, if_exists } => ("constraint", name, *if_exists),
+        Dropped::Bare(name) => (if scope.sybase { "column" } else { "constraint" }, name, false),
+    };
+    Ok(format!("drop {kind} {}{}", if if_exists { "if exists " } else { "" }, names::name(name)?))
+}
+
+/// A column of another type. Values that do not fit are an error.
+fn altered_column(
+    column: &Name,
+    of: Type,
+    nullable: Option<bool>,
+    scope: &Scope,
+) -> Result<Vec<String>, Error> {
+    let line = column.at.line;
+    let name = names::name(column)?;
+    let any_length = Type { length: if of.is_text() { None } else { of.length }, ..of };
+    let value = converted(super::Value::unknown(name.as_str()), any_length, line, scope.sybase)?.sql;
+    let mut actions = vec![format!("alter column {name} type {} using {value}", column_type(of, line)?)];
+    // what says neither takes nulls in SQL Server and stays as it is in ASE
+    match nullable {
+        Some(false) => actions.push(format!("alter column {name} set not null")),
+        None if scope.sybase => {}
+        _ => actions.push(format!("alter column {name} drop not null")),
+    }
+    Ok(actions)
+}

@@ -1,0 +1,153 @@
+//! Functions of texts.
+
+use super::calls::Call;
+use super::value::Value;
+use crate::error::Error;
+use crate::facts::functions::HASH_RESULT;
+use crate::facts::types::{varchar, Family, BIT, INT, SMALLDATETIME, TINYINT, VARBINARY};
+use crate::tree::Expression;
+
+fn text_result(sql: String, length: Option<u32>) -> Value {
+    match length {
+        None => Value::new(sql, varchar(None)),
+        Some(length) => {
+            let length = length.max(1);
+            Value::new(format!("{sql}::varchar({length})"), varchar(Some(length)))
+        }
+    }
+}
+
+impl Call<'_, '_, '_> {
+    /// upper, lower, reverse, ltrim, rtrim, trim
+    pub fn same_length(&mut self) -> Result<Value, Error> {
+        self.count(1, 1)?;
+        let value = self.value(0)?;
+        let text = self.as_text(&value)?;
+        let sql = match self.name {
+            "trim" => format!("tsql.ltrim(tsql.rtrim({text}))"),
+            name => format!("tsql.{name}({text})"),
+        };
+        Ok(text_result(sql, value.length()))
+    }
+
+    /// left, right
+    pub fn side(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let value = self.value(0)?;
+        let (text, number) = (self.as_text(&value)?, self.integer(1)?);
+        let sql = format!("tsql.{}({text}, {number})", self.name);
+        Ok(text_result(sql, value.length()))
+    }
+
+    pub fn substring(&mut self) -> Result<Value, Error> {
+        self.count(3, 3)?;
+        let value = self.value(0)?;
+        let (start, length) = (self.integer(1)?, self.integer(2)?);
+        if value.family() == Some(Family::Binary) {
+            return Ok(Value::new(format!("tsql.substring({}, {start}, {length})", value.sql), VARBINARY));
+        }
+        let sql = format!("tsql.substring({}, {start}, {length})", self.as_text(&value)?);
+        Ok(text_result(sql, value.length()))
+    }
+
+    pub fn str(&mut self) -> Result<Value, Error> {
+        let number = self.count(1, 3)?;
+        let float = self.float(0)?;
+        let length = if number > 1 { self.integer(1)? } else { "10".into() };
+        let decimals = if number > 2 { self.integer(2)? } else { "0".into() };
+        let width = if number > 1 { self.value(1)?.integer() } else { Some(10) };
+        let width = width.and_then(|width| u32::try_from(width).ok());
+        Ok(text_result(format!("tsql.str({float}, {length}, {decimals})"), width))
+    }
+
+    pub fn concat(&mut self) -> Result<Value, Error> {
+        if self.arguments.len() < 2 {
+            return Err(Error::new(189, "The concat function requires 2 to 254 arguments.", self.line));
+        }
+        let mut parts = Vec::with_capacity(self.arguments.len());
+        for place in 0..self.arguments.len() {
+            parts.push(format!("coalesce({}, '')", self.text(place)?));
+        }
+        Ok(Value::new(format!("concat({})", parts.join(", ")), varchar(None)))
+    }
+
+    /// `concat_ws(separator, …)`: nulls are left out, with their separators.
+    pub fn concat_with(&mut self) -> Result<Value, Error> {
+        if self.arguments.len() < 3 {
+            let text = "The concat_ws function requires 3 to 254 arguments.";
+            return Err(Error::new(189, text, self.line));
+        }
+        let separator = self.text(0)?;
+        let mut parts = Vec::with_capacity(self.arguments.len());
+        for place in 1..self.arguments.len() {
+            parts.push(self.text(place)?);
+        }
+        let sql = format!("concat_ws(coalesce({separator}, ''), {})", parts.join(", "));
+        Ok(Value::new(sql, varchar(None)))
+    }
+
+    /// `formatmessage(text, …)`: as raiserror writes it.
+    pub fn format_message(&mut self) -> Result<Value, Error> {
+        self.count(1, 21)?;
+        if matches!(&self.arguments[0], Expression::Literal(_)) && self.value(0)?.text().is_none() {
+            let why = "there are no messages by number: give the text";
+            return Err(Error::refused("formatmessage(number, …)", why, self.line));
+        }
+        let text = self.text(0)?;
+        let mut parts = Vec::with_capacity(self.arguments.len());
+        for place in 1..self.arguments.len() {
+            parts.push(self.text(place)?);
+        }
+        let sql = format!("tsql.format_message({text}, array[{}]::text[])", parts.join(", "));
+        Ok(Value::new(sql, varchar(Some(2047))))
+    }
+
+    /// Characters, or bytes of binaries; where only PostgreSQL knows the type, it counts.
+    pub fn length(&mut self) -> Result<Value, Error> {
+        self.count(1, 1)?;
+        let value = self.value(0)?;
+        let counted = match value.family() {
+            None | Some(Family::Binary) if !value.is_null() => value.sql,
+            _ => self.as_text(&value)?,
+        };
+        Ok(Value::new(format!("tsql.len({counted})"), INT))
+    }
+
+    /// Bytes, where the type tells them; otherwise PostgreSQL counts.
+    pub fn data_length(&mut self) -> Result<Value, Error> {
+        self.count(1, 1)?;
+        let value = self.value(0)?;
+        let fixed = value.of.and_then(|of| match (of, of.name, of.family) {
+            (TINYINT | BIT, ..) => Some(1),
+            (SMALLDATETIME, ..) => Some(4),
+            (_, "money", _) => Some(8),
+            (_, "smallmoney", _) => Some(4),
+            (_, "date", _) => Some(3),
+            (_, "time", _) => Some(5),
+            (_, _, Family::Decimal) => Some(match of.precision.unwrap_or(38) {
+                0..=9 => 5,
+                10..=19 => 9,
+                20..=28 => 13,
+                _ => 17,
+            }),
+            _ => None,
+        });
+        Ok(match fixed {
+            Some(bytes) => Value::new(format!("(case when {} is not null then {bytes} end)", value.sql), INT),
+            None => Value::new(format!("tsql.datalength({})", value.sql), INT),
+        })
+    }
+
+    /// `hashbytes('algorithm', value)`
+    pub fn hash_bytes(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let algorithm = self.text(0)?;
+        let value = self.value(1)?;
+        if value.of.is_some_and(|of| !of.is_text() && of.family != Family::Binary) {
+            return Err(
+                self.fail(8116, "Argument data type is invalid for argument 2 of hashbytes function.")
+            );
+        }
+        Ok(Value::new(format!("tsql.hashbytes({algorithm}, tsql.varbytes({}))", value.sql), HASH_RESULT))
+    }
+}

@@ -1,0 +1,151 @@
+//! TOP, and OFFSET … FETCH.
+
+use super::aggregates::ordered;
+use super::select::{Item, NAMELESS};
+use super::sources::Sources;
+use super::value::converted;
+use super::Translation;
+use crate::error::Error;
+use crate::facts::types::FLOAT;
+use crate::resolve::names::identifier;
+use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
+
+impl Translation<'_> {
+    /// `sql` with its first rows only.
+    pub fn top(
+        &mut self,
+        top: &Top,
+        select: &Select,
+        order_by: &[Ordering],
+        items: &[Item],
+        sources: &Sources,
+        sql: String,
+    ) -> Result<String, Error> {
+        let is_ordered = !order_by.is_empty();
+        if top.percent {
+            if top.with_ties {
+                return Err(Error::refused("top … percent with ties", "one of them goes", top.at));
+            }
+            let percent = self.value(&top.count)?;
+            let percent = converted(percent, FLOAT, top.at.line, self.sybase())?.sql;
+            let limit = format!("tsql.top_percent({percent}, (select count(*) from ({sql}) as \"counted\"))");
+            return Ok(format!("{sql} limit {limit}"));
+        }
+        let rows = self.row_count(&top.count, top.at.line)?;
+        if top.with_ties {
+            if !is_ordered {
+                let text =
+                    "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
+                return Err(Error::new(1062, text, top.at));
+            }
+            return Ok(format!("{sql} fetch first ({rows}) rows with ties"));
+        }
+        if is_ordered {
+            if let Some(sql) = self.top_by_index(select, order_by, items, sources, &rows)? {
+                return Ok(sql);
+            }
+        }
+        Ok(format!("{sql} limit {rows}"))
+    }
+
+    /// A number of rows. Error 1060 when it is none.
+    pub fn row_count(&mut self, count: &Expression, line: u32) -> Result<String, Error> {
+        let number = self.value(count)?;
+        if number.is_null() || number.text().is_some() {
+            let text = "The number of rows provided for a TOP clause must be an integer.";
+            return Err(Error::new(1060, text, line));
+        }
+        match number.integer() {
+            Some(integer) if integer < 0 => {
+                Err(Error::new(1060, "A TOP or FETCH clause contains an invalid value.", line))
+            }
+            Some(_) => Ok(number.sql),
+            None => Ok(format!("tsql.top({})", number.sql)),
+        }
+    }
+
+    /// `offset n rows fetch next m rows only`
+    pub fn offset(&mut self, query: &Query, sql: &mut String) -> Result<(), Error> {
+        let Some(offset) = &query.offset else { return Ok(()) };
+        let line = offset.at().line;
+        if query.order_by.is_empty() {
+            return Err(Error::syntax("offset", line));
+        }
+        sql.push_str(&format!(" offset {}", self.row_count(offset, line)?));
+        if let Some(fetch) = &query.fetch {
+            sql.push_str(&format!(" limit {}", self.row_count(fetch, line)?));
+        }
+        Ok(())
+    }
+
+    /// The first rows by a column, by an index on it: `select top 5 * from log order by time desc`.
+    ///
+    /// T-SQL puts nulls before everything, PostgreSQL's indexes put them behind. So the first rows that have a value
+    /// and the first that have none are read each by itself, and the first of both are given.
+    fn top_by_index(
+        &mut self,
+        select: &Select,
+        order_by: &[Ordering],
+        items: &[Item],
+        sources: &Sources,
+        rows: &str,
+    ) -> Result<Option<String>, Error> {
+        let is_plain = !select.distinct
+            && select.group_by.is_empty()
+            && select.having.is_none()
+            && self.aggregates == 0
+            && matches!(select.from.as_slice(), [source] if !matches!(source, TableSource::Join { .. }));
+        if !is_plain {
+            return Ok(None);
+        }
+        let mut keys = Vec::with_capacity(order_by.len());
+        for ordering in order_by {
+            match self.plain_key(&ordering.value, items)? {
+                None => return Ok(None),
+                Some(key) => keys.push((key, ordering.descending)),
+            }
+        }
+        let has_star = items.iter().any(|item| item.name.is_none());
+        let Some(((key, descending), others)) = keys.split_first().filter(|_| !has_star || items.len() == 1)
+        else {
+            return Ok(None);
+        };
+        let rest: Vec<String> = others.iter().map(|(key, descending)| ordered(key, *descending)).collect();
+        let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
+        let hidden =
+            if has_star { String::new() } else { keys.iter().map(|(key, _)| format!(", {key}")).collect() };
+        let condition =
+            if sources.condition.is_empty() { String::new() } else { format!("{} and ", sources.condition) };
+        let start =
+            format!("select {}{hidden} from {} where {condition}{key}", listed.join(", "), sources.from);
+        let direction = if *descending { "desc" } else { "asc" };
+        let then = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
+        let by_rest = if rest.is_empty() { String::new() } else { format!(" order by {}", rest.join(", ")) };
+        let with_value = format!("{start} is not null order by {key} {direction}{then} limit {rows}");
+        let without = format!("{start} is null{by_rest} limit {rows}");
+        let (shown, columns, names) = if has_star {
+            // the key without what qualifies it
+            let bare = |key: &str| key.rfind(".\"").map_or(key, |point| &key[point + 1..]).to_owned();
+            ("*".to_owned(), String::new(), keys.iter().map(|(key, _)| bare(key)).collect::<Vec<_>>())
+        } else {
+            let names: Vec<String> = (1..=keys.len()).map(|place| format!("\"k{place}\"")).collect();
+            let given: Vec<String> = (1..=items.len()).map(|place| format!("\"c{place}\"")).collect();
+            let mut shown = Vec::with_capacity(items.len());
+            for (column, item) in given.iter().zip(items) {
+                let name = match item.name.as_deref() {
+                    None | Some("") => NAMELESS.to_owned(),
+                    Some(name) => identifier(name, 0)?,
+                };
+                shown.push(format!("{column} as {name}"));
+            }
+            let columns = given.iter().chain(&names).cloned().collect::<Vec<_>>().join(", ");
+            (shown.join(", "), format!(" ({columns})"), names)
+        };
+        let both: Vec<String> =
+            keys.iter().zip(&names).map(|((_, descending), name)| ordered(name, *descending)).collect();
+        Ok(Some(format!(
+            "select {shown} from (({with_value}) union all ({without})) as \"top\"{columns} order by {} limit {rows}",
+            both.join(", ")
+        )))
+    }
+}

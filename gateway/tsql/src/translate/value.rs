@@ -1,0 +1,298 @@
+//! Values of PostgreSQL's SQL with their T-SQL types: literals and conversions.
+
+use super::precision::Digits;
+use crate::error::Error;
+use crate::facts::types::{
+    self, decimal, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, VARBINARY, XML,
+};
+use crate::resolve::names::literal;
+
+/// An expression of PostgreSQL's, closed in itself.
+#[derive(Clone, Debug)]
+pub struct Value {
+    pub sql: String,
+    /// T-SQL's type; None where only PostgreSQL knows it.
+    pub of: Option<Type>,
+    pub constant: Constant,
+    /// Of arithmetic of unknown type, were it a decimal.
+    pub digits: Option<Digits>,
+}
+
+/// What a literal is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// No literal.
+    None,
+    Text(String),
+    Integer(i64),
+    /// The word NULL.
+    Null,
+}
+
+impl Value {
+    pub fn new(sql: impl Into<String>, of: Type) -> Value {
+        Value::of(sql, Some(of))
+    }
+
+    /// A value whose type only PostgreSQL knows.
+    pub fn unknown(sql: impl Into<String>) -> Value {
+        Value::of(sql, None)
+    }
+
+    pub fn of(sql: impl Into<String>, of: Option<Type>) -> Value {
+        Value { sql: sql.into(), of, constant: Constant::None, digits: None }
+    }
+
+    pub fn null() -> Value {
+        Value { constant: Constant::Null, ..Value::unknown("null") }
+    }
+
+    pub fn is_null(&self) -> bool {
+        self.constant == Constant::Null
+    }
+
+    pub fn integer(&self) -> Option<i64> {
+        match self.constant {
+            Constant::Integer(integer) => Some(integer),
+            _ => None,
+        }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        match &self.constant {
+            Constant::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn is_text(&self) -> bool {
+        self.of.is_some_and(|of| of.is_text())
+    }
+
+    pub fn family(&self) -> Option<Family> {
+        self.of.map(|of| of.family)
+    }
+
+    /// Characters of a text at most.
+    pub fn length(&self) -> Option<u32> {
+        self.of.filter(Type::is_text).and_then(|of| of.length)
+    }
+}
+
+/// `'text'`; ASE has no empty texts: '' is one blank.
+pub fn of_text(text: &str, sybase: bool) -> Value {
+    let text = if sybase && text.is_empty() { " " } else { text };
+    let length = text.chars().count() as u32;
+    let (sql, of) = if length > LONGEST_VARCHAR {
+        (format!("{}::text", literal(text)), types::TEXT)
+    } else {
+        let length = length.max(1);
+        (format!("{}::varchar({length})", literal(text)), varchar(Some(length)))
+    };
+    Value { constant: Constant::Text(text.to_owned()), ..Value::new(sql, of) }
+}
+
+/// Digits without a point.
+pub fn of_integer(written: &str, line: u32) -> Result<Value, Error> {
+    let digits = written.trim_start_matches('0');
+    let digits = if digits.is_empty() { "0" } else { digits };
+    if digits.len() > usize::from(MOST_DIGITS) {
+        return Err(too_many_digits(written, line));
+    }
+    if let Ok(number) = digits.parse::<i32>() {
+        return Ok(Value { constant: Constant::Integer(number.into()), ..Value::new(digits, types::INT) });
+    }
+    let of = decimal(digits.len() as u8, 0);
+    Ok(Value::new(format!("{digits}::{}", of.sql()), of))
+}
+
+/// Digits with a point.
+pub fn of_decimal(written: &str, line: u32) -> Result<Value, Error> {
+    let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
+    let whole = whole.trim_start_matches('0');
+    let precision = (whole.len() + fraction.len()).max(1);
+    if precision > usize::from(MOST_DIGITS) {
+        return Err(too_many_digits(written, line));
+    }
+    let of = decimal(precision as u8, fraction.len() as u8);
+    let shown = |digits| if str::is_empty(digits) { "0" } else { digits };
+    Ok(Value::new(format!("{}.{}::{}", shown(whole), shown(fraction), of.sql()), of))
+}
+
+/// Digits with an exponent, which may have no digits: `1e` is 1e0.
+pub fn of_float(written: &str) -> Value {
+    let sql = if written.ends_with(|last: char| last.is_ascii_digit()) {
+        format!("'{written}'::float8")
+    } else {
+        format!("'{}0'::float8", written.trim_end_matches(['+', '-']))
+    };
+    Value::new(sql, types::FLOAT)
+}
+
+/// The amount of `$1.50`.
+pub fn of_money(amount: &str, line: u32) -> Result<Value, Error> {
+    if amount.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 4) {
+        return Err(Error::refused(&format!("${amount}"), "money has four decimals", line));
+    }
+    Ok(Value::new(format!("'{amount}'::numeric(19,4)::tsql.money"), types::MONEY))
+}
+
+/// The digits of `0x0A`.
+pub fn of_binary(digits: &str) -> Value {
+    let odd = if digits.len().is_multiple_of(2) { "" } else { "0" };
+    Value::new(format!("'\\x{odd}{digits}'::bytea"), VARBINARY)
+}
+
+fn too_many_digits(written: &str, line: u32) -> Error {
+    let text = format!(
+        "The number '{written}' is out of the range for numeric representation (maximum precision {MOST_DIGITS})."
+    );
+    Error::new(1007, text, line)
+}
+
+/// Precision and scale; an integer in the text has the digits that are written.
+pub fn digits_of(value: &Value, of: Type) -> (u8, u8) {
+    match value.integer() {
+        Some(integer) => (integer.unsigned_abs().to_string().len() as u8, 0),
+        None => of.digits().unwrap_or((MOST_DIGITS, 0)),
+    }
+}
+
+/// The value as one of another type, as T-SQL converts without a style.
+pub fn converted(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+    conversion("to", value, target, line, sybase)
+}
+
+/// As `converted`, but null where the value cannot be converted.
+pub fn tried(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+    conversion("try", value, target, line, sybase)
+}
+
+fn conversion(verb: &str, value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+    let sql = if value.is_null() {
+        format!("null::{}", target.sql())
+    } else if target.is_text() {
+        as_text(verb, &value, target, line, sybase)?
+    } else {
+        as_other(verb, value, target, line)?
+    };
+    Ok(Value::new(sql, target))
+}
+
+fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> Result<String, Error> {
+    if value.family() == Some(Family::Float) && sybase {
+        return Err(float_to_text(line));
+    }
+    Ok(match (target.length, value.of) {
+        (None, _) => text_of(value, sybase),
+        (Some(_), _) if has_own_text(value, sybase) => {
+            format!("{}::{}", text_of(value, sybase), target.sql())
+        }
+        // it is a text and fits
+        (Some(length), Some(of))
+            if of.name == "varchar"
+                && of.length.is_some_and(|own| own <= length)
+                && target.name == "varchar" =>
+        {
+            format!("{}::{}", value.sql, target.sql())
+        }
+        (Some(length), _) => format!("tsql.{verb}_varchar({}, {length})::{}", value.sql, target.sql()),
+    })
+}
+
+/// A value as a text of any length; texts as they are.
+pub fn text_of(value: &Value, sybase: bool) -> String {
+    if has_own_text(value, sybase) {
+        styled_text(value, DEFAULT_STYLE).unwrap_or_default()
+    } else {
+        format!("tsql.text_of({})", value.sql)
+    }
+}
+
+/// Of datetime2 and time: what PostgreSQL's type does not say, and ASE shows otherwise.
+const DEFAULT_STYLE: i64 = 121;
+/// Digits behind the second.
+const MOST_FRACTION: u8 = 7;
+
+fn has_own_text(value: &Value, sybase: bool) -> bool {
+    !sybase && styled_text(value, DEFAULT_STYLE).is_some()
+}
+
+/// A datetime2 or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type decides.
+pub fn styled_text(value: &Value, style: i64) -> Option<String> {
+    let of = value.of.filter(|of| matches!(of.name, "datetime2" | "time"))?;
+    let digits = of.fraction.unwrap_or(MOST_FRACTION);
+    Some(format!("tsql.{}_text({}, {style}, {digits})", of.name, value.sql))
+}
+
+pub fn float_to_text(line: u32) -> Error {
+    Error::refused("float to text", "ASE and SQL Server write other digits: use str()", line)
+}
+
+fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String, Error> {
+    if let Some(of) = value.of.filter(|of| !convertible(*of, target)) {
+        let text =
+            format!("Explicit conversion from data type {} to {} is not allowed.", of.name, target.name);
+        return Err(Error::new(529, text, line).with_severity(16));
+    }
+    if value.of == Some(target) && !matches!(target.family, Family::Decimal | Family::Binary) {
+        return Ok(value.sql);
+    }
+    let sql = &value.sql;
+    Ok(match target.name {
+        "decimal" => format!("tsql.{verb}_numeric({sql})::{}", target.sql()),
+        "binary" | "varbinary" => {
+            let length = target.length.map_or_else(|| "null".to_owned(), |length| length.to_string());
+            format!("tsql.{verb}_{}({sql}, {length})", target.name)
+        }
+        "image" => format!("tsql.{verb}_binary({sql})"),
+        "uniqueidentifier" => format!("tsql.{verb}_guid({sql})"),
+        "datetime2" => format!("tsql.{verb}_datetime2({sql})::{}", target.sql()),
+        "time" if target.fraction.is_some() => format!("tsql.{verb}_time({sql})::{}", target.sql()),
+        "bit" | "tinyint" | "smallint" | "int" | "bigint" | "real" | "float" | "money" | "smallmoney"
+        | "date" | "time" | "datetime" | "smalldatetime" => format!("tsql.{verb}_{}({sql})", target.name),
+        "datetimeoffset" => {
+            return Err(Error::refused(
+                "datetimeoffset",
+                "times are the facility's: convert to datetime",
+                line,
+            ))
+        }
+        name => {
+            return Err(Error::refused(&format!("convert to {name}"), "there is no such conversion", line))
+        }
+    })
+}
+
+fn convertible(source: Type, target: Type) -> bool {
+    let moment = |of: Type| matches!(of.family, Family::Date | Family::Time);
+    !(moment(source) && target.is_number() || moment(target) && source.is_number())
+}
+
+/// As a variable of a type takes it; the type of the SQL is exactly the variable's.
+pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+    if target == XML {
+        return Ok(Value::new(format!("({})::xml", value.sql), target));
+    }
+    let sql = converted(value, target, line, sybase)?.sql;
+    let cast = format!("::{}", target.sql());
+    Ok(Value::new(if sql.ends_with(&cast) { sql } else { format!("({sql}){cast}") }, target))
+}
+
+/// A value on its way into a column, whose type PostgreSQL knows: converted to it as T-SQL converts.
+pub fn carried(value: &Value) -> String {
+    if value.is_null() {
+        "null".to_owned()
+    } else {
+        format!("tsql.carry({})", value.sql)
+    }
+}
+
+/// As an operand of PostgreSQL's numeric arithmetic.
+pub fn numeric(value: &Value, of: Type) -> String {
+    if of == BIT {
+        format!("tsql.to_numeric({})", value.sql)
+    } else {
+        format!("{}::numeric", value.sql)
+    }
+}

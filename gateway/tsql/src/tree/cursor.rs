@@ -1,0 +1,55 @@
+//! Cursors.
+
+use super::{Expression, Name, Query, Variable};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorName {
+    Name { name: Name, global: bool },
+    Variable(Variable),
+}
+
+/// `declare name [insensitive] [scroll] cursor [options] for query [for read only | update [of columns]]`, and
+/// `set @name = cursor … for query`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclareCursor {
+    pub name: CursorName,
+    pub options: Vec<CursorOption>,
+    pub query: Query,
+    /// `for update [of columns]`; None when nothing or `read only` is written.
+    pub update: Option<Vec<Name>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CursorOption {
+    Local,
+    Global,
+    ForwardOnly,
+    Scroll,
+    Static,
+    Insensitive,
+    Keyset,
+    Dynamic,
+    FastForward,
+    ReadOnly,
+    ScrollLocks,
+    Optimistic,
+    TypeWarning,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fetch {
+    pub direction: Direction,
+    pub cursor: CursorName,
+    /// Empty: the row goes to the client.
+    pub into: Vec<Variable>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Direction {
+    Next,
+    Prior,
+    First,
+    Last,
+    Absolute(Expression),
+    Relative(Expression),
+}

@@ -1,0 +1,201 @@
+//! Statements that define tables, views, indexes and rights.
+
+use super::{Expression, Name, ObjectName, Position, Query, TypeName};
+
+/// Of what is defined by its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Create,
+    Alter,
+    CreateOrAlter,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTable {
+    pub table: ObjectName,
+    pub elements: Vec<TableElement>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableElement {
+    Column(ColumnDefinition),
+    Constraint(Constraint),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDefinition {
+    pub name: Name,
+    pub kind: ColumnKind,
+    /// `null` or `not null`; None when nothing is written.
+    pub nullable: Option<bool>,
+    pub identity: Option<Identity>,
+    pub collation: Option<Name>,
+    /// DEFAULT is one of them; the columns of keys are empty: this one is meant.
+    pub constraints: Vec<Constraint>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnKind {
+    Typed(TypeName),
+    /// `name as value [persisted]`
+    Computed {
+        value: Expression,
+        persisted: bool,
+    },
+    /// `name timestamp`, or the bare word: the version of a row.
+    RowVersion(Position),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub seed: i64,
+    pub increment: i64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constraint {
+    pub name: Option<Name>,
+    pub kind: ConstraintKind,
+    pub at: Position,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConstraintKind {
+    PrimaryKey {
+        columns: Vec<Name>,
+    },
+    Unique {
+        columns: Vec<Name>,
+    },
+    Check(Expression),
+    ForeignKey {
+        columns: Vec<Name>,
+        references: References,
+    },
+    /// `default value`, and `default value for column` of `alter table … add constraint`.
+    Default {
+        value: Expression,
+        column: Option<Name>,
+    },
+}
+
+/// `references table (columns) on delete … on update …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct References {
+    pub table: ObjectName,
+    /// Empty: the primary key.
+    pub columns: Vec<Name>,
+    pub on_delete: KeyAction,
+    pub on_update: KeyAction,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyAction {
+    #[default]
+    NoAction,
+    Cascade,
+    SetNull,
+    SetDefault,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterTable {
+    Add {
+        elements: Vec<TableElement>,
+        check_existing: bool,
+    },
+    Drop(Vec<Dropped>),
+    /// `alter column name type [collate c] [null | not null]`, ASE: `modify name type`
+    AlterColumn {
+        column: Name,
+        type_: TypeName,
+        collation: Option<Name>,
+        nullable: Option<bool>,
+    },
+    /// ASE: `replace column default value`
+    ReplaceDefault {
+        column: Name,
+        value: Expression,
+    },
+    /// `[no]check constraint names`; no names: all
+    Check {
+        enabled: bool,
+        constraints: Vec<Name>,
+    },
+    /// `enable | disable trigger names`; no names: all
+    Trigger {
+        enabled: bool,
+        triggers: Vec<Name>,
+    },
+}
+
+/// One of `alter table … drop`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dropped {
+    Column {
+        name: Name,
+        if_exists: bool,
+    },
+    Constraint {
+        name: Name,
+        if_exists: bool,
+    },
+    /// The word before it is left out: T-SQL means a constraint, ASE a column.
+    Bare(Name),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateIndex {
+    pub name: Name,
+    pub table: ObjectName,
+    pub unique: bool,
+    /// With whether they are descending.
+    pub columns: Vec<(Name, bool)>,
+    pub include: Vec<Name>,
+    pub condition: Option<Expression>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DropIndex {
+    pub name: Name,
+    pub table: ObjectName,
+    pub if_exists: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    pub mode: Mode,
+    pub name: ObjectName,
+    pub columns: Vec<Name>,
+    pub query: Query,
+    pub check_option: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    Table,
+    View,
+    Procedure,
+    Function,
+    Trigger,
+    Synonym,
+    Default,
+    Rule,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct DropObjects {
+    pub kind: ObjectKind,
+    pub names: Vec<ObjectName>,
+    pub if_exists: bool,
+}
+
+/// `grant rights on object to roles`, `revoke rights on object from roles`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grant {
+    pub revoke: bool,
+    /// In lower case; `exec` is `execute`.
+    pub rights: Vec<String>,
+    pub object: ObjectName,
+    pub roles: Vec<Name>,
+}

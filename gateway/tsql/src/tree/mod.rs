@@ -1,0 +1,42 @@
+//! What a text says, as a tree: names keep their case, numbers their digits.
+//!
+//! A tree knows where its parts stand in the text, but two trees are equal when they say the same.
+
+mod change;
+mod cursor;
+mod definition;
+mod expression;
+mod name;
+mod position;
+mod procedure;
+mod query;
+mod statement;
+mod types;
+mod walk;
+
+pub use change::{Delete, Insert, InsertBulk, InsertSource, Output, SetItem, Target, Update, Where};
+pub use cursor::{CursorName, CursorOption, DeclareCursor, Direction, Fetch};
+pub use definition::{
+    AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex, CreateTable,
+    CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode, ObjectKind, References,
+    TableElement,
+};
+pub use expression::{
+    Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,
+    FunctionCall, Literal, LiteralValue, Quantifier, UnaryOperator, Window,
+};
+pub use name::{Name, ObjectName, Variable};
+pub use position::{Place, Position};
+pub use procedure::{
+    Argument, ArgumentValue, CreateFunction, CreateProcedure, CreateTrigger, Execute, ExecuteText, Parameter,
+    Returns, TriggerEvent, TriggerTime,
+};
+pub use query::{
+    CommonTable, JoinKind, Ordering, Query, QueryBody, Select, SelectItem, SetOperator, TableSource, Top,
+};
+pub use statement::{
+    set_words, Assign, AssignOperator, Declared, Raise, SetWord, Statement, StatementKind, TableVariable,
+    Throw, Writetext,
+};
+pub use types::{TypeArgument, TypeName};
+pub use walk::{every, Every};

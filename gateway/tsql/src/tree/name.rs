@@ -1,0 +1,51 @@
+//! Names, as they are written.
+
+use super::Position;
+
+/// One identifier without its brackets or quotes, in the case it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Name {
+    pub text: String,
+    pub at: Position,
+}
+
+impl Name {
+    pub fn is(&self, other: &str) -> bool {
+        self.text.eq_ignore_ascii_case(other)
+    }
+}
+
+/// The name of an object; its qualifiers are "" where none is written, as in `log..t`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectName {
+    pub database: String,
+    pub owner: String,
+    pub name: String,
+    pub at: Position,
+}
+
+impl ObjectName {
+    /// `#t` or `##t`.
+    pub fn is_temporary(&self) -> bool {
+        self.name.starts_with('#')
+    }
+
+    /// A name of one part.
+    pub fn is_bare(&self) -> bool {
+        self.owner.is_empty() && self.database.is_empty()
+    }
+}
+
+/// `@name` or `@@name`, in lower case, with its @; `?1`, `?2` and so on for places of parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    pub name: String,
+    pub at: Position,
+}
+
+impl Variable {
+    /// `@@name`: the session's.
+    pub fn is_global(&self) -> bool {
+        self.name.starts_with("@@")
+    }
+}

@@ -1,0 +1,50 @@
+//! Where a part of a tree stands in its text.
+
+use std::ops::Range;
+
+/// A line, and the bytes from the first of a part to behind its last. Positions say nothing about what a tree
+/// means: all are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Position {
+    /// From 1.
+    pub line: u32,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Position {
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// From the beginning of `self` to the end of `last`.
+    pub fn to(self, last: Position) -> Position {
+        Position { end: last.end, ..self }
+    }
+}
+
+impl PartialEq for Position {
+    fn eq(&self, _: &Position) -> bool {
+        true
+    }
+}
+
+impl Eq for Position {}
+
+impl From<Position> for u32 {
+    fn from(position: Position) -> u32 {
+        position.line
+    }
+}
+
+/// The number of a token of its kind in the text, from 0. All are equal, as positions are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place(pub u32);
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Place) -> bool {
+        true
+    }
+}
+
+impl Eq for Place {}

@@ -1,0 +1,130 @@
+//! Queries.
+
+use super::{
+    AssignOperator, Expression, FunctionCall, Identity, Name, ObjectName, Position, TypeName, Variable,
+};
+
+/// `with … select … union … order by … offset … fetch …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    pub with: Vec<CommonTable>,
+    pub body: QueryBody,
+    pub order_by: Vec<Ordering>,
+    /// `offset n rows`
+    pub offset: Option<Expression>,
+    /// `fetch next n rows only`
+    pub fetch: Option<Expression>,
+    pub at: Position,
+}
+
+/// `name (columns) as (query)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommonTable {
+    pub name: Name,
+    pub columns: Vec<Name>,
+    pub query: Query,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueryBody {
+    Select(Box<Select>),
+    /// `values (…), (…)`, where T-SQL allows rows as a table
+    Values(Vec<Vec<Expression>>),
+    /// From left to right; `intersect` binds closer and so is one of the operands.
+    Combined {
+        first: Box<QueryBody>,
+        others: Vec<(SetOperator, QueryBody)>,
+    },
+    /// `(select …)`
+    Parenthesised(Box<Query>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperator {
+    Union,
+    UnionAll,
+    Except,
+    Intersect,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    pub distinct: bool,
+    pub top: Option<Top>,
+    pub items: Vec<SelectItem>,
+    pub into: Option<ObjectName>,
+    /// Joined by commas.
+    pub from: Vec<TableSource>,
+    pub condition: Option<Expression>,
+    pub group_by: Vec<Expression>,
+    pub having: Option<Expression>,
+    pub at: Position,
+}
+
+/// `top n`, `top (n) percent with ties`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Top {
+    pub count: Expression,
+    pub percent: bool,
+    pub with_ties: bool,
+    pub at: Position,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SelectItem {
+    /// `*`, `t.*`
+    Star { table: Option<ObjectName>, at: Position },
+    /// `value [[as] alias]` or `alias = value`
+    Value { value: Expression, alias: Option<Name> },
+    /// `@variable = value`
+    Assign { variable: Variable, operator: AssignOperator, value: Expression },
+    /// `identity(type, seed, increment) as alias`, of `select into`
+    Identity { type_: TypeName, identity: Identity, alias: Option<Name>, at: Position },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ordering {
+    pub value: Expression,
+    pub descending: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableSource {
+    /// Hints that change nothing here are left out; the others are refused by the parser.
+    Table {
+        name: ObjectName,
+        alias: Option<Name>,
+    },
+    /// A table variable.
+    Variable {
+        variable: Variable,
+        alias: Option<Name>,
+    },
+    Function {
+        call: Box<FunctionCall>,
+        alias: Option<Name>,
+        columns: Vec<Name>,
+    },
+    Query {
+        query: Box<Query>,
+        alias: Option<Name>,
+        columns: Vec<Name>,
+    },
+    Join {
+        kind: JoinKind,
+        left: Box<TableSource>,
+        right: Box<TableSource>,
+        condition: Option<Expression>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    Cross,
+    CrossApply,
+    OuterApply,
+}

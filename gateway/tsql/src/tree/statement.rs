@@ -1,0 +1,223 @@
+//! Statements.
+
+use super::{
+    AlterTable, BinaryOperator, CreateFunction, CreateIndex, CreateProcedure, CreateTable, CreateTrigger,
+    CreateView, CursorName, DeclareCursor, Delete, DropIndex, DropObjects, Execute, ExecuteText, Expression,
+    Fetch, Grant, Insert, InsertBulk, Name, ObjectName, Position, Query, TableElement, TypeName, Update,
+    Variable,
+};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    pub kind: StatementKind,
+    pub at: Position,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementKind {
+    // rows
+    Select(Box<Query>),
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+    Truncate(ObjectName),
+    /// All of its batch.
+    InsertBulk(InsertBulk),
+
+    // variables
+    Declare(Vec<Declared>),
+    DeclareTable(TableVariable),
+    Assign(Assign),
+
+    // control
+    /// `begin … end`
+    Block(Vec<Statement>),
+    If {
+        condition: Expression,
+        then: Box<Statement>,
+        otherwise: Option<Box<Statement>>,
+    },
+    While {
+        condition: Expression,
+        body: Box<Statement>,
+    },
+    Break,
+    Continue,
+    Return(Option<Expression>),
+    Goto(Name),
+    Label(Name),
+    TryCatch {
+        body: Vec<Statement>,
+        catch: Vec<Statement>,
+    },
+    /// `waitfor delay value`
+    WaitforDelay(Expression),
+    /// `waitfor time value`
+    WaitforTime(Expression),
+
+    // messages
+    /// ASE: `print 'format %1!', arguments`
+    Print {
+        text: Expression,
+        arguments: Vec<Expression>,
+    },
+    Raise(Box<Raise>),
+    Throw(Option<Box<Throw>>),
+
+    // calls
+    Execute(Box<Execute>),
+    ExecuteText(Box<ExecuteText>),
+
+    // cursors
+    DeclareCursor(Box<DeclareCursor>),
+    OpenCursor(CursorName),
+    Fetch(Box<Fetch>),
+    CloseCursor(CursorName),
+    DeallocateCursor(CursorName),
+
+    // the session
+    Use(Name),
+    /// `set name value …`
+    Set(Vec<SetWord>),
+    /// `set identity_insert table on`
+    SetIdentityInsert {
+        table: ObjectName,
+        on: bool,
+    },
+    BeginTransaction(Option<Name>),
+    Commit(Option<Name>),
+    /// Of a savepoint or of a transaction; None for all of it.
+    Rollback(Option<Name>),
+    Save(Name),
+
+    // definitions
+    CreateTable(Box<CreateTable>),
+    AlterTable {
+        table: ObjectName,
+        action: Box<AlterTable>,
+    },
+    CreateIndex(Box<CreateIndex>),
+    CreateView(Box<CreateView>),
+    CreateProcedure(Box<CreateProcedure>),
+    CreateFunction(Box<CreateFunction>),
+    CreateTrigger(Box<CreateTrigger>),
+    Drop(DropObjects),
+    DropIndexes(Vec<DropIndex>),
+    Grant(Grant),
+
+    Writetext(Box<Writetext>),
+}
+
+/// `@name type [= value]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declared {
+    pub variable: Variable,
+    /// `cursor` is a type too.
+    pub type_: TypeName,
+    pub value: Option<Expression>,
+}
+
+/// `declare @t table (…)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableVariable {
+    pub variable: Variable,
+    pub elements: Vec<TableElement>,
+}
+
+/// `set @a = value`, `set @a += value`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assign {
+    pub variable: Variable,
+    pub operator: AssignOperator,
+    pub value: Expression,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssignOperator {
+    Set,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    BitAnd,
+    BitOr,
+    BitXor,
+}
+
+impl AssignOperator {
+    /// What `+=` and its kin compute; None for `=`.
+    pub fn computes(self) -> Option<BinaryOperator> {
+        Some(match self {
+            AssignOperator::Set => return None,
+            AssignOperator::Add => BinaryOperator::Add,
+            AssignOperator::Subtract => BinaryOperator::Subtract,
+            AssignOperator::Multiply => BinaryOperator::Multiply,
+            AssignOperator::Divide => BinaryOperator::Divide,
+            AssignOperator::Modulo => BinaryOperator::Modulo,
+            AssignOperator::BitAnd => BinaryOperator::BitAnd,
+            AssignOperator::BitOr => BinaryOperator::BitOr,
+            AssignOperator::BitXor => BinaryOperator::BitXor,
+        })
+    }
+}
+
+impl Assign {
+    /// `@a + value` of `set @a += value`; None of `set @a = value`.
+    pub fn value_assigned(&self) -> Option<Expression> {
+        let operator = self.operator.computes()?;
+        let at = self.variable.at;
+        let (left, right) = (Expression::Variable(self.variable.clone()), self.value.clone());
+        Some(Expression::Binary { operator, left: Box::new(left), right: Box::new(right), at })
+    }
+}
+
+/// A word of SET, in lower case and without quotes, or the variable that has the value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetWord {
+    Word(String),
+    Variable(Variable),
+}
+
+/// The words of SET in lower case; a variable stands by its name.
+pub fn set_words(words: &[SetWord]) -> Vec<String> {
+    let word = |word: &SetWord| match word {
+        SetWord::Word(word) => word.to_lowercase(),
+        SetWord::Variable(variable) => variable.name.clone(),
+    };
+    words.iter().map(word).collect()
+}
+
+/// `raiserror (message, severity, state, arguments) with …`, ASE: `raiserror number message, arguments`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Raise {
+    Severity {
+        message: Expression,
+        severity: Expression,
+        state: Expression,
+        arguments: Vec<Expression>,
+        set_error: bool,
+        nowait: bool,
+        log: bool,
+    },
+    Number {
+        number: Expression,
+        message: Option<Expression>,
+        arguments: Vec<Expression>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Throw {
+    pub number: Expression,
+    pub message: Expression,
+    pub state: Expression,
+}
+
+/// Texts and images by their pointers: `writetext t.c @pointer [with log] value`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Writetext {
+    pub column: Expression,
+    pub pointer: Expression,
+    pub value: Expression,
+}

@@ -1,0 +1,59 @@
+//! The statements inside statements.
+
+use super::{Statement, StatementKind};
+
+/// `statements` and those inside them, in the order of the text. Those of a procedure that is defined are not
+/// among them.
+pub fn every(statements: &[Statement]) -> Every<'_> {
+    Every { rest: vec![statements.iter()] }
+}
+
+pub struct Every<'t> {
+    rest: Vec<std::slice::Iter<'t, Statement>>,
+}
+
+impl<'t> Iterator for Every<'t> {
+    type Item = &'t Statement;
+
+    fn next(&mut self) -> Option<&'t Statement> {
+        loop {
+            let Some(next) = self.rest.last_mut()?.next() else {
+                self.rest.pop();
+                continue;
+            };
+            // what is pushed last is visited first
+            for body in next.bodies().into_iter().flatten().rev() {
+                self.rest.push(body.iter());
+            }
+            return Some(next);
+        }
+    }
+}
+
+impl Statement {
+    /// The lists of statements that it is made of.
+    pub fn bodies(&self) -> [Option<&[Statement]>; 2] {
+        match &self.kind {
+            StatementKind::Block(body) => [Some(body), None],
+            StatementKind::If { then, otherwise, .. } => {
+                [Some(then.alone()), otherwise.as_deref().map(Statement::alone)]
+            }
+            StatementKind::While { body, .. } => [Some(body.alone()), None],
+            StatementKind::TryCatch { body, catch } => [Some(body), Some(catch)],
+            _ => [None, None],
+        }
+    }
+
+    /// Itself as a list.
+    pub fn alone(&self) -> &[Statement] {
+        std::slice::from_ref(self)
+    }
+
+    /// What a branch or loop runs: those of a block, or itself.
+    pub fn body(&self) -> &[Statement] {
+        match &self.kind {
+            StatementKind::Block(body) => body,
+            _ => self.alone(),
+        }
+    }
+}

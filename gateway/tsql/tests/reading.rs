@@ -1,0 +1,277 @@
+//! What is read of texts: cases in `cases/*.txt`, and every text that can be thought of.
+//!
+//! A case is a text, a line `----`, and what it reads as, printed as T-SQL, or the error; cases are parted by
+//! lines `====`. With UPDATE_CASES=1 the second halves are written anew, to be read before they are kept.
+
+use proptest::prelude::*;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tsql::print::Lines;
+use tsql::{parse, Batch, Syntax};
+
+const SYNTAX: Syntax = Syntax { quoted_identifiers: true, placeholders: false };
+
+fn shown(text: &str) -> String {
+    match parse(text, SYNTAX) {
+        Ok(batch) => Lines(&batch.statements).to_string(),
+        Err(error) => format!("error {error}"),
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn cases() -> Vec<(PathBuf, String, String)> {
+    let mut cases = Vec::new();
+    for path in files() {
+        let content = std::fs::read_to_string(&path).unwrap();
+        for case in content.trim_end().split("\n====\n") {
+            let (text, expected) = case.split_once("\n----\n").unwrap_or((case, ""));
+            cases.push((path.clone(), text.to_owned(), expected.to_owned()));
+        }
+    }
+    cases
+}
+
+#[test]
+fn cases_read_as_they_should() {
+    if std::env::var_os("UPDATE_CASES").is_some() {
+        for path in files() {
+            let of_file = cases().into_iter().filter(|(of, ..)| *of == path);
+            let written: Vec<_> =
+                of_file.map(|(_, text, _)| format!("{text}\n----\n{}", shown(&text))).collect();
+            std::fs::write(&path, written.join("\n====\n") + "\n").unwrap();
+        }
+    }
+    assert!(cases().len() > 100);
+    for (path, text, expected) in cases() {
+        assert_eq!(shown(&text), expected, "{}: {text}", path.display());
+    }
+}
+
+/// What is printed reads as the same tree.
+fn round_trip(text: &str, batch: &Batch, syntax: Syntax) {
+    let printed = Lines(&batch.statements).to_string();
+    let again = parse(&printed, syntax).unwrap_or_else(|error| panic!("{text}\n{printed}\n{error}"));
+    assert_eq!(again.statements, batch.statements, "{text}\n{printed}");
+}
+
+#[test]
+fn what_is_printed_reads_as_the_same() {
+    for (_, text, _) in cases() {
+        if let Ok(batch) = parse(&text, SYNTAX) {
+            round_trip(&text, &batch, SYNTAX);
+        }
+    }
+}
+
+#[test]
+fn nesting_and_chains_are_bounded() {
+    for (head, open, middle, close) in [
+        ("select ", "(", "1", ")"),
+        ("select ", "case when 1 = 1 then (", "1", ") end"),
+        ("", "begin ", "select 1", " end"),
+        ("", "if 1 = 1 ", "select 1", ""),
+        ("", "select * from (", "select 1 a", ") t"),
+        ("select 1 where ", "not ", "1 = 1", ""),
+        ("select ", "- ", "1", ""),
+        ("select ", "f(", "1", ")"),
+        ("", "(", "select 1", ")"),
+    ] {
+        let text = |times: usize| format!("{head}{}{middle}{}", open.repeat(times), close.repeat(times));
+        for times in [200, 20_000] {
+            assert_eq!(parse(&text(times), SYNTAX).unwrap_err().number, 191, "{open}");
+        }
+        parse(&text(20), SYNTAX).unwrap_or_else(|error| panic!("{}: {error}", text(20)));
+    }
+    for (head, item) in [
+        ("select 1 where 1 = 1", " or a = 2"),
+        ("select 1", ", 1"),
+        ("select 1", " union all select 1"),
+        ("select 1 where 1 in (1", ", 1"),
+        ("select 1", " select 1"),
+    ] {
+        let close = if head.ends_with("(1") { ")" } else { "" };
+        assert!(parse(&format!("{head}{}{close}", item.repeat(20_000)), SYNTAX).is_ok(), "{item}");
+    }
+}
+
+/// The least time of some, which other programs on the machine disturb least.
+fn time(text: &str) -> Duration {
+    let once = || {
+        let start = Instant::now();
+        let _ = parse(text, SYNTAX);
+        start.elapsed()
+    };
+    (0..5).map(|_| once()).min().unwrap()
+}
+
+#[test]
+fn a_long_text_takes_no_more_than_its_length() {
+    for item in [
+        "insert t values (1, 'abc', @x) -- comment\n",
+        "select a from t where b = 1 ",
+        "/* /* */ */ ",
+        "'a''b' ",
+        "a. ",
+        "a join ",
+        "select ((1)) ",
+        "begin try select 1 end try begin catch end catch ",
+        "(",
+        ")",
+        "[",
+        "'",
+        "/*",
+        "if 1 = 1 ",
+        "exec p 1, ",
+        "case when ",
+        "with a as (",
+        "\n",
+    ] {
+        let (short, long) =
+            (item.repeat(1 << 15 >> item.len().ilog2()), item.repeat(1 << 19 >> item.len().ilog2()));
+        assert!(time(&long) < time(&short).max(Duration::from_millis(1)) * 16 * 8, "{item}");
+    }
+}
+
+const WORDS: &[&str] = &[
+    "select",
+    "from",
+    "where",
+    "insert",
+    "into",
+    "values",
+    "update",
+    "set",
+    "delete",
+    "if",
+    "begin",
+    "else",
+    "end",
+    "while",
+    "break",
+    "declare",
+    "@a",
+    "int",
+    "=",
+    "1",
+    "'x'",
+    "(",
+    ")",
+    ",",
+    ";",
+    ".",
+    "*",
+    "exec",
+    "p",
+    "print",
+    "return",
+    "raiserror",
+    "case",
+    "when",
+    "then",
+    "as",
+    "union",
+    "all",
+    "top",
+    "create",
+    "table",
+    "procedure",
+    "drop",
+    "#t",
+    "[b]",
+    "\"c\"",
+    "--",
+    "/*",
+    "*/",
+    "try",
+    "catch",
+    "throw",
+    "with",
+    "tran",
+    "commit",
+    "go",
+    "0x1",
+    "$2",
+    "?",
+    "+",
+    "-",
+    "/",
+    "%",
+    "and",
+    "or",
+    "not",
+    "in",
+    "like",
+    "null",
+    "join",
+    "on",
+    "order",
+    "by",
+    "offset",
+    "fetch",
+    "cursor",
+    "for",
+    "open",
+    "close",
+    "output",
+    "default",
+    "alter",
+    "column",
+    "add",
+    "constraint",
+    "primary",
+    "key",
+    "references",
+    "function",
+    "trigger",
+    "returns",
+    "apply",
+    "cross",
+    "$",
+    "collate",
+    "between",
+    "is",
+    "exists",
+    "distinct",
+    "over",
+    "cast",
+    "convert",
+    "rows",
+    "goto",
+    ":",
+    "{",
+    "}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn every_text_is_read_or_refused(
+        text in proptest::collection::vec(proptest::sample::select(WORDS), 0..30)
+            .prop_map(|words| words.join(" "))
+            .boxed()
+            .prop_union(any::<String>().boxed())
+    ) {
+        for syntax in [SYNTAX, Syntax { quoted_identifiers: false, placeholders: true }] {
+            match parse(&text, syntax) {
+                Ok(batch) => round_trip(&text, &batch, Syntax { quoted_identifiers: true, ..syntax }),
+                Err(error) => {
+                    let lines = u32::try_from(text.matches('\n').count()).unwrap() + 1;
+                    prop_assert!((1..=lines).contains(&error.line), "{text}: {error}");
+                    prop_assert!(!error.text.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_of_any_kind_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&String::from_utf8_lossy(&bytes), SYNTAX);
+    }
+}

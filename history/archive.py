@@ -1,0 +1,372 @@
+"""The cold tier: old weeks of the logs leave PostgreSQL for Parquet files.
+
+A week is written to a new file, read back and compared with its rows value by value; then one transaction
+notes it in the manifest and drops its partition. Rows that come meanwhile are noted by a trigger and stay as
+rows, in the default partition. They, and all that comes later for a cold week, are merged into a new file of
+the week in the next round. A file that the manifest does not name means nothing, and is removed when nobody
+can be reading it any more. Killed at any moment, a round begins again with the week it was at.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import pyarrow as pa
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history import files, late
+from ringlog.history.books import enter
+from ringlog.history.connection import Connection, connect, rows
+from ringlog.history.folder import Damaged, Folder
+from ringlog.history.manifest import (
+    MANIFEST,
+    ColdWeek,
+    about,
+    default_partition,
+    file_of,
+    forget,
+    manifest,
+    note,
+    settings,
+    tell,
+    verify,
+)
+from ringlog.schema.change import announce, run, tried
+from ringlog.schema.merging import watch
+from ringlog.schema.partitions import Partition, Week, alone, log_partitions
+from ringlog.schema.roles import become_owner
+from ringlog.schema.tiers import late_row
+
+log = logging.getLogger(__name__)
+
+KEPT = 86_400.0
+"""Seconds that a file stays which the manifest does not name: someone may have begun to read it."""
+
+PAUSES = 1.0
+"""Reading the log rests as long as it works: writers want the disk and the processors too."""
+_LONGEST_PAUSE = 0.5  # seconds
+
+
+@dataclass(frozen=True)
+class _Round:
+    """What a round works with."""
+
+    engine: sa.Engine
+    source: Connection
+    folder: Folder
+    stopped: Callable[[], bool]
+    pauses: float
+
+
+class _Stopped(Exception):
+    pass
+
+
+def archive(
+    engine: sa.Engine,
+    conninfo: str,
+    now: datetime | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    *,
+    pauses: float = PAUSES,
+) -> Iterator[str]:
+    """Archives what is old enough, merges rows that came late, deletes what is past retention; tells it all.
+
+    `now` is PostgreSQL's clock when it is left out. `stopped` is asked again and again. `pauses` says how
+    long to rest for each second of reading. A week whose file is damaged is told and left as it is, and so
+    are the rows that came for it. Raises FileNotFoundError when the folder has nothing of what was
+    written into it.
+    """
+    with alone(engine), closing(connect(conninfo)) as source:
+        with engine.begin() as connection:
+            chosen = settings(connection)
+            moment: datetime = now or connection.scalar(sa.select(sa.func.now()))  # type: ignore[assignment]
+            due = [] if chosen is None else _due(connection, moment - chosen[0], moment)
+            with_late = _late_weeks(connection)
+            expired = _expired(connection, moment)
+            known = manifest(connection)
+        if chosen is None:
+            return
+        folder = Folder(chosen[1])
+        there = dict(folder.names())
+        if known and not any(week.file in there for week in known):
+            # an empty mount point would be written full, and its weeks hidden once the disk is there again
+            raise FileNotFoundError(
+                f"archive {folder} has none of its {len(known)} weeks: is its disk mounted?"
+            )
+        _clear(folder, there, known)
+        this = _Round(engine, source, folder, stopped, pauses)
+        try:
+            for number, (table, partition) in enumerate(due, 1):
+                yield _archive(this, table, partition) + (
+                    f" ({number} of {len(due)})" if len(due) > 1 else ""
+                )
+            for week in with_late:
+                yield _merge_late(this, week)
+        except _Stopped:
+            return
+        for week in expired:
+            if tried(engine, partial(_forget, week=week)) is not None:
+                folder.delete(week.file)
+                yield f"deleted {week.file}: past retention"
+        with engine.begin() as connection:
+            if [week.sha256 for week in manifest(connection)] != [week.sha256 for week in known]:
+                tell(connection, folder)
+
+
+def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
+    """Partitions that ended before, are summarised and are not recalled."""
+    tables = connection.execute(
+        sa.text(
+            "select table_name, coalesce(levels, '{}') = '{}' as always, until"
+            " from ringlog.logged_table left join ringlog.summarised using (table_name) order by table_name"
+        )
+    ).all()
+    recalled = {
+        (week.table, week.begins)
+        for week in manifest(connection)
+        if week.recalled_until is not None and week.recalled_until > now
+    }
+    marks = sa.text(
+        "select exists (select from ringlog.summary_mark where table_name = :table"
+        " and time >= :start and time < :end)"
+    )
+    due = []
+    for table, always, until in tables:
+        for partition in log_partitions(connection, table):
+            summarised = always or (until is not None and until >= partition.end)
+            if (
+                partition.end <= before
+                and summarised
+                and not any((table, week.start) in recalled for week in _weeks(partition))
+                and not connection.scalar(
+                    marks, {"table": table, "start": partition.start, "end": partition.end}
+                )
+            ):
+                due.append((table, partition))
+    return due
+
+
+def _weeks(partition: Partition) -> Iterator[Week]:
+    week = Week(partition.start.astimezone(UTC))
+    while week.start < partition.end:
+        yield week
+        week = Week(week.end)
+
+
+def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
+    retention = sa.text(
+        "select table_name, cast(:now as timestamptz) - retention::interval as kept from ringlog.logged_table"
+        " where retention is not null"
+    )
+    kept_from = {row.table_name: row.kept for row in connection.execute(retention, {"now": now})}
+    return [
+        week
+        for week in manifest(connection)
+        if week.table in kept_from and week.ends <= kept_from[week.table] and week.recalled_until is None
+    ]
+
+
+def _clear(folder: Folder, there: dict[str, float], known: list[ColdWeek]) -> None:
+    named = {week.file for week in known} | {MANIFEST}
+    for name, written in there.items():
+        if name not in named and name.endswith((".parquet", ".new")) and written < time.time() - KEPT:
+            folder.delete(name)
+
+
+def _archive(this: _Round, table: str, partition: Partition) -> str:
+    name = f"log.{partition.name}"
+    if tried(this.engine, partial(_watch, partition=partition.name)) is None:
+        return f"postponed {name}: its table is in use"
+    written = []
+    with this.engine.begin() as connection:
+        before = {week.begins: week for week in manifest(connection, table)}
+        facts = about(connection, table)
+    for week in _weeks(partition):
+        query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
+        written.append(_write(this, table, week, partial(rows, this.source, query), facts, before))
+        this.source.rollback()
+    late_rows = tried(this.engine, partial(_put_away, table=table, partition=partition.name, written=written))
+    if late_rows is None:
+        return f"postponed {name}: its table is in use"
+    for new in written:
+        old = before.get(new.begins)
+        if old is not None and old.file != new.file:
+            this.folder.delete(old.file)
+    size = sum(week.bytes for week in written)
+    count = sum(week.rows for week in written)
+    told = f"archived {name}: {count} rows, {size} bytes"
+    return told + (f", {late_rows} rows came meanwhile" if late_rows else "")
+
+
+def _write(
+    this: _Round,
+    table: str,
+    week: Week,
+    source: Callable[[], Iterator[pa.RecordBatch]],
+    facts: dict[str, str],
+    before: dict[datetime, ColdWeek],
+) -> ColdWeek:
+    """Writes the rows of a week to a new file and compares it with them."""
+    old = before.get(week.start)
+    number = 1
+    while old is not None and old.file == file_of(table, week, number):
+        number += 1
+    # what is there is of a round that was killed: the manifest does not name it
+    name = file_of(table, week, number)
+    with this.folder.created(name) as stream:
+        count = files.write(stream, _throttled(this, source()), facts)
+    if not files.same(files.read(this.folder, name), _throttled(this, source())):
+        this.folder.delete(name)
+        raise Damaged(f"{this.folder}/{name} is not what was written to it; nothing was dropped")
+    size, digest = this.folder.size(name), this.folder.digest(name)
+    return ColdWeek(table, week.start, week.end, name, count, size, digest, None)
+
+
+def _throttled(this: _Round, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches, with a rest after each for PostgreSQL's writers. Raises _Stopped."""
+    with closing(batches):  # type: ignore[type-var]
+        begun = time.monotonic()
+        for batch in batches:
+            if this.stopped():
+                raise _Stopped
+            yield batch
+            time.sleep(min(this.pauses * (time.monotonic() - begun), _LONGEST_PAUSE))
+            begun = time.monotonic()
+
+
+def _watch(connection: sa.Connection, partition: str) -> int:
+    become_owner(connection)
+    watch(connection, [partition])
+    return 0
+
+
+def _put_away(connection: sa.Connection, table: str, partition: str, written: list[ColdWeek]) -> int:
+    """Notes the weeks in the manifest and drops their partition. Returns how many rows stay."""
+    become_owner(connection)
+    names = {
+        "log": sql.Identifier("log", table),
+        "partition": sql.Identifier("log", partition),
+        "name": sql.Literal(partition),
+    }
+    run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
+    run(
+        connection,
+        sql.SQL(
+            "create temporary table staying on commit drop as select r.* from {partition} as r"
+            ' join ringlog.late_row as late on late.partition = {name} and late."time" = r."time"'
+            " and late.seq_no = r.seq_no"
+        ).format(**names),
+    )
+    run(connection, sql.SQL("drop table {partition}").format(**names))
+    stayed = run(connection, sql.SQL("insert into {log} select * from pg_temp.staying").format(**names))
+    connection.execute(late_row.delete().where(late_row.c.partition == partition))
+    for week in written:
+        note(connection, week)
+    announce(connection)
+    return stayed
+
+
+def _late_weeks(connection: sa.Connection) -> list[ColdWeek]:
+    """Cold weeks for which rows have come."""
+    return [
+        week
+        for week in manifest(connection)
+        if week.recalled_until is None
+        and connection.exec_driver_sql(
+            sql.SQL('select exists (select from {} where "time" >= {} and "time" < {})')
+            .format(default_partition(week.table), sql.Literal(week.begins), sql.Literal(week.ends))
+            .as_string(),
+            execution_options={"no_parameters": True},
+        ).scalar()
+    ]
+
+
+def _merge_late(this: _Round, week: ColdWeek) -> str:
+    """Makes a new file of a week with the rows that came for it, and takes these from the log."""
+    try:
+        verify(this.folder, week)
+    except Damaged as error:
+        return f"rows that came for {week.file} stay in the log: {error}"
+    came = pa.Table.from_batches(
+        rows(this.source, _rows_of(default_partition(week.table), week.begins, week.ends))
+    ).combine_chunks()
+    this.source.rollback()
+    there = late.found(files.read(this.folder, week.file), came)
+    new = came.filter(pa.array(~(there.repeated | there.conflicting)))
+    written = week
+    if new.num_rows:
+        with this.engine.begin() as connection:
+            facts = about(connection, week.table)
+        written = _write(
+            this,
+            week.table,
+            Week(week.begins.astimezone(UTC)),
+            lambda: late.merged(files.read(this.folder, week.file), new),
+            facts,
+            {week.begins.astimezone(UTC): week},
+        )
+    conflicts = came.filter(pa.array(there.conflicting))
+    repeated = came.filter(pa.array(there.repeated))
+    done = tried(
+        this.engine,
+        partial(_take_late, week=written, keys=came.select(late.KEY), conflicts=conflicts, repeated=repeated),
+    )
+    if done is None:
+        if written is not week:
+            this.folder.delete(written.file)
+        return f"postponed {written.file}: its table is in use"
+    if written is not week:
+        this.folder.delete(week.file)
+    told = f"merged {new.num_rows} late rows into {written.file}, {repeated.num_rows} were there already"
+    return told + (
+        f", {conflicts.num_rows} in conflict with it: see ringlog.event" if conflicts.num_rows else ""
+    )
+
+
+def _take_late(
+    connection: sa.Connection, week: ColdWeek, keys: pa.Table, conflicts: pa.Table, repeated: pa.Table
+) -> int:
+    """Takes rows from the log that are in a week's file now or refused, and enters them into the books."""
+    become_owner(connection)
+    _keep_readers_out(connection, week.table)
+    taken = sa.text(
+        sql.SQL(
+            "delete from {} as late using unnest(cast(:times as timestamptz[]), cast(:seq_nos as integer[]))"
+            ' as key ("time", seq_no) where late."time" = key."time" and late.seq_no = key.seq_no'
+        )
+        .format(default_partition(week.table))
+        .as_string()
+    )
+    times, seq_nos = (keys[name].to_pylist() for name in late.KEY)
+    connection.execute(taken, {"times": times, "seq_nos": seq_nos})
+    note(connection, week)
+    words = [json.dumps(row, default=str) for row in conflicts.to_pylist()]
+    times = conflicts["time"].to_pylist()
+    enter(connection, week.table, week.file, [*zip(times, words, strict=True)], repeated["time"].to_pylist())
+    return 0
+
+
+def _forget(connection: sa.Connection, week: ColdWeek) -> int:
+    become_owner(connection)
+    _keep_readers_out(connection, week.table)
+    forget(connection, week)
+    return 0
+
+
+def _keep_readers_out(connection: sa.Connection, table: str) -> None:
+    """Waits until nobody reads by the manifest as it was: see ringlog.history.reading."""
+    log_table = sql.Identifier("log", table)
+    run(connection, sql.SQL("lock table only {} in access exclusive mode").format(log_table))
+
+
+def _rows_of(relation: sql.Identifier, start: datetime, end: datetime) -> sql.Composed:
+    return sql.SQL('select * from {} where "time" >= {} and "time" < {} order by "time", seq_no').format(
+        relation, sql.Literal(start), sql.Literal(end)
+    )

@@ -1,0 +1,126 @@
+"""Spans in summary.<table>: read, and put into the arrays of their blocks. See ringlog.schema.summaries."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from ringlog.history.spans import NAMES, Spans
+from ringlog.schema.roles import SUMMARIES
+from ringlog.schema.summaries import BLOCK
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_COUNTS = ("n", "nans", "nulls")
+
+
+def read(
+    connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], numbers: np.ndarray
+) -> Spans:
+    """Those of these spans that have rows. Columns that have no summary of a span have n 0 there."""
+    blocks = np.unique(numbers // BLOCK[level])
+    stored = _read(connection, table, level, columns, blocks)
+    within = np.isin(stored.numbers, numbers)
+    there = (stored.n + stored.nans + stored.nulls).any(axis=1)
+    return stored.chosen(within & there)
+
+
+def store(
+    connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], spans: Spans, single: bool
+) -> None:
+    """Puts spans into their blocks, in the place of those that were there."""
+    length = BLOCK[level]
+    blocks = np.unique(spans.numbers // length)
+    stored = _read(connection, table, level, columns, blocks)
+    places = np.searchsorted(stored.numbers, spans.numbers)
+    for field in fields(Spans)[1:]:
+        getattr(stored, field.name)[places] = getattr(spans, field.name)
+    storage = sql.Identifier(SUMMARIES, table)
+    connection.execute(
+        sql.SQL("delete from {} where level = %s and begins = any(%s)").format(storage),
+        [level, [_begins(level, block) for block in blocks]],
+    )
+    statement = sql.SQL("copy {} (level, column_name, begins, {}) from stdin (format binary)").format(
+        storage, sql.SQL(", ").join(map(sql.Identifier, NAMES))
+    )
+    numbers = "float4" if single else "float8"
+    types = {name: "int4" if name in _COUNTS else numbers for name in NAMES} | dict.fromkeys(
+        ("mean", "squares"), "float8"
+    )
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+        for number, block in enumerate(blocks):
+            part = slice(number * length, (number + 1) * length)
+            begins = (_begins(level, block) - datetime(2000, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+            arrays = {name: _arrays(getattr(stored, name)[part], types[name]) for name in NAMES}
+            for name in ("nans", "nulls"):
+                any_there = getattr(stored, name)[part].any(axis=0)
+                arrays[name] = [
+                    array if there else _NULL for array, there in zip(arrays[name], any_there, strict=True)
+                ]
+            for place, column in enumerate(columns):
+                encoded = column.encode()
+                copy.write(
+                    b"".join(
+                        (
+                            (3 + len(NAMES)).to_bytes(2),
+                            b"\0\0\0\4" + level.to_bytes(4),
+                            len(encoded).to_bytes(4) + encoded,
+                            b"\0\0\0\x08" + begins.to_bytes(8, signed=True),
+                            *(arrays[what][place] for what in NAMES),
+                        )
+                    )
+                )
+        copy.write(b"\xff\xff")
+
+
+def _begins(level: int, block: int) -> datetime:
+    return EPOCH + timedelta(seconds=int(block) * BLOCK[level] * level)
+
+
+def _read(
+    connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], blocks: np.ndarray
+) -> Spans:
+    """All spans of these blocks."""
+    length = BLOCK[level]
+    shape = (len(blocks) * length, len(columns))
+    values: dict[str, Any] = {
+        name: np.zeros(shape, np.int64) if name in _COUNTS else np.full(shape, np.nan) for name in NAMES
+    }
+    place_of = {column: place for place, column in enumerate(columns)}
+    first_of = {_begins(level, block): number * length for number, block in enumerate(blocks)}
+    query = sql.SQL(
+        "select column_name, begins, {} from {}"
+        " where level = %s and begins = any(%s) and column_name = any(%s)"
+    ).format(sql.SQL(", ").join(map(sql.Identifier, NAMES)), sql.Identifier(SUMMARIES, table))
+    with connection.cursor(binary=True) as cursor:
+        for column, begins, *arrays in cursor.execute(query, [level, [*first_of], [*columns]]):
+            first = first_of[begins]
+            for name, array in zip(NAMES, arrays, strict=True):
+                if array is not None:
+                    values[name][first : first + length, place_of[column]] = array
+    numbers = (np.asarray(blocks)[:, None] * length + np.arange(length)).reshape(-1)
+    return Spans(numbers, **values)
+
+
+_NULL = b"\xff\xff\xff\xff"
+
+_OIDS = {"int4": 23, "float4": 700, "float8": 701}  # pg_type.dat of PostgreSQL
+_FORMATS = {"int4": ">i4", "float4": ">f4", "float8": ">f8"}
+
+
+def _arrays(values: np.ndarray, kind: str) -> list[bytes]:
+    """Each column as a binary array of one dimension after its length (array_send in PostgreSQL)."""
+    size = np.dtype(_FORMATS[kind]).itemsize
+    elements = np.empty((values.shape[1], values.shape[0]), [("length", ">i4"), ("value", _FORMATS[kind])])
+    elements["length"] = size
+    elements["value"] = values.T
+    head = (
+        (1).to_bytes(4) + bytes(4) + _OIDS[kind].to_bytes(4) + values.shape[0].to_bytes(4) + (1).to_bytes(4)
+    )
+    contents = [head + column.tobytes() for column in elements]
+    return [len(content).to_bytes(4) + content for content in contents]

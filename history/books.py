@@ -1,0 +1,60 @@
+"""What the ledger says of rows that came for weeks in the archive."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+
+SPOOL = "archive"
+
+
+def enter(
+    connection: sa.Connection,
+    table: str,
+    file: str,
+    conflicts: Sequence[tuple[datetime, str]],
+    repeated: Sequence[datetime],
+) -> None:
+    """Enters rows, by their times, that were refused because a file has others, and that it had already.
+
+    A writer that sent a row which is refused now has heard that it was taken: it is taken back from what was
+    acknowledged. The words of a conflict are the row that is refused.
+    """
+    refused = [True] * len(conflicts) + [False] * len(repeated)
+    if refused:
+        connection.execute(
+            sa.text(
+                """
+                insert into ringlog.ledger as kept
+                  (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
+                select :table, hour, :spool, 0, -count(*) filter (where refused), 0,
+                  count(*) filter (where refused), 0, count(*) filter (where not refused)
+                from unnest(cast(:times as timestamptz[]), cast(:refused as boolean[])) as came (at, refused)
+                cross join lateral date_trunc('hour', came.at, 'UTC') as hour
+                group by hour
+                on conflict on constraint ledger_pkey do update
+                set acknowledged = kept.acknowledged + excluded.acknowledged,
+                  refused = kept.refused + excluded.refused,
+                  repeated = kept.repeated + excluded.repeated
+                """
+            ),
+            {
+                "table": table,
+                "spool": SPOOL,
+                "times": [*(time for time, _ in conflicts), *repeated],
+                "refused": refused,
+            },
+        )
+    for _, words in conflicts:
+        connection.execute(
+            sa.text(
+                "insert into ringlog.event (spool, number, table_name, time, kind, rows, words)"
+                " values (:spool, (select coalesce(max(number), 0) + 1 from ringlog.event"
+                " where spool = :spool), :table, now(), 'refused', 1, :words)"
+            ),
+            {
+                "spool": SPOOL,
+                "table": table,
+                "words": f"{file} has another row of this time and seq_no: {words}",
+            },
+        )

@@ -1,0 +1,104 @@
+"""Connections to PostgreSQL that give Arrow, by ADBC."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+import pyarrow as pa
+from adbc_driver_manager import Error
+from adbc_driver_manager.dbapi import Connection
+from adbc_driver_postgresql import dbapi
+from psycopg import sql
+
+__all__ = ["Connection", "ReadError", "connect", "rows", "run", "transaction"]
+
+BATCH_BYTES = 4 << 20
+"""of PostgreSQL's, in a record batch"""
+
+
+class ReadError(Exception):
+    """PostgreSQL cannot be reached or refuses to read.
+
+    `sqlstate` says why where PostgreSQL does, as 42501 (no right), 42P01 (no such table), 42703 (no such
+    column).
+    """
+
+    def __init__(self, message: str, sqlstate: str | None) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+def connect(conninfo: str) -> Connection:
+    """Logs in by a libpq connection string or URI. Raises ReadError."""
+    with _told():
+        connection: Connection = dbapi.connect(conninfo)
+        return connection
+
+
+@contextmanager
+def transaction(database: str | Connection) -> Iterator[Connection]:
+    """A transaction of a connection of its own, or of one that is there; it is rolled back at the end."""
+    if isinstance(database, str):
+        with closing(connect(database)) as connection:
+            yield connection
+        return
+    try:
+        yield database
+    finally:
+        with suppress(Error):  # the connection is lost, which what ran in it has said
+            database.rollback()
+
+
+def run(connection: Connection, statement: sql.Composable) -> None:
+    """Runs a statement without a result. Raises ReadError."""
+    with _told(), closing(connection.cursor()) as cursor:
+        cursor.execute(statement.as_string())
+
+
+def rows(connection: Connection, query: sql.Composable) -> Iterator[pa.RecordBatch]:
+    """Streams the result of a query: one batch at least, which may be empty.
+
+    Nothing is read ahead of the one who takes the batches but what the socket holds. Closing the iterator
+    cancels the query. Raises ReadError.
+    """
+    cursor = connection.cursor()
+    ended = False
+    try:
+        with _told():
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
+            cursor.execute(query.as_string())
+            reader = cursor.fetch_record_batch()
+        # without the driver's notes on PostgreSQL's types
+        schema = pa.schema([pa.field(field.name, field.type) for field in reader.schema])
+        empty = True
+        while (batch := _next(reader)) is not None:
+            empty = False
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        ended = True
+        if empty:
+            yield pa.RecordBatch.from_pylist([], schema=schema)
+    finally:
+        if not ended:
+            # else closing would first fetch all that is left
+            with suppress(Error):
+                cursor.adbc_cancel()
+        with suppress(Error):
+            cursor.close()
+
+
+def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
+    with _told():
+        try:
+            return reader.read_next_batch()
+        except StopIteration:
+            return None
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except Error as error:
+        raise ReadError(str(error), error.sqlstate) from error
+    except OSError as error:
+        # what ends a result that has begun comes through Arrow's stream, without a state
+        raise ReadError(str(error), None) from error

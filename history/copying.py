@@ -1,0 +1,93 @@
+"""Columns of numbers out of PostgreSQL's binary COPY, without an object a value.
+
+Layout: https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format".
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import sql
+
+_HEADER = 19  # signature, flags, length of the extension, which PostgreSQL leaves empty
+_TRAILER = 2
+_EPOCH = 946_684_800_000_000  # 2000-01-01, where PostgreSQL's times begin, in microseconds since 1970
+
+FORMATS = {
+    "real": ">f4",
+    "double precision": ">f8",
+    "smallint": ">i2",
+    "integer": ">i4",
+    "bigint": ">i8",
+    "boolean": "u1",
+    "timestamp with time zone": ">i8",
+}
+"""PostgreSQL's types that can be read, by their names in the catalogue, as numpy's."""
+
+
+def copied(
+    connection: psycopg.Connection, query: sql.Composable, types: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+    """The result of a query whose first column is a time and the others, of these types, numbers.
+
+    Gives the times in microseconds since 1970, the values, (rows, columns), and which of them are null.
+    """
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(sql.SQL("copy ({}) to stdout (format binary)").format(query)) as copy,
+    ):
+        content = b"".join(copy)
+    formats = [np.dtype(FORMATS["timestamp with time zone"]), *(np.dtype(FORMATS[name]) for name in types)]
+    rows = _of_one_length(content, formats)
+    if rows is None:
+        return _of_any_length(content, formats)
+    values = np.empty((len(rows), len(types)))
+    for number in range(len(types)):
+        values[:, number] = rows[f"v{number + 1}"]
+    return rows["v0"].astype(np.int64) + _EPOCH, values, np.zeros(values.shape, bool)
+
+
+def _of_one_length(content: bytes, formats: Sequence[np.dtype[np.generic]]) -> np.ndarray | None:
+    """The rows where none has a null, else None."""
+    fields: list[tuple[str, object]] = [("fields", ">i2")]
+    for number, kind in enumerate(formats):
+        fields += [(f"l{number}", ">i4"), (f"v{number}", kind)]
+    row = np.dtype(fields)
+    if (len(content) - _HEADER - _TRAILER) % row.itemsize:
+        return None
+    rows = np.frombuffer(content, row, (len(content) - _HEADER - _TRAILER) // row.itemsize, _HEADER)
+    whole = all((rows[f"l{number}"] == kind.itemsize).all() for number, kind in enumerate(formats))
+    return rows if whole and (rows["fields"] == len(formats)).all() else None
+
+
+def _of_any_length(
+    content: bytes, formats: Sequence[np.dtype[np.generic]]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+    octets = np.frombuffer(content, np.uint8)
+    lengths = np.lib.stride_tricks.sliding_window_view(octets, 4)
+    # a row's length shows only when it is walked; a null is shorter than its type
+    starts = []
+    place = _HEADER
+    while place < len(content) - _TRAILER:
+        starts.append(place)
+        place += 2
+        for _ in formats:
+            length = int.from_bytes(content[place : place + 4], signed=True)
+            place += 4 + max(length, 0)
+    position = np.array(starts, np.int64) + 2
+    times = np.empty(len(starts), np.int64)
+    values = np.full((len(starts), len(formats) - 1), np.nan)
+    nulls = np.zeros(values.shape, bool)
+    for number, kind in enumerate(formats):
+        sizes = lengths[position].copy().view(">i4").reshape(-1)
+        there = sizes >= 0
+        wide = np.lib.stride_tricks.sliding_window_view(octets, kind.itemsize)
+        found = wide[position[there] + 4].copy().view(kind).reshape(-1)
+        if number:
+            values[there, number - 1] = found
+            nulls[:, number - 1] = ~there
+        else:
+            times[:] = found.astype(np.int64) + _EPOCH
+        position += 4 + np.maximum(sizes, 0)
+    return times, values, nulls

@@ -1,0 +1,170 @@
+"""A week of a table as a Parquet file: written, read and compared.
+
+Floats are split into their bytes' streams before zstd, times and seq_no are stored as differences; row groups
+have a day at most, with statistics, and pages have checksums. The schema's metadata names the signals.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ringlog.history.folder import Damaged, Folder
+
+__all__ = ["Damaged", "bits", "read", "same", "write"]
+
+GROUP_BYTES = 64 << 20
+"""A row group of a busy table has less than a day: it is in memory as a whole."""
+
+BATCH_BYTES = 4 << 20
+"""of a record batch that is read"""
+
+_DAY = 86_400_000_000  # microseconds
+
+
+def write(stream: pa.NativeFile, batches: Iterator[pa.RecordBatch], metadata: Mapping[str, str]) -> int:
+    """Writes rows, which come by time, to a new file. Returns how many there were."""
+    rows = 0
+    writer: pq.ParquetWriter | None = None
+    group: list[pa.RecordBatch] = []
+    day = None
+    try:
+        for batch in batches:
+            if writer is None:
+                schema = batch.schema.with_metadata(dict(metadata))
+                writer = pq.ParquetWriter(stream, schema, **_options(schema))
+            for part_day, part in _by_day(batch):
+                if group and (part_day != day or sum(each.nbytes for each in group) > GROUP_BYTES):
+                    writer.write_table(pa.Table.from_batches(group))
+                    group = []
+                day = part_day
+                group.append(part)
+                rows += part.num_rows
+        if group and writer is not None:
+            writer.write_table(pa.Table.from_batches(group))
+    except BaseException:
+        with suppress(OSError, pa.ArrowException):
+            if writer is not None:
+                writer.close()
+        raise
+    if writer is not None:
+        writer.close()
+    return rows
+
+
+def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    days = pc.divide(batch["time"].cast(pa.int64()), _DAY).to_numpy()
+    start = 0
+    while start < len(days):
+        end = int(days.searchsorted(days[start], side="right"))
+        yield int(days[start]), batch.slice(start, end - start)
+        start = end
+
+
+def _options(schema: pa.Schema) -> dict[str, object]:
+    floats = [field.name for field in schema if pa.types.is_floating(field.type)]
+    differences = [field.name for field in schema if field.name in ("time", "seq_no")]
+    return {
+        "compression": "zstd",
+        "compression_level": 3,
+        "use_dictionary": [field.name for field in schema if field.name not in {*floats, *differences}],
+        "column_encoding": dict.fromkeys(floats, "BYTE_STREAM_SPLIT")
+        | dict.fromkeys(differences, "DELTA_BINARY_PACKED"),
+        "write_page_checksum": True,
+    }
+
+
+def read(
+    folder: Folder,
+    name: str,
+    columns: Sequence[str] | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows from `start` on and before `end`, in batches of about 4 MB.
+
+    Of `columns` there are those that the file has. Raises Damaged.
+    """
+    try:
+        with (
+            folder.opened(name) as source,
+            pq.ParquetFile(source, page_checksum_verification=True) as file,
+        ):
+            schema = file.schema_arrow
+            names = [each for each in schema.names if columns is None or each in columns]
+            groups = [number for number in range(file.num_row_groups) if _overlaps(file, number, start, end)]
+            if not groups:
+                return
+            size = max(1024, BATCH_BYTES // sum(_width(schema.field(each).type) for each in names))
+            for batch in file.iter_batches(size, groups, names):
+                yield _within(batch, start, end)
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise Damaged(f"{folder}/{name}: {error}") from error
+
+
+def _overlaps(file: pq.ParquetFile, number: int, start: datetime | None, end: datetime | None) -> bool:
+    time = file.schema_arrow.names.index("time")
+    statistics = file.metadata.row_group(number).column(time).statistics
+    return bool((end is None or statistics.min < end) and (start is None or statistics.max >= start))
+
+
+def _width(kind: pa.DataType) -> int:
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return 64  # texts and waveforms: a guess
+
+
+def _within(batch: pa.RecordBatch, start: datetime | None, end: datetime | None) -> pa.RecordBatch:
+    """The rows within bounds of a batch whose rows come by time."""
+    times = batch["time"].cast(pa.int64()).to_numpy()
+    first = 0 if start is None else int(times.searchsorted(_microseconds(start)))
+    after = len(times) if end is None else int(times.searchsorted(_microseconds(end)))
+    return batch.slice(first, max(0, after - first))
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def same(here: Iterator[pa.RecordBatch], there: Iterator[pa.RecordBatch]) -> bool:
+    """Whether two streams have the same rows, bit for bit, however they are cut into batches."""
+    left = right = None
+    while True:
+        left = left if left is not None and left.num_rows else _next(here)
+        right = right if right is not None and right.num_rows else _next(there)
+        if left is None or right is None:
+            return left is None and right is None
+        rows = min(left.num_rows, right.num_rows)
+        if left.schema.names != right.schema.names:
+            return False
+        for mine, theirs in zip(left.columns, right.columns, strict=True):
+            one, other = mine.slice(0, rows), theirs.slice(0, rows)
+            if one.type != other.type or not one.is_null().equals(other.is_null()):
+                return False
+            if not bits(one).equals(bits(other)):
+                return False
+        left, right = left.slice(rows), right.slice(rows)
+
+
+def _next(batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    return next((batch for batch in batches if batch.num_rows), None)
+
+
+def bits(values: pa.Array) -> pa.Array:
+    """Floats as whole numbers: NaN is not equal to itself."""
+    if pa.types.is_float32(values.type):
+        return values.view(pa.int32())
+    if pa.types.is_float64(values.type):
+        return values.view(pa.int64())
+    if pa.types.is_list(values.type):
+        lengths = pc.list_value_length(values).fill_null(0).to_numpy()
+        offsets = pa.array([0, *lengths.cumsum()], pa.int32())
+        # of a part of an array, as its rows only
+        return pa.ListArray.from_arrays(offsets, bits(values.flatten()))
+    return values

@@ -1,0 +1,101 @@
+"""The archive's folder: of this machine, or of an object store, by pyarrow's file systems."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import fs
+
+_CHUNK = 1 << 20  # bytes read at once for a digest
+
+
+class Damaged(Exception):
+    """A file of the archive is missing or not what was written."""
+
+
+class Folder:
+    """Files by their names below a folder: `/data/archive`, or `s3://bucket/folder` with pyarrow's options.
+
+    https://arrow.apache.org/docs/python/filesystems.html says what S3 takes: `endpoint_override` and others
+    behind a question mark, the keys in the environment.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        if where.startswith("/"):
+            self._files: fs.FileSystem = fs.LocalFileSystem()
+            self._root = where.rstrip("/")
+        else:
+            self._files, self._root = fs.FileSystem.from_uri(where)
+
+    def __str__(self) -> str:
+        return self.where
+
+    @contextmanager
+    def created(self, name: str) -> Iterator[pa.NativeFile]:
+        """A new file to write, seen under its name only when all of it is on the disk."""
+        path = self._path(name)
+        # in an object store nothing is seen before it is whole
+        written = f"{path}.new" if self._is_local else path
+        self._files.create_dir(os.path.dirname(path), recursive=True)
+        with self._files.open_output_stream(written) as stream:
+            yield stream
+        if self._is_local:
+            _sync(written)
+            os.replace(written, path)
+            for folder in (os.path.dirname(path), self._root):
+                _sync(folder)  # the name must outlive a power failure as the content does
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[pa.NativeFile]:
+        """A file to read, at any place. Raises Damaged when there is none."""
+        try:
+            file = self._files.open_input_file(self._path(name))
+        except OSError as error:
+            raise Damaged(f"{self.where}/{name}: {error}") from error
+        with file:
+            yield file
+
+    def exists(self, name: str) -> bool:
+        return bool(self._files.get_file_info(self._path(name)).type == fs.FileType.File)
+
+    def size(self, name: str) -> int:
+        return int(self._files.get_file_info(self._path(name)).size)
+
+    def delete(self, name: str) -> None:
+        if self.exists(name):
+            self._files.delete_file(self._path(name))
+
+    def names(self) -> Iterator[tuple[str, float]]:
+        """Each file, and when it was written (seconds since 1970)."""
+        everything = fs.FileSelector(self._root, allow_not_found=True, recursive=True)
+        for info in self._files.get_file_info(everything):
+            if info.type == fs.FileType.File:
+                yield info.path.removeprefix(f"{self._root}/"), info.mtime_ns / 1e9
+
+    def digest(self, name: str) -> str:
+        """The file's SHA-256. Raises Damaged when it cannot be read."""
+        sha = hashlib.sha256()
+        with self.opened(name) as file:
+            while chunk := file.read(_CHUNK):
+                sha.update(chunk)
+        return sha.hexdigest()
+
+    @property
+    def _is_local(self) -> bool:
+        return isinstance(self._files, fs.LocalFileSystem)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+
+def _sync(path: str | Path) -> None:
+    """Has the disk store a file, or the names in a folder."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,103 @@
+"""Rows that have come for a cold week, beside those of its file."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ringlog.history import files
+
+KEY = ("time", "seq_no")
+_ORDER = [(name, "ascending") for name in KEY]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What of some late rows a file has: as they are, or otherwise. By the late rows' places."""
+
+    repeated: np.ndarray
+    conflicting: np.ndarray
+
+
+def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Rows of a file and late ones, by time and seq_no; of two with the same key that of the file.
+
+    Columns that the file lacks are null.
+    """
+    late = late.sort_by(_ORDER).combine_chunks()
+    for batch in cold:
+        table = _as(late.schema, batch)
+        if table.num_rows and late.num_rows:
+            number = _until(late, table)
+            before, late = late.slice(0, number), late.slice(number)
+            mine, _ = _pairs(before, table)
+            new = np.ones(number, bool)
+            new[mine] = False
+            if new.any():
+                table = pa.concat_tables([table, before.filter(pa.array(new))]).sort_by(_ORDER)
+        yield from table.combine_chunks().to_batches()
+    yield from late.to_batches()
+
+
+def found(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Found:
+    """Compares late rows, which come by time and seq_no, with those of a file."""
+    result = Found(np.zeros(late.num_rows, bool), np.zeros(late.num_rows, bool))
+    for batch in cold:
+        table = _as(late.schema, batch)
+        mine, theirs = _pairs(late, table)
+        same = _same_rows(late.take(mine), table.take(theirs))
+        result.repeated[mine[same]] = True
+        result.conflicting[mine[~same]] = True
+    return result
+
+
+def _same_rows(here: pa.Table, there: pa.Table) -> np.ndarray:
+    same = np.ones(here.num_rows, bool)
+    for name in here.schema.names:
+        one, other = (rows[name].combine_chunks() for rows in (here, there))
+        nulls = [each.is_null().to_numpy(zero_copy_only=False) for each in (one, other)]
+        one, other = files.bits(one), files.bits(other)
+        if pa.types.is_list(one.type):
+            equal = np.array([a == b for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)], bool)
+        else:
+            equal = pc.equal(one, other).fill_null(True).to_numpy(zero_copy_only=False)
+        same &= equal & (nulls[0] == nulls[1])
+    return same
+
+
+def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
+    return pa.table(
+        [
+            batch[field.name].cast(field.type)
+            if field.name in batch.schema.names
+            else pa.nulls(batch.num_rows, field.type)
+            for field in schema
+        ],
+        schema=schema,
+    )
+
+
+def _until(late: pa.Table, table: pa.Table) -> int:
+    """How many late rows are not after the last row of a table."""
+    time, seq_no = _keys(late)
+    last = [column[-1] for column in _keys(table.slice(table.num_rows - 1))]
+    return int(np.count_nonzero((time < last[0]) | ((time == last[0]) & (seq_no <= last[1]))))
+
+
+def _pairs(late: pa.Table, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """The places of rows of the same key in both."""
+    mine, theirs = _keys(late), _keys(table)
+    some = np.flatnonzero(np.isin(mine[0], theirs[0]))
+    others = np.flatnonzero(np.isin(theirs[0], mine[0]))
+    places = np.concatenate([some, others])
+    time, seq_no = (np.concatenate([a[some], b[others]]) for a, b in zip(mine, theirs, strict=True))
+    order = np.lexsort((np.arange(len(places)), seq_no, time))
+    time, seq_no, places = time[order], seq_no[order], places[order]
+    first = np.flatnonzero((time[1:] == time[:-1]) & (seq_no[1:] == seq_no[:-1]))
+    return places[first], places[first + 1]
+
+
+def _keys(rows: pa.Table) -> list[np.ndarray]:
+    return [rows[name].cast(pa.int64()).to_numpy() for name in KEY]

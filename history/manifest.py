@@ -1,0 +1,127 @@
+"""The manifest of the archive: which weeks are in which files. It is the table ringlog.cold_week."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history import files
+from ringlog.history.folder import Damaged, Folder
+from ringlog.schema.partitions import Week
+from ringlog.schema.tiers import cold_week
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class ColdWeek:
+    """A week in the manifest, by its table and first moment."""
+
+    table: str
+    begins: datetime
+    ends: datetime
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+    recalled_until: datetime | None
+
+
+def settings(connection: sa.Connection) -> tuple[timedelta, str] | None:
+    """How long weeks stay in the log, and the archive's folder; None: they stay."""
+    found = connection.execute(
+        sa.text("select extract(epoch from online::interval)::bigint, archive from ringlog.history")
+    ).one_or_none()
+    return None if found is None else (timedelta(seconds=found[0]), str(found[1]))
+
+
+def manifest(connection: sa.Connection, table: str | None = None) -> list[ColdWeek]:
+    query = sa.select(*(column for column in cold_week.c if column.name != "written")).order_by(
+        cold_week.c.table_name, cold_week.c.begins
+    )
+    if table is not None:
+        query = query.where(cold_week.c.table_name == table)
+    return [ColdWeek(*row) for row in connection.execute(query)]
+
+
+def file_of(table: str, week: Week, number: int) -> str:
+    """The name of a week's file; each that replaces another has the next number."""
+    return f"{table}/{week.start:%Gw%V}{'' if number == 1 else f'-{number}'}.parquet"
+
+
+def note(connection: sa.Connection, week: ColdWeek) -> None:
+    """Puts a week into the manifest, in the place of what was there for it."""
+    forget(connection, week)
+    connection.execute(
+        cold_week.insert().values(
+            table_name=week.table,
+            begins=week.begins,
+            ends=week.ends,
+            file=week.file,
+            rows=week.rows,
+            bytes=week.bytes,
+            sha256=week.sha256,
+            recalled_until=week.recalled_until,
+        )
+    )
+
+
+def forget(connection: sa.Connection, week: ColdWeek) -> None:
+    connection.execute(
+        cold_week.delete().where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)
+    )
+
+
+def tell(connection: sa.Connection, folder: Folder) -> None:
+    """The manifest as a file, for whoever has the folder alone."""
+    weeks = [
+        {
+            "table": week.table,
+            "begins": week.begins.astimezone(UTC).isoformat(),
+            "file": week.file,
+            "rows": week.rows,
+            "bytes": week.bytes,
+            "sha256": week.sha256,
+        }
+        for week in manifest(connection)
+    ]
+    with folder.created(MANIFEST) as stream:
+        stream.write(json.dumps(weeks, indent=1).encode())
+
+
+def verify(folder: Folder, week: ColdWeek) -> None:
+    """Compares a file with the manifest. Raises Damaged."""
+    if folder.digest(week.file) != week.sha256:
+        raise Damaged(f"{folder}/{week.file} is not the file that was written: its SHA-256 is another one")
+    count = sum(batch.num_rows for batch in files.read(folder, week.file, ["time"]))
+    if count != week.rows:
+        raise Damaged(f"{folder}/{week.file} has {count} rows, not {week.rows}")
+
+
+def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[str]:
+    """What is wrong with their files, a line for each that is not what was written. Reads all of them."""
+    for week in weeks:
+        try:
+            verify(folder, week)
+        except Damaged as error:
+            yield str(error)
+
+
+def about(connection: sa.Connection, table: str) -> dict[str, str]:
+    """What a file's metadata says of its table."""
+    signals = connection.execute(
+        sa.text(
+            "select column_name, signal, type, unit, description from ringlog.signal"
+            " where table_name = :table and valid_to is null"
+        ),
+        {"table": table},
+    ).mappings()
+    return {"ringlog.table": table, "ringlog.signals": json.dumps([dict(row) for row in signals])}
+
+
+def default_partition(table: str) -> sql.Identifier:
+    """Where rows lie that come for a cold week."""
+    return sql.Identifier("log", f"{table}_default")

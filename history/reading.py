@@ -1,0 +1,171 @@
+"""Rows of a table as Arrow record batches, oldest first, wherever they lie.
+
+Rows come by the caller's own connection, so PostgreSQL decides what he may read.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from psycopg import sql
+
+from ringlog.history.connection import Connection, rows, run, transaction
+from ringlog.history.files import read as read_file
+from ringlog.history.folder import Folder
+from ringlog.history.late import merged
+from ringlog.history.series import NotInBlocks, series
+
+TIME = pa.timestamp("us", tz="UTC")
+
+
+def read(
+    database: str | Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime | None = None,
+    end: datetime | None = None,
+    *,
+    newest_before: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The log of a table from `start` on and before `end`, by time and then seq_no; None is no bound.
+
+    The columns of each batch are `time` (timestamp[us, UTC]) and then `columns`, which may be any others of
+    the table's, seq_no too, in their Arrow types: real is float32, double float64, int int32, smallint int16,
+    bigint int64, bit bool, varchar string. Null is no reading. With `newest_before` the newest row before
+    `start`, if there is one, comes first. There is always one batch at least, which may be empty; a batch has
+    about 4 MB at most.
+
+    `database` is a connection string, or a connection, whose transaction ends with the iterator. Closing the
+    iterator cancels what runs. Raises ReadError; ringlog.history.folder.Damaged for a cold
+    week's file; ValueError for a bound without a time zone.
+    """
+    for bound in (start, end):
+        if bound is not None and bound.tzinfo is None:
+            raise ValueError(f"a bound must have a time zone: {bound}")
+    others = [column for column in dict.fromkeys(columns) if column != "time"]
+    return _read(database, table, others, start, end, newest_before)
+
+
+def _read(
+    database: str | Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime | None,
+    end: datetime | None,
+    newest_before: bool,
+) -> Iterator[pa.RecordBatch]:
+    with transaction(database) as connection:
+        # no partition leaves the log while this is held: all that is read is of one log
+        run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
+        weeks = [*_cold_weeks(connection, table, end)]
+        wanted = [week for week in weeks if start is None or week.ends > start]
+        if newest_before and start is not None:
+            yield from _newest_before(connection, table, columns, start, weeks)
+        if not wanted:
+            yield from _hot(connection, table, columns, start, end)
+            return
+        at = start
+        for week in wanted:
+            if at is None or at < week.begins:
+                yield from _hot(connection, table, columns, at, week.begins)
+            first = week.begins if at is None else max(at, week.begins)
+            at = week.ends if end is None else min(week.ends, end)
+            yield from _cold(connection, table, columns, week, first, at)
+        if end is None or at is None or at < end:
+            yield from _hot(connection, table, columns, at, end)
+
+
+@dataclass(frozen=True)
+class _ColdWeek:
+    begins: datetime
+    ends: datetime
+    folder: str
+    file: str
+
+
+def _cold_weeks(connection: Connection, table: str, end: datetime | None) -> Iterator[_ColdWeek]:
+    query = sql.SQL(
+        "select begins, ends, archive as folder, file from ringlog.cold_week, ringlog.history"
+        " where table_name = {} and recalled_until is null and rows > 0 and begins < {} order by begins"
+    ).format(sql.Literal(table), _moment(end, "infinity"))
+    for batch in rows(connection, query):
+        for row in batch.to_pylist():
+            yield _ColdWeek(**row)
+
+
+def _hot(
+    connection: Connection, table: str, columns: Sequence[str], start: datetime | None, end: datetime | None
+) -> Iterator[pa.RecordBatch]:
+    if len(columns) == 1 and start is not None and end is not None:
+        blocks = series(connection, table, columns[0], start, end)
+        if blocks is not None:
+            try:
+                yield from blocks
+            except NotInBlocks as said:
+                start = said.since
+            else:
+                # at least one batch
+                yield from rows(connection, _select(table, columns, end, end))
+                return
+    query = sql.SQL('{} order by "time", seq_no').format(_select(table, columns, start, end))
+    yield from rows(connection, query)
+
+
+def _cold(
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    week: _ColdWeek,
+    start: datetime,
+    end: datetime,
+) -> Iterator[pa.RecordBatch]:
+    """A week's file and the rows that have come for it since. Raises Damaged."""
+    names = ["time", *dict.fromkeys([*columns, "seq_no"])]
+    # few, and PostgreSQL says by them what the reader may see
+    late = pa.Table.from_batches(_hot(connection, table, names[1:], start, end))
+    for batch in merged(read_file(Folder(week.folder), week.file, names, start, end), late):
+        yield batch.select(["time", *columns])
+
+
+def _newest_before(
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime,
+    weeks: Sequence[_ColdWeek],
+) -> Iterator[pa.RecordBatch]:
+    query = sql.SQL('{} order by "time" desc, seq_no desc limit 1').format(
+        _select(table, columns, None, start)
+    )
+    newest = [batch for batch in rows(connection, query) if batch.num_rows]
+    since = newest[0]["time"][0].as_py() if newest else None
+    for week in reversed(weeks):
+        if week.begins >= start or (since is not None and week.ends <= since):
+            continue
+        last = None
+        for batch in _cold(connection, table, columns, week, week.begins, min(week.ends, start)):
+            last = batch.slice(batch.num_rows - 1) if batch.num_rows else last
+        if last is not None:
+            newest = [last]
+            break
+    yield from newest
+
+
+def _select(table: str, columns: Sequence[str], start: datetime | None, end: datetime | None) -> sql.Composed:
+    # bounds are part of the text: partitions outside them are left out when the query is planned
+    return sql.SQL('select {} from {} where "time" >= {} and "time" < {}').format(
+        sql.SQL(", ").join(map(sql.Identifier, ["time", *columns])),
+        _log(table),
+        _moment(start, "-infinity"),
+        _moment(end, "infinity"),
+    )
+
+
+def _moment(bound: datetime | None, otherwise: str) -> sql.Composable:
+    text = otherwise if bound is None else bound.astimezone(UTC).isoformat()
+    return sql.SQL("timestamptz {}").format(sql.Literal(text))
+
+
+def _log(table: str) -> sql.Identifier:
+    return sql.Identifier("log", table)

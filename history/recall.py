@@ -1,0 +1,112 @@
+"""Cold weeks come back into the log: as partitions, at the speed of COPY."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pyarrow as pa
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history import files
+from ringlog.history.books import enter
+from ringlog.history.connection import connect
+from ringlog.history.folder import Damaged, Folder
+from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
+from ringlog.schema.change import announce, change, run
+from ringlog.schema.partitions import Week, alone, keep_statistics_small
+from ringlog.schema.roles import become_owner
+from ringlog.schema.tiers import cold_week
+
+
+def recall(
+    engine: sa.Engine, conninfo: str, table: str, start: datetime, end: datetime, keep: timedelta
+) -> Iterator[str]:
+    """Brings cold weeks back into the log for so long. Raises Damaged at the first that it cannot."""
+    with alone(engine), closing(connect(conninfo)) as target:
+        with engine.begin() as connection:
+            chosen = settings(connection)
+            weeks = [
+                week
+                for week in manifest(connection, table)
+                if week.begins < end and week.ends > start and week.recalled_until is None
+            ]
+        if chosen is None:
+            return
+        folder = Folder(chosen[1])
+        for week in weeks:
+            verify(folder, week)
+            name = Week(week.begins.astimezone(UTC)).partition(table)
+            change(engine, partial(_make, week=week, name=name))
+            batches = files.read(folder, week.file)
+            with target.cursor() as cursor:
+                first = next(batches, None)
+                if first is not None:
+                    reader = pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches))
+                    cursor.adbc_ingest(name, reader, mode="append", db_schema_name="log")
+            target.commit()
+            change(engine, partial(_bring_back, week=week, name=name, until=keep))
+            yield f"recalled {week.file}: {week.rows} rows in log.{name}"
+
+
+def _chain(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from others
+
+
+def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
+    become_owner(connection)
+    run(connection, sql.SQL("drop table if exists {}").format(sql.Identifier("log", name)))
+    run(
+        connection,
+        sql.SQL(
+            'create table {} (like {} including all, constraint week check ("time" >= {} and "time" < {}))'
+        ).format(
+            sql.Identifier("log", name),
+            sql.Identifier("log", week.table),
+            sql.Literal(week.begins),
+            sql.Literal(week.ends),
+        ),
+    )
+
+
+def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: timedelta) -> None:
+    become_owner(connection)
+    names = {
+        "log": sql.Identifier("log", week.table),
+        "partition": sql.Identifier("log", name),
+        "default": default_partition(week.table),
+        "start": sql.Literal(week.begins),
+        "end": sql.Literal(week.ends),
+    }
+    count = connection.scalar(sa.select(sa.func.count()).select_from(sa.table(name, schema="log")))
+    if count != week.rows:
+        raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")
+    run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
+    twice = connection.exec_driver_sql(
+        sql.SQL(
+            'select came."time", to_json(came)::text, came *= there from {default} as came'
+            ' join {partition} as there using ("time", seq_no)'
+        )
+        .format(**names)
+        .as_string(),
+        execution_options={"no_parameters": True},
+    ).all()
+    conflicts = [(time, words) for time, words, same in twice if not same]
+    enter(connection, week.table, week.file, conflicts, [time for time, _, same in twice if same])
+    for statement in (
+        'insert into {partition} select * from {default} where "time" >= {start} and "time" < {end}'
+        ' on conflict ("time", seq_no) do nothing',
+        'delete from {default} where "time" >= {start} and "time" < {end}',
+        "alter table {log} attach partition {partition} for values from ({start}) to ({end})",
+        "alter table {partition} drop constraint week",
+    ):
+        run(connection, sql.SQL(statement).format(**names))
+    keep_statistics_small(connection, week.table, name)
+    connection.execute(
+        cold_week.update()
+        .where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)
+        .values(recalled_until=sa.func.now() + until)
+    )
+    announce(connection)

@@ -1,0 +1,51 @@
+"""Where signals are and have been: the columns they have had, by ringlog's registry."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+from psycopg import sql
+
+from ringlog.history.connection import Connection, rows, transaction
+
+
+@dataclass(frozen=True)
+class Place:
+    """The signal's rows are those of `column` in `log.<table>` from `since` on and before `until`.
+
+    None is no bound.
+    `type` is the facility file's: real, double, int, smallint, bigint, bit or varchar(n).
+    """
+
+    signal: str
+    table: str
+    column: str
+    type: str
+    unit: str
+    since: datetime | None
+    until: datetime | None
+
+
+def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tuple[Place, ...]]:
+    """The places of each of these signals, oldest first; a signal that never was has none.
+
+    A signal whose unit, limits or description was changed has a place for each of them, one after the other
+    in the same column. Raises ReadError.
+    """
+    found: dict[str, tuple[Place, ...]] = dict.fromkeys(signals, ())
+    query = sql.SQL(
+        "select signal, table_name, column_name, type, unit,"
+        " nullif(begins, '-infinity') as begins, nullif(ends, 'infinity') as ends"
+        " from ringlog.signal_places({}::text[])"
+    ).format(sql.Literal([*found]))
+    with transaction(database) as connection:
+        for place in _places(rows(connection, query)):
+            found[place.signal] += (place,)
+    return found
+
+
+def _places(batches: Iterator[pa.RecordBatch]) -> Iterator[Place]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield Place(*row.values())

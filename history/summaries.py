@@ -1,0 +1,363 @@
+"""The summaries of the logs: made from rows whose span is over, and again where a row came late.
+
+A round for a table moves its sequence summary.<table>_until ahead: from then on put marks each row before
+that time (ringlog.summary_mark). It looks at the sequence after it has stored the row, so when the
+transactions that were under way have ended, every row of those times is stored or will be marked. Then, in
+one transaction and one snapshot, the spans of the rows and of the marks are made, longer ones from shorter
+ones, what was done is noted (ringlog.summarised) and the marks are taken away. Killed at any moment, it is as
+if that had not begun. A mark that came meanwhile is there for the next round.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from ringlog.history import blocks
+from ringlog.history.copying import FORMATS, copied
+from ringlog.history.spans import Spans, combined, of_rows
+from ringlog.schema.partitions import EARLIEST
+from ringlog.schema.roles import OWNER
+
+log = logging.getLogger(__name__)
+
+ENOUGH = 10
+"""Shortest spans that are over before a round is worth its writing."""
+
+VALUES = 1_000_000
+"""About so many values are in memory at once."""
+
+PATIENCE = 5.0  # seconds for transactions that are under way
+
+_ONLINE = (
+    "not exists (select from ringlog.cold_week as week where week.table_name = mark.table_name"
+    " and recalled_until is null and begins <= mark.time and mark.time < ends)"
+)
+"""Marks of weeks whose rows are in PostgreSQL alone."""
+
+_told: set[str] = set()
+"""Damages that were told."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    levels: tuple[int, ...]
+    until: datetime | None
+    cycle: float
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    single: bool
+    """the summaries' numbers are single precision"""
+
+
+def summarise(
+    conninfo: str,
+    now: datetime | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    *,
+    enough: int = ENOUGH,
+) -> dict[str, int]:
+    """Brings the summaries of all tables up to date. Rows that were read, by table.
+
+    `now` is PostgreSQL's clock when it is left out. Tables with fewer new spans than `enough` wait, unless
+    rows came late. `stopped` is asked between transactions. One process at a time does this.
+    """
+    done: dict[str, int] = {}
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        (alone,) = _row(connection, "select pg_try_advisory_lock(hashtext('ringlog summaries'))")
+        if not alone:
+            return done
+        moment: datetime = now or _row(connection, "select now()")[0]
+        connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+        for table in [*_tables(connection)]:
+            rows = _summarise(connection, conninfo, table, moment, enough, stopped)
+            if rows:
+                done[table.name] = rows
+    return done
+
+
+def _tables(connection: psycopg.Connection) -> Iterator[_Table]:
+    found = connection.execute(
+        """
+        select table_name, levels, until, cycle * log_nth, log_period
+        from ringlog.summarised join ringlog.logged_table using (table_name)
+        where levels <> '{}'
+        order by table_name
+        """
+    ).fetchall()
+    for name, levels, until, cycle, period in found:
+        columns = connection.execute(
+            """
+            select attname, format_type(atttypid, null) from pg_attribute
+            where attrelid = %s::regclass and attnum > 0 and not attisdropped
+              and attname not in ('seq_no', 'time') and format_type(atttypid, null) = any(%s)
+            order by attnum
+            """,
+            [sql.Identifier("log", name).as_string(), [*FORMATS]],
+        ).fetchall()
+        (numbers,) = _row(
+            connection,
+            "select atttypid::regtype::text from pg_attribute"
+            " where attrelid = %s::regclass and attname = 'min'",
+            sql.Identifier("summary", name).as_string(),
+        )
+        columns = [(column, kind) for column, kind in columns if kind != "timestamp with time zone"]
+        if columns:
+            yield _Table(
+                name,
+                tuple(levels),
+                until,
+                period or cycle,
+                tuple(column for column, _ in columns),
+                tuple(kind for _, kind in columns),
+                numbers == "real[]",
+            )
+
+
+def _summarise(
+    connection: psycopg.Connection,
+    conninfo: str,
+    table: _Table,
+    now: datetime,
+    enough: int,
+    stopped: Callable[[], bool],
+) -> int:
+    shortest = timedelta(seconds=table.levels[0])
+    end = _floor(now - shortest, table.levels[0])  # the clocks of writers are not this one
+    begin = table.until
+    if begin is None:
+        begin = _floor(_oldest(connection, table, EARLIEST) or end, table.levels[-1])
+    reached = end if table.until is None else min(begin, end)
+    rows = _summarise_cold(connection, conninfo, table, reached, stopped)
+    (marked,) = _row(
+        connection,
+        "select exists (select from ringlog.summary_mark as mark where table_name = %s and time < %s and "
+        + _ONLINE
+        + ")",
+        table.name,
+        min(begin, end),
+    )
+    if end - begin < enough * shortest and not (marked and end > EARLIEST):
+        return rows
+    end = max(begin, end)
+    if not _closed(connection, table, end):
+        return rows
+    step = max(timedelta(seconds=VALUES / len(table.columns) * table.cycle), shortest)
+    reach = begin
+    while not stopped():
+        upto = min(end, _floor(reach + step, table.levels[0]))
+        with connection.transaction():
+            connection.execute("set transaction isolation level repeatable read")
+            made = _make(connection, table, begin, upto)
+        rows += made
+        if upto == end:
+            break
+        begin = reach = upto
+        if not made:  # years may lie between two rows
+            reach = max(begin, min(end, _floor(_oldest(connection, table, begin) or end, table.levels[0])))
+    return rows
+
+
+def _summarise_cold(
+    connection: psycopg.Connection, conninfo: str, table: _Table, end: datetime, stopped: Callable[[], bool]
+) -> int:
+    """Weeks in the archive: spans for which rows came since, or all after a change of levels. Rows read."""
+    level = table.levels[0]
+    weeks = connection.execute(
+        "select begins, ends, file from ringlog.cold_week as week"
+        " where table_name = %s and recalled_until is null and (rows > 0 or %s) and begins < %s"
+        " and (%s or exists ("
+        "   select from ringlog.summary_mark as mark where mark.table_name = week.table_name"
+        "   and mark.time >= begins and mark.time < ends)) order by begins",
+        [table.name, table.until is not None, end, table.until is None],
+    ).fetchall()
+    if not weeks:
+        return 0
+    from ringlog.history.folder import Damaged  # which takes the extra `history`
+
+    rows = 0
+    for begins, ends, file in weeks:
+        if stopped():
+            break
+        try:
+            with connection.transaction():
+                connection.execute("set transaction isolation level repeatable read")
+                taken = connection.execute(
+                    "delete from ringlog.summary_mark where table_name = %s and time >= %s and time < %s"
+                    " returning floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000",
+                    [table.name, begins, min(ends, end), level],
+                ).fetchall()
+                runs = [*_runs(np.unique(np.array([number for (number,) in taken], np.int64)))]
+                if table.until is None:
+                    runs = [(_number(begins, level), _number(ends, level))]
+                changed = [np.empty(0, np.int64)]
+                for start, stop in runs:
+                    for part in range(start, stop, _spans_at_once(table)):
+                        count, spans = _of_all_tiers(
+                            conninfo, table, part, min(stop, part + _spans_at_once(table))
+                        )
+                        rows += count
+                        if spans is not None:
+                            blocks.store(connection, table.name, level, table.columns, spans, table.single)
+                            changed.append(spans.numbers)
+                _make_longer(connection, table, np.unique(np.concatenate(changed)), end, end)
+        except Damaged as error:
+            if str(error) not in _told:
+                _told.add(str(error))
+                log.error("summaries of %s do not have the rows that came since: %s", file, error)
+    return rows
+
+
+def _spans_at_once(table: _Table) -> int:
+    return max(1, int(VALUES / len(table.columns) * table.cycle / table.levels[0]))
+
+
+def _of_all_tiers(conninfo: str, table: _Table, start: int, stop: int) -> tuple[int, Spans | None]:
+    """As _of_the_log, with the rows in the archive."""
+    from ringlog.history.reading import read
+
+    level = table.levels[0]
+    times, values, nulls = [], [], []
+    bounds = [blocks.EPOCH + timedelta(seconds=number * level) for number in (start, stop)]
+    for batch in read(conninfo, table.name, table.columns, *bounds):
+        columns = [batch[name] for name in table.columns]
+        times.append(batch["time"].cast("int64").to_numpy())
+        values.append(
+            np.column_stack([column.cast("float64").to_numpy(zero_copy_only=False) for column in columns])
+        )
+        nulls.append(np.column_stack([column.is_null().to_numpy(zero_copy_only=False) for column in columns]))
+    every = np.concatenate(times)
+    if not len(every):
+        return 0, None
+    numbers = every // (level * 1_000_000)
+    return len(every), of_rows(numbers, np.concatenate(values), np.concatenate(nulls))
+
+
+def _oldest(connection: psycopg.Connection, table: _Table, since: datetime) -> datetime | None:
+    query = sql.SQL('select "time" from {} where "time" >= {} order by "time" limit 1').format(
+        sql.Identifier("log", table.name), sql.Literal(since)
+    )
+    found = connection.execute(query).fetchone()
+    return found[0] if found else None
+
+
+def _closed(connection: psycopg.Connection, table: _Table, end: datetime) -> bool:
+    """From now on rows before this end are marked. False when older transactions do not end."""
+    moment = (end - blocks.EPOCH) // timedelta(microseconds=1)
+    sequence = sql.Identifier("summary", f"{table.name}_until")
+    with connection.transaction():
+        connection.execute(
+            "select setval(%s::regclass, greatest(%s, pg_sequence_last_value(%s::regclass)))",
+            [sequence.as_string(), moment, sequence.as_string()],
+        )
+    (running,) = _row(connection, "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
+    patience = time.monotonic() + PATIENCE
+    while True:
+        (oldest,) = _row(connection, "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        if oldest >= running:
+            return True
+        if time.monotonic() > patience:
+            return False
+        time.sleep(0.01)
+
+
+def _make(connection: psycopg.Connection, table: _Table, begin: datetime, end: datetime) -> int:
+    """Makes the spans from `begin` to `end`, and those with marks before. Returns how many rows it read."""
+    # before the snapshot is taken: what it says to be in the log is not dropped until this ends
+    connection.execute(
+        sql.SQL("lock table only {} in access share mode").format(sql.Identifier("log", table.name))
+    )
+    level = table.levels[0]
+    taken = connection.execute(
+        "delete from ringlog.summary_mark as mark where table_name = %s and time < %s and "
+        + _ONLINE
+        + " returning floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000",
+        [table.name, end, level],
+    ).fetchall()
+    marked = np.unique(np.array([number for (number,) in taken], np.int64))
+    first, last = _number(begin, level), _number(end, level)
+    marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
+    rows = 0
+    changed: list[np.ndarray] = [marked]
+    for start, stop in [*_runs(marked), (first, last)]:
+        if start == stop:
+            continue
+        # a year that was imported is one run
+        for part in range(start, stop, _spans_at_once(table)):
+            count, spans = _of_the_log(connection, table, part, min(stop, part + _spans_at_once(table)))
+            rows += count
+            if spans is not None:
+                blocks.store(connection, table.name, level, table.columns, spans, table.single)
+                changed.append(spans.numbers)
+    _make_longer(connection, table, np.unique(np.concatenate(changed)), begin, end)
+    connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
+    return rows
+
+
+def _make_longer(
+    connection: psycopg.Connection, table: _Table, changed: np.ndarray, begin: datetime, end: datetime
+) -> None:
+    """The longer spans that have changed or are over now, each from the longest that it can be made of."""
+    numbers_of = {table.levels[0]: changed}
+    for level in table.levels[1:]:
+        shorter = max(each for each in numbers_of if level % each == 0)
+        factor = level // shorter
+        # of those with parts made earlier only one can have ended since
+        numbers = np.unique(np.append(numbers_of[shorter] // factor, _number(begin, level)))
+        numbers = numbers[(numbers + 1) * level <= (end - blocks.EPOCH).total_seconds()]
+        numbers_of[level] = numbers
+        for part in np.array_split(numbers, max(1, len(numbers) * factor * len(table.columns) // VALUES)):
+            if not len(part):
+                continue
+            parts = (part[:, None] * factor + np.arange(factor)).reshape(-1)
+            spans = blocks.read(connection, table.name, shorter, table.columns, parts)
+            if len(spans):
+                made = combined(spans, factor)
+                blocks.store(connection, table.name, level, table.columns, made, table.single)
+
+
+def _of_the_log(
+    connection: psycopg.Connection, table: _Table, start: int, stop: int
+) -> tuple[int, Spans | None]:
+    """Rows and spans of the log from one span's number on and before another's."""
+    level = table.levels[0]
+    query = sql.SQL(
+        'select "time", {} from {} where "time" >= {} and "time" < {} order by "time", seq_no'
+    ).format(
+        sql.SQL(", ").join(map(sql.Identifier, table.columns)),
+        sql.Identifier("log", table.name),
+        sql.Literal(blocks.EPOCH + timedelta(seconds=start * level)),
+        sql.Literal(blocks.EPOCH + timedelta(seconds=stop * level)),
+    )
+    times, values, nulls = copied(connection, query, table.types)
+    if not len(times):
+        return 0, None
+    return len(times), of_rows(times // (level * 1_000_000), values, nulls)
+
+
+def _runs(numbers: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Numbers that follow each other, as first and after the last."""
+    if len(numbers):
+        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1):
+            yield int(run[0]), int(run[-1]) + 1
+
+
+def _floor(moment: datetime, level: int) -> datetime:
+    return blocks.EPOCH + timedelta(seconds=_number(moment, level) * level)
+
+
+def _number(moment: datetime, level: int) -> int:
+    return (moment.astimezone(UTC) - blocks.EPOCH) // timedelta(seconds=level)
+
+
+def _row(connection: psycopg.Connection, query: str, *values: object) -> tuple[Any, ...]:
+    row = connection.execute(query, values or None).fetchone()
+    assert row is not None
+    return row

@@ -1,0 +1,117 @@
+"""Whether summaries and the weeks in the archive are what they were made of."""
+
+from collections.abc import Iterator
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import sql
+
+_DAY = 86_400
+
+
+def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
+    """What is wrong with them, a line for each. Reads all of the log's times and all files."""
+    tables = connection.execute(
+        "select table_name, levels, until from ringlog.summarised where until is not null order by table_name"
+    ).fetchall()
+    for table, levels, until in tables:
+        yield from _levels(connection, table, levels)
+        length = max((level for level in levels if level <= _DAY), default=levels[0])
+        for begin, stored, there in connection.execute(
+            sql.SQL(_COUNTS).format(
+                log=sql.Identifier("log", table),
+                storage=sql.Identifier("summary", table),
+                table=sql.Literal(table),
+                level=sql.Literal(length),
+                length=sql.SQL("interval {}").format(sql.Literal(f"{length} seconds")),
+                until=sql.Literal(until),
+            )
+        ):
+            yield (
+                f"summary.{table}: the span of {length} s at {begin:%Y-%m-%d %H:%M:%S%z} has {stored} rows,"
+                f" the log {there}"
+            )
+    yield from _archive(administrator)
+
+
+# spans that are over, have no marks and no week in the archive: rows of the summaries and of the log
+_COUNTS = """
+with span as (
+  select
+    begins + (number - 1) * {length} as begin,
+    max(span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0)) as rows
+  from {storage} as block
+  cross join unnest(block.n, block.nans, block.nulls) with ordinality as span (n, nans, nulls, number)
+  where block.level = {level} and span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) > 0
+  group by 1
+), logged as (
+  select date_bin({length}, "time", 'epoch') as begin, count(*) as rows
+  from {log} where "time" >= '1970-01-05 00:00+00' and "time" < {until} group by 1
+)
+select begin, coalesce(span.rows, 0), coalesce(logged.rows, 0)
+from span full join logged using (begin)
+where coalesce(span.rows, 0) <> coalesce(logged.rows, 0)
+  and begin + {length} <= {until}
+  and not exists (
+    select from ringlog.summary_mark as mark
+    where mark.table_name = {table} and mark."time" >= begin and mark."time" < begin + {length}
+  )
+  and not exists (
+    select from ringlog.cold_week as week
+    where week.table_name = {table} and week.recalled_until is null
+      and week.begins < begin + {length} and begin < week.ends
+  )
+  and not exists (
+    select from ringlog.logged_table as kept
+    where kept.table_name = {table} and begin < now() - kept.retention::interval
+  )
+order by begin
+"""
+
+
+def _levels(connection: psycopg.Connection, table: str, levels: list[int]) -> Iterator[str]:
+    """Longer spans that have not as many values as the shorter ones they are made of."""
+    storage = sql.Identifier("summary", table)
+    for level in levels[1:]:
+        shorter = max(each for each in levels if each < level and level % each == 0)
+        query = sql.SQL(
+            """
+            with span as (
+              select block.level, block.column_name, date_bin(
+                {length}, begins + (number - 1) * block.level * interval '1 second', 'epoch'
+              ) as begin, span.n
+              from {storage} as block cross join unnest(block.n) with ordinality as span (n, number)
+              where block.level in ({shorter}, {level})
+            )
+            select column_name, begin from span
+            group by column_name, begin
+            having sum(n) filter (where level = {level}) > 0
+              and sum(n) filter (where level = {level}) <> sum(n) filter (where level = {shorter})
+            order by 2, 1
+            """
+        ).format(
+            storage=storage,
+            level=sql.Literal(level),
+            shorter=sql.Literal(shorter),
+            length=sql.SQL("interval {}").format(sql.Literal(f"{level} seconds")),
+        )
+        for column, begin in connection.execute(query):
+            yield (
+                f"summary.{table}: column {column} at {begin:%Y-%m-%d %H:%M:%S%z} has"
+                f" another number of values in {level} s than in the spans of {shorter} s"
+            )
+
+
+def _archive(administrator: sa.Engine) -> Iterator[str]:
+    with administrator.connect() as connection:
+        if connection.scalar(sa.text("select count(*) from ringlog.cold_week")) == 0:
+            return
+        from ringlog.history.folder import Folder  # which takes the extra `history`
+        from ringlog.history.manifest import damages, manifest, settings
+
+        chosen = settings(connection)
+        weeks = manifest(connection)
+    if chosen is None:
+        yield f"{len(weeks)} weeks are in the archive, and nothing says where that is"
+    else:
+        yield from damages(Folder(chosen[1]), weeks)

@@ -1,0 +1,39 @@
+"""Files of acknowledged rows: what a writer may rely on to be stored, for a check of exactly that."""
+
+import os
+import struct
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+# seq_no, and the time in microseconds since 1970
+_RECORD = struct.Struct("<iq")
+
+
+class Acknowledgement(NamedTuple):
+    """The key of an acknowledged row."""
+
+    seq_no: int
+    time: datetime
+
+
+class AckLog:
+    """Appends acknowledgements to a file, each whole or not at all."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def add(self, seq_no: int, time: datetime) -> None:
+        os.write(self._file, _RECORD.pack(seq_no, (time - EPOCH) // MICROSECOND))
+
+
+def read_acknowledgements(file: Path) -> list[Acknowledgement]:
+    """All acknowledgements of a file, in the order of their acknowledgement; none when there is no file."""
+    if not file.exists():
+        return []
+    return [
+        Acknowledgement(seq_no, EPOCH + time * MICROSECOND)
+        for seq_no, time in _RECORD.iter_unpack(file.read_bytes())
+    ]

@@ -1,0 +1,82 @@
+"""A socket beside the spools, by which `ringlog reload` reaches every `ringlog load` that uses them."""
+
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ringlog.loader.reload import Reloaded
+
+# Seconds that an answer may take.
+_PATIENCE = 30.0
+
+
+class ControlSocket:
+    """Listens in the folder of spools. Raises OSError when it cannot."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = folder / f"load-{os.getpid()}.socket"
+        self._file.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX)
+        with _short(self._file) as name:
+            self._socket.bind(name)
+        # who may write the folder's spools may ask
+        self._file.chmod(0o600)
+        self._socket.listen()
+        self._socket.setblocking(False)
+
+    def answer(self, reload: Callable[[], Reloaded]) -> None:
+        """Answers whoever has rung meanwhile."""
+        while True:
+            try:
+                caller, _ = self._socket.accept()
+            except OSError:
+                return
+            with caller, suppress(OSError):
+                caller.settimeout(1.0)
+                done = reload()
+                caller.sendall(json.dumps([done.whole, done.lines]).encode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.unlink(missing_ok=True)
+        self._socket.close()
+
+
+def ring(folder: Path) -> Iterator[tuple[int, Reloaded]]:
+    """Asks every `ringlog load` with spools in this folder to reload; process ids and answers.
+
+    Raises OSError when one does not answer.
+    """
+    for file in sorted(folder.glob("load-*.socket")):
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.settimeout(_PATIENCE)
+            try:
+                with _short(file) as name:
+                    caller.connect(name)
+            except (ConnectionRefusedError, FileNotFoundError):
+                # of one that was killed
+                file.unlink(missing_ok=True)
+                continue
+            text = b"".join(iter(lambda: caller.recv(65536), b""))
+        whole, lines = json.loads(text)
+        yield int(file.stem.removeprefix("load-")), Reloaded(whole, tuple(lines))
+
+
+@contextmanager
+def _short(file: Path) -> Iterator[str]:
+    """A name of the file that fits the 107 bytes of a socket's address."""
+    folder = os.open(file.parent, os.O_PATH)
+    try:
+        yield f"/proc/self/fd/{folder}/{file.name}"
+    finally:
+        os.close(folder)

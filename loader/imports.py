@@ -1,0 +1,246 @@
+"""Old rows from files into the logs, by COPY and the rules of put.
+
+A block of rows at a time is copied into a table of the session, from which the procedure import_<table>
+takes it over and notes how far the file is, in one transaction: see procedures/import.sql. Killed at any
+moment, the same command goes on after the last row that was taken.
+"""
+
+import hashlib
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from adbc_driver_manager import Error, OperationalError
+from adbc_driver_manager.dbapi import Connection
+from adbc_driver_postgresql import dbapi
+from psycopg import sql
+
+from ringlog.loader.sources import SourceError
+from ringlog.loader.sources.blocks import File
+from ringlog.schema.change import CHANNEL
+from ringlog.schema.facility import Table
+from ringlog.schema.partitions import MAINTENANCE_LOCK
+
+_LOCKED = "55P03"
+_TWICE = "23505"
+_PASSING = frozenset({"25006", "40001", "40P01", _LOCKED, _TWICE, "53300", "57P01", "57P02", "57P03"})
+"""SQLSTATEs of what is otherwise when it is tried again."""
+_ATTEMPTS = 5
+"""of a block that PostgreSQL refuses for such a reason"""
+_PAUSE = 1.0  # seconds
+
+
+@dataclass
+class Progress:
+    """How far the import of a table is. Rows are of this run; `part` is of all its files, 0 to 1."""
+
+    table: str
+    rows: int = 0
+    stored: int = 0
+    repeated: int = 0
+    refused: int = 0
+    skipped: int = 0
+    """rows that an earlier run had taken"""
+    part: float = 0.0
+    trouble: str = ""
+    """why it waits"""
+    failure: str = ""
+    """why it goes on no more"""
+    ended: bool = False
+
+    def __str__(self) -> str:
+        counts = f"{self.table}: {self.rows} rows, {self.stored} new, {self.repeated} there already"
+        counts += f", {self.refused} refused" if self.refused else ""
+        return counts + (f", {self.skipped} taken by an earlier run" if self.skipped else "")
+
+
+class Stopped(Exception):
+    """Somebody wants the import to end."""
+
+
+class Imports:
+    """Imports files into tables, some tables at a time, in threads."""
+
+    def __init__(
+        self, files: dict[str, Sequence[Path]], tables: Sequence[Table], zone: ZoneInfo, conninfo: str
+    ) -> None:
+        self._stop = threading.Event()
+        self.progress = {table.name: Progress(table.name) for table in tables}
+        self._imports = [
+            _Import(table, files[table.name], zone, conninfo, self.progress[table.name], self._stop)
+            for table in tables
+        ]
+
+    def running(self, at_a_time: int, pause: float) -> Iterator[None]:
+        """Runs them all; gives the caller a turn every `pause` seconds until they have ended."""
+        with ThreadPoolExecutor(at_a_time) as pool:
+            try:
+                runs = [pool.submit(each.run) for each in self._imports]
+                while not all(run.done() for run in runs):
+                    yield
+                    self._stop.wait(pause)
+                for run in runs:
+                    run.result()
+            finally:
+                self._stop.set()
+
+    def stop(self) -> None:
+        """Ends them after the blocks that are under way."""
+        self._stop.set()
+
+
+class _Import:
+    def __init__(
+        self,
+        table: Table,
+        files: Sequence[Path],
+        zone: ZoneInfo,
+        conninfo: str,
+        progress: Progress,
+        stop: threading.Event,
+    ) -> None:
+        self._table = table
+        self._files = files
+        self._zone = zone
+        self._conninfo = conninfo
+        self._progress = progress
+        self._stop = stop
+        self._sizes = [file.stat().st_size for file in files]
+        self._weeks: set[datetime] = set()
+
+    def run(self) -> None:
+        """Imports the files one after another. What ends it is told in the progress."""
+        try:
+            for number, file in enumerate(self._files):
+                self._again_and_again(file, number)
+            self._progress.ended = True
+        except Stopped:
+            pass
+        except (SourceError, OSError) as error:
+            self._progress.failure = str(error)
+        except Error as error:
+            self._progress.failure = f"{self._table.name}: {_words(error)}"
+
+    def _again_and_again(self, path: Path, number: int) -> None:
+        with path.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        attempts, before = 0, -1
+        while True:
+            try:
+                with closing(dbapi.connect(self._conninfo)) as connection:
+                    self._import(connection, path, digest, number)
+                return
+            except Error as error:
+                is_lost = isinstance(error, OperationalError) and not error.sqlstate
+                if not is_lost and error.sqlstate not in _PASSING:
+                    raise
+                attempts = attempts + 1 if before == self._progress.rows else 1
+                before = self._progress.rows
+                if not is_lost and attempts == _ATTEMPTS:
+                    raise
+                self._progress.trouble = _words(error)
+            if self._stop.wait(_PAUSE):
+                raise Stopped
+
+    def _import(self, connection: Connection, path: Path, digest: str, number: int) -> None:
+        name = f"{socket.gethostname()}:{path.resolve()}"
+        begun = sql.SQL("select rows, base, ended is not null from ringlog.begin_import({}, {}, {})").format(
+            self._table.name, name, digest
+        )
+        taken, base, ended = _answer(connection, begun)
+        connection.commit()
+        progress = self._progress
+        if not progress.trouble:
+            progress.skipped += taken
+        progress.trouble = ""
+        if ended:
+            return
+        file = File(path, self._table, self._zone)
+        for block in file.blocks(taken):
+            if self._stop.is_set():
+                raise Stopped
+            if not file.numbered:
+                places = pa.array(range(base + taken, base + taken + block.num_rows), pa.int64())
+                rows = pa.scalar(self._table.rows, pa.int64())
+                # Arrow has no remainder
+                place = pc.subtract(places, pc.multiply(pc.divide(places, rows), rows))
+                block = block.add_column(0, "seq_no", pc.add(place, 1).cast(pa.int32()))
+            self._make_weeks(connection, block["time"])
+            with closing(connection.cursor()) as cursor:
+                cursor.adbc_ingest(self._table.name, block, mode="append", db_schema_name="pg_temp")
+            stored, repeated, refused = self._take_over(connection, name, taken, file.numbered, last=False)
+            taken += block.num_rows
+            progress.rows += block.num_rows
+            progress.stored += stored
+            progress.repeated += repeated
+            progress.refused += refused
+            progress.part = (sum(self._sizes[:number]) + file.place) / max(1, sum(self._sizes))
+        self._take_over(connection, name, taken, file.numbered, last=True)
+
+    def _take_over(
+        self, connection: Connection, name: str, taken: int, numbered: bool, *, last: bool
+    ) -> tuple[int, int, int]:
+        call = sql.SQL("select stored, repeated, refused from ringlog.{}({}, {}, {}, {})").format(
+            sql.Identifier(f"import_{self._table.name}"), name, taken, numbered, last
+        )
+        stored, repeated, refused = _answer(connection, call)
+        if last:
+            # the weeks that were made
+            _run(connection, sql.SQL("notify {}").format(sql.Identifier(CHANNEL)))
+        connection.commit()
+        return stored, repeated, refused
+
+    def _make_weeks(self, connection: Connection, times: pa.Array) -> None:
+        """Makes the partitions for rows of these times. What cannot be made now is made by housekeeping, with
+        the rows that wait for it in the default partition."""
+        weeks = pc.unique(pc.floor_temporal(times, unit="week")).to_pylist()
+        missing = [week for week in weeks if week not in self._weeks]
+        if not missing:
+            return
+        lock = sql.Literal(MAINTENANCE_LOCK)
+        (alone,) = _answer(connection, sql.SQL("select pg_try_advisory_lock({})").format(lock))
+        if not alone:
+            connection.rollback()
+            return
+        try:
+            for week in missing:
+                make = sql.SQL("select ringlog.make_week({}, {})").format(self._table.name, week)
+                try:
+                    _answer(connection, make)
+                    connection.commit()
+                except Error as error:
+                    connection.rollback()
+                    if error.sqlstate not in (_LOCKED, "23514"):
+                        raise
+                    if error.sqlstate == _LOCKED:
+                        continue
+                self._weeks.add(week)
+        finally:
+            _answer(connection, sql.SQL("select pg_advisory_unlock({})").format(lock))
+            connection.commit()
+
+
+def _answer(connection: Connection, query: sql.Composable) -> tuple:  # type: ignore[type-arg]
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(query.as_string())
+        row = cursor.fetchone()
+        assert row is not None
+        return row
+
+
+def _run(connection: Connection, statement: sql.Composable) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(statement.as_string())
+
+
+def _words(error: Error) -> str:
+    """What PostgreSQL says, without the driver's words around it."""
+    return " ".join(str(error).split())

@@ -1,0 +1,91 @@
+"""Which source and which tables the options of `ringlog load` mean."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from ringlog.loader.sources import Source
+from ringlog.loader.sources.csv_replay import CsvReplay
+from ringlog.loader.sources.epics import Epics
+from ringlog.loader.sources.lines import Lines
+from ringlog.loader.sources.parquet_replay import ParquetReplay
+from ringlog.loader.sources.python import Python
+from ringlog.loader.sources.replay import Replay
+from ringlog.loader.sources.simulator import Simulator
+from ringlog.schema.facility import Facility, Table
+
+_RECORDINGS: dict[str, type[Replay]] = {"csv": CsvReplay, "parquet": ParquetReplay}
+_SOURCES = "simulator, csv:DIR, parquet:DIR, lines:HOST:PORT, ca, pva, python:MODULE:FUNCTION"
+
+
+class LoadError(Exception):
+    """What was asked for cannot be done; the message says what to change."""
+
+
+def host_and_port(text: str, option: str) -> tuple[str, int]:
+    """An address to listen on. Raises LoadError, which names the option."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise LoadError(f"{option} '{text}': write HOST:PORT")
+    return host, int(port)
+
+
+def chosen(
+    facility: Facility, source: str, speed: float, seed: int, names: str | None
+) -> tuple[Source, Sequence[Table]]:
+    """The source, and the tables to write: `names` of them, separated by commas, or all that it is for.
+
+    Raises LoadError and SourceError.
+    """
+    retired = {table.name for table in facility.tables if table.retired}
+    facility = replace(
+        facility, tables=tuple(table.written for table in facility.tables if not table.retired)
+    )
+    if not speed > 0:
+        raise LoadError(f"--speed {speed:g} is not above 0")
+    wanted = None if names is None else [name.strip() for name in names.split(",")]
+    known = {table.name: table for table in facility.tables}
+    for name in wanted or ():
+        if name in retired:
+            raise LoadError(f"--tables: {name} is retired: nobody writes it any more")
+        if name not in known:
+            raise LoadError(f"--tables: the facility has no table '{name}'")
+    kind, _, folder = source.partition(":")
+    if kind in _RECORDINGS and folder:
+        replay = _RECORDINGS[kind](Path(folder), ZoneInfo(facility.timezone), speed)
+        recorded = replay.tables(facility)
+        for name in wanted or ():
+            if known[name] not in recorded:
+                raise LoadError(f"--tables: {folder} has no file {name}.{kind}")
+        tables = [table for table in recorded if wanted is None or table.name in wanted]
+        replay.check(tables)
+        return replay, tables
+    everything = [table for table in facility.tables if wanted is None or table.name in wanted]
+    if source == "simulator":
+        if math.isinf(speed):
+            raise LoadError("--speed inf is for recordings: a simulated machine has a pace")
+        return Simulator(seed, speed), everything
+    if speed != 1.0 and (source in ("ca", "pva") or kind in ("lines", "python")):
+        raise LoadError("--speed is for the simulator and recordings")
+    if source in ("ca", "pva"):
+        epics = Epics(source)
+        epics.check()
+        return epics, everything
+    if kind == "python":
+        module, _, function = folder.partition(":")
+        if not module or not function.isidentifier():
+            raise LoadError(f"--source '{source}': write python:MODULE:FUNCTION")
+        own = Python(module, function)
+        own.check()
+        return own, everything
+    if kind == "lines":
+        try:
+            host, port = host_and_port(folder, "")
+        except LoadError:
+            raise LoadError(f"--source '{source}': write lines:HOST:PORT") from None
+        if len(wanted or ()) != 1:
+            raise LoadError("--source lines is for one table: name it with --tables")
+        return Lines(host, port), [known[name] for name in wanted or ()]
+    raise LoadError(f"--source '{source}' is none of {_SOURCES}")

@@ -1,0 +1,60 @@
+"""How a supervisor tells a running writer that its table is sampled otherwise from now on."""
+
+import pickle
+import socket
+from dataclasses import dataclass, replace
+from typing import Self
+
+from ringlog.schema.facility import Deadband, Sampling, Table
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What of a table in the facility file is the writer's alone, and may change while it runs."""
+
+    cycle: float
+    sample: Sampling
+    deadbands: tuple[Deadband | None, ...]
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        return cls(table.cycle, table.sample, tuple(column.deadband for column in table.columns))
+
+    def applied(self, table: Table) -> Table:
+        """The same table with this policy."""
+        columns = (
+            replace(column, deadband=deadband)
+            for column, deadband in zip(table.columns, self.deadbands, strict=True)
+        )
+        return replace(table, cycle=self.cycle, sample=self.sample, columns=tuple(columns))
+
+
+class PolicyChannel:
+    """Policies on their way from the supervisor to one of its processes."""
+
+    def __init__(self) -> None:
+        self._giving, self._taking = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._giving.setblocking(False)
+        self._taking.setblocking(False)
+
+    def fileno(self) -> int:
+        """For the process: readable when there is something to take."""
+        return self._taking.fileno()
+
+    def give(self, policy: Policy) -> bool:
+        """For the supervisor. False when the process has not taken those before."""
+        try:
+            self._giving.send(pickle.dumps(policy))
+        except BlockingIOError:
+            return False
+        return True
+
+    def take(self) -> Policy | None:
+        """For the process: the latest policy, None when there is none."""
+        latest: Policy | None = None
+        while True:
+            try:
+                message = self._taking.recv(2**20)
+            except BlockingIOError:
+                return latest
+            latest = pickle.loads(message)

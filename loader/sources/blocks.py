@@ -1,0 +1,309 @@
+"""Recordings a block of rows at a time, as Arrow has them: what an import reads, to the rules of a replay.
+
+Each column is converted as a whole where Arrow does so without a loss. One for which it does not is read
+value by value as a replay reads it, which says what is wrong where something is. A column `seq_no` may come
+along.
+"""
+
+import csv
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+from pyarrow.parquet import ParquetFile
+
+from ringlog.loader.sources import SourceError
+from ringlog.loader.sources.csv_replay import cell_reader
+from ringlog.loader.sources.replay import below_microseconds, in_zone, moment_from, place_of
+from ringlog.loader.sources.values import LARGEST_REAL, fit
+from ringlog.schema.facility import Column, Table
+
+VALUES = 1_000_000
+"""About so many values are in a block."""
+_CSV_BYTES = 8 << 20
+_MICROSECONDS = pa.timestamp("us", "UTC")
+_SEQ_NO = Column("seq_no", "", "int")
+
+_TYPES = {
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "bit": pa.bool_(),
+    "datetime": _MICROSECONDS,
+}
+_BITS = {"0": False, "1": True, "false": False, "true": True, "False": False, "True": True}
+
+
+class File:
+    """A recording of a table, CSV or Parquet by its suffix. Raises SourceError, which names file and row."""
+
+    def __init__(self, path: Path, table: Table, zone: ZoneInfo) -> None:
+        self.path = path
+        self.size = path.stat().st_size
+        self.place = 0
+        """how far it has been read, of `size`"""
+        self._table = table
+        self._zone = zone
+        self._is_csv = path.suffix == ".csv"
+        self._row = 0
+        with self._told():
+            names = self._names()
+            if "time" not in names:
+                raise ValueError("there is no column 'time'")
+            self.numbered = "seq_no" in names
+            """whether it has a column seq_no"""
+            self._columns = [self._column(name) for name in names]
+            known = [column.name for column in self._columns if column is not None]
+            self._names_read = {*known}
+            if len(known) != len(self._names_read):
+                raise ValueError("a column is named twice")
+
+    def blocks(self, after: int = 0) -> Iterator[pa.RecordBatch]:
+        """The rows after so many of the file: seq_no where it has one, time, and those of the table's columns
+        that it has, by the names and with the types of the table."""
+        with self._told():
+            previous: Any = None
+            for batch in self._of_csv() if self._is_csv else self._of_parquet():
+                block = self._converted(batch)
+                times = block["time"].cast(pa.int64())
+                self._check_order(times, previous)
+                if len(times):
+                    previous = times[-1]
+                behind = self._row + len(times)
+                if behind > after:
+                    yield block.slice(max(0, after - self._row))
+                self._row = behind
+
+    def _names(self) -> list[str]:
+        if not self._is_csv:
+            with ParquetFile(self.path) as recording:
+                return list(recording.schema_arrow.names)
+        with self.path.open(encoding="utf-8-sig", newline="") as text:
+            return next(csv.reader(text, strict=True), [])
+
+    def _column(self, name: str) -> Column | None:
+        if name == "time":
+            return None
+        return _SEQ_NO if name == "seq_no" else self._table.columns[place_of(self._table, name)]
+
+    def _of_csv(self) -> Iterator[pa.RecordBatch]:
+        names = self._names()
+        texts = any(column is not None and column.is_text for column in self._columns)
+        with (
+            pa.OSFile(str(self.path)) as stream,
+            arrow_csv.open_csv(
+                stream,
+                read_options=arrow_csv.ReadOptions(block_size=_CSV_BYTES),
+                parse_options=arrow_csv.ParseOptions(newlines_in_values=texts, ignore_empty_lines=False),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
+                ),
+            ) as reader,
+        ):
+            for batch in reader:
+                self.place = stream.tell()
+                rows = max(1, VALUES // len(names))
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+    def _of_parquet(self) -> Iterator[pa.RecordBatch]:
+        with ParquetFile(self.path) as recording:
+            rows = max(1, VALUES // len(self._columns))
+            total = max(1, recording.metadata.num_rows)
+            for batch in recording.iter_batches(rows, use_threads=False):
+                self.place = self.size * (self._row + batch.num_rows) // total
+                yield batch
+
+    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        below = self._table.nanoseconds
+        finer = below is not None and self._table.columns[below].name not in self._names_read
+        arrays: dict[str, pa.Array] = {}
+        for column, values in zip(self._columns, batch.columns, strict=True):
+            if column is None:
+                arrays["time"], nanoseconds = self._times(values, finer)
+                if below is not None and finer:
+                    name = self._table.columns[below].name
+                    arrays[name] = pa.array(nanoseconds, pa.int16()).cast(
+                        arrow_type(self._table.columns[below])
+                    )
+            else:
+                arrays[column.name] = self._readings(values, column)
+        return pa.RecordBatch.from_pydict(arrays)
+
+    def _times(self, values: pa.Array, finer: bool) -> tuple[pa.Array, list[int]]:
+        """The times, and the nanoseconds after their microseconds where `finer` takes these apart."""
+        if values.null_count:
+            raise self._wrong(values.is_null().index(True).as_py(), "there is no time")
+        if finer:
+            return self._finer_times(values)
+        if pa.types.is_timestamp(values.type):
+            return self._whole(values, lambda value: in_zone(value, str(value), self._zone)), []
+        if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+            raise ValueError(f"column time is {values.type}, neither timestamps nor texts")
+        return self._whole(values, lambda text: moment_from(text, self._zone)), []
+
+    def _whole(self, values: pa.Array, one: Callable[[Any], datetime]) -> pa.Array:
+        for zone in ("UTC", None):
+            try:
+                if pa.types.is_timestamp(values.type):
+                    times = values.cast(pa.timestamp("us", values.type.tz))
+                else:
+                    times = values.cast(pa.timestamp("us", zone))
+                if times.type.tz is None:
+                    # what is twice or never is an error here, too
+                    times = pc.assume_timezone(times, self._zone.key)
+                return times.cast(_MICROSECONDS)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                continue
+        return self._one_by_one(values, one, _MICROSECONDS)
+
+    def _finer_times(self, values: pa.Array) -> tuple[pa.Array, list[int]]:
+        if pa.types.is_timestamp(values.type):
+            whole = pc.floor_temporal(values, unit="microsecond")
+            nanoseconds = pc.subtract(
+                values.cast(pa.timestamp("ns", values.type.tz)).cast(pa.int64()),
+                whole.cast(pa.timestamp("ns", values.type.tz)).cast(pa.int64()),
+            )
+            return self._times(whole, finer=False)[0], nanoseconds.to_pylist()
+        parts = [below_microseconds(text) for text in values.to_pylist()]
+        return self._times(pa.array([text for text, _ in parts]), finer=False)[0], [rest for _, rest in parts]
+
+    def _readings(self, values: pa.Array, column: Column) -> pa.Array:
+        try:
+            converted = _of_texts(values, column) if self._is_csv else _of_values(values, column)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            converted = None
+        if converted is not None:
+            return converted
+        return self._one_by_one(values, self._reader(column), arrow_type(column), column)
+
+    def _reader(self, column: Column) -> Callable[[Any], Any]:
+        """How a value is read by itself, as Arrow wants it."""
+        read: Callable[[Any], Any] = (
+            cell_reader(column, self._zone) if self._is_csv else partial(fit, column=column)
+        )
+        if column.is_waveform:
+            # checked as a reading, and sent as it is
+            return lambda value: (read(value), value)[1]
+        if column.type == "datetime":
+            return lambda value: datetime.fromisoformat(str(read(value)))
+        if column.type.startswith("numeric"):
+            return lambda value: Decimal(str(read(value)))
+        return read
+
+    def _one_by_one(
+        self, values: pa.Array, one: Callable[[Any], Any], kind: pa.DataType, column: Column | None = None
+    ) -> pa.Array:
+        converted = []
+        for place, value in enumerate(values.to_pylist()):
+            try:
+                converted.append(None if value is None else one(value))
+            except (ValueError, TypeError, OverflowError) as error:
+                raise self._wrong(place, f"column {column.name}: {error}" if column else str(error)) from None
+        return pa.array(converted, kind)
+
+    def _check_order(self, times: pa.Array, previous: Any) -> None:
+        """Rows that have no seq_no are told apart by their times."""
+        if previous is not None:
+            times = pa.concat_arrays([pa.array([previous], pa.int64()), times])
+        earlier = (pc.less if self.numbered else pc.less_equal)(times[1:], times[:-1])
+        if pc.any(earlier).as_py():
+            place = earlier.index(True).as_py() + (previous is None)
+            raise self._wrong(place, "its time is not later than that of the row before")
+
+    def _wrong(self, place: int, words: str) -> SourceError:
+        return SourceError(f"{self.path}, row {self._row + place + 1}: {words}")
+
+    def _told(self) -> "_Told":
+        return _Told(self)
+
+    def where(self) -> str:
+        return f"{self.path}, after row {self._row}" if self._row else f"{self.path}"
+
+
+class _Told:
+    """Turns what reading raises into SourceError."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, pa.ArrowException):
+            raise SourceError(f"{self._file.path}: {error.strerror or error}") from None
+        if isinstance(error, ValueError | TypeError | OverflowError | csv.Error | pa.ArrowException):
+            raise SourceError(f"{self._file.where()}: {error}") from None
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """What a column's readings are to Arrow on their way to PostgreSQL."""
+    if column.is_waveform:
+        element = column.type.removesuffix("[]")
+        return pa.list_(_TYPES.get(element, pa.string()))
+    if column.type.startswith("numeric"):
+        precision, scale = (int(digits) for digits in column.type[len("numeric(") : -1].split(","))
+        return pa.decimal128(precision, scale)
+    return _TYPES.get(column.type, pa.string())
+
+
+def _of_texts(values: pa.Array, column: Column) -> pa.Array | None:
+    """A column of CSV as a whole; None, or an Arrow error, where it takes a look at each cell."""
+    kind = arrow_type(column)
+    if column.type in ("real", "double"):
+        return _rounded(values.cast(pa.float64()), column, finite=True)
+    if column.type in ("smallint", "int", "bigint"):
+        # Arrow would read 0x1F
+        return (
+            None if pc.any(pc.match_substring(values, "x", ignore_case=True)).as_py() else values.cast(kind)
+        )
+    if column.type == "bit":
+        places = pc.index_in(values, pa.array([*_BITS]))
+        return pa.array([*_BITS.values()]).take(places) if places.null_count == values.null_count else None
+    return values if column.is_text and _fit_text(values, column) else None
+
+
+def _of_values(values: pa.Array, column: Column) -> pa.Array | None:
+    """The same of Parquet."""
+    kind = arrow_type(column)
+    of_numbers = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if column.type in ("real", "double") and of_numbers:
+        return _rounded(values.cast(pa.float64()), column, finite=False) if values.type != kind else values
+    if column.type in ("smallint", "int", "bigint") and of_numbers:
+        return values.cast(kind)
+    if column.type == "bit" and pa.types.is_boolean(values.type):
+        return values
+    if column.is_text and not column.is_waveform and pa.types.is_string(values.type):
+        return values if _fit_text(values, column) else None
+    return None
+
+
+def _rounded(values: pa.Array, column: Column, *, finite: bool) -> pa.Array | None:
+    """Doubles as the column has them; None where one is too large, or no number where `finite` wants that."""
+    numbers = pc.is_finite(values)
+    if finite and not pc.all(numbers).as_py() and pc.any(pc.invert(numbers)).as_py():
+        return None
+    if column.type == "double":
+        return values
+    if pc.any(pc.and_(numbers, pc.greater(pc.abs(values), LARGEST_REAL))).as_py():
+        return None
+    return values.cast(pa.float32(), safe=False)
+
+
+def _fit_text(values: pa.Array, column: Column) -> bool:
+    if pc.any(pc.match_substring(values, "\0")).as_py():
+        return False
+    if column.type == "text":
+        return True
+    length = int(column.type.removeprefix("varchar(").removesuffix(")"))
+    return (pc.max(pc.utf8_length(values)).as_py() or 0) <= length

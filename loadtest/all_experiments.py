@@ -1,0 +1,93 @@
+"""All experiments one after another, each as the command that repeats it."""
+
+import subprocess
+import sys
+import time as clock
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from ringlog.loadtest.experiment.catalogue import write_report_of
+from ringlog.loadtest.experiment.duration import in_words, seconds_of
+from ringlog.loadtest.experiment.running import names
+
+_LEAST = 1.0
+"""Seconds of a load, at least."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A command, how many loads it has, and what it takes beside them."""
+
+    name: str
+    loads: float
+    beside: float
+    """seconds for servers to start, data to be made, rows to be looked for; on two cores"""
+
+    def each(self, seconds: float) -> float:
+        """Seconds of a load when all together have so many."""
+        return max(_LEAST, seconds / self.loads) if self.loads else 0.0
+
+    def estimate(self, seconds: float) -> float:
+        return self.loads * self.each(seconds) + self.beside
+
+
+EXPERIMENTS = (
+    Experiment("normal", 1, 25),
+    Experiment("max", 3, 45),
+    Experiment("columns", 21, 60),
+    Experiment("users", 10, 120),
+    Experiment("ess", 90, 240),
+    Experiment("saturation", 0, 5),
+    Experiment("sdalinac", 60, 60),
+    Experiment("half", 13, 90),
+    Experiment("soak", 1, 25),
+)
+
+
+def run_all(time: str, only: str | None, data: Path | None, output: Path, compare: Path | None) -> None:
+    """Runs them and writes one report. Exit code 1 when one of them failed."""
+    seconds = seconds_of(time)
+    wanted = names("--only", only, tuple(one.name for one in EXPERIMENTS))
+    chosen = [one for one in EXPERIMENTS if one.name in wanted]
+    console = Console(highlight=False)
+    left = sum(one.estimate(seconds) for one in chosen)
+    console.print(f"{len(chosen)} experiments, about {_minutes(left)}; a busy machine needs longer")
+    began, foreseen, failed = clock.monotonic(), 0.0, []
+    for place, one in enumerate(chosen, start=1):
+        # what has run so far says how fast this machine is
+        took = clock.monotonic() - began
+        slower = took / foreseen if foreseen else 1.0
+        console.rule(
+            f"{place} of {len(chosen)}: {one.name}; about {_minutes(slower * left)} left", align="left"
+        )
+        if not _run(one, seconds, data, output, console.print):
+            failed.append(one.name)
+        foreseen += one.estimate(seconds)
+        left -= one.estimate(seconds)
+    page = write_report_of(output, compare)
+    console.print(f"\nAll of them took {in_words(round(clock.monotonic() - began))}. Report: {page}")
+    if failed:
+        console.print(f"Failed: {', '.join(failed)}")
+        raise typer.Exit(1)
+
+
+def _run(
+    one: Experiment, seconds: float, data: Path | None, output: Path, say: Callable[[str], None]
+) -> bool:
+    words = [sys.executable, "-P", "-m", "ringlog", "loadtest", one.name, "--output", str(output)]
+    if one.loads:
+        words += ["--time", f"{one.each(seconds):.3g}s"]
+        if data is not None:
+            words += ["--data", str(data)]
+    code = subprocess.run(words).returncode
+    if code:
+        say(f"{one.name} ended with code {code}")
+    return code == 0
+
+
+def _minutes(seconds: float) -> str:
+    return f"{max(1, round(seconds / 60))} min"

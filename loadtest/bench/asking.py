@@ -1,0 +1,50 @@
+"""A client of the benchmark as a process that answers each line by a line."""
+
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from ringlog.loadtest.bench.errors import BenchError
+
+
+@contextmanager
+def asking(
+    command: Sequence[str], password: str, name: str, *, own_session: bool = False
+) -> Iterator[Callable[[str], str]]:
+    """Starts the process, whose first line is the password, and yields what asks it and gives its answer.
+
+    `own_session`: with a session, and so a scheduling group, of its own, as a program on another terminal
+    has. At the end it may end by itself; after an error it is killed. Raises BenchError with what it says on
+    stderr when it does not answer.
+    """
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        start_new_session=own_session,
+    ) as process:
+        stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+        assert stdin is not None
+        assert stdout is not None
+        assert stderr is not None
+
+        def answer(line: str) -> str:
+            try:
+                stdin.write(line + "\n")
+            except BrokenPipeError:
+                pass
+            else:
+                if said := stdout.readline():
+                    return said
+            raise BenchError(f"{name}: {stderr.read().strip() or 'it ended'}")
+
+        try:
+            answer(password)
+            yield answer
+            stdin.close()
+        except BaseException:
+            process.kill()
+            raise

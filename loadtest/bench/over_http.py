@@ -1,0 +1,158 @@
+"""Reading a log over HTTP by 1, 10 and 100 clients at once, in each form: papers/003, table 3."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from urllib.parse import urlencode
+
+import psutil
+
+from ringlog.loadtest.bench.errors import BenchError
+from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.bench.reading import ROWS
+from ringlog.loadtest.bench.record import Record
+from ringlog.loadtest.bench.server import READER, Server
+
+CLIENTS = (1, 10, 100)
+FORMS = {
+    "csv": "/retrieval/data/getData.csv",
+    "json": "/retrieval/data/getData.json",
+    "raw": "/retrieval/data/getData.raw",
+    "arrow": "/api/v1/data",
+    "rows": "/api/v1/rows",
+}
+"""The first four give one signal, `rows` all columns of the table as Arrow."""
+
+
+@dataclass(frozen=True)
+class Fetching(Record):
+    """What so many clients got in a form, one request after the other."""
+
+    form: str
+    clients: int
+    requests: int
+    values: int
+    bytes: int
+    seconds: float
+    memory: int
+    """resident bytes of the process that serves, at most"""
+    refused: int
+
+    @property
+    def rate(self) -> float:
+        """Values a second."""
+        return self.values / self.seconds
+
+    @property
+    def speed(self) -> float:
+        """Bytes a second."""
+        return self.bytes / self.seconds
+
+
+def fetch(server: Server, tables: Tables, seconds: float) -> Iterator[Fetching]:
+    """Each form by each number of clients, for so long."""
+    with web(server) as (process, port):
+        for form in FORMS:
+            for clients in CLIENTS:
+                yield _measured(process, port, form, tables, clients, seconds)
+
+
+def path(form: str, tables: Tables) -> str:
+    """What is asked for: all rows of the log that `fill` made."""
+    table, column = tables.names[0], tables.column_names[0]
+    asked = {"from": "now-14d", "to": "now"}
+    if form == "arrow":
+        asked |= {"signal": f"{table}/{column}", "format": "arrow"}
+    elif form == "rows":
+        asked |= {"table": table, "format": "arrow"}
+    else:
+        asked |= {"pv": f"{table}/{column}"}
+    return f"{FORMS[form]}?{urlencode(asked)}"
+
+
+def _measured(
+    process: psutil.Process, port: int, form: str, tables: Tables, clients: int, seconds: float
+) -> Fetching:
+    asked = path(form, tables)
+    size = got(port, asked)  # the first one makes connections to PostgreSQL
+    until = time.monotonic() + seconds
+    requests = refused = 0
+    failures: list[Exception] = []
+    lock = threading.Lock()
+
+    def work() -> None:
+        nonlocal requests, refused
+        while time.monotonic() < until and not failures:
+            try:
+                length = got(port, asked)
+            except BenchError as error:
+                failures.append(error)
+                return
+            with lock:
+                if length < 0:
+                    refused += 1
+                elif length != size:
+                    failures.append(BenchError(f"{asked}: {length} bytes instead of {size}"))
+                else:
+                    requests += 1
+
+    threads = [threading.Thread(target=work) for _ in range(clients)]
+    began, memory = time.monotonic(), 0
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        memory = max(memory, process.memory_info().rss)
+        time.sleep(0.05)
+    took = time.monotonic() - began
+    if failures:
+        raise failures[0]
+    values = ROWS * (tables.columns if form == "rows" else 1)
+    return Fetching(form, clients, requests, requests * values, requests * size, took, memory, refused)
+
+
+def got(port: int, asked: str) -> int:
+    """Bytes of an answer; -1 where the server says that it is too busy."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=600)
+    try:
+        connection.request("GET", asked)
+        answer = connection.getresponse()
+        size, buffer = 0, bytearray(1 << 20)
+        while count := answer.readinto(buffer):
+            size += count
+    except (OSError, HTTPException) as error:
+        raise BenchError(f"{asked}: {error}") from None
+    finally:
+        connection.close()
+    if answer.status == 429:
+        return -1
+    if answer.status != 200:
+        raise BenchError(f"{asked}: {answer.status} {bytes(buffer[:200]).decode(errors='replace')}")
+    return size
+
+
+@contextmanager
+def web(server: Server) -> Iterator[tuple[psutil.Process, int]]:
+    """`ringlog web` for everybody, as the reader."""
+    command = [sys.executable, "-P", "-m", "ringlog", "web", "--http", "127.0.0.1:0", "--http-role", READER]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,
+        env=os.environ | {"RINGLOG_DSN": server.conninfo(READER)},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            if not said.startswith("HTTP on "):
+                raise BenchError(f"ringlog web did not start: {said.strip() or 'it says nothing'}")
+            [serving] = psutil.Process(process.pid).children()
+            yield serving, int(said.strip().rpartition(":")[2])
+        finally:
+            process.terminate()

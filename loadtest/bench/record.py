@@ -1,0 +1,16 @@
+"""What a benchmark has measured, as JSON."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Record:
+    """Figures whose fields JSON holds as they are; one with records in it reads those itself."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        return cls(**content)

@@ -1,0 +1,1 @@
+"""What all experiments of papers have in common: outcome, server, report, comparison."""

@@ -1,0 +1,119 @@
+"""A report as blocks of text, tables and pictures, and its two forms: Markdown, and HTML in one file."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Heading:
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The sentence that everybody reads."""
+
+    good: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Items:
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Code:
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text with a heading for each column; all but the first are figures, to the right."""
+
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    remarks: bool = False
+    """the last column is text too"""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is said of each of several things."""
+
+    rows: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG file in the report's folder."""
+
+    file: str
+    caption: str
+
+
+Block: TypeAlias = Heading | Paragraph | Verdict | Items | Code | Table | Facts | Picture
+
+
+def markdown(blocks: Sequence[Block]) -> str:
+    """The report for terminals and repositories; pictures are files beside it."""
+    return "\n\n".join(_markdown(block) for block in blocks) + "\n"
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case Heading(text, level):
+            return f"{'#' * level} {text}"
+        case Paragraph(text):
+            return text
+        case Verdict(_, text):
+            return f"**{text}**"
+        case Items(texts):
+            return "\n".join(f"* {text}" for text in texts)
+        case Code(text):
+            return f"```sh\n{text}\n```"
+        case Table():
+            return "\n".join(_lines(block))
+        case Facts(rows):
+            return "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)])
+        case Picture(file, caption):
+            return f"![{caption}]({file})\n\n*{caption}*"
+
+
+def _lines(table: Table) -> Iterator[str]:
+    if table.caption:
+        yield f"*{table.caption}*\n"
+    for row in (table.headings, ["---", *["---:"] * (len(table.headings) - 1)], *table.rows):
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def html(blocks: Sequence[Block], folder: Path) -> str:
+    """The report as one HTML page with everything in it."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ringlog.loadtest.experiment", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    title = next(block.text for block in blocks if isinstance(block, Heading))
+
+    def kind(block: Block) -> str:
+        return type(block).__name__
+
+    def picture(block: Picture) -> str:
+        return base64.b64encode((folder / block.file).read_bytes()).decode()
+
+    page = environment.get_template("report.html.jinja")
+    return page.render(title=title, blocks=blocks, kind=kind, picture=picture)

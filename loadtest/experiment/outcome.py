@@ -1,0 +1,164 @@
+"""What an experiment found, as JSON that reports, comparisons and docs/measured.md are made from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ringlog.loadtest.experiment.document import Table
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.machine import Machine
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that a paper or a comparison stands on."""
+
+    key: str
+    """the same in every run of the experiment"""
+    title: str
+    unit: str
+    ours: float | None
+    """None: not measured in this run; `different` says why"""
+    paper: float | None = None
+    limit: str = ""
+    """`<` or `>`: the paper says that it is less or more than `paper`"""
+    different: str = ""
+    """what was different from the paper"""
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours to the paper's."""
+        return None if self.ours is None or not self.paper else self.ours / self.paper
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What was acknowledged (rows, frames, values) and what of it was looked for and found."""
+
+    what: str
+    acknowledged: int
+    found: int
+    altered: int = 0
+    """stored with other values than were sent"""
+
+    @property
+    def lost(self) -> int:
+        return max(0, self.acknowledged - self.found)
+
+    @property
+    def good(self) -> bool:
+        return not self.lost and not self.altered and self.found == self.acknowledged
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points of a plot that belong together."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+    joined: bool = True
+    """False: markers only"""
+    band: Sequence[tuple[float, float, float]] = ()
+    """x, least, greatest: confidence of the line"""
+    paper: bool = False
+    """of the paper: drawn in black"""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture that is drawn when the report is made."""
+
+    name: str
+    caption: str
+    across: str
+    up: str
+    lines: Sequence[Line]
+    across_logarithmic: bool = False
+    up_logarithmic: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the experiment's report."""
+
+    heading: str
+    text: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    plots: Sequence[Plot] = ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """A measured point of a load: what a model of resources is made of. Means over the load."""
+
+    name: str
+    kind: str
+    """`storage` or `retrieval`"""
+    rate: float
+    """frames written a second, or requests answered a second"""
+    megabytes: float
+    """of payload a second"""
+    readers: int
+    cpu: float
+    """cores that the server (gateway, PostgreSQL, HTTP) took"""
+    memory: float
+    """bytes of the server, shared memory counted once"""
+    disk: float = 0.0
+    """bytes on disk for each byte of payload, without the write-ahead log"""
+    wal: float = 0.0
+    """bytes of write-ahead log for each byte of payload"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run of an experiment."""
+
+    experiment: str
+    title: str
+    paper: str
+    """where the paper's figures come from"""
+    command: str
+    began: str
+    """UTC"""
+    seconds: float
+    """of the whole run"""
+    scale: str
+    """what was scaled, and how"""
+    machine: Machine
+    load_before: float
+    load_after: float
+    """load average before and after"""
+    versions: dict[str, str]
+    settings: dict[str, str]
+    counted: list[Counted]
+    figures: list[Figure]
+    sections: list[Section]
+    method: list[str]
+    points: list[Point] = field(default_factory=list)
+    format: int = FORMAT
+
+    @property
+    def good(self) -> bool:
+        """Whether everything that was acknowledged is there, once."""
+        return all(one.good for one in self.counted)
+
+    def write(self, folder: Path) -> None:
+        """Writes it as JSON into a folder, by the experiment's name."""
+        import msgspec
+
+        text = msgspec.json.format(msgspec.json.encode(self), indent=1)
+        (folder / f"{self.experiment}.json").write_bytes(text + b"\n")
+
+
+def read_outcome(file: Path) -> Outcome:
+    """Reads what `Outcome.write` wrote. Raises LoadTestError for anything else."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Outcome)
+    except OSError as error:
+        raise LoadTestError(f"{file} cannot be read: {error.strerror}") from None
+    except msgspec.MsgspecError as error:
+        raise LoadTestError(f"{file} is of another version or damaged: {error}") from None

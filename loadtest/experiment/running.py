@@ -1,0 +1,92 @@
+"""What an experiment's command needs around it: options, a folder, errors in one line."""
+
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringlog.clients import AddressError, PasswordError
+from ringlog.loadtest.bench.errors import BenchError
+from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+
+Time = Annotated[str, typer.Option("--time", metavar="T", help="How long each load lasts: 90s, 120min, 14d.")]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        show_default="temporary",
+        help="A folder for our own server's data, which are removed at the end; a long load writes much.",
+    ),
+]
+Output = Annotated[
+    Path, typer.Option(metavar="DIR", help="Where the report goes; it has all experiments found there.")
+]
+Compare = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", show_default=False, help="The output folder of an earlier run to compare with."
+    ),
+]
+OUTPUT = Path(".loadtest")
+
+
+def command_line() -> str:
+    """The command as it can be typed again."""
+    return shlex.join(["ringlog", *sys.argv[1:]])
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A temporary folder, reachable for the account that PostgreSQL runs under."""
+    folder = Path(tempfile.mkdtemp(prefix="ringlog-loadtest-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def errors_told() -> Iterator[None]:
+    """Turns what a person can mend into one line and an exit code: 1 failed, 2 wrongly asked."""
+    try:
+        yield
+    except (LoadTestUsageError, AddressError, PasswordError) as error:
+        _say(str(error))
+        raise typer.Exit(2) from None
+    except (LoadTestError, BenchError) as error:
+        _say(str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        _say("interrupted")
+        raise typer.Exit(130) from None
+
+
+def _say(text: str) -> None:
+    print(f"ringlog: {text}", file=sys.stderr, flush=True)
+
+
+def numbers(option: str, text: str) -> list[int]:
+    """Whole numbers above 0, in order. Raises LoadTestUsageError."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() and int(word) > 0 for word in words):
+        raise LoadTestUsageError(f"{option} '{text}' is no list of whole numbers as 10,100")
+    return sorted({int(word) for word in words})
+
+
+def names(option: str, text: str | None, known: tuple[str, ...]) -> list[str]:
+    """Those of the known names that a list has, in their own order; all without one. Raises
+    LoadTestUsageError."""
+    if text is None:
+        return [*known]
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in known:
+            raise LoadTestUsageError(f"{option} '{word}' is none of {', '.join(known)}")
+    return [name for name in known if name in words]

@@ -1,0 +1,89 @@
+"""The experiment `half`."""
+
+from typing import Annotated
+
+import typer
+
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
+from ringlog.loadtest.experiment.outcome import Outcome
+from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time
+from ringlog.loadtest.experiment.stage import Stage, play
+from ringlog.loadtest.half import report
+from ringlog.loadtest.half.ioc import Listened, listen, missing_part
+from ringlog.loadtest.half.published import PVS
+from ringlog.loadtest.half.replay import PVS_OF_A_TABLE, facility
+from ringlog.loadtest.half.targets import Inserted, Narrow, Queried, Ringlog, Target
+
+_PARTS = (0.1, 0.25, 0.5, 1.0)
+"""Of the longest query: the spans that are read."""
+
+
+def half(
+    time: Time = "2s",
+    pvs: Annotated[
+        int, typer.Option(metavar="N", min=100, help="PVs, in hundreds; HALF has 25,000 in the end.")
+    ] = PVS,
+    minutes: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Batches of so many minutes of all PVs; there 0.1 to 1.")
+    ] = "0.1",
+    hours: Annotated[
+        float, typer.Option(metavar="H", min=0.001, help="The longest query of one PV; there 0.4 to 10.")
+    ] = 0.1,
+    data: Data = None,
+    output: Output = OUTPUT,
+    compare: Compare = None,
+) -> None:
+    """HALF's 2,000 PVs at 10 Hz: from a real IOC, IDPS of batches, QDPS of one PV (papers/002)."""
+
+    def perform(stage: Stage) -> Outcome:
+        if pvs % PVS_OF_A_TABLE:
+            raise LoadTestUsageError(f"--pvs {pvs} is no multiple of {PVS_OF_A_TABLE}")
+        return _perform(stage, pvs, _minutes(minutes), hours)
+
+    play("half", time, output, data, compare, perform)
+
+
+def _minutes(text: str) -> list[float]:
+    try:
+        found = sorted({float(word) for word in text.split(",")})
+    except ValueError:
+        found = []
+    if not found or not 0 < found[0] <= found[-1] <= 60:
+        raise LoadTestUsageError(f"--minutes '{text}' is no list of minutes as 0.1,0.5")
+    return found
+
+
+def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float) -> Outcome:
+    stage.steps.say(f"Starting a server for {pvs:,} PVs")
+    text = facility(pvs)
+    file = stage.folder / "half.toml"
+    file.write_text(text)
+    inserted: list[Inserted] = []
+    queried: list[Queried] = []
+    listened: Listened | None = None
+    with stage.serving(text) as server:
+        if not missing_part():
+            with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as tell:
+                listened = listen(server, file, stage.folder, pvs, stage.seconds)
+                tell(stage.seconds, f"{listened.updates:,} updates")
+        targets: list[Target] = [Ringlog(server, pvs), Narrow(server, pvs)]
+        already = targets[0].found()
+        for target in targets:
+            with stage.steps.step(f"{target.name}, IDPS", float(len(minutes))) as tell:
+                for place, one in enumerate(minutes, start=1):
+                    inserted.append(target.insert(one))
+                    tell(place, f"{inserted[-1].rate:,.0f} items/s")
+            # only one table is needed for the history of one PV
+            longest = hours * 60 - sum(minutes)
+            if longest > 0:
+                stage.steps.say(f"Making {hours:g} h of {PVS_OF_A_TABLE} PVs")
+                target.insert(longest, only=0)
+        for target in targets:
+            for way in target.readings:
+                with stage.steps.step(way, len(_PARTS) * stage.seconds) as tell:
+                    for place, part in enumerate(_PARTS, start=1):
+                        queried.append(target.query(part * hours, stage.seconds, way))
+                        tell(place * stage.seconds, f"{queried[-1].rate:,.0f} items/s")
+        found = {target.name: (target.items, target.found()) for target in targets}
+        found[Ringlog.name] = (found[Ringlog.name][0], found[Ringlog.name][1] - already)
+    return report.outcome(stage, pvs, minutes, hours, inserted, queried, listened, found)

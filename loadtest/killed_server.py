@@ -1,0 +1,88 @@
+"""A `ringlog serve` that is killed and started again."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from functools import cached_property
+from pathlib import Path
+
+RINGLOG = (sys.executable, "-P", "-m", "ringlog")
+_PATIENCE = 120.0  # seconds for a start, and for an end
+
+
+class KilledServer:
+    """A server on a data directory, with ports that it keeps. It runs from construction on, until `stop`.
+
+    `facility` None serves what is installed already. What it says goes to the file `log`, anew at each start.
+    """
+
+    def __init__(self, data: Path, facility: Path | None, log: Path) -> None:
+        self._data = data
+        self._log = log
+        self.port = free_port()
+        self._command = self.command("serve", "--listen", f"127.0.0.1:{self.port}", "--memory", "512MB")
+        self._command += ["--pg-port", str(free_port())]
+        if facility is not None:
+            self._command += ["--facility", str(facility)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def command(self, *words: str | Path) -> list[str]:
+        """The command line of a command on its data directory."""
+        return [*RINGLOG, *map(str, words), "--data", str(self._data)]
+
+    @cached_property
+    def dsn(self) -> str:
+        """The administrator's connection string."""
+        said = subprocess.run(self.command("dsn"), check=True, capture_output=True, text=True)
+        return said.stdout.strip()
+
+    def start(self) -> None:
+        """Starts it, and waits until it takes calls."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            with self._log.open("wb") as log:
+                self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+            while self._process.poll() is None:
+                if re.search(r"^TDS on", self._said(), re.MULTILINE):
+                    return
+                time.sleep(0.05)
+            if time.monotonic() > until:
+                raise RuntimeError(f"the server does not start: {self._said()}")
+            time.sleep(0.2)  # after a kill its port may be taken for a moment
+
+    def tend(self) -> None:
+        """Starts it again when it has ended, as a person or systemd would."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def kill_postgresql(self) -> None:
+        """Kills its PostgreSQL, which ends it. Raises OSError, ValueError or IndexError when none runs."""
+        lock = self._data / "postgresql-18" / "postmaster.pid"
+        os.kill(int(lock.read_text().split()[0]), signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait(_PATIENCE)
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(_PATIENCE)
+
+    def _said(self) -> str:
+        return self._log.read_text(errors="replace")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,55 @@
+/* A load of put_<table> calls over many connections: what both clients, libpq and TDS, have in common.
+ *
+ * load_generator.c has main(), the loop and the figures; pgload.c and tdsload.c each say what a line is. A line is a
+ * logged-in connection with one transaction outstanding at a time. Whatever goes wrong ends the program: a
+ * load with failing calls measures nothing.
+ */
+#ifndef LOAD_H
+#define LOAD_H
+
+#include <stdint.h>
+
+struct options {
+  const char *host;
+  int port;
+  const char *user;
+  char password[128];   /* from standard input, never on the command line */
+  const char *database; /* PostgreSQL's; unused by TDS */
+  const char *version;  /* of TDS: 5.0 or 7.4; unused by libpq */
+  const char *prefix;   /* tables are <prefix>0, <prefix>1, ... */
+  const char *column;   /* data columns are <column>1, <column>2, ... */
+  int columns, tables, rows, first;
+  int points; /* not 0: the tables have one column instead, <column>1, a waveform of so many doubles */
+  int connections, threads, batch;
+  double warm, seconds;
+  double rate; /* calls a second on each connection; 0: each answer is followed by the next call at once */
+};
+
+/* One call: row seq_no of a table, at a time in microseconds since 1970, with one of SETS sets of values. */
+struct call {
+  int table, seq_no, set;
+  int64_t time;
+};
+
+enum { SETS = 8, CALLS_OF_OPENING = SETS + 1 };
+
+/* The value of a data column (from 0) in a set: any of 24 bits, so that nothing compresses, and the same in
+ * ringlog/loadtest/bench/verification.py. */
+float reading(int table, int set, int column);
+/* A waveform of a set, whose points are such values, as packed doubles of the host. */
+double *waveform(int table, int set, int points);
+
+struct line;
+
+/* Logs in and prepares calls of these tables. It may call each CALLS_OF_OPENING times, for the rows from `first`
+ * on, and adds such calls to `made`. */
+struct line *line_open(const struct options *options, const int *tables, int count, int first, long *made);
+int line_fd(const struct line *line);
+/* Sends calls, which are one transaction. */
+void line_send(struct line *line, const struct call *calls, int count);
+/* Takes what has arrived; whether the transaction has been acknowledged. */
+int line_answered(struct line *line);
+
+int64_t unix_microseconds(void);
+
+#endif

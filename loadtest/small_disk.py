@@ -1,0 +1,31 @@
+"""Disks that are small enough to be filled."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """A file system of its own in memory, of a size as 600m. Mounting takes root."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        # what was just killed may still hold it
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[None]:
+    """Takes all that is left of the folder's disk, which must be a small one."""
+    taken = folder / "taken"
+    with suppress(OSError), taken.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    try:
+        yield
+    finally:
+        taken.unlink()

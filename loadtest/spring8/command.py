@@ -1,0 +1,329 @@
+"""SPring-8's experiments as commands of `ringlog loadtest`."""
+
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import psycopg
+import typer
+from psycopg.conninfo import conninfo_to_dict
+from rich.console import Console
+
+import ringlog.schema
+from ringlog.clients import Address
+from ringlog.loadtest.experiment.catalogue import write_report_of
+from ringlog.loadtest.experiment.duration import seconds_of
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
+from ringlog.loadtest.experiment.progress import Steps
+from ringlog.loadtest.experiment.running import (
+    OUTPUT,
+    Data,
+    Output,
+    Time,
+    errors_told,
+    numbers,
+    temporary_folder,
+)
+from ringlog.loadtest.load import Pace
+from ringlog.loadtest.spring8.chapter import summary
+from ringlog.loadtest.spring8.results import CTLIB, KINDS, NATIVE, PYTHON, Result
+from ringlog.loadtest.spring8.target import Target, given_target
+from ringlog.schema.entries import TABLE_COLUMNS
+from ringlog.schema.facility import KEY_COLUMNS
+
+# What counts calls is imported late: numpy starts threads, which other commands, that fork, must not have.
+if TYPE_CHECKING:
+    from ringlog.loadtest.spring8.scene import Experiment
+
+app = typer.Typer(
+    help="Experiments of five papers, repeated: what was measured there, and the same here.",
+    no_args_is_help=True,
+)
+
+Measurement: TypeAlias = "Callable[[Experiment], Result]"
+
+SPRING8 = Path(ringlog.schema.__file__).parent / "spring8.toml"
+
+FacilityFile = Annotated[
+    Path,
+    typer.Option("--facility", metavar="FILE", show_default="SPring-8's", help="Facility file (TOML)."),
+]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        show_default=False,
+        help="A server that runs already, and its writers' login: tds://user@host:port. Default: a server of "
+        "our own for the time being.",
+    ),
+]
+Reader = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", show_default=False, help="With --url: the readers' login."),
+]
+Dsn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DSN",
+        show_default=False,
+        help="With --url: the connection string of its PostgreSQL, where acknowledged rows are looked for; "
+        "ringlog dsn prints it. Default: $RINGLOG_DSN.",
+    ),
+]
+Clients = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,...",
+        show_default="all that the experiment has",
+        help=f"{PYTHON}: users of locust; {CTLIB}: the ct-library writer in C, a process a table; {NATIVE}: "
+        "its requests sent again, which costs the clients next to nothing.",
+    ),
+]
+Processes = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Processes of the Python users, on this machine.")
+]
+ForeignWorkers = Annotated[
+    int | None,
+    typer.Option(
+        "--expect-workers",
+        metavar="N",
+        min=1,
+        show_default=False,
+        help="Python users come from so many `ringlog loadtest locust --worker` instead, from any machine.",
+    ),
+]
+_CORES = max(1, min(os.cpu_count() or 1, 8))
+
+
+@app.command()
+def normal(
+    time: Time = "60s",
+    facility: FacilityFile = SPRING8,
+    url: Url = None,
+    reader: Reader = None,
+    dsn: Dsn = None,
+    data: Data = None,
+    processes: Processes = _CORES,
+    expect_workers: ForeignWorkers = None,
+    output: Output = OUTPUT,
+) -> None:
+    """120 users at the normal rate: CPU, load average, I/O (section 6.1, figure 3; the paper: 120 min)."""
+    with _experiment(
+        time, facility, url, reader or "", dsn, data, PYTHON, processes, expect_workers, output
+    ) as run:
+        from ringlog.loadtest.spring8 import experiments
+
+        run(experiments.normal)
+
+
+@app.command("max")
+def highest(
+    time: Time = "20s",
+    facility: FacilityFile = SPRING8,
+    url: Url = None,
+    dsn: Dsn = None,
+    data: Data = None,
+    clients: Clients = None,
+    processes: Processes = _CORES,
+    expect_workers: ForeignWorkers = None,
+    output: Output = OUTPUT,
+) -> None:
+    """60 writers at the highest rate (section 6.2, table 1; the paper: 120 min)."""
+    with _experiment(time, facility, url, None, dsn, data, clients, processes, expect_workers, output) as run:
+        from ringlog.loadtest.spring8 import experiments
+
+        run(experiments.highest)
+
+
+@app.command()
+def columns(
+    time: Time = "5s",
+    widths: Annotated[
+        str,
+        typer.Option("--columns", metavar="A,B,...", help="Data columns of the tables of our own server."),
+    ] = "10,25,50,100,150,200,250",
+    facility: FacilityFile = SPRING8,
+    url: Url = None,
+    dsn: Dsn = None,
+    data: Data = None,
+    clients: Clients = None,
+    processes: Processes = _CORES,
+    expect_workers: ForeignWorkers = None,
+    output: Output = OUTPUT,
+) -> None:
+    """Rows a second against columns of a table, at the highest rate (figure 4)."""
+    with _experiment(time, facility, url, None, dsn, data, clients, processes, expect_workers, output) as run:
+        from ringlog.loadtest.spring8 import experiments
+
+        wanted = _widths(widths)
+        run(lambda experiment: experiments.columns(experiment, wanted))
+
+
+@app.command()
+def users(
+    time: Time = "15s",
+    counts: Annotated[
+        str, typer.Option("--users", metavar="A,B,...", help="How many users are logged in.")
+    ] = "120,250,500,1000,2000",
+    facility: FacilityFile = SPRING8,
+    url: Url = None,
+    reader: Reader = None,
+    dsn: Dsn = None,
+    data: Data = None,
+    clients: Clients = None,
+    processes: Processes = _CORES,
+    expect_workers: ForeignWorkers = None,
+    output: Output = OUTPUT,
+) -> None:
+    """Ever more users: at the normal rate in Python, at the highest as native writers."""
+    with _experiment(
+        time, facility, url, reader or "", dsn, data, clients, processes, expect_workers, output
+    ) as run:
+        from ringlog.loadtest.spring8 import experiments
+
+        wanted = numbers("--users", counts)
+        run(lambda experiment: experiments.users(experiment, wanted))
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def locust(
+    context: typer.Context,
+    pace: Annotated[Pace, typer.Option(help="The tables' cycles, or writers as fast as answers come.")] = (
+        Pace.NORMAL
+    ),
+    facility: FacilityFile = SPRING8,
+    url: Url = None,
+    reader: Reader = None,
+    dsn: Dsn = None,
+    data: Data = None,
+) -> None:
+    """Locust with our users, its web page and its own options, as --headless, --run-time 1h, --processes 4,
+    --master, --worker; then a check of every row. A worker needs --url and the facility of its master."""
+    from ringlog.loadtest.spring8.locust_run import run, work
+
+    with errors_told(), temporary_folder() as folder:
+        if pace is Pace.NORMAL and url is not None and reader is None:
+            raise LoadTestUsageError("--url needs --reader: the login that readers use there")
+        if "--worker" in context.args:
+            if url is None:
+                raise LoadTestUsageError("--worker needs --url: the server that its master loads")
+            writer = Address.parse(url)
+            readers = replace(writer, user=reader) if reader else None
+            code = work(pace, facility, writer, readers, context.args)
+        else:
+            given = _given(url, reader, dsn)
+            code = run(pace, facility, given, data or folder / "data", folder, context.args)
+        raise typer.Exit(code)
+
+
+@contextmanager
+def _experiment(
+    time: str,
+    facility: Path,
+    url: str | None,
+    reader: str | None,
+    dsn: str | None,
+    data: Path | None,
+    clients: str | None,
+    processes: int,
+    expect_workers: int | None,
+    output: Path,
+) -> Iterator[Callable[[Measurement], None]]:
+    """Everything an experiment needs; what it yields runs one and reports."""
+    for package in ("locust", "matplotlib", "pymssql"):
+        # found, not imported: importing locust changes Python's sockets
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+    from ringlog.loadtest.spring8.scene import Experiment
+    from ringlog.loadtest.spring8.swarm import Workers
+
+    console = Console(highlight=False)
+    # whoever ends it by either signal wants the server and the users ended too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with errors_told(), temporary_folder() as folder:
+        given = _given(url, reader, dsn)
+        experiment = Experiment(
+            command=_command(url, given),
+            facility_file=facility,
+            seconds=seconds_of(time),
+            clients=_clients(clients, given),
+            workers=Workers(processes, expect_workers or 0),
+            output=output,
+            folder=folder,
+            data=data,
+            given=given,
+            steps=Steps(console),
+        )
+
+        def run(measurement: Measurement) -> None:
+            output.mkdir(parents=True, exist_ok=True)
+            result = measurement(experiment)
+            written = write_report_of(output)
+            console.print()
+            for line in summary(result):
+                console.print(line, soft_wrap=True)
+            console.print(f"\nReport: {written}", soft_wrap=True)
+            if not result.good:
+                raise typer.Exit(1)
+
+        yield run
+
+
+def _given(url: str | None, reader: str | None, dsn: str | None) -> Target | None:
+    """The server that was named; `reader` None: the experiment has none, empty: none was named."""
+    if url is None:
+        if reader or dsn:
+            raise LoadTestUsageError("--reader and --dsn go with --url")
+        return None
+    if reader == "":
+        raise LoadTestUsageError("--url needs --reader: the login that readers use there")
+    try:
+        told = conninfo_to_dict(dsn or "")
+    except psycopg.ProgrammingError as error:
+        raise LoadTestUsageError(f"--dsn: {str(error).strip()}") from None
+    if "password" in told:
+        raise LoadTestUsageError(
+            "--dsn holds a password, which everyone on this machine can read in the list of processes: put "
+            "the whole string into the environment variable RINGLOG_DSN, or the password into ~/.pgpass"
+        )
+    dsn = dsn or os.environ.get("RINGLOG_DSN")
+    if dsn is None:
+        raise LoadTestUsageError(
+            "--url needs --dsn: the connection string of its PostgreSQL, to look for acknowledged rows"
+        )
+    return given_target(url, reader, dsn)
+
+
+def _clients(text: str | None, given: Target | None) -> Sequence[str]:
+    if text is None:
+        return (PYTHON,) if given else KINDS
+    kinds = [word.strip() for word in text.split(",")]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise LoadTestUsageError(f"--clients '{kind}' is none of {', '.join(KINDS)}")
+        if given is not None and kind != PYTHON:
+            raise LoadTestUsageError("--clients: writers in C need tables of their own: leave out --url")
+    return kinds
+
+
+def _widths(text: str) -> list[int]:
+    widths = numbers("--columns", text)
+    most = TABLE_COLUMNS - len(KEY_COLUMNS)
+    if widths[-1] > most:
+        raise LoadTestUsageError(f"--columns: a table has at most {most} data columns, not {widths[-1]}")
+    return widths
+
+
+def _command(url: str | None, given: Target | None) -> str:
+    """The command line as it can be typed again; a password in its URL is left out."""
+    words = sys.argv[1:]
+    if url is not None and given is not None:
+        words = [word.replace(url, str(given.writer)) for word in words]
+    return shlex.join(["ringlog", *words])

@@ -1,0 +1,62 @@
+"""Locust as its users know it: with its web page, or as a part of a distributed load."""
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from ringlog.clients import Address
+from ringlog.loadtest.load import Load, Pace
+from ringlog.loadtest.spring8.python_run import check
+from ringlog.loadtest.spring8.recorded import Recorded
+from ringlog.loadtest.spring8.swarm import locust_command, locust_environment
+from ringlog.loadtest.spring8.target import Target, own_target
+from ringlog.schema.facility_file import load_facility
+
+
+def work(
+    pace: Pace, facility: Path, writer: Address, reader: Address | None, arguments: Sequence[str]
+) -> int:
+    """Runs users for a master elsewhere, who keeps the records; returns locust's exit code."""
+    load = Load(facility, str(writer), str(reader) if reader else None, pace)
+    return _locust(load, writer.password, arguments)
+
+
+def run(
+    pace: Pace, facility: Path, given: Target | None, data: Path, folder: Path, arguments: Sequence[str]
+) -> int:
+    """Runs locust, alone or as a master, on a given server or our own; then looks for every acknowledged row.
+
+    Returns locust's exit code, or 1 when a row is lost.
+    """
+    loaded = load_facility(facility)
+    with ExitStack() as stack:
+        if given is None:
+            print(f"Starting a server with {facility.name} on {data}", flush=True)
+            shutil.copy(facility, folder / "facility.toml")
+            given = stack.enter_context(own_target(folder / "facility.toml", data))
+        reader = str(given.reader) if pace is Pace.NORMAL and given.reader else None
+        load = Load(facility, str(given.writer), reader, pace, calls=folder / "calls")
+        one_of_each = len(loaded.tables) * (2 if reader else 1)
+        # what is said later wins
+        usual = ["--users", str(one_of_each), "--spawn-rate", str(min(100, one_of_each))]
+        code = _locust(load, given.password, [*usual, *arguments])
+        print("Looking for every acknowledged row", flush=True)
+        records = Recorded(folder / "calls")
+        records.catch_up()
+        found = check(given.conninfo, loaded, records)
+    print(found, flush=True)
+    return code if found.good else 1
+
+
+def _locust(load: Load, password: str | None, arguments: Sequence[str]) -> int:
+    with subprocess.Popen(locust_command(arguments), env=locust_environment(load, password)) as process:
+        # Ctrl-C reaches locust by itself, and afterwards there is something left to do here
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        try:
+            return process.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,141 @@
+"""A load by locust's users: run, measured and checked."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+from ringlog.loader.ack_log import Acknowledgement
+from ringlog.loader.display import milliseconds
+from ringlog.loader.schedule import SECOND, now
+from ringlog.loadtest.calls import Kind
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.machine import this_machine
+from ringlog.loadtest.load import Load, Pace
+from ringlog.loadtest.readings import readings
+from ringlog.loadtest.spring8 import recorded, sampling
+from ringlog.loadtest.spring8.recorded import Recorded
+from ringlog.loadtest.spring8.results import KILOBYTE, PYTHON, VALUE_BYTES, WIDE, Check, Run
+from ringlog.loadtest.spring8.sampling import Sampler
+from ringlog.loadtest.spring8.scene import Experiment, Scene, utc
+from ringlog.loadtest.spring8.swarm import Swarm, swarm
+from ringlog.loadtest.verification import verify_sets
+from ringlog.schema.facility import Facility, Table
+
+# Seconds from the last login to the beginning of the load.
+_SETTLE = 1.0
+
+
+def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | None = None) -> Run:
+    """A load by so many users of locust, on tables of one width or on all."""
+    experiment, target, facility = scene.experiment, scene.target, scene.facility
+    file_of_calls = experiment.folder / f"{label}.calls"
+    reader = str(target.reader) if pace is Pace.NORMAL else None
+    load = Load(scene.file, str(target.writer), reader, pace, width, file_of_calls)
+    folder = experiment.folder / label
+    folder.mkdir()
+    with ExitStack() as stack:
+        crowd = stack.enter_context(
+            swarm(load, target.password, number, experiment.workers, experiment.seconds, folder)
+        )
+        logged_in = _log_in(experiment, crowd, number)
+        sampler = Sampler(target, [crowd.process])
+        stack.callback(sampler.close)
+        time.sleep(_SETTLE)
+        if pace is Pace.NORMAL:
+            # so that the I/O of the load is neither more nor less than its own
+            sampler.checkpoint()
+        began = now()
+        sampler.begin()
+        with experiment.steps.step(f"{number} Python users{_on(width)}", experiment.seconds) as tell:
+            experiment.watch(sampler, tell, lambda: _so_far(crowd, began))
+        end = now()
+        crowd.stop()
+        closing = sampler.take() if pace is Pace.NORMAL and sampler.checkpoint() else None
+    records = crowd.recorded.all
+    experiment.steps.say("Looking for every acknowledged row")
+    found = check(target.conninfo, facility, crowd.recorded)
+    seconds = (end - began) / SECOND
+    measured = recorded.within(records, began, end)
+    writes = recorded.of_kind(measured, Kind.WRITE)
+    reads = recorded.of_kind(measured, Kind.READ)
+    written = recorded.well(writes)
+    calls_file, samples_file = f"{label}.calls.csv.gz", f"{label}.samples.csv"
+    recorded.write_csv(records, facility, experiment.output / calls_file)
+    sampling.write_csv(sampler.samples, experiment.output / samples_file)
+    return Run(
+        clients=PYTHON,
+        description=f"{number} users in Python: pymssql, TDS 7.4, {experiment.workers}",
+        users=number,
+        logged_in=logged_in,
+        columns=width or _mean_width(facility),
+        began=utc(datetime.fromtimestamp(began / SECOND, UTC)),
+        seconds=seconds,
+        load_before=experiment.load_before,
+        cores=this_machine(None).cores,
+        rows=len(written) / seconds,
+        kilobytes=recorded.values(written, facility) * VALUE_BYTES / KILOBYTE / seconds,
+        asked=None if pace is Pace.MAX else _asked(facility, number),
+        writes=recorded.calls(writes),
+        wide=recorded.calls(recorded.of_columns(writes, facility, WIDE)),
+        reads=recorded.calls(reads) if reader else None,
+        logins=recorded.calls(recorded.of_kind(records, Kind.LOGIN)),
+        tables=recorded.of_tables(written, facility, seconds),
+        samples=sampler.samples,
+        closing=closing,
+        check=found,
+        by_second=recorded.by_second(written, began, seconds),
+        files=[calls_file, samples_file],
+        complaint=crowd.complaint,
+    )
+
+
+def _on(width: int | None) -> str:
+    return "" if width is None else f", {width} columns"
+
+
+def _log_in(experiment: Experiment, crowd: Swarm, number: int) -> int:
+    found = 0
+    with experiment.steps.step(f"{number} users log in", number) as tell:
+        for found in crowd.wait_for_logins(number):
+            tell(found, f"{found} logged in")
+    if not found:
+        raise LoadTestError(f"no user could log in: {crowd.complaint or 'locust does not say why'}")
+    return found
+
+
+def _so_far(crowd: Swarm, began: int) -> str:
+    """What to show of running users; raises LoadTestError when locust has ended."""
+    crowd.check()
+    new = crowd.recorded.catch_up()
+    writes = recorded.well(recorded.of_kind(new, Kind.WRITE))
+    count = int((recorded.of_kind(crowd.recorded.all, Kind.WRITE)["begun"] >= began).sum())
+    longest = f", within {milliseconds(writes['latency'].max() / SECOND)}" if len(writes) else ""
+    return f"{count:,} rows{longest}"
+
+
+def check(conninfo: str, facility: Facility, records: Recorded) -> Check:
+    """Looks for every acknowledged row in ring and log."""
+    written = recorded.well(recorded.of_kind(records.all, Kind.WRITE))
+    acknowledgements: Mapping[Table, Iterator[Acknowledgement]] = {
+        table: recorded.acknowledgements(written[written["table"] == place])
+        for place, table in enumerate(facility.tables)
+    }
+    found = verify_sets(conninfo, acknowledgements, readings)
+    return Check(
+        acknowledged=sum(one.acknowledged for one in found),
+        in_rings=sum(one.in_ring for one in found),
+        in_logs=sum(one.in_log for one in found),
+        left_out=sum(one.left_out for one in found),
+        altered=sum(one.altered for one in found),
+        lost=sum(one.lost for one in found),
+    )
+
+
+def _asked(facility: Facility, number: int) -> float:
+    """Rows a second of so many users at the normal rate, half of them writers."""
+    return number / 2 / len(facility.tables) * sum(1 / table.cycle for table in facility.tables)
+
+
+def _mean_width(facility: Facility) -> float:
+    return sum(len(table.columns) for table in facility.tables) / len(facility.tables)

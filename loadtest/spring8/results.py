@@ -1,0 +1,197 @@
+"""What a load test found, and its form as JSON, from which reports can be made again.
+
+Libraries of load tests alone are imported where they are used, here and elsewhere: every command of ringlog
+reads this module.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.machine import Machine
+
+# papers/004 counts 4 bytes a value.
+VALUE_BYTES = 4
+KILOBYTE = 1000
+
+EXPERIMENTS = ("normal", "max", "columns", "users")
+"""In the order of a report."""
+
+WIDE = 200
+"""Data columns of the tables that the paper names the insertion time of."""
+
+PYTHON, CTLIB, NATIVE = "python", "ctlib", "native"
+"""Kinds of clients: users of locust; ct-library writers in C, a process each; such requests sent again."""
+KINDS = (PYTHON, CTLIB, NATIVE)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls of one kind. Times in seconds; a time is None when there was no call or it was not measured."""
+
+    answered: int
+    failed: int
+    mean: float | None
+    p50: float | None
+    p99: float | None
+    longest: float | None
+
+
+@dataclass(frozen=True)
+class TableFigures:
+    """What one table's writers did: a point of figure 4."""
+
+    name: str
+    columns: int
+    """data columns, without seq_no and time"""
+    rows: float
+    """rows a second"""
+    mean: float
+    """seconds a row"""
+    longest: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Figures at a moment. CPU in seconds and bytes since the load began; None: cannot be seen from here."""
+
+    seconds: float
+    """since the load began"""
+    load_average: float
+    machine: float
+    """busy time of all cores, whoever used them"""
+    postgres: float | None
+    gateway: float | None
+    clients: float
+    wal_bytes: int | None
+    wal_operations: int | None
+    table_bytes: int | None
+    """written to and read from tables and indexes"""
+    table_operations: int | None
+
+
+@dataclass(frozen=True)
+class Check:
+    """Acknowledged rows, and where they were found. None: not asked."""
+
+    acknowledged: int
+    in_rings: int
+    in_logs: int
+    left_out: int
+    """by the log policies of their tables"""
+    altered: int
+    """stored rows with other values than were sent"""
+    lost: int
+
+    @property
+    def good(self) -> bool:
+        return not self.lost and not self.altered
+
+    def __str__(self) -> str:
+        return (
+            f"{self.acknowledged:,} rows acknowledged, {self.in_rings:,} found in rings, {self.in_logs:,} in "
+            f"logs, {self.left_out:,} left out by log policies, {self.altered:,} with other values than were "
+            f"sent, {self.lost:,} lost"
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """One load: so many users of one kind for so many seconds."""
+
+    clients: str
+    """one of KINDS"""
+    description: str
+    users: int
+    logged_in: int
+    """users that were logged in when the load began"""
+    columns: float
+    """data columns a table, on average"""
+    began: str
+    """UTC"""
+    seconds: float
+    load_before: float
+    """load average before the server was started"""
+    cores: int
+    rows: float
+    """rows acknowledged a second"""
+    kilobytes: float
+    """of data in them a second"""
+    asked: float | None
+    """rows a second that the users' pace asks for; None: as many as possible"""
+    writes: Calls
+    wide: Calls
+    """those of tables with 200 data columns"""
+    reads: Calls | None
+    logins: Calls | None
+    tables: list[TableFigures]
+    samples: list[Sample]
+    closing: Sample | None
+    """after a checkpoint at the end, when everything has been written to its place; at the normal rate"""
+    check: Check
+    by_second: list[tuple[int, float]] = field(default_factory=list)
+    """rows acknowledged in each second, and the longest that one of them took"""
+    files: list[str] = field(default_factory=list)
+    """raw figures, beside the report"""
+    complaint: str = ""
+    """what users were told when calls failed"""
+
+    def share(self, who: str) -> float | None:
+        """The part of the machine's CPU that the machine, postgres, gateway or clients took, 0 to 1."""
+        if len(self.samples) < 2:
+            return None
+        used = getattr(self.samples[-1], who)
+        lasted = self.samples[-1].seconds - self.samples[0].seconds
+        return None if used is None else float(used - getattr(self.samples[0], who)) / lasted / self.cores
+
+    @property
+    def server_share(self) -> float | None:
+        """Of PostgreSQL and the gateway together."""
+        postgres, gateway = self.share("postgres"), self.share("gateway")
+        return None if postgres is None or gateway is None else postgres + gateway
+
+
+@dataclass(frozen=True)
+class Result:
+    """One experiment."""
+
+    experiment: str
+    command: str
+    began: str
+    """UTC"""
+    machine: Machine
+    versions: dict[str, str]
+    settings: dict[str, str]
+    facility: str
+    runs: list[Run]
+
+    @property
+    def checks(self) -> list[Check]:
+        return [run.check for run in self.runs]
+
+    @property
+    def good(self) -> bool:
+        """Whether everything that was acknowledged is there."""
+        return all(check.good for check in self.checks)
+
+    def write(self, folder: Path) -> None:
+        """Writes the result as JSON into a folder, by the experiment's name."""
+        import msgspec
+
+        text = msgspec.json.format(msgspec.json.encode(self), indent=1)
+        (folder / f"{self.experiment}.json").write_bytes(text + b"\n")
+
+
+def read_results(folder: Path, experiments: tuple[str, ...]) -> list[Result]:
+    """What the experiments have left in a folder, in this order."""
+    import msgspec
+
+    found = []
+    for experiment in experiments:
+        file = folder / f"{experiment}.json"
+        if file.exists():
+            try:
+                found.append(msgspec.json.decode(file.read_bytes(), type=Result))
+            except msgspec.MsgspecError as error:
+                raise LoadTestError(f"{file} is of another version or damaged: {error}") from None
+    return found

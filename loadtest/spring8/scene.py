@@ -1,0 +1,133 @@
+"""What an experiment needs: a server under load, the clients, places for files, the passing of time."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import ringlog.clients
+from ringlog.loadtest.bench.native import build
+from ringlog.loadtest.experiment.machine import load_average, settings, this_machine, versions
+from ringlog.loadtest.experiment.progress import Steps, Tell
+from ringlog.loadtest.spring8.results import Result, Run
+from ringlog.loadtest.spring8.sampling import Sampler
+from ringlog.loadtest.spring8.swarm import Workers
+from ringlog.loadtest.spring8.target import Target, own_target
+from ringlog.schema.facility import Facility
+
+CTLIB = Path(ringlog.clients.__file__).parent / "ctlib"
+_TICK = 0.25
+
+
+@dataclass
+class Experiment:
+    """What an experiment needs to know, and what it needs a place for."""
+
+    command: str
+    facility_file: Path
+    seconds: float
+    clients: Sequence[str]
+    workers: Workers
+    output: Path
+    folder: Path
+    """temporary"""
+    data: Path | None
+    """for our own server's data; None: temporary"""
+    given: Target | None
+    """a server that runs already; None: our own"""
+    steps: Steps
+    interrupted: bool = field(default=False, init=False)
+    """Ctrl-C: the load ends now, and its report is made"""
+    began: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
+    load_before: float = field(default_factory=load_average, init=False)
+    _versions: dict[str, str] = field(default_factory=dict, init=False)
+    _settings: dict[str, str] = field(default_factory=dict, init=False)
+    _servers: int = field(default=0, init=False)
+
+    @contextmanager
+    def target(self, facility_file: Path, users: int = 0) -> Iterator[Target]:
+        """The server under load, with the facility."""
+        if self.given is not None:
+            self._look(self.given)
+            yield self.given
+            return
+        self._servers += 1
+        own = self.folder / f"server{self._servers}"
+        own.mkdir(mode=0o755)
+        shutil.copy(facility_file, own / "facility.toml")
+        data = own / "data" if self.data is None else self.data / f"server{self._servers}"
+        self.steps.say(f"Starting a server with {facility_file.name} on {data}")
+        try:
+            with own_target(own / "facility.toml", data, users) as target:
+                self._look(target)
+                yield target
+        finally:
+            # gigabytes, and the next server wants room
+            shutil.rmtree(data, ignore_errors=True)
+
+    def _look(self, target: Target) -> None:
+        self._versions |= versions(target.conninfo)
+        self._settings = settings(target.conninfo)
+
+    def programs(self) -> Path:
+        """The clients in C, built."""
+        folder = self.folder / "programs"
+        if not folder.exists():
+            folder.mkdir()
+            self.steps.say("Building the clients in C")
+            build(folder)
+            build(folder, CTLIB)
+            told = subprocess.run([folder / "writer", "-V"], capture_output=True, text=True, check=True)
+            self._versions["ct-library of the clients in C"] = told.stdout.strip()
+        return folder
+
+    def watch(
+        self, sampler: Sampler, tell: Tell, look: Callable[[], str], over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Takes samples while the load lasts. `look` is asked what to show."""
+        due = sampler.interval
+        try:
+            while (done := sampler.seconds) < self.seconds and not over():
+                if done >= due:
+                    sampler.add()
+                    due += sampler.interval
+                    tell(done, look())
+                time.sleep(min(_TICK, max(0.0, self.seconds - done)))
+        except KeyboardInterrupt:
+            self.interrupted = True
+        sampler.add()
+        tell(sampler.seconds, look())
+
+    def result(self, experiment: str, facility: str, runs: list[Run]) -> Result:
+        """The experiment's result, written down."""
+        result = Result(
+            experiment=experiment,
+            command=self.command,
+            began=utc(self.began),
+            machine=this_machine(None if self.given else self.data or self.folder),
+            versions=self._versions,
+            settings=self._settings,
+            facility=facility,
+            runs=runs,
+        )
+        result.write(self.output)
+        return result
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A server with its facility, and the file it is in."""
+
+    experiment: Experiment
+    target: Target
+    facility: Facility
+    file: Path
+
+
+def utc(moment: datetime) -> str:
+    """A moment for people."""
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

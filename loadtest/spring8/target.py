@@ -1,0 +1,84 @@
+"""The server under load: one of our own for the time being, or one that runs already."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psycopg
+
+from ringlog.clients import Address, Unanswered, connect
+from ringlog.loadtest.bench.server import READER, WRITER, Server, serving
+from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+
+_RINGLOG = [sys.executable, "-P", "-m", "ringlog"]
+# What an embedded server is made for (ringlog/settings.py), less some for the gateway and for looking inside.
+_ORDINARY_USERS = 250
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where users log in, and where PostgreSQL is asked what has arrived."""
+
+    writer: Address
+    reader: Address | None
+    conninfo: str
+    """of a login that may select from every table"""
+    server: Server | None
+    """None: not ours, and perhaps not on this machine"""
+
+    @property
+    def password(self) -> str | None:
+        """Of both logins; None: found as `ringlog.clients` finds passwords."""
+        return self.server.password if self.server else self.writer.password
+
+
+@contextmanager
+def own_target(facility: Path, data: Path, users: int = 0) -> Iterator[Target]:
+    """A server with a facility on a new data directory, where so many users may log in.
+
+    The folder of `facility` is where the server's messages go.
+    """
+    if users > _ORDINARY_USERS:
+        _make_room(facility, data, users)
+    with serving(facility, data, keep=False) as server:
+        yield Target(
+            Address(WRITER, server.host, server.port),
+            Address(READER, server.host, server.port),
+            server.administrator.info.dsn,
+            server,
+        )
+
+
+def _make_room(facility: Path, data: Path, users: int) -> None:
+    """Makes the database, with an operator's setting for more connections than usual."""
+    command = [*_RINGLOG, "init", "--facility", str(facility), "--data", str(data)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise LoadTestError(done.stderr.strip())
+    (file,) = data.glob("postgresql-*/conf.d/50-site.conf")
+    with file.open("a") as settings:
+        settings.write(f"max_connections = {users + 100}\n")
+
+
+def given_target(url: str, reader: str | None, dsn: str) -> Target:
+    """A server that runs already.
+
+    Raises LoadTestError when one of the logins or its PostgreSQL cannot be used, AddressError, PasswordError.
+    """
+    writer = Address.parse(url)
+    target = Target(writer, replace(writer, user=reader) if reader else None, dsn, None)
+    try:
+        for address in filter(None, (target.writer, target.reader)):
+            connect(address).close()
+    except Unanswered as error:
+        raise LoadTestError(str(error)) from None
+    try:
+        with psycopg.connect(dsn) as connection:
+            if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() == (None,):
+                raise LoadTestUsageError("--dsn: no facility is installed in this database")
+    except psycopg.Error as error:
+        raise LoadTestError(f"--dsn: {str(error).strip()}") from None
+    return target

@@ -1,0 +1,45 @@
+create or replace function ringlog.begin_import(
+  table_name text,
+  file text,
+  digest text,
+  out rows bigint,
+  out base integer,
+  out ended timestamptz
+)
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+set client_min_messages = 'warning'
+as $$
+#variable_conflict use_variable
+begin
+  if not exists (
+    select from ringlog.logged_table as known where known.table_name = table_name and not known.retired
+  ) then
+    raise exception 'begin_import: there is no table ''%''', table_name using errcode = 'undefined_object';
+  end if;
+  execute format('select latest.seq_no from ringlog.%I() as latest', 'last_' || table_name) into base;
+  insert into ringlog.imported_file as known (table_name, file, digest, base, rows, began)
+  values (table_name, file, digest, coalesce(base, 0), 0, now())
+  on conflict on constraint imported_file_pkey do update
+  set digest = excluded.digest,
+    rows = case when known.digest = excluded.digest then known.rows else 0 end,
+    began = case when known.digest = excluded.digest then known.began else now() end,
+    ended = case when known.digest = excluded.digest then known.ended end
+  returning known.rows, known.base, known.ended into rows, base, ended;
+  -- the caller's rows come into a table that is not the caller's: what he could make of his own would run as owner here
+  execute format(
+    'create temporary table if not exists pg_temp.%I (like online.%I) on commit delete rows', table_name, table_name
+  );
+  execute format('grant insert on pg_temp.%I to public', table_name);
+end
+$$;
+
+comment on function ringlog.begin_import(text, text, text) is
+$$Begins to import a file of old rows, or goes on with it: makes the session's table pg_temp.<table>, into which a part
+of the rows is copied before each call of import_<table>, in one transaction. Gives how many rows of the file have been
+taken, and the place of the ring after which its first row goes when the file has no seq_no, and when the last row was taken. A
+file of the same name with another digest begins anew. Errors: no such table (42704).$$;
+
+revoke all on function ringlog.begin_import(text, text, text) from public;
+grant execute on function ringlog.begin_import(text, text, text) to daq_writer;

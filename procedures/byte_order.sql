@@ -1,0 +1,23 @@
+create or replace function ringlog.byte_order()
+returns table (byte_order text)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(
+    (
+      select split_part(setting, '=', 2)
+      from pg_db_role_setting
+      join pg_database on pg_database.oid = setdatabase
+      cross join unnest(setconfig) as setting
+      where datname = current_database() and setrole = 0 and setting like 'tsql.byte\_order=%'
+    ),
+    'little'
+  )
+$$;
+
+comment on function ringlog.byte_order() is
+$$The order, little or big, of packed waveforms that clients send and get: the facility file's byte_order.$$;
+
+revoke all on function ringlog.byte_order() from public;
+grant execute on function ringlog.byte_order() to daq_reader, daq_writer;

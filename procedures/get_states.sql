@@ -1,0 +1,45 @@
+create or replace function ringlog.get_states(
+  name text,
+  from_time timestamptz default now() - interval '1 day',
+  to_time timestamptz default now()
+)
+returns table (value bigint, seconds double precision, entered bigint)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  kind text;
+begin
+  select place.type into kind
+  from ringlog.signal_places(array[get_states.name]) as place where place.type in ('real', 'double') limit 1;
+  if found then
+    raise exception 'get_states: signal ''%'' is % and has no states', name, kind
+      using errcode = 'datatype_mismatch', hint = 'Call get_statistics.';
+  end if;
+  return query
+    select state.value::bigint, sum(state.seconds), count(*) filter (where state.entered)
+    from (
+      select
+        logged.value,
+        extract(epoch from lead(logged."time", 1, least(to_time, now())) over by_time - logged."time")
+          ::double precision as seconds,
+        logged.value <> lag(logged.value) over by_time as entered
+      from ringlog.get_signal(get_states.name, from_time, to_time) as logged
+      where logged.value is not null
+      window by_time as (order by logged."time")
+    ) as state
+    group by state.value
+    order by state.value;
+end
+$$;
+
+comment on function ringlog.get_states(text, timestamptz, timestamptz) is
+$$The states that a signal of type bit, smallint, int or bigint was in from from_time on and before to_time: each value,
+for how many seconds, and how often it came to it from another. A value lasts until the next one, the last until
+to_time, or now; before the first row of that time nothing is known. It reads the rows. Left out: the last day.
+Errors: a signal that never was (42704), one of other types (42804), weeks in the archive (RL003).$$;
+
+revoke all on function ringlog.get_states(text, timestamptz, timestamptz) from public;
+grant execute on function ringlog.get_states(text, timestamptz, timestamptz) to daq_reader;

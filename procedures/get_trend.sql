@@ -1,0 +1,38 @@
+create or replace function ringlog.get_trend(
+  name text,
+  from_time timestamptz default now() - interval '1 day',
+  to_time timestamptz default now(),
+  points integer default 1000
+)
+returns table (
+  "time" timestamptz,
+  n bigint,
+  min double precision,
+  max double precision,
+  mean double precision,
+  first double precision,
+  last double precision,
+  nans bigint,
+  nulls bigint
+)
+language sql
+stable
+as $$
+  select trend."time", trend.n, trend.min, trend.max, trend.mean, trend.first, trend.last, trend.nans, trend.nulls
+  from ringlog.trends_of(
+    array[get_trend.name], get_trend.from_time, get_trend.to_time, get_trend.points
+  ) as trend
+$$;
+
+comment on function ringlog.get_trend(text, timestamptz, timestamptz, integer) is
+$$A signal from from_time on and before to_time in at most so many bins of one length, oldest first: the begin of
+the bin, the number, the least, the greatest and the mean of its values, the first and the last of them, and how
+many rows had NaN or no reading, which do not count for the others; a bin without rows is left out. Bins that
+are made of summaries are as long as stored spans, so that there are more than half as many as asked for, and counted
+from 1970; others begin with from_time. Rows that are not summarised yet are in them. Where rows are in the archive the trend begins and ends with a whole
+span of the shortest summaries.
+Left out: the last day, 1000 points. Errors: a signal that never was (42704), a varchar signal (42804), bounds
+that are not in order or points that are not from 1 to 1000000 (22023).$$;
+
+revoke all on function ringlog.get_trend(text, timestamptz, timestamptz, integer) from public;
+grant execute on function ringlog.get_trend(text, timestamptz, timestamptz, integer) to daq_reader;

@@ -1,0 +1,42 @@
+create or replace function ringlog.get_trends(
+  names text,
+  from_time timestamptz default now() - interval '1 day',
+  to_time timestamptz default now(),
+  points integer default 1000
+)
+returns table (
+  signal text,
+  "time" timestamptz,
+  n bigint,
+  min double precision,
+  max double precision,
+  mean double precision,
+  first double precision,
+  last double precision,
+  nans bigint,
+  nulls bigint
+)
+language sql
+stable
+as $$
+  select trend.*
+  from ringlog.trends_of(
+    array(
+      select btrim(name, E' \t\r\n')
+      from string_to_table(
+        get_trends.names, case when get_trends.names like E'%\n%' then E'\n' else ',' end
+      ) as name
+      where btrim(name, E' \t\r\n') <> ''
+    ),
+    get_trends.from_time,
+    get_trends.to_time,
+    get_trends.points
+  ) as trend
+$$;
+
+comment on function ringlog.get_trends(text, timestamptz, timestamptz, integer) is
+$$The trends of many signals, one after the other and those of one table together, as get_trend gives one. `names` has them with commas between
+them or, for names with commas, each on a line. Errors: those of get_trend for any of them.$$;
+
+revoke all on function ringlog.get_trends(text, timestamptz, timestamptz, integer) from public;
+grant execute on function ringlog.get_trends(text, timestamptz, timestamptz, integer) to daq_reader;

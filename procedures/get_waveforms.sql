@@ -1,0 +1,33 @@
+create or replace function ringlog.get_waveforms(
+  name text,
+  from_time timestamptz default null,
+  to_time timestamptz default null,
+  max_rows integer default null,
+  every_nth integer default null
+)
+returns table ("time" timestamptz, value double precision[])
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if every_nth < 1 then
+    raise exception 'get_waveforms: every_nth must be 1 or more, not %', every_nth
+      using errcode = 'invalid_parameter_value';
+  end if;
+  return query
+    select waveform."time", waveform.value
+    from ringlog.waveforms_of(
+      name, coalesce(from_time, '-infinity'), coalesce(to_time, 'infinity'), false, max_rows, every_nth
+    ) as waveform;
+end
+$$;
+
+comment on function ringlog.get_waveforms(text, timestamptz, timestamptz, integer, integer) is
+$$The waveforms of a signal from from_time on and before to_time, oldest first, and no more than max_rows of them; a
+bound left out or null is none. every_nth gives the first of them and every nth after it. The points are of
+type double precision; a bigint beyond 2^53 is rounded.
+Errors: a signal that never was (42704), one that is no waveform (42804), every_nth below 1 (22023).$$;
+
+revoke all on function ringlog.get_waveforms(text, timestamptz, timestamptz, integer, integer) from public;
+grant execute on function ringlog.get_waveforms(text, timestamptz, timestamptz, integer, integer) to daq_reader;

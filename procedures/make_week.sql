@@ -1,0 +1,87 @@
+create or replace function ringlog.make_week(table_name text, start timestamptz, now timestamptz default now())
+returns bigint
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+set timezone = 'UTC'
+set datestyle = 'ISO'
+set client_min_messages = 'warning'
+-- who comes later would wait behind it
+set lock_timeout = '400ms'
+as $$
+#variable_conflict use_variable
+declare
+  finish constant timestamptz := start + interval '7 days';
+  partition constant text := table_name || to_char(start, '"_"IYYY"w"IW');
+  fallback constant text := table_name || '_default';
+  silent text;
+  moved bigint;
+  later bigint;
+begin
+  if not exists (select from ringlog.logged_table as known where known.table_name = table_name) then
+    raise exception 'make_week: there is no table ''%''', table_name using errcode = 'undefined_object';
+  end if;
+  if start is distinct from date_trunc('week', start) or start < '1970-01-05' or start > now + interval '5 weeks' then
+    raise exception 'make_week: % is no Monday from 1970 on to the next five weeks', start using errcode = 'check_violation';
+  end if;
+  perform pg_advisory_xact_lock({changes_lock});
+  if exists (
+    select
+    from pg_inherits
+    join pg_class as child on child.oid = inhrelid
+    cross join lateral regexp_match(
+      pg_get_expr(child.relpartbound, child.oid), 'FROM \(''(.+)''\) TO \(''(.+)''\)'
+    ) as bounds
+    where inhparent = format('log.%I', table_name)::regclass
+      and bounds[1]::timestamptz < finish and start < bounds[2]::timestamptz
+  ) or exists (
+    select from ringlog.cold_week as cold
+    where cold.table_name = table_name and cold.recalled_until is null and cold.begins < finish and start < cold.ends
+  ) or finish <= (
+    select now - known.retention::interval from ringlog.logged_table as known where known.table_name = table_name
+  ) then
+    return null;
+  end if;
+
+  -- the check spares the attachment a look at every row
+  execute format(
+    'create table log.%I (like log.%I including all, constraint week check ("time" >= %L and "time" < %L))',
+    partition, table_name, start, finish
+  );
+  execute format(
+    'insert into log.%I select * from log.%I where "time" >= %L and "time" < %L', partition, fallback, start, finish
+  );
+  get diagnostics moved = row_count;
+  -- Keeps the table's writers out, readers not. A writer who had chosen the default partition for a row of
+  -- this week before, and waited there, would have it refused when this is done.
+  execute format('lock table only log.%I in share row exclusive mode', table_name);
+  execute format(
+    'insert into log.%1$I select * from log.%2$I as late where "time" >= %3$L and "time" < %4$L and not exists'
+    ' (select from log.%1$I as there where there."time" = late."time" and there.seq_no = late.seq_no)',
+    partition, fallback, start, finish
+  );
+  get diagnostics later = row_count;
+  execute format('delete from log.%I where "time" >= %L and "time" < %L', fallback, start, finish);
+  execute format(
+    'alter table log.%I attach partition log.%I for values from (%L) to (%L)', table_name, partition, start, finish
+  );
+  execute format('alter table log.%I drop constraint week', partition);
+  -- see keep_statistics_small of ringlog.schema.partitions
+  select string_agg(format('alter column %I set statistics 0', attname), ', ') into silent
+  from pg_attribute
+  where attrelid = format('log.%I', partition)::regclass and attnum > 0 and not attisdropped
+    and attname not in ('seq_no', 'time');
+  if silent is not null then
+    execute format('alter table log.%I %s', partition, silent);
+  end if;
+  return moved + later;
+end
+$$;
+
+comment on function ringlog.make_week(text, timestamptz, timestamptz) is
+$$Makes the partition of a log for the week that begins then, Monday 00:00 UTC, with the rows that wait for it in the
+default partition. Returns how many; null when there is a partition, or the week is in the archive or past retention.
+Errors: no such table (42704), no such Monday (23514), the log is in use (55P03).$$;
+
+revoke all on function ringlog.make_week(text, timestamptz, timestamptz) from public;
+grant execute on function ringlog.make_week(text, timestamptz, timestamptz) to daq_writer;

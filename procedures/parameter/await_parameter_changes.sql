@@ -1,0 +1,22 @@
+create or replace function ringlog.await_parameter_changes("time" timestamptz)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if await_parameter_changes."time" is null then
+    raise exception 'a time must be given' using errcode = 'null_value_not_allowed';
+  end if;
+  -- older changes are committed, or never will be: see parameter_change_in_time
+  if await_parameter_changes."time" > clock_timestamp() - interval '1 minute' then
+    perform pg_advisory_lock_shared({parameter_lock});
+    perform pg_advisory_unlock_shared({parameter_lock});
+  end if;
+end
+$$;
+
+comment on function ringlog.await_parameter_changes(timestamptz) is
+$$Returns when no change of parameters that is not committed yet can be of this time or an earlier one.$$;
+
+revoke all on function ringlog.await_parameter_changes(timestamptz) from public;
+grant execute on function ringlog.await_parameter_changes(timestamptz) to daq_reader, parameter_writer;

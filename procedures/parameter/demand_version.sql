@@ -1,0 +1,34 @@
+create or replace function ringlog.demand_version(
+  row_shown text,
+  there integer,
+  since bigint,
+  expected integer
+)
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  other ringlog.parameter_change;
+begin
+  if expected is null or expected = coalesce(there, 0) then
+    return;
+  end if;
+  if there is null then
+    raise exception '% is not there any more, and had version % when it was read: nothing was changed', row_shown, expected
+      using errcode = 'serialization_failure', hint = 'Read it again.';
+  end if;
+  select known.* into other from ringlog.parameter_change as known where known.change = since;
+  raise exception '% has version % and not %: somebody was faster, %: nothing was changed',
+    row_shown, there, expected,
+    format('%s with %s at %s%s', other.login, other.program, other."time", ' (' || other.comment || ')')
+    using errcode = 'serialization_failure', hint = 'Read it again.';
+end
+$$;
+
+comment on function ringlog.demand_version(text, integer, bigint, integer) is
+$$Refuses a change of a row that has another version than the one its caller has read (40001).$$;
+
+revoke all on function ringlog.demand_version(text, integer, bigint, integer) from public;

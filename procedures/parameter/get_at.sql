@@ -1,0 +1,31 @@
+create or replace function {procedure}("time" timestamptz, {optional_key})
+returns setof {now}
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '10s'
+as $$
+#variable_conflict use_column
+begin
+  perform ringlog.await_parameter_changes({this_time});
+  return query
+    select
+      {stored_key},
+      stored.version,
+      lower(stored.valid),
+      begun.login,
+      {stored_data}
+    from {stored} as stored
+    join ringlog.parameter_change as begun on begun.change = stored.change
+    where stored.valid @> {this_time} and {key_given}
+    order by {stored_key};
+end
+$$;
+
+comment on function {procedure}(timestamptz, {key_types}) is
+$$The rows as they were at a time, those of this key. The answer for a time that is past is always the same: a change
+that is just being made is waited for. A time to come is answered as now. Errors: no time (22004), others are changing
+parameters for more than 10 s (55P03).$$;
+
+revoke all on function {procedure}(timestamptz, {key_types}) from public;
+grant execute on function {procedure}(timestamptz, {key_types}) to daq_reader, parameter_writer;

@@ -1,0 +1,17 @@
+create or replace function ringlog.lock_parameters()
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock({parameter_lock});
+exception when lock_not_available then
+  raise exception 'others are changing parameters: nothing was changed, do it again'
+    using errcode = 'lock_not_available';
+end
+$$;
+
+comment on function ringlog.lock_parameters() is
+$$Lets one transaction at a time change parameters, to its end: changes have an order, and so has every table.$$;
+
+revoke all on function ringlog.lock_parameters() from public;

@@ -1,0 +1,47 @@
+create or replace function ringlog.save_snapshot(
+  name text,
+  comment text default null,
+  "time" timestamptz default null,
+  out saved timestamptz
+)
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '10s'
+as $$
+#variable_conflict use_column
+declare
+  session text := current_setting('application_name');
+begin
+  if coalesce(btrim(save_snapshot.name), '') = '' then
+    raise exception 'save_snapshot: a snapshot must have a name' using errcode = 'invalid_parameter_value';
+  end if;
+  if save_snapshot."time" > clock_timestamp() then
+    raise exception 'save_snapshot: % is to come', save_snapshot."time" using errcode = 'invalid_parameter_value';
+  end if;
+  -- of now: nobody changes anything until it has its time
+  perform ringlog.lock_parameters();
+  saved := coalesce(
+    save_snapshot."time",
+    greatest(clock_timestamp(), (select max(made."time") from ringlog.parameter_change as made))
+  );
+  insert into ringlog.parameter_snapshot (name, "time", login, program, comment)
+  values (
+    save_snapshot.name,
+    saved,
+    case session_user when 'ringlog_gateway' then current_setting('role') else session_user end,
+    coalesce((regexp_match(session, '^\d+ (.*) \((.*)\)$'))[1], session),
+    save_snapshot.comment
+  );
+exception when unique_violation then
+  raise exception 'save_snapshot: there is a snapshot ''%'' already', save_snapshot.name
+    using errcode = 'unique_violation', hint = 'Choose another name, or call forget_snapshot first.';
+end
+$$;
+
+comment on function ringlog.save_snapshot(text, text, timestamptz) is
+$$Gives the state of all parameter tables a name: of now, or of a time that is past. Gives the time. Errors: the name
+is taken (23505), no name, or a time to come (22023).$$;
+
+revoke all on function ringlog.save_snapshot(text, text, timestamptz) from public;
+grant execute on function ringlog.save_snapshot(text, text, timestamptz) to parameter_writer;

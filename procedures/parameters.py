@@ -1,0 +1,205 @@
+"""The procedures of parameter tables, from the files in parameter/."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from psycopg import sql
+
+from ringlog.procedures import SCHEMA, Procedure
+
+OF_A_PARAMETER = {
+    "store": "store_{}",
+    "set": "set_{}",
+    "set_rows": "set_{}_rows",
+    "remove": "remove_{}",
+    "get": "get_{}",
+    "get_at": "get_{}_at",
+    "history": "history_{}",
+    "diff": "diff_{}",
+    "revert": "revert_{}",
+}
+"""What each parameter table has: file, and name of the procedure. Each after those it calls."""
+
+WRITING = ("set", "set_rows", "remove", "revert")
+"""The files of the procedures that are granted by table."""
+
+OVER_ALL_PARAMETERS = (
+    "lock_parameters",
+    "await_parameter_changes",
+    "begin_parameter_change",
+    "demand_version",
+    "parameter_change_in_time",
+    "find_parameters",
+    "parameter_changes",
+    "save_snapshot",
+    "snapshots",
+    "snapshot_time",
+    "compare_snapshot",
+    "restore_snapshot",
+    "forget_snapshot",
+)
+"""Names, of files as of procedures."""
+
+ROWS = "parameter_rows"
+"""Schema of what is stored: every row of every time."""
+NOW = "parameter"
+"""Schema of views of the rows of now, and of the row types that callers give."""
+HISTORY = "parameter_history"
+"""Schema of views of all rows with who made them, and why."""
+
+_LOCK = 0x706172616D  # "param", the advisory lock of whoever changes a parameter
+
+
+def views(table: str, key: Sequence[str], data: Sequence[str]) -> str:
+    """The SQL of the two views of a parameter table; columns that come later come last."""
+    return _fill("views", table, key, data)
+
+
+def parameter_procedures(
+    table: str,
+    key: Mapping[str, str],
+    data: Mapping[str, str],
+    limits: Mapping[str, tuple[float, float]],
+    floats: Iterable[str],
+) -> Iterator[Procedure]:
+    """The procedures of a parameter table.
+
+    `key` and `data` are its columns and their SQL types, in the order they are stored in. No value outside
+    `limits` is stored, and of `floats` none that is no number.
+    """
+    checks = sql.SQL("\n").join(
+        [
+            *(
+                sql.SQL(_read("limits")).format(
+                    value=sql.Identifier("wanted", column),
+                    value_before=sql.Identifier("before", column),
+                    column=sql.Literal(column),
+                    low=sql.Literal(low),
+                    high=sql.Literal(high),
+                )
+                for column, (low, high) in limits.items()
+            ),
+            *(
+                sql.SQL(_read("numbers")).format(
+                    value=sql.Identifier("wanted", column), column=sql.Literal(column)
+                )
+                for column in floats
+                if column not in limits
+            ),
+        ]
+    )
+    for file, pattern in OF_A_PARAMETER.items():
+        name = pattern.format(table)
+        yield Procedure(name, _fill(file, table, [*key], [*data], name, {**key, **data}, checks))
+
+
+def shared_procedures() -> Iterator[Procedure]:
+    """The procedures over all parameter tables."""
+    for name in OVER_ALL_PARAMETERS:
+        yield Procedure(name, _read(name).replace("{parameter_lock}", str(_LOCK)))
+
+
+def _fill(
+    file: str,
+    table: str,
+    key: Sequence[str],
+    data: Sequence[str],
+    name: str = "",
+    types: Mapping[str, str] | None = None,
+    checks: sql.Composable | None = None,
+) -> str:
+    types = types or {}
+    every = [*key, *data]
+
+    def each(pattern: str, columns: Iterable[str], between: str = ", ") -> sql.Composable:
+        template = sql.SQL(pattern)
+        parts = (
+            template.format(
+                column=sql.Identifier(column),
+                name=sql.Literal(column),
+                type=sql.SQL(types.get(column, "text")),
+                this=sql.Identifier(name or "x"),
+            ).as_string()
+            for column in columns
+        )
+        return sql.SQL(between.join(parts))
+
+    return (
+        sql.SQL(_read(file))
+        .format(
+            procedure=sql.Identifier("ringlog", name or "x"),
+            name=sql.Literal(name),
+            table=sql.Literal(table),
+            stored=sql.Identifier(ROWS, table),
+            now=sql.Identifier(NOW, table),
+            history=sql.Identifier(HISTORY, table),
+            row_type=sql.Identifier(NOW, f"{table}_row"),
+            store=sql.Identifier(SCHEMA, OF_A_PARAMETER["store"].format(table)),
+            remove=sql.Identifier(SCHEMA, OF_A_PARAMETER["remove"].format(table)),
+            key_arguments=each("{column} {type}", key),
+            optional_key=each("{column} {type} default null", key),
+            key_types=each("{type}", key),
+            key_given=each("({this}.{column} is null or stored.{column} = {this}.{column})", key, " and "),
+            key_matches_r=each("stored.{column} = r.{column}", key, " and "),
+            key_matches_wanted=each("stored.{column} = wanted.{column}", key, " and "),
+            key_matches_argument=each("stored.{column} = {this}.{column}", key, " and "),
+            key_joined=each("earlier.{column} = later.{column}", key, " and "),
+            key_either=each("coalesce(earlier.{column}, later.{column})", key),
+            key_columns=each("{column}", key),
+            stored_key=each("stored.{column}", key),
+            wanted_key=each("wanted.{column}", key),
+            key_of_r=each("wanted.{column} := r.{column};", key, "\n  "),
+            key_of_item=each("wanted.{column} := (item.given ->> {name})::{type};", key, "\n    "),
+            place_key=each("place.{column}", key),
+            key_of_place=each("stored.{column} = place.{column}", key, " and "),
+            this=sql.Identifier(name or "x"),
+            **{
+                f"this_{each}": sql.Identifier(name or "x", each)
+                for each in ("time", "comment", "version", "change", "changed")
+            },
+            demanded_of_r=each(
+                "if r.{column} is null then\n    raise exception '%: {column} must be given', {what}\n"
+                "      using errcode = 'not_null_violation';\n  end if;".replace(
+                    "{what}", sql.Literal(name).as_string()
+                ),
+                key,
+                "\n  ",
+            ),
+            shown_wanted=_shown("wanted", key),
+            shown_argument=_shown(name or "x", key),
+            given_of_r=each(
+                "if {name} = any (cleared) then\n    wanted.{column} := null;\n"
+                "  elsif r.{column} is not null then\n    wanted.{column} := r.{column};\n  end if;",
+                data,
+                "\n  ",
+            ),
+            given_of_item=each(
+                "if item.given ? {name} then\n"
+                "      wanted.{column} := (item.given ->> {name})::{type};\n    end if;",
+                data,
+                "\n    ",
+            ),
+            column_names=each("{name}", every),
+            data_names=each("{name}", data),
+            wanted_data=each("wanted.{column}", data),
+            before_data=each("before.{column}", data),
+            assignments=each("{column} = wanted.{column}", data),
+            data_columns=each("{column}", data),
+            stored_data=each("stored.{column}", data),
+            cells=each("({name}, earlier.{column}::text, later.{column}::text)", data, ",\n      "),
+            checks=checks or sql.SQL(""),
+        )
+        .as_string()
+    )
+
+
+def _shown(row: str, key: Sequence[str]) -> sql.Composable:
+    """An expression that shows a key in a message."""
+    values = sql.SQL(", ").join(sql.Identifier(row, column) for column in key)
+    return sql.SQL("concat_ws(', ', {})").format(values)
+
+
+@cache
+def _read(file: str) -> str:
+    return files(__name__.rpartition(".")[0]).joinpath("parameter", f"{file}.sql").read_text()

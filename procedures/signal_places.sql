@@ -1,0 +1,38 @@
+create or replace function ringlog.signal_places(names text[])
+returns table (
+  signal text,
+  table_name text,
+  column_name text,
+  type text,
+  unit text,
+  begins timestamptz,
+  ends timestamptz
+)
+language sql
+stable
+as $$
+  select
+    place.signal,
+    place.table_name,
+    place.column_name,
+    place.type,
+    place.unit,
+    -- the first signal of a column has all rows from before too, such as rows brought in late
+    case when exists (
+      select from ringlog.signal as earlier
+      where earlier.table_name = place.table_name
+        and earlier.column_name = place.column_name
+        and earlier.valid_from < place.valid_from
+    ) then place.valid_from else '-infinity' end,
+    coalesce(place.valid_to, 'infinity')
+  from ringlog.signal as place
+  where place.signal = any(signal_places.names)
+  order by place.signal, place.valid_from
+$$;
+
+comment on function ringlog.signal_places(text[]) is
+$$The tables and columns that signals are and have been in, oldest first: its rows are those of the column from
+`begins` on and before `ends`, which may be infinite. A name unknown has none.$$;
+
+revoke all on function ringlog.signal_places(text[]) from public;
+grant execute on function ringlog.signal_places(text[]) to daq_reader;

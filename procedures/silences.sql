@@ -1,0 +1,37 @@
+create or replace function ringlog.silences(from_time timestamptz default null, of_table text default null)
+returns table (table_name text, last timestamptz, cycles bigint)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  known record;
+begin
+  for known in
+    select logged_table.table_name, logged_table.cycle
+    from ringlog.logged_table
+    -- a table that a writer of ringlog's has ever written
+    join ringlog.writer on writer.table_name = logged_table.table_name
+    where not logged_table.retired
+      and (silences.of_table is null or logged_table.table_name = silences.of_table)
+    order by logged_table.table_name
+  loop
+    execute format('select max(ring."time") from online.%I as ring', known.table_name) into last;
+    table_name := known.table_name;
+    cycles := floor(
+      extract(epoch from now() - greatest(last, silences.from_time)) / known.cycle
+    )::bigint;
+    if last is null or now() - last > make_interval(secs => greatest(3 * known.cycle, 60)) then
+      return next;
+    end if;
+  end loop;
+end
+$$;
+
+comment on function ringlog.silences(timestamptz, text) is
+$$Tables of ringlog's writers that have had no row for three cycles, at least a minute: the time of the newest, and
+how many cycles have passed since, or since from_time.$$;
+
+revoke all on function ringlog.silences(timestamptz, text) from public;
+grant execute on function ringlog.silences(timestamptz, text) to daq_reader;

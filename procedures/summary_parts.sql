@@ -1,0 +1,116 @@
+create or replace function ringlog.summary_parts(
+  table_name text,
+  from_time timestamptz,
+  to_time timestamptz,
+  width integer
+)
+returns table (level integer, begins timestamptz, ends timestamptz)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  levels integer[];
+  chain integer[] := '{}';
+  until timestamptz;
+  at timestamptz := from_time;
+  edge timestamptz;
+  shorter integer;
+  length interval;
+  -- the parts if no row had come late: the level of each, and where it ends
+  part_levels integer[] := '{}';
+  part_ends timestamptz[] := '{}';
+  late timestamptz[] := '{}';
+  span timestamptz;
+begin
+  select found.levels, least(found.until, to_time) into levels, until
+  from ringlog.summarised as found
+  where found.table_name = table_name and found.until > from_time;
+
+  -- spans of which a bin has a whole number, and shorter ones for both ends; not all there are, for each part costs
+  select max(each) into shorter from unnest(levels) as each where width % each = 0;
+  while shorter is not null loop
+    chain := shorter || chain;
+    select max(each) into shorter
+    from unnest(levels) as each
+    where each < chain[1] and chain[1] % each = 0 and (each * 5 <= chain[1] or each = levels[1]);
+  end loop;
+
+  -- up to whole spans, longer and longer, and down again towards the end
+  shorter := 0;
+  for step in 1 .. cardinality(chain) loop
+    length := chain[step] * interval '1 second';
+    edge := date_bin(length, at - interval '1 microsecond', 'epoch') + length;
+    exit when edge + length > until;
+    if edge > at then
+      part_levels := part_levels || shorter;
+      part_ends := part_ends || edge;
+    end if;
+    at := edge;
+    shorter := chain[step];
+  end loop;
+  for step in reverse coalesce(array_position(chain, shorter), 0) .. 1 loop
+    edge := date_bin(chain[step] * interval '1 second', until, 'epoch');
+    if edge > at then
+      part_levels := part_levels || chain[step];
+      part_ends := part_ends || edge;
+      at := edge;
+    end if;
+  end loop;
+  if to_time > at then
+    part_levels := part_levels || 0;
+    part_ends := part_ends || to_time;
+  end if;
+
+  if chain <> '{}' then
+    -- rows that are not in their spans yet
+    select array_agg(distinct mark."time") into late
+    from ringlog.summary_mark as mark
+    where mark.table_name = table_name and mark."time" >= from_time and mark."time" < until
+      -- but not those of weeks that are in the archive
+      and not exists (
+        select from ringlog.cold_week as week
+        where week.table_name = table_name and week.recalled_until is null
+          and week.begins <= mark."time" and mark."time" < week.ends
+      );
+  end if;
+  begins := from_time;
+  for part in 1 .. cardinality(part_levels) loop
+    level := part_levels[part];
+    ends := part_ends[part];
+    if level > 0 and late is not null then
+      length := level * interval '1 second';
+      shorter := coalesce(chain[array_position(chain, level) - 1], 0);
+      for span in
+        select distinct date_bin(length, mark, 'epoch') from unnest(late) as mark
+        where mark >= begins and mark < part_ends[part] order by 1
+      loop
+        if span > begins then
+          ends := span;
+          return next;
+        end if;
+        ends := span + length;
+        if shorter = 0 then
+          level := 0; begins := span;
+          return next;
+        else
+          return query select * from ringlog.summary_parts(table_name, span, ends, shorter);
+        end if;
+        level := part_levels[part]; begins := span + length; ends := part_ends[part];
+      end loop;
+    end if;
+    if ends > begins then
+      return next;
+    end if;
+    begins := part_ends[part];
+  end loop;
+end
+$$;
+
+comment on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) is
+$$From where what a table's log has from from_time on and before to_time is read, by time: from the summaries of
+spans of `level` seconds, each a part of `width` seconds, or, where level is 0, from the rows. Bounds are finite.$$;
+
+revoke all on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) from public;
+grant execute on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) to daq_reader;

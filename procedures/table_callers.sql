@@ -1,0 +1,43 @@
+create or replace function ringlog.table_callers()
+returns table (
+  table_name text,
+  host text,
+  program text,
+  login text,
+  called timestamptz,
+  failed timestamptz,
+  number integer,
+  error text
+)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with calls as (
+    select known.table_name, call.*
+    from (
+      select logged_table.table_name, logged_table.table_name as name from ringlog.logged_table
+      union all
+      select former_table.table_name, former_table.former from ringlog.former_table
+    ) as known
+    join ringlog.last_call as call
+      on call.procedure in ('put_' || name, 'put_' || name || '_claimed', 'put_' || name || '_batch')
+  ),
+  latest as (
+    select distinct on (table_name) * from calls order by table_name, called desc
+  ),
+  failed as (
+    select distinct on (table_name) * from calls where failed is not null order by table_name, failed desc
+  )
+  select latest.table_name, latest.host, latest.program, latest.login, latest.called,
+    failed.failed, failed.number, failed.error
+  from latest
+  left join failed on failed.table_name = latest.table_name
+$$;
+
+comment on function ringlog.table_callers() is
+$$Who called a table's put over TDS last, whoever that is: host and program as the client calls them, login, and when; and
+when, with what number and words a call was answered by an error last. The server notes it every ten seconds.$$;
+
+revoke all on function ringlog.table_callers() from public;
+grant execute on function ringlog.table_callers() to daq_reader;

@@ -1,0 +1,15 @@
+create or replace function ringlog.tell_late_row()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into ringlog.late_row (partition, "time", seq_no) values (tg_table_name, new."time", new.seq_no);
+  return null;
+end
+$$;
+
+comment on function ringlog.tell_late_row() is
+$$Trigger of log partitions that are being copied elsewhere: notes each row that comes meanwhile.$$;
+
+revoke all on function ringlog.tell_late_row() from public;

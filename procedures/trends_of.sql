@@ -1,0 +1,99 @@
+create or replace function ringlog.trends_of(
+  names text[],
+  from_time timestamptz,
+  to_time timestamptz,
+  points integer
+)
+returns table (
+  signal text,
+  "time" timestamptz,
+  n bigint,
+  min double precision,
+  max double precision,
+  mean double precision,
+  first double precision,
+  last double precision,
+  nans bigint,
+  nulls bigint
+)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  duration double precision := extract(epoch from to_time - from_time);
+  -- of one bin more, where they do not begin with from_time
+  least_width double precision := duration / nullif(points - 1, 0);
+  same record;
+  seconds double precision;
+  begins timestamptz;
+  ends timestamptz;
+begin
+  if duration > 0 is not true or not (isfinite(from_time) and isfinite(to_time)) then
+    raise exception 'get_trend: from_time (%) must be before to_time (%)', from_time, to_time
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if points between 1 and 1000000 is not true then
+    raise exception 'get_trend: points must be from 1 to 1000000, not %', points
+      using errcode = 'invalid_parameter_value';
+  end if;
+  -- the signals of one table at once
+  for same in
+    select array_agg(asked.name order by asked.number) as names, summarised.levels
+    from unnest(names) with ordinality as asked (name, number)
+    left join ringlog.signal_places(names) as place on place.signal = asked.name and place.ends > now()
+    left join ringlog.summarised using (table_name)
+    group by place.table_name, summarised.levels
+    order by min(asked.number)
+  loop
+    select coalesce(
+      -- spans as they are, or some of them where the next longer ones are many times as long
+      min(each * factor) filter (where each * factor >= least_width and (factor = 1 or each * factor < longer)),
+      ceil(least_width / max(each)) * max(each)
+    ) into seconds
+    from (
+      select each, lead(each) over (order by each) as longer from unnest(same.levels) as each
+    ) as level
+    cross join unnest(array[1, 2, 3, 5]) as factor;
+
+    begins := from_time;
+    ends := to_time;
+    if seconds < 2 * least_width or points = 1 then
+      -- where the rows are in the archive, whole spans of the summaries are as near as one gets
+      select
+        min(date_bin(shortest, from_time, 'epoch')) filter (where week.begins <= from_time),
+        max(date_bin(shortest, to_time - interval '1 microsecond', 'epoch') + shortest)
+          filter (where to_time <= week.ends)
+      into begins, ends
+      from ringlog.signal_places(same.names) as place
+      join ringlog.summarised using (table_name)
+      cross join lateral (select summarised.levels[1] * interval '1 second') as length (shortest)
+      join ringlog.cold_week as week
+        on week.table_name = place.table_name and week.recalled_until is null
+        and week.begins < to_time and from_time < week.ends;
+      begins := coalesce(begins, from_time);
+      ends := coalesce(ends, to_time);
+    end if;
+    return query
+      select bin.signal, bin."time", bin.n, bin.min, bin.max, bin.mean, bin.first, bin.last, bin.nans, bin.nulls
+      from ringlog.signal_bins(
+        same.names,
+        begins,
+        ends,
+        case
+          when points = 1 then ends - begins
+          when seconds < 2 * least_width then seconds * interval '1 second'
+          else ceil(duration * 1000000 / points) * interval '1 microsecond'
+        end,
+        case when points > 1 and seconds < 2 * least_width then 'epoch' else begins end
+      ) as bin;
+  end loop;
+end
+$$;
+
+comment on function ringlog.trends_of(text[], timestamptz, timestamptz, integer) is
+$$What get_trend and get_trends answer.$$;
+
+revoke all on function ringlog.trends_of(text[], timestamptz, timestamptz, integer) from public;
+grant execute on function ringlog.trends_of(text[], timestamptz, timestamptz, integer) to daq_reader;

@@ -1,0 +1,107 @@
+create or replace function ringlog.waveforms_of(
+  name text,
+  begins timestamptz,
+  ends timestamptz,
+  newest_first boolean,
+  max_rows integer,
+  every_nth integer
+)
+returns table ("time" timestamptz, value double precision[])
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  place record;
+  query text;
+  value text;
+  since timestamptz;
+  rows_left integer := max_rows;
+  rows_got integer;
+begin
+  if not exists (select from ringlog.signal where signal.signal = name) then
+    raise exception 'there is no signal ''%''', name
+      using errcode = 'undefined_object', hint = 'find_signals lists them.';
+  end if;
+  for place in
+    select signal.table_name, signal.column_name, signal.type, signal.valid_from, signal.valid_to,
+      -- the first signal of a column has all rows from before too, such as rows brought in late
+      not exists (
+        select from ringlog.signal as earlier
+        where earlier.table_name = signal.table_name
+          and earlier.column_name = signal.column_name
+          and earlier.valid_from < signal.valid_from
+      ) as is_first
+    from ringlog.signal
+    where signal.signal = name
+    order by
+      case when newest_first then signal.valid_from end desc,
+      signal.valid_from
+  loop
+    if place.type not like '%[]' then
+      raise exception 'signal ''%'' is no waveform (%)', name, place.type
+        using errcode = 'datatype_mismatch', hint = 'Call get_signal.';
+    end if;
+    if place.type like 'varchar%' then
+      raise exception 'signal ''%'' is no waveform of numbers (%)', name, place.type
+        using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
+    end if;
+    -- a boolean is no number to PostgreSQL, but as an integer
+    value := format(
+      '%I::%s',
+      place.column_name,
+      case place.type when 'bit[]' then 'integer[]::double precision[]' else 'double precision[]' end
+    );
+    query := case
+      when newest_first then
+        'select taken."time", taken.value from ('
+        '  (select ring."time", ring.seq_no, ring.%1$s as value from online.%2$I as ring'
+        '   where ring."time" >= $1 and ring."time" <= $2 and ring.%3$I is not null'
+        '   order by ring."time" desc, ring.seq_no desc limit $4)'
+        '  union all'
+        '  (select logged."time", logged.seq_no, logged.%1$s from log.%2$I as logged'
+        '   where logged."time" >= $1 and logged."time" <= $2 and logged.%3$I is not null'
+        '   order by logged."time" desc, logged.seq_no desc limit $4)'
+        ') as taken order by taken."time" desc, taken.seq_no desc limit $4'
+      when every_nth > 1 then
+        'select numbered."time", numbered.value from ('
+        '  select logged."time", logged.seq_no, logged.%1$s as value,'
+        '    row_number() over (order by logged."time", logged.seq_no) as place'
+        '  from log.%2$I as logged'
+        '  where logged."time" >= $1 and logged."time" < $2 and logged.%3$I is not null'
+        ') as numbered where (numbered.place - 1) %% $3 = 0'
+        ' order by numbered."time", numbered.seq_no limit $4'
+      else
+        'select logged."time", logged.%1$s from log.%2$I as logged'
+        ' where logged."time" >= $1 and logged."time" < $2 and logged.%3$I is not null'
+        ' order by logged."time", logged.seq_no limit $4'
+    end;
+    -- nearly always one is near, and only then the plan can do without a log of a thousand weeks
+    foreach since in array
+      case when newest_first
+        then array[case when isfinite(ends) then ends else now() end - interval '14 days', begins]
+        else array[begins]
+      end
+    loop
+      return query execute format(query, value, place.table_name, place.column_name) using
+        greatest(since, case when not place.is_first then place.valid_from end),
+        least(ends, place.valid_to),
+        every_nth,
+        rows_left;
+      get diagnostics rows_got = row_count;
+      exit when rows_got > 0 or since = begins;
+    end loop;
+    rows_left := rows_left - rows_got;
+    exit when rows_left = 0;
+  end loop;
+end
+$$;
+
+comment on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) is
+$$What get_waveform and get_waveforms have in common: waveforms of a signal that the log has from `begins` on and
+before `ends`, or newest first and up to `ends`. It follows the signal through the columns it has had.$$;
+
+revoke all on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) from public;
+grant execute on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer)
+  to daq_reader;

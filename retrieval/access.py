@@ -1,0 +1,104 @@
+"""Who asks: HTTP Basic and bearer tokens become logins of PostgreSQL, which decides every right itself."""
+
+import base64
+import binascii
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from ringlog.retrieval.refused import CHALLENGE, Refused
+
+_TOKEN_LIFE = 12 * 3600.0  # seconds
+_TOKENS = 1000  # at once
+_LONGEST = 1024  # bytes of a user and password
+
+
+@dataclass(frozen=True)
+class Login:
+    """One who may connect: `conninfo` is a libpq connection string, with the password in it."""
+
+    name: str
+    conninfo: str = field(repr=False)
+
+
+class Access:
+    """Turns what a request shows into a login.
+
+    `database` is the connection string without user and password. `everyone`, a whole connection string,
+    is for requests that show nothing; None refuses them.
+    """
+
+    def __init__(self, database: str, everyone: str | None, seconds: float) -> None:
+        self._database = database
+        settings = {
+            "application_name": "ringlog web",
+            "options": f"-c statement_timeout={int(seconds * 1000)} -c default_transaction_read_only=on"
+            " -c timezone=UTC -c jit=off",
+        }
+        self._settings = settings
+        self._everyone: Login | None = None
+        if everyone is not None:
+            # a role to act for may stand in the options already
+            options = _options(everyone)
+            settings_of_all = settings | {"options": f"{options} {settings['options']}".strip()}
+            self._everyone = Login("everyone", make_conninfo(everyone, **settings_of_all))
+        self._tokens: dict[str, tuple[float, Login]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def open(self) -> bool:
+        """Whether requests without a login are served."""
+        return self._everyone is not None
+
+    def login(self, authorization: str | None) -> Login:
+        """The login that a request's Authorization header shows. Raises Refused (401)."""
+        if authorization is None:
+            if self._everyone is None:
+                raise Refused(
+                    401, "log in: HTTP Basic with a login of PostgreSQL, or a bearer token", CHALLENGE
+                )
+            return self._everyone
+        scheme, _, shown = authorization.partition(" ")
+        if scheme.lower() == "basic":
+            return self._basic(shown.strip())
+        if scheme.lower() == "bearer":
+            return self._bearer(shown.strip())
+        raise Refused(401, f"{scheme[:20]!r} is no way to log in here: use Basic or Bearer", CHALLENGE)
+
+    def token(self, login: Login) -> tuple[str, float]:
+        """A new bearer token for a login, and the seconds that it is good for.
+
+        It lives in this process's memory only, and ends with it.
+        """
+        now = time.monotonic()
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            for old in [each for each, (until, _) in self._tokens.items() if until < now]:
+                del self._tokens[old]
+            while len(self._tokens) >= _TOKENS:
+                del self._tokens[next(iter(self._tokens))]
+            self._tokens[token] = (now + _TOKEN_LIFE, login)
+        return token, _TOKEN_LIFE
+
+    def _basic(self, shown: str) -> Login:
+        try:
+            user, colon, password = base64.b64decode(shown, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            user = colon = password = ""
+        if not colon or not user or "\0" in user + password or len(user) + len(password) > _LONGEST:
+            raise Refused(401, "the Basic credentials cannot be read", CHALLENGE)
+        return Login(user, make_conninfo(self._database, user=user, password=password, **self._settings))
+
+    def _bearer(self, token: str) -> Login:
+        with self._lock:
+            until, login = self._tokens.get(token, (0.0, None))
+        if login is None or until < time.monotonic():
+            raise Refused(401, "the token is unknown or has run out: get one at /api/v1/token", CHALLENGE)
+        return login
+
+
+def _options(conninfo: str) -> str:
+    return str(conninfo_to_dict(conninfo).get("options") or "")

@@ -1,0 +1,98 @@
+"""What an answer of the appliance is made of: events with a time and a value, in blocks."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ringlog.history.signals import Place
+from ringlog.retrieval.samples import Samples
+
+# EPICS Base, alarm.h
+NO_ALARM, INVALID = 0, 3
+UDF = 17
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Events:
+    """Some events, oldest first, of one kind.
+
+    `kind` is a column type of a facility file, or `vector` for several doubles each; the values of that and
+    of waveforms are lists.
+    Null is no reading; answers show it as an undefined value with severity INVALID and status UDF.
+    """
+
+    kind: str
+    unit: str
+    nanoseconds: NDArray[np.int64]
+    """since 1970-01-01 UTC"""
+    values: pa.Array
+    fields: dict[str, pa.Array] = field(default_factory=dict)
+    """further values of each event, as text, by name"""
+    severity: NDArray[np.int64] | None = None
+    """of alarms; None is none"""
+    status: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.nanoseconds)
+
+    @property
+    def seconds(self) -> NDArray[np.int64]:
+        return self.nanoseconds // 1_000_000_000
+
+    @property
+    def nanos(self) -> NDArray[np.int64]:
+        return self.nanoseconds % 1_000_000_000
+
+    @property
+    def invalid(self) -> NDArray[np.bool_]:
+        """Where there is no reading."""
+        missing = self.values.is_null(nan_is_null=pa.types.is_floating(self.values.type))
+        return np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+
+    @property
+    def alarms(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Severity and status of each event; None where no event has any."""
+        invalid = self.invalid
+        if self.severity is None and self.status is None and not invalid.any():
+            return None
+        severity, status = (
+            np.zeros(len(self), np.int64) if given is None else np.clip(given, 0, _MOST)
+            for given in (self.severity, self.status)
+        )
+        return np.where(invalid, INVALID, severity), np.where(invalid & (status == 0), UDF, status)
+
+    def slice(self, start: int, end: int) -> "Events":
+        return Events(
+            self.kind,
+            self.unit,
+            self.nanoseconds[start:end],
+            self.values.slice(start, end - start),
+            {name: values.slice(start, end - start) for name, values in self.fields.items()},
+            None if self.severity is None else self.severity[start:end],
+            None if self.status is None else self.status[start:end],
+        )
+
+
+def of_samples(part: Samples) -> Events:
+    """The samples as they are."""
+    return Events(
+        part.place.type,
+        part.place.unit,
+        part.nanoseconds,
+        part.values,
+        severity=part.severity,
+        status=part.status,
+    )
+
+
+def doubles(place: Place, nanoseconds: NDArray[np.int64], values: NDArray[np.float64]) -> Events:
+    return Events("double", place.unit, nanoseconds, pa.array(values, pa.float64(), from_pandas=True))
+
+
+def vectors(place: Place, nanoseconds: NDArray[np.int64], columns: list[NDArray[np.float64]]) -> Events:
+    flat = pa.array(np.column_stack(columns).ravel(), pa.float64())
+    offsets = pa.array(np.arange(0, len(flat) + 1, len(columns)), pa.int32())
+    return Events("vector", place.unit, nanoseconds, pa.ListArray.from_arrays(offsets, flat))

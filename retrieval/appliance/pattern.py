@@ -1,0 +1,117 @@
+"""What the parameter `pv` asks for: a signal, and what is to be made of its samples."""
+
+import re
+from dataclasses import dataclass
+
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.signals import LONGEST
+
+OF_BINS = (
+    "firstSample",
+    "firstFill",
+    "lastSample",
+    "lastFill",
+    "mean",
+    "min",
+    "max",
+    "count",
+    "std",
+    "variance",
+    "popvariance",
+    "rms",
+    "jitter",
+    "median",
+    "skewness",
+    "kurtosis",
+    "stats",
+    "errorbar",
+    "caplotbinning",
+    "linear",
+    "loess",
+    "flyers",
+    "ignoreflyers",
+)
+"""Operators whose number is the width of a bin in seconds, by default 900."""
+
+OF_SAMPLES = ("nth", "ncount", "optimized", "optimLastSample", "deadBand", "twoweek", "pb")
+"""Operators of another kind."""
+
+WITHOUT_FILL = {
+    f"{name}Sample": name
+    for name in OF_BINS
+    if name
+    not in (
+        "firstSample",
+        "firstFill",
+        "lastSample",
+        "lastFill",
+        "caplotbinning",
+        "linear",
+        "flyers",
+        "ignoreflyers",
+    )
+} | {"optimizedSample": "optimized"}
+"""Names of operators that leave bins without samples out."""
+
+_FAR = ("flyers", "ignoreflyers")
+
+_DEFAULT = {"nth": 900.0, "optimized": 1000.0, "optimLastSample": 1000.0, "deadBand": 1.0}
+_CALL = re.compile(r"\s*([A-Za-z]+)((?:_[0-9.]+)*)\((.*)\)\s*", re.DOTALL | re.ASCII)
+_WIDEST = 100 * 366 * 86_400
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A signal, and an operator with its number; operator "" gives the samples as they are."""
+
+    signal: str
+    operator: str = ""
+    number: float = 0.0
+    fill: bool = True
+    """whether bins without samples are there too, with the value before them"""
+    deviations: float = 3.0
+    """from the mean, from which on a sample is a flyer"""
+
+
+def wanted(pv: str, operator: str | None = None) -> Wanted:
+    """Reads `pv`, as `sr_rf/power` or `mean_60(sr_rf/power)`, and the parameter `pp`, if it was given.
+
+    A text before a bracket that is no operator's name is part of a signal's. Raises Refused (400).
+    """
+    if not pv.strip() or "\0" in pv or len(pv) > LONGEST:
+        raise Refused(400, f"pv must name a signal, in at most {LONGEST} characters")
+    call = _CALL.fullmatch(pv)
+    if call is not None and _is_operator(call[1]):
+        return _operator(call[1], call[2], call[3].strip())
+    if operator:
+        named = re.fullmatch(r"([A-Za-z]+)((?:_[0-9.]+)*)", operator.strip(), re.ASCII)
+        if named is None or not _is_operator(named[1]):
+            raise Refused(400, f"there is no operator {operator[:60]!r}: {', '.join(OF_BINS + OF_SAMPLES)}")
+        return _operator(named[1], named[2], pv.strip())
+    return Wanted(pv.strip())
+
+
+def _is_operator(name: str) -> bool:
+    return name in OF_BINS or name in OF_SAMPLES or name in WITHOUT_FILL
+
+
+def _operator(name: str, numbers: str, signal: str) -> Wanted:
+    if not signal:
+        raise Refused(400, f"{name}() names no signal")
+    fill = name not in WITHOUT_FILL
+    name = WITHOUT_FILL.get(name, name)
+    given = [text for text in numbers.split("_") if text]
+    try:
+        number = float(given[0]) if given else _DEFAULT.get(name, 900.0)
+        deviations = float(given[1]) if name in _FAR and len(given) > 1 else 3.0
+    except ValueError:
+        raise Refused(400, f"{name}{numbers}: these are no numbers") from None
+    if name != "deadBand" and number != int(number):
+        raise Refused(400, f"{name}_{given[0]}: the number must be whole")
+    if not (0 < number <= _WIDEST) and not (name == "deadBand" and number == 0):
+        raise Refused(
+            400, f"{name}_{given[0]}: the number must be above 0 and not beyond a hundred years of seconds"
+        )
+    if name in ("optimized", "optimLastSample") and number > 1_000_000:
+        raise Refused(400, f"{name}_{given[0]}: at most 1000000 points")
+    return Wanted(signal, "" if name == "pb" else name, number, fill, deviations)

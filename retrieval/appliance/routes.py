@@ -1,0 +1,367 @@
+"""The Archiver Appliance's paths: /retrieval/data/…, /retrieval/bpl/…, /mgmt/bpl/…."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from ringlog.history.connection import Connection
+from ringlog.retrieval.appliance import texts
+from ringlog.retrieval.appliance.events import Events, of_samples
+from ringlog.retrieval.appliance.operators import processed
+from ringlog.retrieval.appliance.pattern import Wanted, wanted
+from ringlog.retrieval.appliance.raw import payload_type, raw
+from ringlog.retrieval.asking import asked, body_json, caller, json_response, number
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.samples import MICROSECOND, at, demand_few, samples
+from ringlog.retrieval.signals import LONGEST, Signal, describe, matching
+from ringlog.retrieval.times import instant, span
+
+VERSION = "ringlog Archiver Appliance interface 2.0"
+IDENTITY = "ringlog"
+_MEDIA = {
+    "json": "application/json",
+    "qw": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "txt": "text/plain; charset=utf-8",
+    "raw": "application/x-protobuf",
+}
+_SEVERAL = ("json", "qw", "txt")
+
+
+def routes() -> list[Route]:
+    """The routes, below /retrieval and /mgmt as the appliance has them, and below / as its readers are set
+    up.
+    """
+    made = []
+    for prefix in ("/retrieval", ""):
+        made += [
+            Route(f"{prefix}/data/getData.{{form}}", get_data),
+            Route(f"{prefix}/data/getDataForPVs.{{form}}", get_data, methods=["GET", "POST"]),
+            Route(f"{prefix}/data/getDataAtTime", get_data_at_time, methods=["GET", "POST"]),
+            Route(f"{prefix}/data/getDataAtTime.json", get_data_at_time, methods=["GET", "POST"]),
+            Route(f"{prefix}/bpl/getMatchingPVs", get_matching_pvs),
+            Route(f"{prefix}/bpl/searchForPVsRegex", search_for_pvs_regex),
+            Route(f"{prefix}/bpl/getVersion", get_version),
+            Route(f"{prefix}/bpl/areWeArchivingPV", are_we_archiving_pv),
+            Route(f"{prefix}/bpl/getMetadata", get_metadata),
+            Route(f"{prefix}/bpl/filterArchivedPVs", filter_archived_pvs, methods=["POST"]),
+            Route(f"{prefix}/bpl/ping", ping),
+            Route(f"{prefix}/ping", ping),
+        ]
+    made += [
+        Route("/mgmt/bpl/getAllPVs", get_all_pvs),
+        Route("/mgmt/bpl/getMatchingPVs", get_matching_pvs),
+        Route("/mgmt/bpl/getPVStatus", get_pv_status, methods=["GET", "POST"]),
+        Route("/mgmt/bpl/getPVTypeInfo", get_pv_type_info),
+        Route("/mgmt/bpl/getApplianceInfo", get_appliance_info),
+        Route("/mgmt/bpl/getAppliancesInCluster", get_appliances_in_cluster),
+        Route("/mgmt/bpl/getVersions", get_versions),
+    ]
+    return made
+
+
+async def get_data(request: Request) -> Response:
+    """The samples of a signal, or what an operator makes of them, in one of five forms."""
+    form = request.path_params["form"]
+    if form not in _MEDIA:
+        raise Refused(400, f"there is no form {form[:20]!r}: take {', '.join(_MEDIA)}")
+    names = request.query_params.getlist("pv")
+    if request.method == "POST":
+        names += _names(await body_json(request))
+    if not names:
+        raise Refused(400, "pv is missing: the name of a signal")
+    several = "getDataForPVs" in request.url.path
+    if len(names) > 1 and not several:
+        raise Refused(400, "getData takes one pv: getDataForPVs takes several")
+    queries = asked(request).queries
+    if len(names) > queries.limits.signals:
+        raise Refused(413, f"{len(names)} signals are more than {queries.limits.signals}")
+    if len(names) > 1 and form not in _SEVERAL:
+        raise Refused(400, f"{form} holds one signal: take {', '.join(_SEVERAL)} for several")
+    now = datetime.now(UTC)
+    ranges = _ranges(request, now)
+    wants = [wanted(name, request.query_params.get("pp")) for name in names]
+
+    def work(connection: Connection) -> Iterator[bytes]:
+        found = [_known(connection, want) for want in wants]
+        for start, end in ranges:
+            demand_few(connection, [signal for _, signal in found], start, end, queries.limits.rows)
+        if form in ("json", "qw"):
+            yield b"[ "
+        for place, (want, signal) in enumerate(found):
+            if place and form in ("json", "qw"):
+                yield b",\n"
+            yield from _formed(form, want, signal, _events(connection, want, ranges, now))
+        if form in ("json", "qw"):
+            yield b" ]\n"
+
+    return queries.stream(caller(request), work, _MEDIA[form])
+
+
+def _formed(form: str, want: Wanted, signal: Signal, events: Iterator[Events]) -> Iterator[bytes]:
+    name = want.signal
+    if form == "csv":
+        return texts.csv(events)
+    if form == "txt":
+        return texts.txt(name, events)
+    headers = _headers(signal)
+    if form == "json":
+        return texts.json({"name": name} | headers, events)
+    if form == "qw":
+        return texts.qw({"name": name, "waveform": False} | headers, events)  # type: ignore[arg-type]
+    return raw(name, signal.type, headers, events)
+
+
+def _events(
+    connection: Connection, want: Wanted, ranges: Sequence[tuple[datetime, datetime]], now: datetime
+) -> Iterator[Events]:
+    for place, (start, end) in enumerate(ranges):
+        stream = samples(connection, want.signal, start, end + MICROSECOND, before=place == 0)
+        yield from processed(stream, want, start, end, now)
+
+
+def _known(connection: Connection, want: Wanted) -> tuple[Wanted, Signal]:
+    """The signal; `.VAL` at the end of its name is EPICS's field of the value."""
+    names = [want.signal, want.signal.removesuffix(".VAL")]
+    known = describe(connection, names)
+    for name in names:
+        if name in known:
+            return Wanted(name, want.operator, want.number, want.fill), known[name]
+    raise Refused(404, f"there is no signal {want.signal!r}: /retrieval/bpl/getMatchingPVs finds signals")
+
+
+def _ranges(request: Request, now: datetime) -> list[tuple[datetime, datetime]]:
+    """The interval of `from` and `to`, or those of `timeranges`, in their order."""
+    given = request.query_params.get("timeranges")
+    if not given:
+        return [span(request.query_params.get("from"), request.query_params.get("to"), now)]
+    times = given.split(",")
+    if len(times) % 2 or len(times) > 2000:
+        raise Refused(400, "timeranges must be pairs of times, with commas between")
+    found = [span(times[i], times[i + 1], now) for i in range(0, len(times), 2)]
+    if any(later[0] < earlier[1] for earlier, later in itertools.pairwise(found)):
+        raise Refused(400, "timeranges must come one after the other")
+    return found
+
+
+def _headers(signal: Signal) -> dict[str, str]:
+    """What clients show beside the values, by the names of EPICS's fields."""
+    headers = {"EGU": signal.unit, "DESC": signal.description}
+    if signal.limits is not None:
+        low, high = (f"{limit:.17g}" for limit in signal.limits)
+        headers |= {"LOPR": low, "HOPR": high, "LOW": low, "HIGH": high}
+    if signal.type in ("real", "double"):
+        headers["PREC"] = "6"
+    if signal.type == "bit":
+        headers |= {"ENUM_0": "0", "ENUM_1": "1"}
+    return {name: value for name, value in headers.items() if value}
+
+
+async def get_data_at_time(request: Request) -> Response:
+    """The newest sample at or before an instant, of each of the signals; those without one are left out."""
+    given = request.query_params.getlist("pv")
+    if request.method == "POST":
+        given += _names(await body_json(request))
+    limits = asked(request).queries.limits
+    if len(given) > limits.signals:
+        raise Refused(413, f"{len(given)} signals are more than {limits.signals}")
+    now = datetime.now(UTC)
+    when = instant(request.query_params.get("at") or "now", now, "at")
+
+    def work(connection: Connection) -> dict[str, Any]:
+        known = describe(connection, given)
+        found = {}
+        for name in given:
+            sample = at(connection, name, when) if name in known else None
+            if sample is None:
+                continue
+            event = of_samples(sample)
+            value = sample.values[0].as_py()
+            severity, status = (0, 0) if event.alarms is None else (int(each[0]) for each in event.alarms)
+            found[name] = {
+                "secs": int(event.seconds[0]),
+                "nanos": int(event.nanos[0]),
+                "val": None if event.invalid[0] else int(value) if isinstance(value, bool) else value,
+                "severity": severity,
+                "status": status,
+                "meta": {"DBRType": f"DBR_{payload_type(known[name].type).name}"} | _headers(known[name]),
+            }
+        return found
+
+    return json_response(await asked(request).queries.answer(caller(request), work))
+
+
+async def _matching(request: Request, default: int | None) -> list[str]:
+    given = request.query_params
+    limit = number(given.get("limit"), "limit", default if default is not None else -1)
+    pattern = given.get("regex")
+    if given.get("pv") is not None:
+        # a glob: every other sign means itself
+        pattern = "".join(
+            {"*": ".*", "?": "."}.get(letter, f"\\{letter}" if letter in r".^$+()[]{}|\\" else letter)
+            for letter in given["pv"]
+        )
+    if not pattern:
+        raise Refused(404, "say which: pv=<name with * and ?> or regex=<regular expression>")
+    if len(pattern) > LONGEST or "\0" in pattern:
+        raise Refused(400, f"the pattern must have at most {LONGEST} characters")
+    chosen = None if limit < 0 else limit
+    return await asked(request).queries.answer(
+        caller(request), lambda connection: matching(connection, pattern, chosen)
+    )
+
+
+async def get_matching_pvs(request: Request) -> Response:
+    """Names that fit a glob (pv) or a regular expression (regex) as a whole; at most `limit`, -1 is all."""
+    return json_response(await _matching(request, 500))
+
+
+async def get_all_pvs(request: Request) -> Response:
+    """As getMatchingPVs; without a pattern all of them."""
+    if "pv" not in request.query_params and "regex" not in request.query_params:
+        limit = number(request.query_params.get("limit"), "limit", 500)
+        chosen = None if limit < 0 else limit
+        return json_response(
+            await asked(request).queries.answer(
+                caller(request), lambda connection: matching(connection, ".*", chosen)
+            )
+        )
+    return json_response(await _matching(request, 500))
+
+
+async def search_for_pvs_regex(request: Request) -> Response:
+    """Names that fit a regular expression as a whole, a line each."""
+    names = await _matching(request, None)
+    return PlainTextResponse("".join(f"{name}\n" for name in names))
+
+
+async def get_version(request: Request) -> Response:
+    """Which interface this is."""
+    return json_response({"retrieval_version": VERSION})
+
+
+async def get_versions(request: Request) -> Response:
+    return json_response({"mgmt_version": VERSION, "retrieval_version": VERSION})
+
+
+async def ping(request: Request) -> Response:
+    return PlainTextResponse("pong\n")
+
+
+async def are_we_archiving_pv(request: Request) -> Response:
+    """Whether there is such a signal now."""
+    known = await _described(request, [_one_pv(request)])
+    return json_response({"status": str(any(signal.now for signal in known.values())).lower()})
+
+
+async def get_metadata(request: Request) -> Response:
+    """What is known of a signal, as texts."""
+    name = _one_pv(request)
+    known = await _described(request, [name])
+    if name not in known:
+        raise Refused(404, f"there is no signal {name!r}")
+    return json_response(_type_info(known[name]) | _headers(known[name]))
+
+
+async def get_pv_type_info(request: Request) -> Response:
+    name = _one_pv(request)
+    known = await _described(request, [name])
+    if name not in known:
+        raise Refused(404, f"there is no signal {name!r}")
+    return json_response(_type_info(known[name]))
+
+
+async def filter_archived_pvs(request: Request) -> Response:
+    """Those of the names in the body that are signals."""
+    names = _names(await body_json(request))
+    known = await _described(request, names)
+    return json_response([name for name in names if name in known])
+
+
+async def get_pv_status(request: Request) -> Response:
+    """Whether each of the signals of `pv`, with commas between and * and ?, is archived."""
+    if request.method == "POST":
+        names = _names(await body_json(request))
+    else:
+        given = request.query_params.get("pv", "")
+        names = [name for name in given.split(",") if name]
+        if any(sign in given for sign in "*?"):
+            names = await _matching(request, 500)
+    known = await _described(request, names)
+    return json_response([_status(name, known.get(name)) for name in names])
+
+
+def _status(name: str, signal: Signal | None) -> dict[str, str]:
+    if signal is None:
+        return {"pvName": name, "status": "Not being archived"}
+    return {
+        "pvName": name,
+        "pvNameOnly": name,
+        "status": "Being archived" if signal.now else "Paused",
+        "appliance": IDENTITY,
+        "samplingPeriod": f"{signal.cycle or 0:g}",
+        "isMonitored": "false",
+    }
+
+
+def _type_info(signal: Signal) -> dict[str, str]:
+    return {
+        "pvName": signal.name,
+        "DBRType": f"DBR_{payload_type(signal.type).name}",
+        "scalar": "true",
+        "elementCount": "1",
+        "applianceIdentity": IDENTITY,
+        "paused": str(not signal.now).lower(),
+        "samplingMethod": "SCAN",
+        "samplingPeriod": f"{signal.cycle or 0:g}",
+        "units": signal.unit,
+        "precision": "6",
+    }
+
+
+async def get_appliance_info(request: Request) -> Response:
+    """Where the parts of this appliance are: all of it is here."""
+    return json_response(_appliance(request))
+
+
+async def get_appliances_in_cluster(request: Request) -> Response:
+    return json_response([_appliance(request)])
+
+
+def _appliance(request: Request) -> dict[str, str]:
+    root = str(request.base_url).rstrip("/")
+    return {
+        "identity": IDENTITY,
+        "mgmtURL": f"{root}/mgmt/bpl",
+        "engineURL": f"{root}/retrieval/bpl",
+        "retrievalURL": f"{root}/retrieval/bpl",
+        "etlURL": f"{root}/retrieval/bpl",
+        "dataRetrievalURL": f"{root}/retrieval",
+        "version": VERSION,
+    }
+
+
+def _one_pv(request: Request) -> str:
+    name = request.query_params.get("pv", "")
+    if not name or len(name) > LONGEST or "\0" in name:
+        raise Refused(404, "pv is missing: the name of a signal")
+    return name
+
+
+async def _described(request: Request, names: list[str]) -> dict[str, Signal]:
+    work: Callable[[Connection], dict[str, Signal]] = lambda connection: describe(connection, names)  # noqa: E731
+    return await asked(request).queries.answer(caller(request), work)
+
+
+def _names(body: Any) -> list[str]:
+    """Names of a body: a JSON list of texts."""
+    if not isinstance(body, list) or not all(isinstance(name, str) for name in body):
+        raise Refused(400, "the body must be a JSON list of signal names")
+    if any(not name or len(name) > LONGEST or "\0" in name for name in body):
+        raise Refused(400, f"a signal name in the body is empty or longer than {LONGEST} characters")
+    return body

@@ -1,0 +1,79 @@
+"""What all requests have in common: who asks, parameters, bodies, answers in JSON."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ringlog.retrieval.access import Access, Login
+from ringlog.retrieval.queries import Queries
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.signals import LONGEST
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the application keeps for its requests."""
+
+    access: Access
+    queries: Queries
+    data: str | None
+    """folder on the disk of the data; None: it is another machine's"""
+
+
+def asked(request: Request) -> Asked:
+    found: Asked = request.app.state.asked
+    return found
+
+
+def caller(request: Request) -> Login:
+    """Who asks. Raises Refused (401)."""
+    return asked(request).access.login(request.headers.get("authorization"))
+
+
+def number(text: str | None, name: str, default: int, least: int = -1, most: int = 10_000_000) -> int:
+    """A whole number of a parameter. Raises Refused (400)."""
+    if text is None or text == "":
+        return default
+    try:
+        value = int(text) if len(text) < 20 and text.isascii() else least - 1
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        raise Refused(400, f"{name}={text[:40]!r} must be a whole number from {least} to {most}")
+    return value
+
+
+def names(request: Request, parameter: str = "signal") -> list[str]:
+    """The signals that are asked for, each once. Raises Refused (400, 413)."""
+    found = list(dict.fromkeys(request.query_params.getlist(parameter)))
+    most = asked(request).queries.limits.signals
+    if not found:
+        raise Refused(400, f"{parameter} is missing: write {parameter}=<name>, for several several times")
+    if len(found) > most:
+        raise Refused(413, f"{len(found)} signals are more than {most}")
+    for name in found:
+        if not name or len(name) > LONGEST or "\0" in name:
+            raise Refused(400, f"{parameter} must be a name of at most {LONGEST} characters")
+    return found
+
+
+async def body_json(request: Request) -> Any:
+    """A request's body as JSON. Raises Refused (400, 413)."""
+    most = asked(request).queries.limits.body
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most:
+            raise Refused(413, f"the body is longer than {most} bytes")
+        parts.append(part)
+    try:
+        return orjson.loads(b"".join(parts))
+    except orjson.JSONDecodeError as error:
+        raise Refused(400, f"the body is no JSON: {error}") from None
+
+
+def json_response(content: Any) -> Response:
+    return Response(orjson.dumps(content), media_type="application/json")

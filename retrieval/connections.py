@@ -1,0 +1,88 @@
+"""Connections of readers, kept a while for their next request."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from adbc_driver_manager import Error
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from ringlog.history.connection import Connection, connect, rows
+from ringlog.retrieval.access import Login
+
+_IDLE = 60.0  # seconds; so long a login taken away may still be served
+_KEPT = 32  # idle connections
+_NICENESS = 10  # of the processes of PostgreSQL that serve readers
+
+
+class Connections:
+    """Idle connections by login. Threads take one each."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[tuple[float, Login, Connection]] = []
+
+    @contextmanager
+    def taken(self, login: Login) -> Iterator[Connection]:
+        """A connection of this login. It is kept for another request unless this one fails. Raises
+        ReadError.
+        """
+        connection = self._take(login)
+        try:
+            yield connection
+        except BaseException:
+            _close(connection)
+            raise
+        self._give(login, connection)
+
+    def _take(self, login: Login) -> Connection:
+        with self._lock:
+            for place, (_, owner, connection) in reversed(list(enumerate(self._idle))):
+                if owner == login:
+                    del self._idle[place]
+                    return connection
+        connection = connect(login.conninfo)
+        _lower_priority(connection, login)
+        return connection
+
+    def _give(self, login: Login, connection: Connection) -> None:
+        with suppress(Error):
+            connection.rollback()
+        now = time.monotonic()
+        with self._lock:
+            self._idle.append((now, login, connection))
+            oldest = now - _IDLE
+            drop = list(self._idle[:-_KEPT])
+            drop += [entry for entry in self._idle[-_KEPT:] if entry[0] < oldest]
+            self._idle = [entry for entry in self._idle if entry not in drop]
+        for _, _, old in drop:
+            _close(old)
+
+    def close(self) -> None:
+        """Closes what is idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, _, connection in idle:
+            _close(connection)
+
+
+def _close(connection: Connection) -> None:
+    with suppress(Error, OSError):
+        connection.close()
+
+
+def _lower_priority(connection: Connection, login: Login) -> None:
+    """Lets writers go first, where PostgreSQL runs on this machine under the account of this process."""
+    host = str(conninfo_to_dict(login.conninfo).get("host") or "")
+    if host not in ("127.0.0.1", "::1", "localhost") and not host.startswith("/"):
+        return
+    batches = [*rows(connection, sql.SQL("select pg_backend_pid() as pid"))]
+    pids = batches[0].column(0).to_pylist()
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pids[0], _NICENESS)
+        # each process of PostgreSQL is a session, whose nice is what counts where the kernel has groups
+        Path(f"/proc/{pids[0]}/autogroup").write_text(str(_NICENESS))

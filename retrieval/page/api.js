@@ -1,0 +1,59 @@
+// Requests to the server this page came from.
+
+export class ApiError extends Error {
+  constructor(status, words) {
+    super(words);
+    this.status = status;
+  }
+}
+
+async function ask(path, parameters, signal) {
+  const response = await fetch(address(path, parameters), { signal, headers: { Accept: "application/json" } });
+  if (response.ok) return response.json();
+  const text = await response.text();
+  let words = text.trim() || response.statusText;
+  try {
+    words = JSON.parse(text).error ?? words;
+  } catch {
+    // the words of a proxy
+  }
+  throw new ApiError(response.status, words);
+}
+
+export function address(path, parameters = {}) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    for (const each of Array.isArray(value) ? value : [value]) query.append(name, each);
+  }
+  return `/api/v1/${path}?${query}`;
+}
+
+const seconds = (milliseconds) => (milliseconds / 1000).toFixed(6);
+
+export const span = ({ from, to }) => ({ from: seconds(from), to: seconds(to) });
+
+export const findSignals = (words, limit, signal) => ask("signals", { search: words, limit }, signal);
+export const describe = async (names) => {
+  const found = new Map();
+  if (names.length) for (const each of await ask("latest", { signal: names })) found.set(each.signal, each);
+  return found;
+};
+export const trend = (names, time, points, signal) =>
+  ask("trend", { signal: names, ...span(time), points }, signal).then((answer) => answer.signals);
+export const data = (names, time, signal) =>
+  ask("data", { signal: names, ...span(time) }, signal).then((answer) => answer.signals);
+export const tables = () => ask("tables");
+export const disk = () => ask("disk");
+export const events = (time, table) => ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) });
+export const losses = (time) => ask("losses", span(time));
+
+// Calls `take` with {signal: [[milliseconds, value], …]} until the returned function is called.
+export function live(names, since, take, lost) {
+  const source = new EventSource(address("live", { signal: names, since: seconds(since) }));
+  source.addEventListener("values", (event) => take(JSON.parse(event.data)));
+  source.addEventListener("refused", (event) => {
+    source.close();
+    lost(JSON.parse(event.data).error);
+  });
+  return () => source.close();
+}

@@ -1,0 +1,63 @@
+// Numbers and times as people read them.
+
+import { state } from "./state.js";
+
+const two = (number) => String(number).padStart(2, "0");
+
+export function parts(milliseconds) {
+  const date = new Date(milliseconds);
+  return state.utc
+    ? [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(),
+       date.getUTCSeconds(), date.getUTCMilliseconds()]
+    : [date.getFullYear(), date.getMonth() + 1, date.getDate(), date.getHours(), date.getMinutes(),
+       date.getSeconds(), date.getMilliseconds()];
+}
+
+export function timeText(milliseconds, fine = false) {
+  const [year, month, day, hour, minute, second, below] = parts(milliseconds);
+  const text = `${year}-${two(month)}-${two(day)} ${two(hour)}:${two(minute)}:${two(second)}`;
+  return fine ? `${text}.${String(below).padStart(3, "0")}` : text;
+}
+
+// Marks on an axis of time, `step` seconds apart; the day stands where it begins and at the first mark.
+export function timeTicks(ticks, step) {
+  let day = "";
+  return ticks.map((tick) => {
+    const text = timeText(tick * 1000, step < 1);
+    const date = text.slice(0, 10), clock = step < 1 ? text.slice(14) : step < 60 ? text.slice(11) : text.slice(11, 16);
+    if (step >= 86400) return step >= 28 * 86400 ? date.slice(0, 7) : date;
+    const shown = date === day ? clock : `${clock}\n${date}`;
+    day = date;
+    return shown;
+  });
+}
+
+// For an input of the kind datetime-local, and back.
+export const inputText = (milliseconds) => timeText(milliseconds).replace(" ", "T");
+export const inputTime = (text) => Date.parse(state.utc ? `${text}Z` : text);
+
+export function valueText(value, type) {
+  if (value === null || value === undefined) return "no reading";
+  if (type === "bit") return value === true || value === 1 ? "on" : value === false || value === 0 ? "off" : "changing";
+  if (typeof value !== "number") return String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value);
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(4) : String(Number(value.toPrecision(6)));
+}
+
+export function ageText(seconds) {
+  if (seconds === null || !Number.isFinite(seconds)) return "never";
+  if (seconds < 0) return "0 s";
+  for (const [length, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+    if (seconds >= 2 * length) return `${Math.floor(seconds / length)} ${unit}`;
+  }
+  return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+}
+
+export function sizeText(bytes) {
+  if (bytes === null || bytes === undefined) return "";
+  const power = Math.min(5, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${Number((bytes / 1000 ** power).toPrecision(3))} ${["B", "kB", "MB", "GB", "TB", "PB"][power]}`;
+}
+
+export const lengthText = (milliseconds) => ageText(milliseconds / 1000);

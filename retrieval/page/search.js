@@ -1,0 +1,88 @@
+// The list of signals that is searched as one types.
+
+import { findSignals } from "./api.js";
+
+const LIMIT = 200;
+
+export function search(box, list, count, { chosen, failed }) {
+  let running, chosenIndex = 0, dragged = false, held = null;
+
+  async function find() {
+    running?.abort();
+    running = new AbortController();
+    try {
+      show(await findSignals(box.value, LIMIT, running.signal));
+    } catch (error) {
+      if (error.name !== "AbortError") failed(error);
+    }
+  }
+
+  function show(signals) {
+    // an item that is dragged must stay
+    if (dragged) {
+      held = signals;
+      return;
+    }
+    list.replaceChildren(...signals.map((signal, index) => {
+      const item = document.createElement("li");
+      item.id = `found-${index}`;
+      item.role = "option";
+      item.draggable = true;
+      item.dataset.signal = signal.signal;
+      for (const [name, text] of [["name", signal.signal], ["unit", signal.unit], ["about", signal.description]]) {
+        if (!text && name === "about") continue;
+        const part = document.createElement("span");
+        part.className = name;
+        part.textContent = text;
+        item.append(part);
+      }
+      return item;
+    }));
+    count.textContent = signals.length === LIMIT ? `the first ${LIMIT} signals; type more to narrow them`
+      : `${signals.length} signal${signals.length === 1 ? "" : "s"}`;
+    select(0);
+  }
+
+  function select(index) {
+    const items = list.children;
+    chosenIndex = Math.max(0, Math.min(index, items.length - 1));
+    for (const [place, item] of [...items].entries()) item.ariaSelected = String(place === chosenIndex);
+    const item = items[chosenIndex];
+    if (item) {
+      box.setAttribute("aria-activedescendant", item.id);
+      item.scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  let pause;
+  box.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(find, 80);
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      select(chosenIndex + (event.key === "ArrowDown" ? 1 : -1));
+    } else if (event.key === "Enter" && list.children[chosenIndex]) {
+      chosen(list.children[chosenIndex].dataset.signal, event.shiftKey);
+    }
+  });
+  list.addEventListener("click", (event) => {
+    const item = event.target.closest("li");
+    if (!item) return;
+    select([...list.children].indexOf(item));
+    chosen(item.dataset.signal, event.shiftKey);
+  });
+  list.addEventListener("dragend", () => {
+    dragged = false;
+    if (held) show(held);
+    held = null;
+  });
+  list.addEventListener("dragstart", (event) => {
+    dragged = true;
+    event.dataTransfer.setData("text/plain", event.target.closest("li").dataset.signal);
+    event.dataTransfer.effectAllowed = "copy";
+  });
+  find();
+  return { find };
+}

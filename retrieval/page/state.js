@@ -1,0 +1,63 @@
+// What the page shows, kept in its address, so that a link shows the same.
+
+export const state = {
+  view: "trends",
+  live: true,
+  length: 3600_000, // milliseconds
+  from: 0,
+  to: 0,
+  utc: false,
+  theme: "",
+  wall: false,
+  charts: [], // {signals: [names], mode}
+};
+
+const listeners = new Set();
+export const onChange = (listener) => listeners.add(listener);
+
+export function change(values, why = {}) {
+  Object.assign(state, values);
+  for (const listener of listeners) listener(why);
+  write();
+}
+
+export function shownTime(now = Date.now()) {
+  return state.live ? { from: now - state.length, to: now } : { from: state.from, to: state.to };
+}
+
+function write() {
+  const query = new URLSearchParams();
+  if (state.view !== "trends") query.set("view", state.view);
+  for (const chart of state.charts) query.append("c", [chart.mode, ...chart.signals].map(encodeURIComponent).join(","));
+  if (state.live) query.set("last", state.length / 1000);
+  else {
+    query.set("from", new Date(state.from).toISOString());
+    query.set("to", new Date(state.to).toISOString());
+  }
+  if (state.utc) query.set("utc", "1");
+  if (state.theme) query.set("theme", state.theme);
+  if (state.wall) query.set("wall", "1");
+  history.replaceState(null, "", `#${query}`);
+}
+
+export function read() {
+  const query = new URLSearchParams(location.hash.slice(1));
+  const charts = query.getAll("c").map((text) => {
+    const [mode, ...signals] = text.split(",").map(decodeURIComponent);
+    return { mode, signals: signals.slice(0, 12) };
+  });
+  const from = Date.parse(query.get("from") ?? ""), to = Date.parse(query.get("to") ?? "");
+  const last = Number(query.get("last"));
+  const fixed = from < to;
+  Object.assign(state, {
+    view: query.get("view") === "status" ? "status" : "trends",
+    charts: charts.filter((chart) => chart.signals.length).slice(0, 24),
+    live: !fixed,
+    length: fixed ? to - from : last > 0 && last < 1e10 ? last * 1000 : 3600_000,
+    from: fixed ? from : 0,
+    to: fixed ? to : 0,
+    utc: query.get("utc") === "1",
+    theme: ["dark", "light"].includes(query.get("theme")) ? query.get("theme") : "",
+    wall: query.get("wall") === "1",
+  });
+}

@@ -1,0 +1,99 @@
+// The screen of status: tables, writers, events, losses.
+
+import { disk, events, losses, tables } from "./api.js";
+import { ageText, sizeText, timeText } from "./format.js";
+
+const DAY = 86_400_000;
+
+export async function showStatus(root) {
+  const now = Date.now(), day = { from: now - DAY, to: now };
+  const [answer, happened, lost, room] = await Promise.all([tables(), events(day), losses(day), disk()]);
+  const bytes = new Map(room.logs.map((log) => [log.table_name, log.bytes]));
+  const server = Date.parse(answer.now);
+  const rows = answer.tables.map((table) => {
+    const age = table.newest === null ? null : (server - Date.parse(table.newest)) / 1000;
+    return { ...table, age, mood: mood(table, age) };
+  });
+  fill(root.querySelector("#tables tbody"), rows, (table) => [
+    text(table.table_name, table.description), text(table.newest ? timeText(Date.parse(table.newest)) : "never"),
+    number(ageText(table.age)), number(`${table.cycle} s`), number(sizeText(bytes.get(table.table_name))), mark(...table.mood), text(table.writer ?? ""),
+    number(table.acknowledged), number(table.waiting), number(table.late), number(table.refused),
+    words(table.trouble ?? ""),
+  ]);
+  fill(root.querySelector("#events tbody"), happened, (event) => [
+    text(timeText(Date.parse(event.time))), text(event.table_name), text(event.kind), number(event.rows),
+    words(event.words),
+  ], 5, "nothing happened");
+  const sums = new Map();
+  for (const hour of lost) {
+    const sum = sums.get(hour.table_name) ?? { table: hour.table_name, produced: 0, acknowledged: 0, in_log: 0,
+      missing: 0, waiting: 0 };
+    for (const name of ["produced", "acknowledged", "in_log", "missing", "waiting"]) sum[name] += hour[name] ?? 0;
+    sums.set(hour.table_name, sum);
+  }
+  fill(root.querySelector("#losses tbody"), [...sums.values()], (sum) => [
+    text(sum.table), number(sum.produced), number(sum.acknowledged), number(sum.in_log),
+    sum.missing ? mark("bad", String(sum.missing)) : number(0), number(sum.waiting),
+  ], 6, "no writer has told of its rows");
+  const missing = [...sums.values()].reduce((all, sum) => all + sum.missing, 0);
+  const waiting = rows.reduce((all, table) => all + (table.waiting ?? 0), 0);
+  const late = rows.filter((table) => table.mood[0] !== "good");
+  const oldest = Math.max(...rows.map((table) => table.age ?? 0), 0);
+  tiles(root.querySelector("#tiles"), [
+    [`${rows.length - late.length} of ${rows.length}`, "tables are current", late.length ? "warn" : "good"],
+    [rows.filter((table) => table.writer && !table.released).length, "writers", ""],
+    [ageText(rows.length ? oldest : null), "the oldest newest row", late.length ? "warn" : "good"],
+    [waiting, "rows wait in spools", waiting ? "warn" : "good"],
+    [missing, "rows missing in a day", missing ? "bad" : "good"],
+    [happened.length, "events in a day", ""],
+    [sizeText(room.database), "in the database", ""],
+    ...(room.total ? [[sizeText(room.free), `free of ${sizeText(room.total)} on its disk`,
+      room.free < room.total / 10 ? "bad" : room.free < room.total / 5 ? "warn" : "good"]] : []),
+  ]);
+}
+
+function mood(table, age) {
+  if (age === null) return ["warn", "never written"];
+  if (age > Math.max(10 * table.cycle, 15)) return ["bad", "silent"];
+  if (table.state && table.state !== "writing") return ["warn", table.state];
+  return ["good", "current"];
+}
+
+function tiles(root, all) {
+  root.replaceChildren(...all.map(([figure, what, kind]) => {
+    const tile = document.createElement("div");
+    tile.className = `tile ${kind}`;
+    const big = document.createElement("b");
+    big.textContent = figure;
+    tile.append(big, what);
+    return tile;
+  }));
+}
+
+function fill(body, rows, cells, columns = 12, nothing = "no table") {
+  body.replaceChildren(...(rows.length ? rows : [null]).map((row) => {
+    const line = document.createElement("tr");
+    if (row === null) {
+      const cell = text(nothing);
+      cell.colSpan = columns;
+      line.append(cell);
+    } else line.append(...cells(row));
+    return line;
+  }));
+}
+
+function cell(content, kind) {
+  const made = document.createElement("td");
+  made.className = kind;
+  made.append(content ?? "");
+  return made;
+}
+const text = (content, title = "") => Object.assign(cell(content, ""), { title });
+const number = (content) => cell(content === null || content === undefined ? "" : String(content), "number");
+const words = (content) => cell(content, "words");
+function mark(kind, content) {
+  const made = document.createElement("span");
+  made.className = `mark ${kind}`;
+  made.textContent = content;
+  return cell(made, "");
+}

@@ -1,0 +1,133 @@
+"""Samples of many signals at once as Arrow tables."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import orjson
+import pyarrow as pa
+
+from ringlog.history.connection import Connection
+from ringlog.history.reading import read
+from ringlog.retrieval.plain.forms import formed
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.samples import Samples, samples
+from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.strings import joined, json_values, milliseconds
+
+TIME = pa.timestamp("us", tz="UTC")
+_BLOCK = 65_536  # samples of JSON made at once
+_TYPES = {
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "int": pa.int32(),
+    "smallint": pa.int16(),
+    "bigint": pa.int64(),
+    "bit": pa.bool_(),
+}
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """Of a column type of a facility file."""
+    if kind.endswith("[]"):
+        return pa.list_(arrow_type(kind.removesuffix("[]")))
+    return pa.string() if kind.startswith("varchar") else _TYPES[kind]
+
+
+def data(
+    connection: Connection, signals: Sequence[Signal], start: datetime, end: datetime, form: str
+) -> Iterator[bytes]:
+    """The samples from `start` on and before `end`, signal by signal, each oldest first.
+
+    One signal has the columns time and value, several have signal, time and value. Raises Refused (400) for
+    texts beside numbers.
+    """
+    if form == "json":
+        return _json(connection, signals, start, end)
+    value = _common_type(signals)
+    fields = [("time", TIME), ("value", value)]
+    if len(signals) > 1:
+        fields.insert(0, ("signal", pa.string()))
+    schema = pa.schema(fields)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for signal in signals:
+            for part in samples(connection, signal.name, start, end):
+                columns = [pa.array(part.time, TIME), _cast(part, value)]
+                if len(signals) > 1:
+                    columns.insert(0, pa.repeat(pa.scalar(signal.name), len(part)))
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return formed(form, schema, batches())
+
+
+def rows(
+    connection: Connection,
+    table: str,
+    columns: Sequence[tuple[str, str]],
+    start: datetime,
+    end: datetime,
+    form: str,
+) -> Iterator[bytes]:
+    """Rows of one table, with seq_no and these columns (name and type)."""
+    schema = pa.schema(
+        [("time", TIME), ("seq_no", pa.int32()), *((name, arrow_type(kind)) for name, kind in columns)]
+    )
+    names = [field.name for field in schema][1:]
+    batches = (
+        pa.RecordBatch.from_arrays(
+            [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)],
+            schema=schema,
+        )
+        for batch in read(connection, table, names, start, end)
+        if batch.num_rows
+    )
+    return formed(form, schema, batches)
+
+
+def described(signal: Signal) -> dict[str, object]:
+    """A signal as JSON has it."""
+    return {
+        "signal": signal.name,
+        "table": signal.table,
+        "column": signal.column,
+        "type": signal.type,
+        "unit": signal.unit,
+        "description": signal.description,
+        "limits": signal.limits,
+        "now": signal.now,
+    }
+
+
+def _json(
+    connection: Connection, signals: Sequence[Signal], start: datetime, end: datetime
+) -> Iterator[bytes]:
+    yield b'{"signals":['
+    for place, signal in enumerate(signals):
+        yield (b"," if place else b"") + orjson.dumps(described(signal))[:-1] + b',"samples":['
+        first = True
+        for part in samples(connection, signal.name, start, end):
+            for begin in range(0, len(part), _BLOCK):
+                block = part.slice(begin, min(begin + _BLOCK, len(part)))
+                text = joined(",[", *milliseconds(block.time, ","), json_values(block.values, "]", bits=True))
+                yield text[1:] if first else text
+                first = False
+        yield b"]}"
+    yield b"]}\n"
+
+
+def _common_type(signals: Sequence[Signal]) -> pa.DataType:
+    types = {arrow_type(signal.type) for signal in signals}
+    if len(types) == 1:
+        return types.pop()
+    if any(pa.types.is_string(kind) or pa.types.is_list(kind) for kind in types):
+        words = "texts, waveforms and numbers do not fit into one column: ask for each by itself, or for json"
+        raise Refused(400, words)
+    return pa.float64()
+
+
+def _cast(part: Samples, kind: pa.DataType) -> pa.Array:
+    if part.values.type == kind:
+        return part.values
+    if pa.types.is_boolean(part.values.type):
+        return part.values.cast(pa.int8()).cast(kind)
+    return part.values.cast(kind, safe=False)

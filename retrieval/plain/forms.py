@@ -1,0 +1,78 @@
+"""Record batches as bytes: Arrow IPC, Parquet, CSV."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ringlog.retrieval.strings import csv_values, iso, joined
+
+_VALUES = 1 << 17  # of CSV made at once
+
+MEDIA = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "arrow": "application/vnd.apache.arrow.stream",
+    "parquet": "application/vnd.apache.parquet",
+}
+
+
+def formed(form: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    """The batches in a form of MEDIA but json. `schema` is that of all of them."""
+    if form == "csv":
+        return _csv(schema, batches)
+    if form == "parquet":
+        return _written(batches, lambda sink: pq.ParquetWriter(sink, schema, compression="zstd"))
+    return _written(batches, lambda sink: pa.ipc.new_stream(sink, schema))
+
+
+class _Sink:
+    """What has been written since it was last asked for."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        return len(part)
+
+    def taken(self) -> bytes:
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def writable(self) -> bool:
+        return True
+
+
+def _written(batches: Iterator[pa.RecordBatch], writer_of: Callable[[Any], Any]) -> Iterator[bytes]:
+    sink = _Sink()
+    with writer_of(pa.PythonFile(sink, "w")) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            yield sink.taken()
+    yield sink.taken()
+
+
+def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    yield (",".join(schema.names) + "\n").encode()
+    ends = [","] * (len(schema) - 1) + ["\n"]
+    for batch in batches:
+        step = max(1, _VALUES // len(schema))
+        for start in range(0, batch.num_rows, step):
+            part = batch.slice(start, step)
+            yield joined(*(_csv_column(column, end) for column, end in zip(part.columns, ends, strict=True)))
+
+
+def _csv_column(column: pa.Array, end: str) -> pa.Array:
+    if pa.types.is_timestamp(column.type):
+        return iso(column.cast(pa.int64()).to_numpy(zero_copy_only=False), end)
+    return csv_values(column, "", end)

@@ -1,0 +1,76 @@
+"""Live values as Server-Sent Events: what is new in the rings, a look a second."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+import anyio
+import orjson
+import pyarrow as pa
+from psycopg import sql
+
+from ringlog.history.connection import Connection
+from ringlog.history.connection import rows as query_rows
+from ringlog.retrieval.access import Login
+from ringlog.retrieval.queries import Queries
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.texts import moment, query
+
+PAUSE = 1.0  # seconds between two looks
+_SILENCE = 15.0  # seconds, after which a comment shows that the connection lives
+
+
+class Live:
+    """One client's live values. `since` is the instant after which rows are new."""
+
+    def __init__(self, queries: Queries, login: Login, signals: list[Signal], since: datetime) -> None:
+        self._queries = queries
+        self._login = login
+        by_table = sorted(signals, key=lambda signal: signal.table)
+        self._tables = {
+            table: [*group] for table, group in groupby(by_table, key=lambda signal: signal.table)
+        }
+        self._since = dict.fromkeys(self._tables, since)
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """The stream: `values` events of {signal: [[milliseconds, value], …]}; it ends with the client."""
+        yield b"retry: 2000\n\n"
+        quiet = anyio.current_time()
+        while True:
+            try:
+                values = await self._queries.answer(self._login, self._look)
+            except Refused as error:
+                if error.status not in (429, 503, 504):
+                    yield b"event: refused\ndata: " + orjson.dumps({"error": str(error)}) + b"\n\n"
+                    return
+                values = {}
+            if values:
+                quiet = anyio.current_time()
+                yield b"event: values\ndata: " + orjson.dumps(values) + b"\n\n"
+            elif anyio.current_time() - quiet > _SILENCE:
+                quiet = anyio.current_time()
+                yield b": nothing new\n\n"
+            await anyio.sleep(PAUSE)
+
+    def _look(self, connection: Connection) -> dict[str, list[list[Any]]]:
+        found: dict[str, list[list[Any]]] = {}
+        for table, signals in self._tables.items():
+            text = query(
+                "since",
+                columns=sql.SQL(", ").join(sql.Identifier("ring", signal.column) for signal in signals),
+                ring=sql.Identifier("online", table),
+                start=moment(self._since[table]),
+            )
+            for batch in query_rows(connection, text):
+                if not batch.num_rows:
+                    continue
+                time = batch.column(0).cast(pa.int64()).to_pylist()
+                for index, signal in enumerate(signals, 1):
+                    pairs = zip(time, batch.column(index).to_pylist(), strict=True)
+                    found.setdefault(signal.name, []).extend(
+                        [micros / 1000, value] for micros, value in pairs
+                    )
+                self._since[table] = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time[-1])
+        return found

@@ -1,0 +1,142 @@
+"""The plain API in OpenAPI 3.1."""
+
+from typing import Any
+
+_TIME = "ISO 8601 (2026-11-20T14:00:00Z), seconds since 1970, or now-90m (s, m, h, d, w, y)"
+
+
+def _parameter(
+    name: str, words: str, kind: str = "string", *, required: bool = False, many: bool = False
+) -> Any:
+    schema: dict[str, Any] = {"type": kind}
+    if many:
+        schema = {"type": "array", "items": schema}
+    return {"name": name, "in": "query", "required": required, "description": words, "schema": schema}
+
+
+_SIGNALS = _parameter("signal", "name of a signal; several times for several", required=True, many=True)
+_SPAN = [
+    _parameter("from", f"first instant: {_TIME}"),
+    _parameter("to", "instant after the last; default now"),
+]
+_FORMAT = {
+    "name": "format",
+    "in": "query",
+    "description": "form of the answer",
+    "schema": {"type": "string", "enum": ["json", "csv", "arrow", "parquet"], "default": "json"},
+}
+_ERRORS = {
+    "400": "a parameter is wrong; the words say which",
+    "401": "no login, or one that PostgreSQL refuses",
+    "403": "PostgreSQL does not let this login read it",
+    "404": "there is no such signal or table",
+    "413": "more than this server gives at once",
+    "429": "too many queries run already",
+    "504": "the query took longer than this server allows",
+}
+
+
+def _get(summary: str, parameters: list[Any], media: tuple[str, ...] = ("application/json",)) -> Any:
+    responses: dict[str, Any] = {"200": {"description": summary, "content": {each: {} for each in media}}}
+    responses |= {
+        status: {
+            "description": words,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+        }
+        for status, words in _ERRORS.items()
+    }
+    return {"get": {"summary": summary, "parameters": parameters, "responses": responses}}
+
+
+_TABLES = (
+    "application/json",
+    "text/csv",
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.apache.parquet",
+)
+
+DESCRIPTION: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "ringlog",
+        "version": "1",
+        "description": "Signals of a machine, over any time. A request is made under the login of PostgreSQL "
+        "that it shows, and may read what that login may. Times are UTC; in JSON they are milliseconds since "
+        "1970 within samples, ISO 8601 elsewhere. Null is no reading.",
+    },
+    "components": {
+        "securitySchemes": {
+            "basic": {"type": "http", "scheme": "basic", "description": "a login of PostgreSQL"},
+            "bearer": {"type": "http", "scheme": "bearer", "description": "a token of POST /api/v1/token"},
+        },
+        "schemas": {
+            "Error": {
+                "type": "object",
+                "properties": {"error": {"type": "string"}, "status": {"type": "integer"}},
+                "required": ["error", "status"],
+            }
+        },
+    },
+    "security": [{"basic": []}, {"bearer": []}, {}],
+    "paths": {
+        "/api/v1/signals": _get(
+            "signals of today that hold all the words",
+            [
+                _parameter("search", "words, with blanks between"),
+                _parameter("limit", "at most so many; default 100", "integer"),
+                _parameter("offset", "without the first so many", "integer"),
+            ],
+        ),
+        "/api/v1/signals/{name}": _get(
+            "a signal, and the columns it has been in",
+            [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
+        ),
+        "/api/v1/data": _get("samples of signals", [_SIGNALS, *_SPAN, _FORMAT], _TABLES),
+        "/api/v1/rows": _get(
+            "rows of one table",
+            [
+                _parameter("table", "name of the table", required=True),
+                _parameter("column", "a column; several times for several; default all", many=True),
+                *_SPAN,
+                _FORMAT
+                | {"schema": {"type": "string", "enum": ["csv", "arrow", "parquet"], "default": "csv"}},
+            ],
+            _TABLES[1:],
+        ),
+        "/api/v1/trend": _get(
+            "few points for any time: n, min, max, mean, first and last of each",
+            [_SIGNALS, *_SPAN, _parameter("points", "at most so many; default 1000", "integer"), _FORMAT],
+            _TABLES,
+        ),
+        "/api/v1/latest": _get("the newest value of signals", [_SIGNALS]),
+        "/api/v1/live": _get(
+            "new values as Server-Sent Events: event `values`, data {signal: [[milliseconds, value], …]}",
+            [_SIGNALS, _parameter("since", f"rows after this instant are new: {_TIME}")],
+            ("text/event-stream",),
+        ),
+        "/api/v1/tables": _get("every table, who writes it, its newest row", []),
+        "/api/v1/disk": _get("bytes of the database, of each log, and of the disk where it is known", []),
+        "/api/v1/events": _get(
+            "what happened to the readings",
+            [
+                *_SPAN,
+                _parameter("table", "of this table only"),
+                _parameter("limit", "at most so many", "integer"),
+            ],
+        ),
+        "/api/v1/losses": _get(
+            "what became of the rows of each table and hour",
+            [*_SPAN, _parameter("table", "of this table only")],
+        ),
+        "/api/v1/me": _get("as whom PostgreSQL knows the one who asks", []),
+        "/api/v1/token": {
+            "post": {
+                "summary": "a bearer token for the login of the request",
+                "responses": {
+                    "200": {"description": "token, and seconds it is good for"},
+                    "401": {"description": _ERRORS["401"]},
+                },
+            }
+        },
+    },
+}

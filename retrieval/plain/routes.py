@@ -1,0 +1,287 @@
+"""The plain API's paths, below /api/v1."""
+
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from psycopg import sql
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from ringlog.history.connection import Connection
+from ringlog.history.signals import places
+from ringlog.retrieval.asking import asked, caller, json_response, names, number
+from ringlog.retrieval.plain.data import data, described, rows
+from ringlog.retrieval.plain.forms import MEDIA
+from ringlog.retrieval.plain.live import Live
+from ringlog.retrieval.plain.openapi import DESCRIPTION
+from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.samples import demand_few
+from ringlog.retrieval.signals import demand, latest, records, search
+from ringlog.retrieval.texts import moment, query
+from ringlog.retrieval.times import instant, span
+
+_streams = 0
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/api/v1/openapi.json", get_description),
+        Route("/api/v1/token", post_token, methods=["POST"]),
+        Route("/api/v1/me", get_me),
+        Route("/api/v1/signals", get_signals),
+        Route("/api/v1/signals/{name:path}", get_signal),
+        Route("/api/v1/data", get_data),
+        Route("/api/v1/rows", get_rows),
+        Route("/api/v1/trend", get_trend),
+        Route("/api/v1/latest", get_latest),
+        Route("/api/v1/live", get_live),
+        Route("/api/v1/tables", get_tables),
+        Route("/api/v1/disk", get_disk),
+        Route("/api/v1/events", get_events),
+        Route("/api/v1/losses", get_losses),
+    ]
+
+
+async def get_description(request: Request) -> Response:
+    return json_response(DESCRIPTION)
+
+
+async def post_token(request: Request) -> Response:
+    """A bearer token for the login that asks, once PostgreSQL has taken it."""
+    if request.headers.get("authorization") is None:
+        raise Refused(401, "show the login with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
+    login = caller(request)
+    await asked(request).queries.answer(login, lambda connection: None)
+    token, seconds = asked(request).access.token(login)
+    return json_response({"token": token, "seconds": seconds})
+
+
+async def get_me(request: Request) -> Response:
+    """As whom PostgreSQL knows the one who asks."""
+    text = sql.SQL("select current_user::text as login, now() as now")
+    found = await asked(request).queries.answer(
+        caller(request), lambda connection: records(connection, text)[0]
+    )
+    return json_response(found | {"open": asked(request).access.open})
+
+
+async def get_signals(request: Request) -> Response:
+    words = request.query_params.get("search", "")
+    if len(words) > 200 or "\0" in words:
+        raise Refused(400, "search must have at most 200 characters")
+    limit = number(request.query_params.get("limit"), "limit", 100, 1, 100_000)
+    offset = number(request.query_params.get("offset"), "offset", 0, 0)
+    found = await _answer(request, lambda connection: search(connection, words, limit, offset))
+    return json_response([described(signal) for signal in found])
+
+
+async def get_signal(request: Request) -> Response:
+    """A signal, with the columns it has been in and since when."""
+    name = request.path_params["name"]
+
+    def work(connection: Connection) -> dict[str, Any]:
+        signal = demand(connection, [name])[0]
+        been = places(connection, [name])[name]
+        where = [
+            {
+                "table": place.table,
+                "column": place.column,
+                "type": place.type,
+                "unit": place.unit,
+                "since": place.since,
+                "until": place.until,
+            }
+            for place in been
+        ]
+        return described(signal) | {"places": where}
+
+    return json_response(await _answer(request, work))
+
+
+def _form(request: Request, default: str = "json") -> str:
+    form = request.query_params.get("format", default)
+    if form not in MEDIA:
+        raise Refused(400, f"format={form[:20]!r} is none of {', '.join(MEDIA)}")
+    return form
+
+
+def _attached(request: Request, form: str, name: str) -> dict[str, str]:
+    """A header that makes a browser keep the answer as a file, where `download` asks for it."""
+    if "download" not in request.query_params:
+        return {}
+    return {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
+
+
+async def get_data(request: Request) -> Response:
+    wanted, form = names(request), _form(request)
+    start, end = _span(request)
+    queries = asked(request).queries
+
+    def work(connection: Connection) -> Iterator[bytes]:
+        signals = demand(connection, wanted)
+        demand_few(connection, signals, start, end, queries.limits.rows)
+        yield from data(connection, signals, start, end, form)
+
+    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "data"))
+
+
+async def get_rows(request: Request) -> Response:
+    table, form = request.query_params.get("table", ""), _form(request, "csv")
+    chosen = request.query_params.getlist("column")
+    start, end = _span(request)
+    queries = asked(request).queries
+    if form == "json":
+        raise Refused(400, "rows come as csv, arrow or parquet")
+
+    def work(connection: Connection) -> Iterator[bytes]:
+        text = sql.SQL(
+            "select column_name, type, signal from ringlog.signal"
+            " where table_name = {} and valid_to is null order by column_name"
+        ).format(sql.Literal(table))
+        known = {row["column_name"]: row for row in records(connection, text)}
+        if not known:
+            raise Refused(404, f"there is no table {table[:60]!r}")
+        for column in chosen:
+            if column not in known:
+                raise Refused(404, f"table {table} has no column {column[:60]!r}")
+        columns = [(column, known[column]["type"]) for column in chosen or known]
+        one = demand(connection, [known[columns[0][0]]["signal"]])
+        demand_few(connection, one, start, end, queries.limits.rows)
+        yield from rows(connection, table, columns, start, end, form)
+
+    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "rows"))
+
+
+async def get_trend(request: Request) -> Response:
+    wanted, form = names(request), _form(request)
+    start, end = _span(request)
+    points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
+    queries = asked(request).queries
+
+    def work(connection: Connection) -> Iterator[bytes]:
+        signals = demand(connection, wanted)
+        made = (trend(connection, signal, start, end, points) for signal in signals)
+        if form == "json":
+            yield from trend_json(made, start, end)
+        else:
+            yield from trend_table(form, made)
+
+    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "trend"))
+
+
+async def get_latest(request: Request) -> Response:
+    wanted = names(request)
+
+    def work(connection: Connection) -> list[dict[str, Any]]:
+        signals = demand(connection, wanted)
+        found = {}
+        ordered = sorted(signals, key=lambda signal: signal.table)
+        for table, group in groupby(ordered, key=lambda signal: signal.table):
+            of_table = [signal for signal in group if signal.now]
+            row = latest(connection, table, [signal.column for signal in of_table]) if of_table else None
+            for signal in of_table:
+                if row is not None:
+                    found[signal.name] = {"time": row["time"], "value": row[signal.column]}
+        return [
+            described(signal) | found.get(signal.name, {"time": None, "value": None}) for signal in signals
+        ]
+
+    return json_response(await _answer(request, work))
+
+
+async def get_live(request: Request) -> Response:
+    global _streams
+    wanted, login, queries = names(request), caller(request), asked(request).queries
+    since = request.query_params.get("since")
+    now = datetime.now(UTC)
+    begin = instant(since, now, "since") if since else now - timedelta(seconds=5)
+    if _streams >= queries.limits.streams:
+        raise Refused(429, "too many live streams run already: try again later", {"Retry-After": "30"})
+    signals = await queries.answer(login, lambda connection: demand(connection, wanted))
+    live = Live(queries, login, [signal for signal in signals if signal.now], begin)
+
+    async def events() -> AsyncIterator[bytes]:
+        global _streams
+        _streams += 1
+        try:
+            async with aclosing(live.events()) as stream:  # type: ignore[type-var]
+                async for event in stream:
+                    yield event
+        finally:
+            _streams -= 1
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+async def get_tables(request: Request) -> Response:
+    """Every table, who writes it, and the time of its newest row."""
+
+    def work(connection: Connection) -> list[dict[str, Any]]:
+        tables = records(connection, query("tables"))
+        if tables:
+            each = sql.SQL(" union all ").join(
+                sql.SQL('select {} as table_name, max("time") as newest from {}').format(
+                    sql.Literal(table["table_name"]), sql.Identifier("online", table["table_name"])
+                )
+                for table in tables
+            )
+            newest = {row["table_name"]: row["newest"] for row in records(connection, each)}
+            for table in tables:
+                table["newest"] = newest[table["table_name"]]
+        return tables
+
+    return json_response({"now": datetime.now(UTC), "tables": await _answer(request, work)})
+
+
+async def get_disk(request: Request) -> Response:
+    """Bytes of the database and of each log; free and total of its disk, where that is this machine's."""
+    data = asked(request).data
+
+    def work(connection: Connection) -> dict[str, Any]:
+        found: dict[str, Any] = {"logs": records(connection, query("log_sizes"))}
+        size = sql.SQL("select pg_database_size(current_database()) as bytes")
+        found |= {"database": records(connection, size)[0]["bytes"], "free": None, "total": None}
+        if data is not None:
+            disk = shutil.disk_usage(data)
+            found |= {"free": disk.free, "total": disk.total}
+        return found
+
+    return json_response(await _answer(request, work))
+
+
+async def get_events(request: Request) -> Response:
+    start, end = _span(request)
+    text = query(
+        "events",
+        start=moment(start),
+        end=moment(end),
+        of_table=sql.Literal(request.query_params.get("table")),
+        limit=sql.Literal(number(request.query_params.get("limit"), "limit", 1000, 1, 100_000)),
+    )
+    return json_response(await _answer(request, lambda connection: records(connection, text)))
+
+
+async def get_losses(request: Request) -> Response:
+    start, end = _span(request)
+    text = query(
+        "losses",
+        start=moment(start),
+        end=moment(end),
+        of_table=sql.Literal(request.query_params.get("table")),
+    )
+    return json_response(await _answer(request, lambda connection: records(connection, text)))
+
+
+async def _answer(request: Request, work: Callable[[Connection], Any]) -> Any:
+    return await asked(request).queries.answer(caller(request), work)
+
+
+def _span(request: Request) -> tuple[datetime, datetime]:
+    given = request.query_params
+    return span(given.get("from"), given.get("to"), datetime.now(UTC), default=timedelta(hours=1))

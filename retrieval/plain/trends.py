@@ -1,0 +1,149 @@
+"""Trends: few points for any time, each with the least, greatest and mean of what it stands for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from psycopg import sql
+
+from ringlog.history.connection import Connection, rows
+from ringlog.retrieval.bins import Bins, binned
+from ringlog.retrieval.plain.data import TIME, described
+from ringlog.retrieval.plain.forms import formed
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.samples import Samples, count, microseconds, samples
+from ringlog.retrieval.signals import Signal, records
+from ringlog.retrieval.texts import moment, query
+
+_STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
+SCHEMA = pa.schema(
+    [
+        ("time", TIME),
+        ("n", pa.int64()),
+        ("min", pa.float64()),
+        ("max", pa.float64()),
+        ("mean", pa.float64()),
+        ("first", pa.float64()),
+        ("last", pa.float64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Points of a trend. `width` is that of each in microseconds; 0 is of samples as they are."""
+
+    signal: Signal
+    width: int
+    table: pa.RecordBatch
+
+
+def width_of(start: datetime, end: datetime, points: int) -> int:
+    """Microseconds of a point, so that there are no more than `points`: a round number of seconds from 1 s
+    on.
+    """
+    span = max(microseconds(end) - microseconds(start), 1)
+    exact = -(-span // points)
+    if exact <= 1_000_000:
+        # 1, 2, 5, 10, … microseconds to a second
+        power = int(10 ** max(0, len(str(exact)) - 1))
+        return next(step * power for step in (1, 2, 5, 10) if step * power >= exact)
+    for step in _STEPS:
+        if step * 1_000_000 >= exact:
+            return step * 1_000_000
+    day = 86_400 * 1_000_000
+    return -(-exact // day) * day
+
+
+def trend(connection: Connection, signal: Signal, start: datetime, end: datetime, points: int) -> Trend:
+    """A signal from `start` on and before `end` in at most `points` points and one at each end.
+
+    As many samples or fewer come as they are. Rows without a reading do not count. Raises Refused (400) for
+    text.
+    """
+    if not signal.is_number:
+        raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no trend: ask for its data")
+    if count(connection, signal, start, end, points) <= points:
+        return Trend(signal, 0, _as_they_are([*samples(connection, signal.name, start, end)]))
+    if _has_summaries(connection):
+        return _of_summaries(connection, signal, start, end, points)
+    width = width_of(start, end, points)
+    parts = [*binned(samples(connection, signal.name, start, end), width)]
+    return Trend(signal, width, _of_bins(Bins.joined(parts), width) if parts else _batch([[]] * 7))
+
+
+def _has_summaries(connection: Connection) -> bool:
+    name = sql.Literal("ringlog.get_trend(text,timestamptz,timestamptz,integer)")
+    text = sql.SQL("select to_regprocedure({}) is not null as there").format(name)
+    return bool(records(connection, text)[0]["there"])
+
+
+def _of_summaries(
+    connection: Connection, signal: Signal, start: datetime, end: datetime, points: int
+) -> Trend:
+    text = query(
+        "get_trend",
+        signal=sql.Literal(signal.name),
+        start=moment(start),
+        end=moment(end),
+        points=sql.Literal(points),
+    )
+    batches = [*rows(connection, text)]
+    table = pa.Table.from_batches(batches).cast(SCHEMA).combine_chunks()
+    time = table["time"].cast(pa.int64()).to_numpy()
+    width = int(np.diff(time).min()) if len(time) > 1 else width_of(start, end, points)
+    made = table.to_batches()
+    return Trend(signal, width, made[0] if made else _batch([[]] * 7))
+
+
+def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Iterator[bytes]:
+    """Trends as JSON: times in milliseconds since 1970, figures in columns."""
+    head = {"from": microseconds(start) / 1000, "to": microseconds(end) / 1000}
+    yield orjson.dumps(head)[:-1] + b',"signals":['
+    for place, each in enumerate(trends):
+        columns: dict[str, Any] = {
+            field.name: each.table.column(index).to_numpy(zero_copy_only=False)
+            for index, field in enumerate(SCHEMA)
+            if field.name != "time"
+        }
+        time = each.table.column(0).cast(pa.int64()).to_numpy(zero_copy_only=False) / 1000
+        content = described(each.signal) | {"width": each.width / 1e6, "time": time} | columns
+        yield (b"," if place else b"") + orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    yield b"]}\n"
+
+
+def trend_table(form: str, trends: Iterator[Trend]) -> Iterator[bytes]:
+    """Trends as one table, with the signal's name in front."""
+    schema = SCHEMA.insert(0, pa.field("signal", pa.string()))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for each in trends:
+            names = pa.repeat(pa.scalar(each.signal.name), each.table.num_rows)
+            yield pa.RecordBatch.from_arrays([names, *each.table.columns], schema=schema)
+
+    return formed(form, schema, batches())
+
+
+def _as_they_are(parts: list[Samples]) -> pa.RecordBatch:
+    if not parts:
+        return _batch([[]] * 7)
+    time = np.concatenate([part.time for part in parts])
+    values = pa.array(np.concatenate([part.numbers for part in parts]), pa.float64(), from_pandas=True)
+    n = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.int64)
+    return _batch([time, n, values, values, values, values, values])
+
+
+def _of_bins(bins: Bins, width: int) -> pa.RecordBatch:
+    return _batch([bins.number * width, bins.n, bins.low, bins.high, bins.mean, bins.first, bins.last])
+
+
+def _batch(columns: list[Any]) -> pa.RecordBatch:
+    arrays = [
+        column if isinstance(column, pa.Array) else pa.array(column, field.type)
+        for column, field in zip(columns, SCHEMA, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

@@ -1,0 +1,209 @@
+"""Queries of requests: a bounded number at once, streamed with bounded memory, ended when the client goes
+away.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from adbc_driver_manager import Error
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ringlog.history.connection import Connection, ReadError
+from ringlog.retrieval.access import Login
+from ringlog.retrieval.connections import Connections
+from ringlog.retrieval.limits import Limits
+from ringlog.retrieval.refused import Refused, refused
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+Work = Callable[[Connection], Iterator[bytes]]
+
+
+class Queries:
+    """Runs the queries of all requests."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.connections = Connections()
+        self._slots = anyio.Semaphore(limits.queries)
+        # a thread a query, and a few to end them
+        self._threads = anyio.CapacityLimiter(2 * limits.queries + 4)
+        self._waiting = 0
+
+    async def answer(self, login: Login, work: Callable[[Connection], Result]) -> Result:
+        """What `work` makes of a connection, in a thread. Raises Refused."""
+
+        def run() -> Result:
+            with self.connections.taken(login) as connection:
+                return work(connection)
+
+        async with self._turn():
+            try:
+                return await anyio.to_thread.run_sync(run, limiter=self._threads)
+            except ReadError as error:
+                raise refused(error) from error
+
+    def stream(
+        self, login: Login, work: Work, media_type: str, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """A response with the bytes that `work` makes of a connection.
+
+        What fails before the first of them is an error of HTTP; what fails later breaks the connection, so
+        that nobody takes a part for the whole.
+        """
+        return _Streamed(self, login, work, media_type, headers)
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._waiting >= self.limits.waiting:
+            raise _busy()
+        self._waiting += 1
+        try:
+            with anyio.fail_after(self.limits.patience):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise _busy() from None
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    async def run(self, login: Login, work: Work, send: Callable[[bytes], Any]) -> None:
+        """Gives each of the bytes of `work` to `send`; cancelling it cancels the query. Raises Refused."""
+        async with self._turn():
+            taken = self.connections.taken(login)
+            try:
+                await self._run(taken, work, send)
+            except ReadError as error:
+                raise refused(error) from error
+
+    async def _run(
+        self, taken: AbstractContextManager[Connection], work: Work, send: Callable[[bytes], Any]
+    ) -> None:
+        connection = await self._in_thread(taken.__enter__)
+        failure: BaseException | None = None
+        iterator = work(connection)
+        # the next part is made while one is sent
+        ahead = asyncio.ensure_future(self._step(connection, iterator))
+        try:
+            while True:
+                # unlike awaiting it, this leaves it be when this is cancelled
+                await asyncio.wait([ahead])
+                if (part := ahead.result()) is None:
+                    break
+                ahead = asyncio.ensure_future(self._step(connection, iterator))
+                if part:
+                    await send(part)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            with anyio.CancelScope(shield=True):
+                ahead.cancel()
+                await asyncio.gather(ahead, return_exceptions=True)
+                await self._in_thread(lambda: _leave(taken, failure))
+
+    async def _step(self, connection: Connection, iterator: Iterator[bytes]) -> bytes | None:
+        """The next bytes; a cancellation meanwhile ends the query, so that the thread is free at once."""
+        try:
+            return await anyio.to_thread.run_sync(
+                lambda: next(iterator, None), limiter=self._threads, abandon_on_cancel=True
+            )
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._in_thread(lambda: _cancel(connection))
+                # the thread gives the iterator free when PostgreSQL has answered
+                await self._in_thread(lambda: _end(iterator))
+            raise
+
+    async def _in_thread(self, call: Callable[[], Result]) -> Result:
+        return await anyio.to_thread.run_sync(call, limiter=self._threads)
+
+
+def _leave(taken: AbstractContextManager[Connection], failure: BaseException | None) -> None:
+    """Gives the connection back; what has failed is told by the one whom it failed."""
+    if failure is None:
+        taken.__exit__(None, None, None)
+        return
+    with suppress(BaseException):
+        taken.__exit__(type(failure), failure, None)
+
+
+def _cancel(connection: Connection) -> None:
+    with suppress(Error, OSError):
+        connection.adbc_cancel()
+
+
+def _end(iterator: Iterator[bytes]) -> None:
+    """Waits until an iterator that another thread may still be in has ended."""
+    while True:
+        try:
+            close = getattr(iterator, "close", None)
+            if close is not None:
+                close()
+            return
+        except ValueError:  # "generator already executing"
+            time.sleep(0.01)
+        except (ReadError, Error):
+            return
+
+
+def _busy() -> Refused:
+    return Refused(429, "too many queries run already: try again in some seconds", {"Retry-After": "5"})
+
+
+class _Streamed(Response):
+    """A response whose bytes come from a query."""
+
+    def __init__(
+        self,
+        queries: Queries,
+        login: Login,
+        work: Work,
+        media_type: str,
+        headers: Mapping[str, str] | None,
+    ) -> None:
+        super().__init__(media_type=media_type, headers=headers)
+        del self.headers["content-length"]
+        self._queries, self._login, self._work = queries, login, work
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def give(part: bytes) -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+
+        async def watch(scope_of_all: anyio.CancelScope) -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            scope_of_all.cancel()
+
+        refusal: Refused | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch, tasks.cancel_scope)
+            try:
+                await self._queries.run(self._login, self._work, give)
+                if not begun:
+                    await give(b"")
+                await send({"type": "http.response.body", "body": b""})
+            except Refused as error:
+                refusal = error
+            tasks.cancel_scope.cancel()
+        if refusal is not None:
+            if begun:
+                log.warning("an answer was broken off: %s", refusal)
+            raise refusal

@@ -1,0 +1,44 @@
+"""What a request is refused with: an HTTP status and words that say what to do."""
+
+from collections.abc import Mapping
+
+from ringlog.history.connection import ReadError
+
+
+class Refused(Exception):
+    """A request that is not served. `status` is HTTP's; the text is for the one who asked."""
+
+    def __init__(self, status: int, words: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(words)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+# SQLSTATEs of PostgreSQL (its documentation, appendix A) and what they mean for a request
+_STATES = {
+    "28000": (401, "the login is refused"),
+    "28P01": (401, "the login is refused"),
+    "42501": (403, "PostgreSQL refuses it to this login"),
+    "57014": (504, "the query took longer than this server allows: ask for a shorter time, or for a trend"),
+    "53300": (503, "PostgreSQL has no connection left: try again later"),
+    "57P01": (503, "PostgreSQL is stopping: try again later"),
+    "57P03": (503, "PostgreSQL is starting: try again later"),
+    "2201B": (400, "the pattern is no regular expression"),
+}
+CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
+
+
+def refused(error: ReadError) -> Refused:
+    """The answer to a request whose query failed so."""
+    text = " ".join(str(error).split())
+    state = error.sqlstate or ""
+    if "authentication failed" in text or "no password supplied" in text:
+        state = "28P01"
+    elif "statement timeout" in text:  # the driver tells no SQLSTATE of a result that has begun
+        state = "57014"
+    if state in _STATES:
+        status, words = _STATES[state]
+        return Refused(status, words, CHALLENGE if status == 401 else None)
+    if state in ("", "00000") or state.startswith("08"):
+        return Refused(503, "PostgreSQL does not answer: try again later")
+    return Refused(500, f"PostgreSQL refuses the query ({state})")

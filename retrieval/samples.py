@@ -1,0 +1,230 @@
+"""Samples of one signal over time, through all the columns it has had."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
+
+from ringlog.history.connection import Connection
+from ringlog.history.reading import read
+from ringlog.history.signals import Place, places
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.signals import Signal, records, told_type
+from ringlog.retrieval.texts import moment, query
+from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
+from ringlog.schema.facility import nanoseconds_of
+
+MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+Whole = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Some samples, oldest first, all of one place. Values null are rows without a reading."""
+
+    place: Place
+    time: Whole
+    """microseconds since 1970-01-01 UTC"""
+    values: pa.Array
+    nanos: Whole | None = None
+    """what is below a microsecond; None is 0"""
+    severity: Whole | None = None
+    """of the alarm with a sample, as EPICS counts them; None is no alarm"""
+    status: Whole | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def nanoseconds(self) -> Whole:
+        """Times since 1970-01-01 UTC."""
+        return self.time * 1000 if self.nanos is None else self.time * 1000 + self.nanos
+
+    def slice(self, start: int, end: int) -> "Samples":
+        return self._cut(slice(start, end), self.values.slice(start, end - start))
+
+    def taken(self, chosen: Whole) -> "Samples":
+        """Those at these places."""
+        return self._cut(chosen, self.values.take(pa.array(chosen)))
+
+    def _cut(self, which: Any, values: pa.Array) -> "Samples":
+        others = (self.nanos, self.severity, self.status)
+        return Samples(
+            self.place, self.time[which], values, *(None if one is None else one[which] for one in others)
+        )
+
+    @property
+    def numbers(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """The values as float64, NaN where there is none."""
+        values = self.values
+        if pa.types.is_boolean(values.type):
+            values = values.cast(pa.int8())
+        return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+
+
+def microseconds(when: datetime) -> int:
+    """Microseconds since 1970-01-01 UTC."""
+    return (when - _EPOCH) // MICROSECOND
+
+
+def samples(
+    connection: Connection,
+    signal: str,
+    start: datetime,
+    end: datetime,
+    *,
+    before: bool = False,
+) -> Iterator[Samples]:
+    """What the log has of a signal from `start` on and before `end`.
+
+    With `before` the newest sample before `start` comes first, if there is one. Raises ReadError.
+    """
+    known = _columns(connection, signal)
+    if before and (first := _newest_before(connection, known, start)) is not None:
+        yield first
+    for column in known:
+        since, until = column.within(start, end)
+        if since >= until:
+            continue
+        for batch in read(connection, column.place.table, column.names, since, until):
+            if batch.num_rows:
+                yield column.samples(batch)
+
+
+def at(connection: Connection, signal: str, when: datetime) -> Samples | None:
+    """The newest sample at or before an instant. None when there is none. Raises ReadError."""
+    return _newest_before(connection, _columns(connection, signal), when + MICROSECOND)
+
+
+def demand_few(
+    connection: Connection, signals: Sequence[Signal], start: datetime, end: datetime, most: int
+) -> None:
+    """Raises Refused (413) when there are more than `most` samples. Counts only where that may be."""
+    left = most
+    for signal in signals:
+        span = (min(end, datetime.now(UTC)) - start).total_seconds()
+        if signal.cycle and span / signal.cycle < left:
+            left -= max(0, int(span / signal.cycle))
+            continue
+        left -= count(connection, signal, start, end, left)
+        if left < 0:
+            raise Refused(
+                413,
+                f"these are more than {most} samples, which is the most that this server gives at once: "
+                "ask for a shorter time, or for a trend",
+            )
+
+
+def count(connection: Connection, signal: Signal, start: datetime, end: datetime, bound: int) -> int:
+    """How many samples there are, null ones too; more than `bound` are bound + 1."""
+    n = 0
+    for place in places(connection, [signal.name])[signal.name]:
+        since = start if place.since is None else max(start, place.since)
+        until = end if place.until is None else min(end, place.until)
+        if since < until and n <= bound:
+            text = query(
+                "count",
+                log=sql.Identifier("log", place.table),
+                start=moment(since),
+                end=moment(until),
+                bound=sql.Literal(bound + 1 - n),
+            )
+            n += records(connection, text)[0]["n"]
+    return n
+
+
+def _newest_before(connection: Connection, known: Sequence["_Column"], start: datetime) -> Samples | None:
+    for column in reversed(known):
+        place = column.place
+        if place.since is not None and place.since >= start:
+            continue
+        until = start if place.until is None else min(start, place.until)
+        # to its end: cancelling could meet the connection's next query
+        found = [*read(connection, place.table, column.names, until, until, newest_before=True)]
+        if found[0].num_rows:
+            sample = column.samples(found[0])
+            if place.since is None or sample.time[0] >= microseconds(place.since):
+                return sample
+    return None
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A place of a signal, and the columns beside it that say more of each sample: their names."""
+
+    place: Place
+    nanoseconds: str | None
+    severity: str | None
+    status: str | None
+
+    @property
+    def names(self) -> list[str]:
+        others = (self.nanoseconds, self.severity, self.status)
+        return [self.place.column, *(name for name in others if name is not None)]
+
+    def within(self, start: datetime, end: datetime) -> tuple[datetime, datetime]:
+        """The part of an interval that is the place's; empty where the begin is not before the end."""
+        since, until = self.place.since, self.place.until
+        return start if since is None else max(start, since), end if until is None else min(end, until)
+
+    def samples(self, batch: pa.RecordBatch) -> Samples:
+        time = pc.cast(batch.column(0), pa.int64()).to_numpy(zero_copy_only=False)
+
+        def whole(name: str | None, names: Sequence[str] = ()) -> Whole | None:
+            return None if name is None else _whole(batch[name], names)
+
+        place, values = self.place, batch[self.place.column]
+        told = replace(place, type=told_type(place.type))
+        if place.type == "datetime":
+            values = pc.strftime(values, format="%Y-%m-%dT%H:%M:%SZ")
+        elif told.type != place.type and told.type == "double":
+            # PostgreSQL's numeric comes as its digits
+            values = pc.cast(pc.cast(values, pa.string()), pa.float64())
+        return Samples(
+            told,
+            np.asarray(time, np.int64),
+            values,
+            whole(self.nanoseconds),
+            whole(self.severity, SEVERITIES),
+            whole(self.status, STATUSES),
+        )
+
+
+def _columns(connection: Connection, signal: str) -> list[_Column]:
+    """The places of a signal. Beside it are, in the same table, the signals of its alarm by EPICS's names
+    of fields, and the table's nanoseconds.
+    """
+    fields = [f"{signal}.SEVR", f"{signal}.STAT"]
+    found = places(connection, [signal, *fields])
+    known = found[signal]
+    tables = sorted({place.table for place in known})
+    below = places(connection, [nanoseconds_of(table) for table in tables]) if tables else {}
+
+    def beside(name: str, table: str) -> str | None:
+        own = {place.column for place in known}
+        there = [place.column for place in (found | below)[name] if place.table == table]
+        return there[-1] if there and there[-1] not in own else None
+
+    return [
+        _Column(place, *(beside(name, place.table) for name in (nanoseconds_of(place.table), *fields)))
+        for place in known
+    ]
+
+
+def _whole(values: pa.Array, names: Sequence[str]) -> Whole:
+    """Whole numbers, 0 where there is none; texts are names of numbers."""
+    if pa.types.is_string(values.type):
+        numbers = {text: number_of(text, names) for text in values.unique().to_pylist()}
+        return np.array([numbers[text] for text in values.to_pylist()], np.int64)
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    whole = pc.fill_null(values.cast(pa.int64(), safe=False), 0)
+    return np.asarray(whole.to_numpy(zero_copy_only=False), np.int64)

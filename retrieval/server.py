@@ -1,0 +1,116 @@
+"""The process that serves: it reads its settings from standard input, and ends with it.
+
+Its first line of input is the settings in JSON, its first line of output `HTTP on HOST:PORT`. When its
+input ends, as it does when the process that started it is gone, it stops.
+"""
+
+import grp
+import os
+import socket
+import ssl
+import sys
+import threading
+from dataclasses import asdict, dataclass, field
+
+import orjson
+import uvicorn
+
+from ringlog.retrieval.access import Access
+from ringlog.retrieval.application import application
+from ringlog.retrieval.limits import Limits
+
+_NICENESS = 5  # readers wait for writers
+_BACKLOG = 2048  # connections that wait to be accepted
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server needs to know. Connection strings may hold passwords: they never stand in a command
+    line.
+    """
+
+    host: str
+    port: int
+    """0 is a free one"""
+    database: str
+    """libpq connection string without user and password, for logins that clients show"""
+    everyone: str | None = None
+    """connection string for clients that show no login; None refuses them"""
+    certificate: str | None = None
+    key: str | None = None
+    uid: int | None = None
+    """account to run under, once the key is read and the port is bound"""
+    gid: int | None = None
+    data: str | None = None
+    """folder whose disk holds the data, where that is this machine's"""
+    limits: Limits = field(default_factory=Limits)
+
+    def to_json(self) -> bytes:
+        return orjson.dumps(asdict(self)) + b"\n"
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Settings":
+        values = orjson.loads(text)
+        return cls(**{**values, "limits": Limits(**values["limits"])})
+
+
+def main() -> None:
+    """Serves until standard input ends or a signal comes."""
+    settings = Settings.from_json(sys.stdin.buffer.readline())
+    os.nice(_NICENESS)
+    try:
+        listening, server = _prepared(settings)
+    except (OSError, ssl.SSLError) as error:
+        reason = error.strerror or error
+        print(f"cannot listen on {settings.host}:{settings.port}: {reason}", flush=True)
+        sys.exit(1)
+    _become(settings)
+    host, port = listening.getsockname()[:2]
+    print(f"HTTP on [{host}]:{port}" if ":" in host else f"HTTP on {host}:{port}", flush=True)
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        server.should_exit = True
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+    server.run(sockets=[listening])
+
+
+def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server]:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((settings.host, settings.port))
+    # who reads the address may connect at once
+    listening.listen(_BACKLOG)
+    access = Access(settings.database, settings.everyone, settings.limits.seconds)
+    config = uvicorn.Config(
+        application(access, settings.limits, settings.data),
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        # as the rest of this process logs
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+        backlog=_BACKLOG,
+        # of connections; a query is bounded by its own limits
+        limit_concurrency=2000,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=65_536,
+    )
+    config.load()
+    return listening, uvicorn.Server(config)
+
+
+def _become(settings: Settings) -> None:
+    """Gives up root: a server of HTTP has no need of it."""
+    if settings.uid is None or settings.gid is None or os.geteuid() != 0:
+        return
+    os.setgroups([group.gr_gid for group in grp.getgrall() if group.gr_gid == settings.gid])
+    os.setgid(settings.gid)
+    os.setuid(settings.uid)

@@ -1,0 +1,1 @@
+select min("time") as first_time from {log}

@@ -1,0 +1,23 @@
+-- the signals of today that hold all these words in what is known of them, those that begin so first
+select
+  found.signal,
+  found.table_name,
+  found.column_name,
+  found.type,
+  found.unit,
+  found.description,
+  found.limit_low,
+  found.limit_high
+from ringlog.signal as found
+where found.valid_to is null
+  and not exists (
+    select from unnest({words}::text[]) as word
+    where strpos(lower(concat_ws(' ', found.signal, found.table_name, found.description, found.unit)), word) = 0
+  )
+order by
+  strpos(lower(found.signal), coalesce(({words}::text[])[1], '')) <> 1,
+  strpos(lower(found.signal), coalesce(({words}::text[])[1], '')) = 0,
+  regexp_replace(found.signal, '\d+', '', 'g'),
+  length(found.signal),
+  found.signal
+limit {limit} offset {offset}

@@ -1,0 +1,22 @@
+-- every table, and who writes it
+select
+  logged_table.table_name,
+  logged_table.description,
+  logged_table.rows,
+  logged_table.cycle,
+  logged_table.retention,
+  writer.name as writer,
+  writer.since,
+  writer.released,
+  writer.reported,
+  writer.state,
+  writer.trouble,
+  writer.produced,
+  writer.acknowledged,
+  writer.waiting,
+  writer.late,
+  writer.refused,
+  writer.latency
+from ringlog.logged_table
+left join ringlog.writer on writer.table_name = logged_table.table_name
+order by logged_table.table_name

@@ -1,0 +1,22 @@
+"""The queries of this package, each in a file of its own in sql/, as templates of psycopg.sql."""
+
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+
+from psycopg import sql
+
+
+def query(name: str, **parts: sql.Composable) -> sql.Composed:
+    """The query sql/<name>.sql with these parts filled in."""
+    return sql.SQL(_read(name)).format(**parts)
+
+
+def moment(when: datetime) -> sql.Composable:
+    """An instant in a query's text."""
+    return sql.SQL("timestamptz {}").format(sql.Literal(when.astimezone(UTC).isoformat()))
+
+
+@cache
+def _read(name: str) -> str:
+    return files(__name__.rpartition(".")[0]).joinpath(f"sql/{name}.sql").read_text()

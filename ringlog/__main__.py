@@ -1,0 +1,5 @@
+"""`python -m ringlog` is the command `ringlog`."""
+
+from ringlog.cli import main
+
+main()

@@ -1,0 +1,103 @@
+"""The commands `ringlog archive` and `ringlog recall`: old weeks in files."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from ringlog.database import chosen_database, demand_facility, engine
+from ringlog.errors import ServerError
+from ringlog.history.summaries import summarise
+from ringlog.options import Data, Dsn
+
+archive_app = typer.Typer(help="Old weeks in files.", no_args_is_help=True)
+
+
+def recall_weeks(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
+    end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
+    days: Annotated[int, typer.Option(metavar="DAYS", min=1, help="How long the weeks stay.")] = 7,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Bring weeks of a table back from the archive into the log."""
+    from ringlog.history.recall import recall
+
+    with chosen_database(data, dsn).opened() as conninfo, _archive_told():
+        demand_facility(conninfo)
+        bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
+        for line in recall(engine(conninfo), conninfo, table, *bounds, timedelta(days=days)):
+            print(line, flush=True)
+
+
+@archive_app.command("status")
+def archive_status(data: Data = None, dsn: Dsn = None) -> None:
+    """What is in the archive, by table."""
+    from ringlog.history.manifest import manifest, settings
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        with engine(conninfo).begin() as connection:
+            chosen = settings(connection)
+            weeks = manifest(connection)
+    if chosen is None:
+        print("nothing leaves PostgreSQL: the facility file has no [history]")
+    else:
+        print(f"weeks go to {chosen[1]} after {chosen[0].days} days")
+    for table in dict.fromkeys(week.table for week in weeks):
+        own = [week for week in weeks if week.table == table]
+        recalled = sum(week.recalled_until is not None for week in own)
+        print(
+            f"{table}: {len(own)} weeks from {own[0].begins.astimezone(UTC):%Y-%m-%d}, "
+            f"{sum(week.rows for week in own)} rows, {sum(week.bytes for week in own) / 1e6:.1f} MB"
+            + (f", {recalled} recalled" if recalled else "")
+        )
+
+
+@archive_app.command("verify")
+def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
+    """Read every file of the archive and compare it with the manifest. Code 1: some are damaged."""
+    from ringlog.history.folder import Folder
+    from ringlog.history.manifest import damages, manifest, settings
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        with engine(conninfo).begin() as connection:
+            chosen = settings(connection)
+            weeks = manifest(connection)
+    if chosen is None:
+        print("nothing leaves PostgreSQL: the facility file has no [history]")
+        return
+    damaged = 0
+    for damage in damages(Folder(chosen[1]), weeks):
+        damaged += 1
+        print(damage, flush=True)
+    print(f"{len(weeks) - damaged} files are what was written, {damaged} are not")
+    if damaged:
+        raise typer.Exit(1)
+
+
+@archive_app.command("now")
+def archive_now(data: Data = None, dsn: Dsn = None) -> None:
+    """Do at once what the server does every hour: write old weeks to the archive."""
+    from ringlog.history.archive import archive
+
+    with chosen_database(data, dsn).opened() as conninfo, _archive_told():
+        demand_facility(conninfo)
+        administrator = engine(conninfo)
+        summarise(conninfo, enough=1)
+        for line in archive(administrator, conninfo, pauses=0.0):
+            print(line, flush=True)
+
+
+@contextmanager
+def _archive_told() -> Iterator[None]:
+    from ringlog.history.folder import Damaged
+
+    try:
+        yield
+    except Damaged as error:
+        raise ServerError(str(error)) from error

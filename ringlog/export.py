@@ -1,0 +1,191 @@
+"""The commands `ringlog export` and `ringlog plot`: samples and trends of signals, as files or pictures."""
+
+from datetime import UTC
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ringlog.clients.reading import ReadRefused, read
+from ringlog.errors import ServerError, UsageError
+from ringlog.extras import demand
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Names = Annotated[list[str], typer.Argument(metavar="SIGNAL…", help="Names of signals.")]
+Start = Annotated[str, typer.Option("--from", metavar="TIME", help="First instant, as 2026-11-20 or now-7d.")]
+End = Annotated[str, typer.Option("--to", metavar="TIME", help="Instant after the last.")]
+Url = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        envvar="RINGLOG_HTTP",
+        help="http[s]://[user@]host:port of `ringlog serve --http`; the password in $RINGLOG_PASSWORD.",
+    ),
+]
+
+
+class Form(Enum):
+    """Kinds of files, named as they end."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    HDF5 = "h5"
+    MATLAB = "mat"
+
+
+def export(
+    signals: Names,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .csv, .parquet, .h5 or .mat.")
+    ],
+    start: Start = "now-1h",
+    end: End = "now",
+    points: Annotated[
+        int | None,
+        typer.Option(min=1, show_default=False, help="A trend of so many points. Default: all samples."),
+    ] = None,
+    server: Url = "http://127.0.0.1:8080",
+) -> None:
+    """Write samples or trends of signals to a file: CSV, Parquet, HDF5 or MATLAB."""
+    try:
+        form = Form(output.suffix.removeprefix("."))
+    except ValueError:
+        raise UsageError(f"{output}: the file must end in .csv, .parquet, .h5 or .mat") from None
+    demand("pyarrow")
+    if form in (Form.HDF5, Form.MATLAB):
+        demand("h5py" if form is Form.HDF5 else "scipy", "numpy")
+    table = _read(signals, start, end, points, server)
+    unfinished = output.with_name(f".{output.name}.unfinished")
+    {Form.CSV: _csv, Form.PARQUET: _parquet, Form.HDF5: _hdf5, Form.MATLAB: _matlab}[form](
+        unfinished, table, signals
+    )
+    unfinished.rename(output)
+    print(f"{output}: {table.num_rows} rows")
+
+
+def plot(
+    signals: Names,
+    start: Start = "now-1h",
+    end: End = "now",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.png", show_default="the terminal", help="A picture."),
+    ] = None,
+    server: Url = "http://127.0.0.1:8080",
+) -> None:
+    """Plot trends of signals on the terminal, or to a picture."""
+    demand("pyarrow", "matplotlib" if output else "plotext")
+    table = _read(signals, start, end, 1000, server)
+    if output:
+        _picture(table, signals, output)
+    else:
+        _terminal(table, signals)
+
+
+def _read(signals: list[str], start: str, end: str, points: int | None, server: str) -> "pa.Table":
+    try:
+        return read(signals, start, end, points=points, server=server)
+    except ReadRefused as error:
+        raise ServerError(str(error)) from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _csv(file: Path, table: "pa.Table", _: list[str]) -> None:
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, str(file))
+
+
+def _parquet(file: Path, table: "pa.Table", _: list[str]) -> None:
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(table, str(file), compression="zstd")
+
+
+def _columns(table: "pa.Table") -> dict[str, Any]:
+    """Columns as numpy has them; times as seconds since 1970."""
+    import numpy as np
+
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        column = table[name]
+        if str(column.type).startswith("timestamp"):
+            columns[name] = column.cast("int64").to_numpy() / 1e6
+        elif str(column.type) == "string":
+            columns[name] = np.array(column.to_pylist(), dtype=object)
+        else:
+            columns[name] = column.to_numpy()
+    return columns
+
+
+def _parts(table: "pa.Table", signals: list[str]) -> dict[str, "pa.Table"]:
+    """The rows of each signal."""
+    import pyarrow.compute as pc
+
+    if "signal" not in table.column_names:
+        return {signals[0]: table}
+    return {name: table.filter(pc.equal(table["signal"], name)).drop_columns(["signal"]) for name in signals}
+
+
+def _hdf5(file: Path, table: "pa.Table", signals: list[str]) -> None:
+    """A group for each signal, a data set for each column; `time` is in seconds since 1970, UTC."""
+    import h5py
+
+    with h5py.File(file, "w") as made:
+        for name, part in _parts(table, signals).items():
+            group = made.create_group(name.replace("/", "|"))
+            group.attrs["signal"] = name
+            for column, values in _columns(part).items():
+                kind = h5py.string_dtype() if values.dtype == object else None
+                data = ["" if value is None else value for value in values] if kind else values
+                group.create_dataset(column, data=data, dtype=kind)
+
+
+def _matlab(file: Path, table: "pa.Table", signals: list[str]) -> None:
+    """A struct for each signal, signal_1 …, with its name and a vector for each column."""
+    from scipy.io import savemat
+
+    content = {
+        f"signal_{number}": {"name": name} | _columns(part)
+        for number, (name, part) in enumerate(_parts(table, signals).items(), 1)
+    }
+    with file.open("wb") as made:
+        savemat(made, content, oned_as="column")
+
+
+def _picture(table: "pa.Table", signals: list[str], output: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 2.6 * len(signals)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(len(signals), 1, sharex=True, squeeze=False)
+    for row, (name, part) in enumerate(_parts(table, signals).items()):
+        axis = axes[row][0]
+        time = part["time"].to_pylist()
+        axis.fill_between(time, part["min"].to_numpy(), part["max"].to_numpy(), alpha=0.25, linewidth=0)
+        axis.plot(time, part["mean"].to_numpy(), linewidth=1)
+        axis.set_title(name, loc="left", fontsize=10)
+        axis.grid(visible=True, alpha=0.3)
+    figure.savefig(output, dpi=110)
+    print(output)
+
+
+def _terminal(table: "pa.Table", signals: list[str]) -> None:
+    import plotext
+
+    plotext.clear_figure()
+    plotext.date_form("Y-m-d H:M:S")
+    for name, part in _parts(table, signals).items():
+        times = [moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") for moment in part["time"].to_pylist()]
+        means = part["mean"].to_pylist()
+        kept = [(time, mean) for time, mean in zip(times, means, strict=True) if mean is not None]
+        if kept:
+            plotext.plot([time for time, _ in kept], [mean for _, mean in kept], label=name, marker="braille")
+    plotext.plotsize(100, 24)
+    plotext.show()

@@ -1,0 +1,29 @@
+"""Parts that are installed by choice: which of setup.cfg's extras brings a missing package."""
+
+import importlib
+import importlib.metadata
+import re
+
+_REQUIREMENT = re.compile(r"(?P<package>[\w.-]+).*;.*extra == ['\"](?P<extra>[\w-]+)['\"]")
+
+
+def demand(*packages: str) -> None:
+    """Imports them, so that what is missing is told before long work begins. Raises ModuleNotFoundError."""
+    for package in packages:
+        importlib.import_module(package)
+
+
+def hint(error: ModuleNotFoundError) -> str | None:
+    """What to install when a package of an extra is missing; None when the package is of no extra."""
+    package = (error.name or "").partition(".")[0]
+    requirements = importlib.metadata.requires("ringlog") or []
+    found = [match for text in requirements if (match := _REQUIREMENT.match(text))]
+    extras = [
+        match["extra"]
+        for match in found
+        if match["extra"] != "test" and match["package"].lower().replace("-", "_") == package
+    ]
+    if not extras:
+        return None
+    choices = " or ".join(f"pip install 'ringlog[{extra}]'" for extra in extras)
+    return f"{package} is not installed: {choices}"

@@ -1,0 +1,72 @@
+"""What a login may take of the server at most. PostgreSQL keeps it as settings of the role."""
+
+import re
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import errors, sql
+
+from ringlog.errors import ServerError, UsageError
+
+STATEMENT = "statement_timeout"
+IDLE_TRANSACTION = "idle_in_transaction_session_timeout"
+ROWS = "tsql.row_limit"
+"""read by the gateway at each login"""
+
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is to be set; None leaves what is there, `none` takes a limit away.
+
+    Times as PostgreSQL writes them: 500ms, 30s, 10min, 2h, 1d.
+    """
+
+    statement: str | None = None
+    """how long a statement may take, sending its rows included"""
+    rows: str | None = None
+    """how many rows a result set of the gateway may have"""
+    idle_transaction: str | None = None
+    """how long a session may be idle inside a transaction, which then ends with the session's connection"""
+
+    def settings(self) -> dict[str, str]:
+        """PostgreSQL's settings and their values. Raises UsageError."""
+        found = {}
+        for name, value in ((STATEMENT, self.statement), (IDLE_TRANSACTION, self.idle_transaction)):
+            if value is not None:
+                if value != NONE and not re.fullmatch(r"[1-9]\d{0,6}(ms|s|min|h|d)", value, re.ASCII):
+                    raise UsageError(
+                        f"{value!r} is no length of time: write 500ms, 30s, 10min, 2h, 1d or none"
+                    )
+                found[name] = "0" if value == NONE else value
+        if self.rows is not None:
+            if self.rows != NONE and not re.fullmatch(r"[1-9]\d{0,17}", self.rows, re.ASCII):
+                raise UsageError(
+                    f"{self.rows!r} is no number of rows: write a whole number from 1 on, or none"
+                )
+            found[ROWS] = "0" if self.rows == NONE else self.rows
+        return found
+
+
+USUAL = Limits(idle_transaction="15min")
+"""of new logins: what a forgotten transaction has locked holds housekeeping up no longer"""
+
+
+def set_limits(connection: psycopg.Connection, login: sql.Identifier, limits: Limits) -> None:
+    """Sets what sessions of the login that begin from now on get. Raises UsageError, ServerError."""
+    for name, value in limits.settings().items():
+        setting = sql.Identifier(*name.split("."))
+        try:
+            connection.execute(
+                sql.SQL("alter role {} set {} = {}").format(login, setting, sql.Literal(value))
+            )
+        except errors.InsufficientPrivilege as error:
+            raise ServerError(f"only a superuser of PostgreSQL may set {name}: {error}") from None
+
+
+def shown(settings: list[str] | None) -> str:
+    """The limits in a role's settings (`name=value`), as people say them."""
+    words = {STATEMENT: "statements {}", ROWS: "{} rows", IDLE_TRANSACTION: "idle in a transaction {}"}
+    values = dict(setting.split("=", 1) for setting in settings or ())
+    return ", ".join(words[name].format(values[name]) for name in words if values.get(name, "0") != "0")

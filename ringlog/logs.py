@@ -1,0 +1,78 @@
+"""The log of programs that run on: a line on standard error for each event, as text or JSON.
+
+The gateway's lines have the same form (gateway/src/log.rs).
+"""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """Which events are logged: those of a level and of graver ones."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    DEBUG = "debug"
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+SHORT = {"warning": "warn", "critical": "error"}
+"""the gateway's names of levels, where they are others"""
+_running: tuple[Level, Format] = Level.INFO, Format.TEXT
+
+
+def start(level: Level, form: Format) -> None:
+    """Has this process log on standard error. Libraries are heard from warnings on."""
+    global _running
+    _running = level, form
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if form is Format.JSON else _Text())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("ringlog").setLevel(level.upper())
+
+
+def running() -> tuple[Level, Format]:
+    """How this process logs: for others that it starts."""
+    return _running
+
+
+def _time(record: logging.LogRecord) -> str:
+    return f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def _level(record: logging.LogRecord) -> str:
+    return SHORT.get(record.levelname.lower(), record.levelname).upper()
+
+
+def _target(record: logging.LogRecord) -> str:
+    return record.name.replace(".", "::")
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        if record.name == "ringlog":
+            # the command itself, to whoever has given it
+            return f"ringlog: {text}"
+        return f"{_time(record)} {_level(record):>5} {_target(record)}: {text}"
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "timestamp": _time(record),
+            "level": _level(record),
+            "message": record.getMessage(),
+            "target": _target(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":"))

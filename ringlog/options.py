@@ -1,0 +1,64 @@
+"""Options that several commands have."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ringlog import logs
+from ringlog.gateway import start_log
+from ringlog.logs import Format, Level
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        show_default=False,
+        help="Data directory of the embedded PostgreSQL. Default: $RINGLOG_DATA, else /var/lib/ringlog for "
+        "root and ~/.local/share/ringlog for others.",
+    ),
+]
+Dsn = Annotated[
+    str | None,
+    typer.Option(
+        "--dsn",
+        metavar="DSN",
+        show_default=False,
+        help="Connection string of a PostgreSQL of your own (15 or later), as its administrator. "
+        "Default: $RINGLOG_DSN.",
+    ),
+]
+LogLevel = Annotated[
+    Level,
+    typer.Option("--log-level", help="Which events are logged on standard error: these and graver ones."),
+]
+LogFormat = Annotated[
+    Format, typer.Option("--log-format", help="Log lines for people, or a JSON object a line for machines.")
+]
+
+
+def logging_command(run: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options --log-level and --log-format besides its own."""
+
+    @functools.wraps(run)
+    def command(*, log_level: Level, log_format: Format, **options: Any) -> None:
+        logs.start(log_level, log_format)
+        start_log(logs.SHORT.get(log_level, log_level), json=log_format is Format.JSON)
+        run(**options)
+
+    more = {"log_level": (LogLevel, Level.INFO), "log_format": (LogFormat, Format.TEXT)}
+    signature = inspect.signature(run)
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for name, (kind, default) in more.items()
+    ]
+    command.__annotations__ = run.__annotations__ | {name: kind for name, (kind, _) in more.items()}
+    # typer reads the options from it
+    command.__dict__["__signature__"] = signature.replace(
+        parameters=[*signature.parameters.values(), *parameters]
+    )
+    return command

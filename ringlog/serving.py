@@ -1,0 +1,272 @@
+"""The commands `ringlog serve` and `ringlog web`."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from psycopg.conninfo import conninfo_to_dict
+
+from ringlog.certificate import TlsUse, chosen_tls
+from ringlog.clients.password import PasswordError, only_line
+from ringlog.database import Embedded, External, chosen_database
+from ringlog.errors import UsageError
+from ringlog.options import Data, Dsn, logging_command
+from ringlog.postgres import Postgres, Stopped
+from ringlog.schema.facility import Facility
+from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.server import Address, Http, Server
+from ringlog.settings import parse_memory
+from ringlog.stopping import stop_at_signals
+from ringlog.web import Web, demand_parts
+from ringlog.web import settings as web_settings
+
+log = logging.getLogger(__name__)
+
+_FacilityFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--facility",
+        metavar="FILE",
+        show_default=False,
+        help="Facility file (TOML). Default: what is installed already.",
+    ),
+]
+_HttpRole = Annotated[
+    str | None,
+    typer.Option(
+        "--http-role",
+        metavar="ROLE",
+        show_default=False,
+        help="Whoever reaches HTTP without a login reads as this one. Default: a login is asked for.",
+    ),
+]
+
+
+@logging_command
+def serve(
+    facility: _FacilityFile = None,
+    data: Data = None,
+    dsn: Dsn = None,
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where TDS clients connect. Port 0: a free one.")
+    ] = "127.0.0.1:5000",
+    pg_port: Annotated[
+        int | None,
+        typer.Option(
+            "--pg-port",
+            metavar="PORT",
+            min=1,
+            max=65535,
+            show_default=False,
+            help="TCP port of the embedded PostgreSQL. Default: the one used before, at first a free one.",
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            show_default=False,
+            help="Memory the embedded PostgreSQL plans with, as 8GB. Default: all of this machine.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            show_default=False,
+            help="Where Prometheus reads the gateway's counts (/metrics). Default: nowhere.",
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            show_default=False,
+            help="Where people and tools read over HTTP: a page, the Archiver Appliance's API, a plain API. "
+            "With --tls-cert it is HTTPS. Default: nowhere.",
+        ),
+    ] = None,
+    http_role: _HttpRole = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            metavar="FILE",
+            show_default=False,
+            help="Certificate for TLS, with its chain (PEM). Default: no TLS. `ringlog cert` makes one.",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option("--tls-key", metavar="FILE", show_default=False, help="The certificate's key (PEM)."),
+    ] = None,
+    tls: Annotated[
+        TlsUse | None,
+        typer.Option(
+            "--tls", show_default=False, help="Whether clients may or must use TLS. Default: offered."
+        ),
+    ] = None,
+    gateway_password_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--gateway-password-file",
+            metavar="FILE",
+            show_default=False,
+            help="File whose first line is the password of the gateway's own role: the same one for all "
+            "gateways before one database. Default: a new password at each start, kept nowhere.",
+        ),
+    ] = None,
+    readers_last: Annotated[
+        bool,
+        typer.Option(
+            "--readers-last/--readers-equal",
+            help="Whether PostgreSQL's processes that serve readers stand back behind those of writers (nice "
+            "10), where this account may do that.",
+        ),
+    ] = True,
+) -> None:
+    """Run the server until Ctrl-C or SIGTERM: PostgreSQL, the facility's tables, the TDS gateway."""
+    database = chosen_database(data, dsn)
+    address = Address.parse(listen)
+    counts = None if metrics is None else Address.parse(metrics)
+    encryption = chosen_tls(tls_cert, tls_key, tls)
+    reading = chosen_http(http, http_role, tls_cert, tls_key)
+    size = None if memory is None else parse_memory(memory)
+    password = None if gateway_password_file is None else _password_in(gateway_password_file)
+    loaded = None if facility is None else _facility_to_serve(facility, database)
+    if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
+        raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
+    if facility is None and isinstance(database, Embedded):
+        Postgres(database.data).demand()
+    if not address.is_loopback and not (encryption and encryption.required):
+        log.warning(
+            "listening on %s: every machine that reaches it can try passwords, and TDS carries them and the "
+            "data unencrypted",
+            address,
+        )
+    stop = stop_at_signals()
+    try:
+        with Server(
+            database,
+            loaded,
+            address,
+            stop=stop,
+            memory=size,
+            port=pg_port,
+            metrics=counts,
+            tls=encryption,
+            http=reading,
+            gateway_password=password,
+            readers_last=readers_last,
+        ) as server:
+            _announce(server, database, data)
+            server.wait()
+    except Stopped:
+        pass
+    print("stopped", flush=True)
+
+
+def _password_in(file: Path) -> str:
+    try:
+        return only_line(file)
+    except PasswordError as error:
+        raise UsageError(str(error)) from None
+
+
+def chosen_http(
+    listen: str | None, role: str | None, certificate: Path | None, key: Path | None
+) -> Http | None:
+    """What --http and --http-role say. Raises UsageError when they cannot be done."""
+    if listen is None:
+        if role is not None:
+            raise UsageError("--http-role wants --http HOST:PORT")
+        return None
+    demand_parts()
+    http = Http(Address.parse(listen), role, certificate, key)
+    if not http.listen.is_loopback and certificate is None and role is None:
+        log.warning("HTTP on %s carries passwords unencrypted: give --tls-cert and --tls-key", http.listen)
+    return http
+
+
+@logging_command
+def web(
+    http: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen. Port 0: a free one.")
+    ] = "127.0.0.1:8080",
+    http_role: _HttpRole = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option("--tls-cert", metavar="FILE", show_default=False, help="Certificate for HTTPS (PEM)."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option("--tls-key", metavar="FILE", show_default=False, help="The certificate's key (PEM)."),
+    ] = None,
+    dsn: Dsn = None,
+) -> None:
+    """Serve HTTP for a PostgreSQL that runs elsewhere, until Ctrl-C: what `ringlog serve --http` does
+    beside it.
+
+    The connection string names the database; each client reads under the login that it shows. With --http-
+    role, clients without one read by the connection string's own login, which must be that role or may act
+    for it.
+    """
+    database = chosen_database(None, dsn)
+    if isinstance(database, Embedded):
+        raise UsageError(
+            "name the database with --dsn or RINGLOG_DSN; beside an embedded one: ringlog serve --http"
+        )
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageError("--tls-cert and --tls-key go together")
+    chosen = chosen_http(http, http_role, tls_cert, tls_key)
+    assert chosen is not None
+    wanted = web_settings(
+        chosen.listen.host,
+        chosen.listen.port,
+        database.conninfo,
+        role=http_role,
+        certificate=tls_cert,
+        key=tls_key,
+    )
+    stop = stop_at_signals()
+    with Web(wanted).running() as running:
+        print(f"HTTP on {running.address}\n  stop: Ctrl-C", flush=True)
+        stop.wait()
+    print("stopped", flush=True)
+
+
+def _facility_to_serve(file: Path, database: Embedded | External) -> Facility | None:
+    """What the file says; None, and loud words, for a broken one where another is installed already.
+
+    A machine that starts again at night must not wait for a person because of a typing error.
+    """
+    try:
+        return load_facility(file)
+    except FacilityError as error:
+        if isinstance(database, Embedded) and not Postgres(database.data).exists:
+            raise
+        log.error("%s\nTHE FACILITY FILE IS NOT USED: the server goes on with what is installed", error)
+        return None
+
+
+def _announce(server: Server, database: object, data: Path | None) -> None:
+    """Says what listens where, and what a person may do next."""
+    where = "" if data is None else f" --data {data}"
+    host, port = server.address.host, server.address.port
+    lines = []
+    if report := server.installed:
+        lines.append(f"facility: {len(report.created)} things created, {len(report.changed)} changed")
+    if isinstance(database, Embedded):
+        lines.append(f"PostgreSQL on 127.0.0.1:{conninfo_to_dict(server.conninfo)['port']}")
+    lines.append(f"TDS on {server.address}")
+    if server.metrics is not None:
+        lines.append(f"metrics on http://{server.metrics}/metrics")
+    if server.http is not None:
+        lines.append(f"HTTP on {server.http}")
+    lines.append(f"  make a login:  ringlog user add NAME --writer{where}")
+    lines.append(f"  call:          tsql -H {host} -p {port} -U NAME")
+    if isinstance(database, Embedded):
+        lines.append(f'  look inside:   psql "$(ringlog dsn{where})"')
+    lines.append("  stop:          Ctrl-C")
+    print("\n".join(lines), flush=True)

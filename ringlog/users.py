@@ -1,0 +1,180 @@
+"""The commands `ringlog user …`: logins."""
+
+import getpass
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from ringlog import limits, logins
+from ringlog.database import chosen_database, demand_facility
+from ringlog.errors import UsageError
+from ringlog.limits import Limits
+from ringlog.options import Data, Dsn
+
+user = typer.Typer(help="Logins.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the login.")]
+PasswordStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+]
+
+StatementTimeout = Annotated[
+    str | None,
+    typer.Option(
+        "--statement-timeout",
+        metavar="TIME",
+        show_default=False,
+        help="How long a statement may take, sending its rows included: 30s, 10min, 2h, or none.",
+    ),
+]
+RowLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--row-limit",
+        metavar="N",
+        show_default=False,
+        help="How many rows a result set through the gateway may have, or none.",
+    ),
+]
+_IDLE = (
+    "How long a session may do nothing inside a transaction; then the transaction is undone, so that its "
+    "locks hold nobody up: 30s, 10min, 2h, or none."
+)
+IdleTransaction = Annotated[
+    str | None, typer.Option("--idle-transaction", metavar="TIME", show_default=False, help=_IDLE)
+]
+NewIdleTransaction = Annotated[str, typer.Option("--idle-transaction", metavar="TIME", help=_IDLE)]
+
+
+@user.command("add")
+def add(
+    name: Name,
+    writer: Annotated[bool, typer.Option("--writer", help="It may call put procedures.")] = False,
+    reader: Annotated[bool, typer.Option("--reader", help="It may call get procedures and select.")] = False,
+    parameter_writer: Annotated[
+        bool, typer.Option("--parameter-writer", help="It may change all parameters, and read them.")
+    ] = False,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="TABLE",
+            show_default=False,
+            help="It may change this parameter table, and read everything. More than one may be given.",
+        ),
+    ] = None,
+    statement_timeout: StatementTimeout = None,
+    row_limit: RowLimit = None,
+    idle_transaction: NewIdleTransaction = limits.USUAL.idle_transaction or limits.NONE,
+    password_stdin: PasswordStdin = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Make a login for writers, readers, or who changes parameters. The server may run meanwhile."""
+    given = (writer, reader or bool(parameter), parameter_writer)
+    rights = [right for right, wanted in zip(logins.Right, given, strict=True) if wanted]
+    if not rights:
+        raise UsageError(
+            "say what the login is for: --writer, --reader, --parameter-writer or --parameter TABLE"
+        )
+    password = _password(name, password_stdin)
+    most = Limits(statement_timeout, row_limit, idle_transaction)
+    with _opened(data, dsn) as conninfo:
+        logins.add_login(conninfo, name, rights, password, parameter or (), most)
+    of_tables = f", and of {', '.join(parameter)}" if parameter else ""
+    print(f"login {name} added as a {' and '.join(right.shown for right in rights)}{of_tables}")
+    _warn_of_length(name, password)
+
+
+@user.command("list")
+def show(data: Data = None, dsn: Dsn = None) -> None:
+    """Show who may write or read, whether locked, and how many connections each has."""
+    with _opened(data, dsn) as conninfo:
+        found = logins.logins(conninfo)
+    for one in found:
+        state = "locked" if one.locked else "open"
+        until = f", password until {one.until}" if one.until else ""
+        most = f"; at most: {one.limits}" if one.limits else ""
+        print(f"{one.name}: {' and '.join(one.rights)}, {state}, {one.connections} connections{until}{most}")
+    if not found:
+        print("no login may write or read: ringlog user add makes one")
+
+
+@user.command("passwd")
+def passwd(name: Name, password_stdin: PasswordStdin = False, data: Data = None, dsn: Dsn = None) -> None:
+    """Give a login another password. Its open sessions go on."""
+    password = _password(name, password_stdin)
+    with _opened(data, dsn) as conninfo:
+        logins.change_password(conninfo, name, password)
+    print(f"login {name} has a new password")
+    _warn_of_length(name, password)
+
+
+@user.command("limit")
+def limit(
+    name: Name,
+    statement_timeout: StatementTimeout = None,
+    row_limit: RowLimit = None,
+    idle_transaction: IdleTransaction = None,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Set what a login may take of the server at most. It holds for sessions that begin from now on."""
+    most = Limits(statement_timeout, row_limit, idle_transaction)
+    if not most.settings():
+        raise UsageError("say what to limit: --statement-timeout, --row-limit or --idle-transaction")
+    with _opened(data, dsn) as conninfo:
+        logins.limit(conninfo, name, most)
+    print(f"login {name} has these limits from its next session on")
+
+
+@user.command("lock")
+def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
+    """Let a login do nothing any more, in its open sessions either."""
+    with _opened(data, dsn) as conninfo:
+        logins.lock(conninfo, name)
+    print(f"login {name} is locked")
+
+
+@user.command("unlock")
+def unlock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
+    """Let a locked login in again, with the password it had."""
+    with _opened(data, dsn) as conninfo:
+        logins.unlock(conninfo, name)
+    print(f"login {name} is open")
+
+
+@user.command("remove")
+def remove(name: Name, data: Data = None, dsn: Dsn = None) -> None:
+    """Drop a login and end its sessions. What it has written stays."""
+    with _opened(data, dsn) as conninfo:
+        logins.remove_login(conninfo, name)
+    print(f"login {name} is removed")
+
+
+@contextmanager
+def _opened(data: Data, dsn: Dsn) -> Iterator[str]:
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        yield conninfo
+
+
+def _password(name: str, from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask for the password at: give it with --password-stdin")
+    password = getpass.getpass(f"Password of {name}: ")
+    if getpass.getpass("Once more: ") != password:
+        raise UsageError("the two passwords differ; nothing was changed")
+    return password
+
+
+def _warn_of_length(name: str, password: str) -> None:
+    limit = logins.TDS5_LIMIT
+    if len(name.encode()) > limit or len(password.encode()) > limit:
+        text = f"TDS 5.0 clients cannot log in as {name}: they send {limit} bytes of name and password"
+        print(f"ringlog: {text}", file=sys.stderr, flush=True)

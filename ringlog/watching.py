@@ -1,0 +1,208 @@
+"""How the tables do, whoever writes them: for `ringlog status`, and for Prometheus."""
+
+import threading
+import time
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+import psycopg
+from psycopg.rows import class_row
+
+# Seconds that an answer is told again before PostgreSQL is asked anew.
+_FRESH = 10.0
+# Seconds that PostgreSQL may take to answer.
+_PATIENCE = 5
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table, as the function ringlog.table_states tells it. Times in seconds."""
+
+    table_name: str
+    cycle: float
+    newest: datetime | None
+    age: float | None
+    silent: bool
+    rows_per_second: float
+    in_default: int
+    host: str | None
+    """of the last caller of put over TDS, as he calls it; program likewise. None: nobody has called"""
+    program: str | None
+    login: str | None
+    called: datetime | None
+    failed: datetime | None
+    """when a call was answered by an error last; its number and words"""
+    number: int | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """Bytes free where the data is, what the logs have gained a day, and how many days that leaves."""
+
+    free: int
+    a_day: float | None
+    days: float | None
+
+
+def table_states(conninfo: str) -> list[TableState]:
+    """Every table, by name."""
+    with (
+        psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection,
+        connection.cursor(row_factory=class_row(TableState)) as cursor,
+    ):
+        query = (
+            "select table_name, cycle, newest, age, silent, rows_per_second::float8, in_default,"
+            " host, program, login, called, failed, number, error"
+            " from ringlog.table_states() left join ringlog.table_callers() using (table_name)"
+            " order by table_name"
+        )
+        return cursor.execute(query).fetchall()
+
+
+def space(conninfo: str, data: Path) -> Space:
+    """What is left on the disk of a data directory, by how fast the weeks of the last month have grown."""
+    query = """
+        select sum(pg_total_relation_size(child.oid)) / 28.0
+        from pg_inherits
+        join pg_class as child on child.oid = inhrelid
+        join pg_class as log on log.oid = inhparent
+        join pg_namespace on pg_namespace.oid = log.relnamespace
+        cross join lateral regexp_match(
+          pg_get_expr(child.relpartbound, child.oid), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+        ) as bounds
+        where nspname = 'log'
+          and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
+          and exists (select from ringlog.logged_table where table_name = log.relname)
+    """
+    with psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection:
+        found = connection.execute(query.encode()).fetchone()
+    free = psutil.disk_usage(str(data)).free
+    a_day = float(found[0]) if found and found[0] else None
+    return Space(free, a_day, free / a_day if a_day else None)
+
+
+def as_json(states: list[TableState], left: Space | None) -> dict[str, object]:
+    """For machines: `tables`, and `space` of an embedded database."""
+    tables = [
+        {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in asdict(state).items()
+        }
+        for state in states
+    ]
+    return {"tables": tables, "space": left and asdict(left)}
+
+
+class Watch:
+    """What Prometheus is told of the tables, asked of PostgreSQL once in ten seconds at most."""
+
+    def __init__(self, conninfo: str, data: Path | None) -> None:
+        self._conninfo = conninfo
+        self._data = data
+        self._lock = threading.Lock()
+        self._told = ""
+        self._asked = -_FRESH
+
+    def ready(self) -> str | None:
+        """Why the server could not serve now; None when it could."""
+        try:
+            with psycopg.connect(self._conninfo, connect_timeout=_PATIENCE) as connection:
+                connection.execute("select 1")
+        except psycopg.Error as error:
+            return " ".join(str(error).split())
+        return None
+
+    def text(self) -> str:
+        """OpenMetrics text without its end; only `ringlog_up 0` while PostgreSQL does not answer."""
+        with self._lock:
+            if time.monotonic() - self._asked > _FRESH:
+                try:
+                    states = table_states(self._conninfo)
+                    left = space(self._conninfo, self._data) if self._data else None
+                    self._told = _metrics(states, left)
+                except (psycopg.Error, OSError):
+                    self._told = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
+                self._asked = time.monotonic()
+            return self._told
+
+
+def _metrics(states: list[TableState], left: Space | None) -> str:
+    def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
+        samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
+        return _family(name, words, samples)
+
+    parts = [
+        _family("ringlog_up", "1 while PostgreSQL answers.", [("", 1)]),
+        of_tables(
+            "ringlog_table_newest_row_age_seconds",
+            "Age of the newest row of the ring; no sample for a ring never written.",
+            [(state.table_name, state.age) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_cycle_seconds",
+            "Seconds from row to row, as the facility says.",
+            [(state.table_name, state.cycle) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_silent",
+            "1 when no row has come for three cycles and a minute.",
+            [(state.table_name, int(state.silent)) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_rows_per_second",
+            "Rows that came to the log, over the last minute.",
+            [(state.table_name, state.rows_per_second) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_default_partition_rows",
+            "Rows of the log whose times have no week.",
+            [(state.table_name, state.in_default) for state in states],
+        ),
+        _family(
+            "ringlog_table_last_call_timestamp_seconds",
+            "When put was called last over TDS, and by whom.",
+            [
+                (
+                    _labels(
+                        table=state.table_name,
+                        host=state.host or "",
+                        program=state.program or "",
+                        login=state.login or "",
+                    ),
+                    state.called.timestamp(),
+                )
+                for state in states
+                if state.called
+            ],
+        ),
+        _family(
+            "ringlog_table_last_error_timestamp_seconds",
+            "When a call of put was answered by an error last, and its number.",
+            [
+                (_labels(table=state.table_name, number=str(state.number)), state.failed.timestamp())
+                for state in states
+                if state.failed
+            ],
+        ),
+    ]
+    if left is not None:
+        parts.append(_family("ringlog_disk_free_bytes", "Free space of the data.", [("", left.free)]))
+        if left.days is not None:
+            words = "Days until the disk is full, as the logs of the last 28 days have grown."
+            parts.append(_family("ringlog_disk_left_days", words, [("", left.days)]))
+    return "".join(parts)
+
+
+def _labels(**values: str) -> str:
+    """Labels as the text has them: what clients say of themselves may be anything."""
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    return "{" + ",".join(f'{name}="{value.translate(escapes)}"' for name, value in values.items()) + "}"
+
+
+def _family(name: str, words: str, samples: list[tuple[str, float]]) -> str:
+    lines = [f"# HELP {name} {words}", f"# TYPE {name} gauge"]
+    lines += [f"{name}{labels} {value:.17g}" for labels, value in samples]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,11 @@
+"""The process of `ringlog serve` and `ringlog web` that serves HTTP. Its arguments say how it logs."""
+
+import sys
+
+from ringlog.logs import Format, Level, start
+from ringlog.retrieval.server import main
+
+if __name__ == "__main__":
+    level, form = sys.argv[1:]
+    start(Level(level), Format(form))
+    main()

@@ -1,0 +1,183 @@
+"""A TOML table on its way to a value, and the checks that the tables of a facility file have in common."""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+# PostgreSQL's own bounds, from its sources: NAMEDATALEN - 1, MaxHeapAttributeNumber, MaxHeapTupleSize,
+# MaxAttrSize, and the system columns of every table.
+NAME_BYTES = 63
+TABLE_COLUMNS = 1600
+ROW_BYTES = 8160
+VARCHAR_LENGTH = 10_485_760
+SYSTEM_COLUMNS = ("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid")
+INTEGER_MAX = 2**31 - 1
+
+WIDTHS = {"real": 4, "double": 8, "int": 4, "smallint": 2, "bigint": 8, "bit": 1}
+"""Column types of fixed width and their bytes in PostgreSQL; varchar(n) and waveforms have a variable one."""
+
+IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
+VARCHAR = re.compile(r"varchar\(([1-9]\d*)\)")
+NUMERIC = re.compile(r"numeric\(([1-9]\d?),(\d{1,2})\)")
+NUMERIC_PRECISION = 38
+"""The most digits that TDS carries."""
+_MEANT = {
+    "float": "double (8 bytes) or real (4 bytes)",
+    "double precision": "double",
+    "integer": "int",
+    "long": "bigint",
+    "tinyint": "smallint",
+    "boolean": "bit",
+    "bool": "bit",
+    "decimal": "numeric(p,s)",
+    "numeric": "numeric(p,s)",
+    "varchar": "varchar(n) or text",
+    "char": "varchar(n)",
+    "string": "varchar(n) or text",
+    "timestamp": "datetime",
+    "date": "datetime",
+}
+"""Types of other systems, and what they are here."""
+_WAVEFORM = re.compile(rf"({'|'.join(WIDTHS)}|varchar\(([1-9]\d*)\))\[\]")
+
+
+class Entry:
+    """A TOML table on its way to a value: it hands out its keys and notes what is wrong with them.
+
+    A wrong value is noted and replaced by a right one, so that reading goes on to the next mistake.
+    """
+
+    def __init__(self, content: dict[str, Any], where: str, problems: list[str]) -> None:
+        self._content = dict(content)
+        self._where = where
+        self._problems = problems
+
+    def refuse(self, rule: str) -> None:
+        self._problems.append(f"{self._where}: {rule}" if self._where else rule)
+
+    def take(self, key: str) -> Any:
+        """The value; None when the key is missing."""
+        return self._content.pop(key, None)
+
+    def demand(self, key: str) -> Any:
+        if key not in self._content:
+            self.refuse(f"{key} is missing")
+        return self.take(key)
+
+    def text(self, key: str, default: str | None = "") -> str:
+        """One line or more of text. Without a default the key is demanded."""
+        value = self.demand(key) if default is None else self.take(key)
+        if value is None:
+            return default or ""
+        if not isinstance(value, str):
+            self.refuse(f"{key} must be text")
+        elif not value.replace("\n", " ").isprintable():
+            self.refuse(f"{key} must not hold control characters")
+        else:
+            return value
+        return default or ""
+
+    def flag(self, key: str) -> bool:
+        value = self.take(key)
+        if value not in (None, True, False):
+            self.refuse(f"{key} must be true or false")
+        return value is True
+
+    def entries(self, kind: str, of: str = "", *, needed: bool = True) -> Iterator["Entry"]:
+        """The elements of an array of TOML tables, which must not be empty, or left out where not `needed`.
+
+        `of` is the array around it.
+        """
+        value = self.take(kind)
+        if value is None and not needed:
+            return
+        if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+            self.refuse(f"there must be at least one [[{f'{of}.{kind}' if of else kind}]]")
+            return
+        for number, item in enumerate(value, 1):
+            name = item.get("name")
+            where = f"{kind} {name}" if name and isinstance(name, str) else f"{kind} number {number}"
+            yield Entry(item, f"{self._where}, {where}" if self._where else where, self._problems)
+
+    def end(self, kind: str) -> None:
+        """Refuses the keys nobody asked for."""
+        for key in self._content:
+            self.refuse(f"'{key}' is no key of a {kind}")
+
+
+def check_identifier(entry: Entry, name: str, longest: int, what: str) -> None:
+    if name and not IDENTIFIER.fullmatch(name):
+        entry.refuse(f"name '{name}' must be a lower-case letter, then letters, digits and _")
+    elif len(name) > longest:
+        entry.refuse(f"name '{name}' has {len(name)} characters; {what} leaves {longest}")
+
+
+def column_type(entry: Entry) -> str:
+    value = entry.demand("type")
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        varchar = VARCHAR.fullmatch(value)
+        if varchar and int(varchar[1]) <= VARCHAR_LENGTH:
+            return value
+        if numeric := NUMERIC.fullmatch(value.replace(" ", "")):
+            if int(numeric[2]) <= int(numeric[1]) <= NUMERIC_PRECISION:
+                return f"numeric({int(numeric[1])},{int(numeric[2])})"
+            entry.refuse(
+                f"type '{value}': numeric(p,s) has p digits, 1 to {NUMERIC_PRECISION}, of which s, 0 to p,"
+                " are behind the point"
+            )
+            return ""
+        waveform = _WAVEFORM.fullmatch(value)
+        if value in WIDTHS or value in ("datetime", "text"):
+            return value
+        if waveform and int(waveform[2] or 1) <= VARCHAR_LENGTH:
+            return value
+    # char(10), say; a varchar(n) is refused for its n
+    meant = _MEANT.get(re.sub(r"^(?!varchar)(\w+)\(.*\)$", r"\1", str(value)).lower())
+    entry.refuse(
+        f"type '{value}' is none of {', '.join(WIDTHS)}, numeric(p,s), datetime, varchar(n) with n to"
+        f" {VARCHAR_LENGTH}, text, nor a waveform of these, as double[]"
+        + (f": write {meant}" if meant else "")
+    )
+    return ""
+
+
+def is_text(kind: str) -> bool:
+    """Whether a column type holds texts."""
+    return kind == "text" or kind.startswith("varchar")
+
+
+def limits_of(entry: Entry, kind: str) -> tuple[float, float] | None:
+    value = entry.take("limits")
+    if value is None:
+        return None
+    if kind in ("bit", "datetime") or is_text(kind):
+        entry.refuse(f"limits are for numbers, and this column is {kind}")
+    elif not isinstance(value, list) or len(value) != 2 or not all(is_number(limit) for limit in value):
+        entry.refuse("limits must be two numbers, [low, high]")
+    elif not value[0] < value[1]:
+        entry.refuse(f"limits must be low before high, not {value[0]} and {value[1]}")
+    else:
+        return float(value[0]), float(value[1])
+    return None
+
+
+def count_of(entry: Entry, key: str, value: Any) -> int:
+    if value is None:
+        return 1
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= INTEGER_MAX:
+        return value
+    entry.refuse(f"{key} must be a whole number from 1 to {INTEGER_MAX}")
+    return 1
+
+
+def is_number(value: Any) -> bool:
+    """A number that a float can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def repeated(names: Iterator[str]) -> list[str]:
+    return [name for name, number in Counter(names).items() if number > 1 and name]

@@ -1,0 +1,191 @@
+"""Where the summaries of logs are stored: summary.<table>, and views of it in a schema for each span.
+
+summary.<table> has a row for each length of spans (`level`, in seconds), column and block of spans: arrays of
+one element a span. So the trend of a signal reads few rows, whatever the number of columns. A span without
+numbers has n 0 and NaN in its other arrays, which no number is.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.schema.change import run
+from ringlog.schema.entries import WIDTHS
+from ringlog.schema.facility import Column, Table
+from ringlog.schema.roles import READER, SCHEMA_OF_LEVEL, SUMMARIES
+from ringlog.schema.tiers import summarised
+
+_HOUR, _DAY = 3600, 86_400
+
+BLOCK = (
+    {10: 60, 60: 60, 600: 72, 1200: 72, 1800: 48, _HOUR: 48}
+    | dict.fromkeys((hours * _HOUR for hours in (2, 3, 4, 6, 8, 12)), 48)
+    | {_DAY: 56}
+    | dict.fromkeys((days * _DAY for days in (2, 4, 8, 16, 32)), 48)
+)
+"""The levels that may be stored, shortest first, and how many spans a block of each has. Blocks are counted
+from 1970-01-01 00:00 UTC. From 10 minutes on a level is at most twice the one before, so that a trend reads
+hardly more spans than it has bins; together they take a fourth of the room of a minute's."""
+
+NUMBERS = ("min", "max", "first", "last")
+"""Arrays of the columns' own precision; `mean` and `squares` are double precision."""
+
+_SINGLE = ("real", "smallint", "bit")
+
+_PAGE = 8160  # a row stays in its page: elsewhere its arrays would be fetched piece by piece
+
+
+def stored_levels(asked: Sequence[int]) -> tuple[int, ...]:
+    """The levels of a table that asks for these: all from the shortest on. Those asked for have views."""
+    return tuple(level for level in BLOCK if asked and level >= asked[0])
+
+
+def is_summarised(column: Column) -> bool:
+    return column.type in WIDTHS
+
+
+def create_missing(connection: sa.Connection, tables: Iterable[Table]) -> list[str]:
+    """Makes what is missing for these tables' summaries, and notes their levels. What was made or changed."""
+    known = set(
+        connection.scalars(
+            sa.text("select relname from pg_class where relnamespace = cast(:schema as regnamespace)"),
+            {"schema": SUMMARIES},
+        )
+    )
+    levels = {row.table_name: tuple(row.levels) for row in connection.execute(sa.select(summarised))}
+    changed = []
+    for table in tables:
+        single = all(column.type in _SINGLE for column in table.columns if is_summarised(column))
+        if f"{table.name}_until" not in known:
+            _create(connection, table.name, single)
+        elif not single:
+            _widen(connection, table.name)
+        if levels.get(table.name) != stored_levels(table.summaries):
+            _note(connection, table)
+            if table.name in levels:
+                changed.append(f"summaries of {table.name}")
+        _create_views(connection, table)
+    return changed
+
+
+def storage(name: str, single: bool) -> sa.Table:
+    number = sa.REAL if single else sa.DOUBLE_PRECISION
+    return sa.Table(
+        name,
+        sa.MetaData(),
+        sa.Column("level", sa.INTEGER, comment="seconds of a span"),
+        sa.Column("column_name", sa.TEXT),
+        sa.Column("begins", postgresql.TIMESTAMP(timezone=True), comment="first moment of the first span"),
+        sa.Column("n", postgresql.ARRAY(sa.INTEGER), nullable=False, comment="numbers"),
+        *(sa.Column(what, postgresql.ARRAY(number), nullable=False) for what in NUMBERS),
+        sa.Column("mean", postgresql.ARRAY(sa.DOUBLE_PRECISION), nullable=False),
+        sa.Column(
+            "squares",
+            postgresql.ARRAY(sa.DOUBLE_PRECISION),
+            nullable=False,
+            comment="sum of squared distances from the mean",
+        ),
+        sa.Column("nans", postgresql.ARRAY(sa.INTEGER), comment="null: none at all"),
+        sa.Column("nulls", postgresql.ARRAY(sa.INTEGER), comment="null: none at all"),
+        sa.PrimaryKeyConstraint("level", "column_name", "begins"),
+        schema=SUMMARIES,
+    )
+
+
+def _create(connection: sa.Connection, name: str, single: bool) -> None:
+    table = storage(name, single)
+    table.create(connection, checkfirst=False)
+    identifier = sql.Identifier(SUMMARIES, name)
+    statements = [
+        sql.SQL("alter table {} set (toast_tuple_target = {})").format(identifier, sql.Literal(_PAGE)),
+        sql.SQL("grant select on {} to {}").format(identifier, sql.Identifier(READER)),
+        # microseconds since 1970: put reads it at no cost of a query, and whatever its snapshot
+        sql.SQL("create sequence {} minvalue 0").format(sql.Identifier(SUMMARIES, f"{name}_until")),
+    ]
+    for column in table.columns:
+        if isinstance(column.type, postgresql.ARRAY):
+            statements.append(
+                sql.SQL(
+                    "alter table {0} alter column {1} set statistics 0, alter column {1} set storage main"
+                ).format(identifier, sql.Identifier(column.name))
+            )
+    for statement in statements:
+        run(connection, statement)
+
+
+def _widen(connection: sa.Connection, name: str) -> None:
+    """Gives the arrays double precision when a column that needs it has come."""
+    narrow = connection.scalar(
+        sa.text(
+            "select true from pg_attribute where attrelid = cast(:relation as regclass)"
+            " and attname = 'min' and atttypid = 'real[]'::regtype"
+        ),
+        {"relation": sql.Identifier(SUMMARIES, name).as_string()},
+    )
+    if narrow:
+        for level in SCHEMA_OF_LEVEL.values():
+            run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(level, name)))
+        actions = sql.SQL(", ").join(
+            sql.SQL("alter column {} type double precision[]").format(sql.Identifier(what))
+            for what in NUMBERS
+        )
+        run(connection, sql.SQL("alter table {} {}").format(sql.Identifier(SUMMARIES, name), actions))
+
+
+def _note(connection: sa.Connection, table: Table) -> None:
+    """Other levels are made from the first row on."""
+    levels = list(stored_levels(table.summaries))
+    insert = postgresql.insert(summarised).values(table_name=table.name, levels=levels)
+    connection.execute(
+        insert.on_conflict_do_update(index_elements=["table_name"], set_={"levels": levels, "until": None})
+    )
+
+
+_VIEW = """
+create view {view} as
+select
+  block.column_name,
+  block.begins + (span.number - 1) * interval {length} as "time",
+  span.n,
+  nullif(span.min, 'NaN') as min,
+  nullif(span.max, 'NaN') as max,
+  nullif(span.mean, 'NaN') as mean,
+  nullif(span.first, 'NaN') as first,
+  nullif(span.last, 'NaN') as last,
+  case when span.n > 0 then sqrt(span.squares / span.n) end as std,
+  coalesce(span.nans, 0) as nans,
+  coalesce(span.nulls, 0) as nulls,
+  block.begins as block
+from {storage} as block
+cross join lateral unnest(
+  block.n, block.min, block.max, block.mean, block.first, block.last, block.squares, block.nans, block.nulls
+) with ordinality as span (n, min, max, mean, first, last, squares, nans, nulls, number)
+where block.level = {level} and (span.n > 0 or span.nans > 0 or span.nulls > 0)
+"""
+
+
+def _create_views(connection: sa.Connection, table: Table) -> None:
+    there = set(
+        connection.scalars(
+            sa.text(
+                "select relnamespace::regnamespace::text from pg_class"
+                " where relname = :name and relkind = 'v'"
+            ),
+            {"name": table.name},
+        )
+    )
+    for level in table.summaries:
+        schema = SCHEMA_OF_LEVEL[level]
+        if schema in there:
+            continue
+        view = sql.Identifier(schema, table.name)
+        statement = sql.SQL(_VIEW).format(
+            view=view,
+            storage=sql.Identifier(SUMMARIES, table.name),
+            level=sql.Literal(level),
+            length=sql.Literal(f"{level} seconds"),
+        )
+        run(connection, statement)
+        run(connection, sql.SQL("grant select on {} to {}").format(view, sql.Identifier(READER)))

@@ -1,0 +1,72 @@
+"""What the database notes of its logs' tiers while rows move from one place to another."""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+metadata = sa.MetaData(schema="ringlog")
+
+late_row = sa.Table(
+    "late_row",
+    metadata,
+    sa.Column("partition", sa.TEXT, nullable=False, comment="of schema log"),
+    sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    sa.Column("seq_no", sa.INTEGER, nullable=False),
+    sa.Index("late_row_partition_idx", "partition"),
+    comment="rows that came into partitions while these were copied; see tell_late_row",
+)
+
+copied_part = sa.Table(
+    "copied_part",
+    metadata,
+    sa.Column("partition", sa.TEXT, primary_key=True, comment="that is being made of others"),
+    sa.Column("part", sa.TEXT, primary_key=True, comment="partition whose rows it has already"),
+    sa.Column("rows", sa.BIGINT, nullable=False),
+    comment="how far the merging of partitions is",
+)
+
+summarised = sa.Table(
+    "summarised",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column(
+        "levels", postgresql.ARRAY(sa.INTEGER), nullable=False, comment="spans in seconds, shortest first"
+    ),
+    sa.Column("until", postgresql.TIMESTAMP(timezone=True), comment="summaries hold the rows before this"),
+    comment="how far the summaries of each table are",
+)
+
+summary_mark = sa.Table(
+    "summary_mark",
+    metadata,
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    sa.Index("summary_mark_idx", "table_name", "time"),
+    comment="times of rows that came after their span was summarised; its summaries are made again",
+)
+
+history = sa.Table(
+    "history",
+    metadata,
+    sa.Column("online", sa.TEXT, nullable=False, comment="interval that weeks stay in the log"),
+    sa.Column("archive", sa.TEXT, nullable=False, comment="folder of the weeks that have left it"),
+    comment="one row where old weeks leave PostgreSQL; none: nothing does",
+)
+
+cold_week = sa.Table(
+    "cold_week",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("begins", postgresql.TIMESTAMP(timezone=True), primary_key=True),
+    sa.Column("ends", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    sa.Column("file", sa.TEXT, nullable=False, comment="below the archive's folder"),
+    sa.Column("rows", sa.BIGINT, nullable=False),
+    sa.Column("bytes", sa.BIGINT, nullable=False),
+    sa.Column("sha256", sa.TEXT, nullable=False),
+    sa.Column("written", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
+    sa.Column(
+        "recalled_until",
+        postgresql.TIMESTAMP(timezone=True),
+        comment="the week is in the log again, and stays there until then; null: it is cold",
+    ),
+    comment="the manifest: weeks whose rows are in Parquet files",
+)

@@ -1,0 +1,203 @@
+"""`ringlog adopt`: a site with tables and T-SQL of its own, on ringlog itself as the old server, moves in."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+
+from ringlog.adoption.assessment import assess
+from ringlog.adoption.catalogue import Grant, Module, Old, OldColumn, OldTable
+from ringlog.adoption.rings import Rules, read_rules, sort
+from ringlog.errors import UsageError
+from ringlog.schema.facility_file import load_facility
+from servers import RunningServer, ringlog, serving
+
+SITE = """
+create role site nologin;
+create schema site authorization site;
+grant usage on schema site to daq_writer, daq_reader;
+grant daq_reader, daq_writer to site;
+create role developer login password 'develop-1' in role site;
+grant developer to ringlog_gateway with inherit false, set true;
+alter role developer set role = site;
+"""
+BEGIN = datetime(2026, 3, 2, 1, 2, 3)
+ROWS = 120
+
+
+@pytest.fixture(scope="module")
+def old(temporary_directory: Path) -> Iterator[RunningServer]:
+    """A server with a site's ring, its log, other tables and procedures."""
+    with serving(temporary_directory / "adopted") as running:
+        with psycopg.connect(running.dsn, autocommit=True) as administrator:
+            administrator.execute(SITE)
+        with session(running) as client, client.cursor() as cursor:
+            for batch in (Path(__file__).with_name("site.sql")).read_text().split("\ngo\n"):
+                if batch.strip():
+                    cursor.execute(batch)
+            for number in range(ROWS):
+                moment = BEGIN + timedelta(hours=3 * number)
+                cursor.execute(f"exec put_beam_loss '{moment}', {number / 8}, {number}")
+            cursor.execute("insert authors values ('172-32-1176', 'White', 1)")
+        yield running
+
+
+def session(server: RunningServer, database: str = "site") -> pymssql.Connection:
+    return pymssql.connect(
+        server=server.host,
+        port=str(server.port),
+        user="developer",
+        password="develop-1",
+        database=database,
+        autocommit=True,
+        timeout=60,
+    )
+
+
+@pytest.fixture(scope="module")
+def new(temporary_directory: Path) -> Path:
+    return temporary_directory / "moved_in"
+
+
+@pytest.mark.parametrize("version", ["7.4", "5.0"])
+def test_a_site_is_read_and_moves_in(
+    old: RunningServer, temporary_directory: Path, tmp_path: Path, version: str
+) -> None:
+    output = tmp_path / "adopted"
+    url = f"tds://developer:develop-1@{old.host}:{old.port}/site"
+    words = ("adopt", url, "--output", output, "--tds-version", version)
+    done = ringlog(*words, timeout=120)
+    assert done.returncode == 0, done.stderr
+    facility = load_facility(output / "facility.toml")
+    (table,) = facility.tables
+    assert (table.name, table.rows) == ("beam_loss", 50)
+    assert [(column.name, column.type) for column in table.columns] == [("loss", "real"), ("gate", "int")]
+    # three hours from row to row
+    assert table.cycle == pytest.approx(10_800, rel=0.01)
+    told = json.loads((output / "assessment.json").read_text())
+    assert {(each["kind"], each["name"]): each["compiled"] for each in told["modules"]} == {
+        ("procedure", name): True for name in ("byroyalty", "put_beam_loss", "raise_price")
+    }
+    assert {each["name"]: each["rows"] for each in told["site_tables"]} == {
+        "authors": 1,
+        "ring_position": 1,
+        "titleauthor": 0,
+        "titles": 0,
+    }
+    assert [(ring["log"], ring["log_rows"]) for ring in told["rings"]] == [("beam_loss_log", ROWS)]
+    assert "raise_price" in (output / "assessment.html").read_text()
+    assert "create table titleauthor" in (output / "1_tables.sql").read_text()
+    assert "print 'no such title'" in (output / "4_procedures.sql").read_text()
+
+    data = temporary_directory / f"moved_in_{version}"
+    with (
+        serving(data, facility=output / "facility.toml") as here,
+        psycopg.connect(here.dsn, autocommit=True) as connection,
+    ):
+        copied = ringlog(*words, "--copy", "--connections", "2", "--data", data, timeout=300)
+        assert copied.returncode == 0, copied.stderr
+        assert f"copied {ROWS + 50} rows, {ROWS + 50} of them new; 0 parts differ" in copied.stdout
+        again = ringlog(*words, "--copy", "--data", data, timeout=300)
+        assert "copied 50 rows, 0 of them new; 0 parts differ" in again.stdout
+        rows = connection.execute(
+            'select seq_no, "time", loss, gate from log.beam_loss order by "time"'
+        ).fetchall()
+        ring = connection.execute("select count(*), max(gate) from online.beam_loss").fetchone()
+    assert [(loss, gate) for _, _, loss, gate in rows] == [(number / 8, number) for number in range(ROWS)]
+    assert [time.replace(tzinfo=None) for _, time, _, _ in rows] == [
+        BEGIN + timedelta(hours=3 * number) for number in range(ROWS)
+    ]
+    assert ring == (50, ROWS - 1)
+
+
+def test_what_is_wrong_with_the_question(old: RunningServer, tmp_path: Path) -> None:
+    address = f"{old.host}:{old.port}"
+    no_database = ringlog("adopt", f"tds://developer:develop-1@{address}", "--output", tmp_path / "a")
+    assert (no_database.returncode, "names no database" in no_database.stderr) == (2, True)
+    refused = ringlog("adopt", f"tds://developer:wrong@{address}/site", "--output", tmp_path / "a")
+    assert refused.returncode == 1
+    assert "wrong" not in refused.stderr
+
+
+def column(name: str, kind: str, length: int = 4) -> OldColumn:
+    return OldColumn(name, kind, length, 0, 0, True)
+
+
+RING = OldTable(
+    "SR_VAC",
+    (column("No", "int"), column("Stamp", "datetime", 8), column("P1", "float", 8)),
+    (("No",),),
+    2000,
+)
+HISTORY = OldTable("SR_VAC_HIST", (*RING.columns, column("Note", "varchar", 20)), (), 500_000)
+ORDERS = OldTable(
+    "orders", (column("id", "int"), column("at", "datetime", 8), column("n", "int")), (("id",),), 7
+)
+
+
+def bounds(table: OldTable, name: str) -> tuple[object, object]:
+    if name == "No":
+        return 1, 2000
+    if name == "id":
+        return 3, 99
+    return datetime(2026, 1, 1), datetime(2026, 1, 1) + timedelta(seconds=10 * (table.rows - 1))
+
+
+def of(*tables: OldTable, modules: tuple[Module, ...] = (), is_ase: bool = True) -> Old:
+    return Old(
+        "Adaptive Server Enterprise/15.7", is_ase, tables, modules, (Grant("x", "EXECUTE", "p"),), ("x",)
+    )
+
+
+def test_rings_and_logs_are_told_by_their_form() -> None:
+    found = sort(of(RING, HISTORY, ORDERS), Rules(), bounds)
+    (ring,) = found.rings
+    assert (ring.seq_no, ring.time, ring.log, ring.cycle) == ("No", "Stamp", HISTORY, 10.0)
+    assert found.site == (ORDERS,)
+    assert "orders could be a ring, but its id goes from 3 to 99 and it has 7 rows" in found.decisions[-1]
+    assert any("No and Stamp are seq_no and time here" in decision for decision in found.decisions)
+
+
+def test_rules_have_the_last_word(tmp_path: Path) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text('site = ["SR_VAC"]\n[ring.orders]\nseq_no = "id"\ntime = "at"\ncycle = 2\n')
+    found = sort(of(RING, HISTORY, ORDERS), read_rules(file), bounds)
+    assert [(ring.table.name, ring.cycle) for ring in found.rings] == [("orders", 2.0)]
+    assert RING in found.site
+    for text, words in (
+        ("x = 1", "is neither ring nor site"),
+        ("[ring.orders]\nfoo = 1", "and nothing else"),
+        ('site = ["gone"]', "which the old database has not"),
+        ('[ring.orders]\nseq_no = "nr"\ntime = "at"', "names? column 'nr'"),
+    ):
+        file.write_text(text)
+        with pytest.raises(UsageError, match=words):
+            sort(of(RING, ORDERS), read_rules(file), bounds)
+
+
+def test_every_object_is_compiled_or_refused_with_its_line() -> None:
+    """The texts are of the kind that SAP's and Microsoft's manuals show; what is not understood is named."""
+    modules = (
+        Module("procedure", "good", "create procedure good @a int as\nselect @a + 1\nreturn 0"),
+        Module("procedure", "bad", "create procedure bad as\nselect 1\nselect * from openquery(x, 'y')"),
+        Module("view", "hidden", ""),
+    )
+    judged = assess(of(modules=modules), sort(of(), Rules(), bounds), "site")
+    verdicts = {verdict.name: verdict for verdict in judged.modules}
+    assert verdicts["good"].compiled
+    assert (verdicts["bad"].compiled, verdicts["bad"].line) == (False, 3)
+    assert verdicts["hidden"].why == "its text is not told"
+    assert any("objects are refused" in decision for decision in judged.decisions)
+    assert any("login x needs a password" in decision for decision in judged.decisions)
+
+
+def test_the_facility_file_is_toml(tmp_path: Path) -> None:
+    from ringlog.adoption.scripts import facility
+
+    text = "\n".join(facility(sort(of(RING, HISTORY), Rules(), bounds).rings, "Asia/Tokyo"))
+    assert tomllib.loads(text)["table"][0]["name"] == "sr_vac"

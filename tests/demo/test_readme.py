@@ -1,0 +1,48 @@
+"""The lines of use in README.md do what it says, in its order."""
+
+import re
+from pathlib import Path
+
+import pymssql
+
+from servers import Login, RunningServer, add_logins, serving
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of README.md in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def connected(server: RunningServer, login: Login) -> pymssql.Connection:
+    return pymssql.connect(
+        server=server.host, port=str(server.port), user=login.user, password=login.password, autocommit=True
+    )
+
+
+def test_the_lines_of_use(temporary_directory: Path, tmp_path: Path) -> None:
+    (table,) = blocks("toml")
+    (statements,) = blocks("sql")
+    put, select = statements.strip().split("\n")
+    facility = tmp_path / "plant.toml"
+    facility.write_text(table)
+    with serving(temporary_directory / "readme", facility=facility) as server:
+        add_logins(server)
+        with connected(server, server.writer) as writer, writer.cursor() as cursor:
+            cursor.execute(put)
+        with connected(server, server.reader) as reader, reader.cursor(as_dict=True) as cursor:
+            cursor.execute(select)
+            ((row),) = cursor.fetchall()
+    assert (row["seq_no"], row["valve_open"]) == (1, True)
+    assert abs(row["pressure"] / 1.2e-7 - 1) < 1e-6  # a real has 24 bits
+
+
+def test_the_commands_exist() -> None:
+    """`make` and `ringlog` know every word that the shell blocks say."""
+    makefile = (ROOT / "Makefile").read_text()
+    shell = "\n".join(blocks("sh"))
+    for target in re.findall(r"^make (\w+)", shell, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    for file in re.findall(r"\]\(([\w/.-]+)\)", (ROOT / "README.md").read_text()):
+        assert (ROOT / file).exists(), file

@@ -1,0 +1,201 @@
+"""Requests that clients send seldom, and answers that they wait for."""
+
+import struct
+from collections.abc import Iterator
+
+import pymssql
+import pytest
+
+from raw_tds import BATCH7, LAST, LOGIN7, PRELOGIN, RPC7, RawClient, batch7, login7, prelogin, rpc7
+from servers import Login, RunningServer
+from tds_clients import Admin, Clients, Param
+
+AUTHOR = Login("answering", "answering")
+IGNORE = 2
+
+
+@pytest.fixture(scope="module")
+def author(admin: Admin) -> Iterator[Login]:
+    """Who may make procedures, in the database `answers`."""
+    admin.execute(
+        f"create role {AUTHOR.user} login password '{AUTHOR.password}' in role daq_reader;"
+        f"grant {AUTHOR.user} to ringlog_gateway with inherit false, set true;"
+        f"create schema answers authorization {AUTHOR.user}"
+    )
+    yield AUTHOR
+    admin.execute(
+        f"drop schema answers cascade; drop owned by {AUTHOR.user}; drop role {AUTHOR.user};"
+        "notify ringlog_catalogue"
+    )
+
+
+def test_a_request_that_is_to_be_ignored_is_answered(server: RunningServer) -> None:
+    """tedious cancels a request that it has not sent whole by the IGNORE bit, and waits for a DONE."""
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.reader)
+        body = batch7("select 1")
+        client.socket.sendall(struct.pack(">BBHHBB", BATCH7, IGNORE | LAST, len(body) + 8, 0, 1, 0) + body)
+        answer = client.receive()
+        assert answer[0] == 0xFD
+        assert struct.unpack_from("<H", answer, 1) == (2,)
+        client.send(BATCH7, batch7("select 7"))
+        assert struct.pack("<BBi", 0xD1, 4, 7) in client.receive()
+
+
+def test_a_query_without_rows_ends_a_dynamic_statement(clients: Clients) -> None:
+    with clients.ct(clients.server.reader, "5.0") as client:
+        assert client.prepare("s", "select 1 as a where ? = 2").errors == []
+        assert client.execute("s", [Param("int", "2")]).rows == [["1"]]
+        none = client.execute("s", [Param("int", "1")])
+        assert (none.rows, none.columns, none.errors) == ([], ["a"], [])
+        assert client.execute("s", [Param("int", "2")]).rows == [["1"]]
+
+
+def test_a_command_of_5_in_a_packet_of_7(server: RunningServer) -> None:
+    """FreeTDS's tds_start_query sends language in packets of type 1 too, in the client's character set."""
+    with RawClient(server.host, server.port) as client:
+        client.log_in5(server.reader)
+        client.send(BATCH7, b"select 'caf\xc3\xa9' as a")
+        assert "café".encode() in client.receive()
+
+
+def test_a_decimal_that_was_sent_as_null_comes_back(
+    server: RunningServer, clients: Clients, author: Login
+) -> None:
+    """DB-Library of FreeTDS declares such an output without digits, and takes none back that has none."""
+    with clients.pymssql(author, database="answers") as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "create procedure digits @d decimal(12, 3) output as select @d = 123456789.125 return 4"
+        )
+        cursor.execute("create procedure none @d decimal(12, 3) output as return 5")
+    null = bytes([2]) + "@d".encode("utf-16-le") + bytes([1, 0x6A, 1, 0, 0, 0])
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+        for name, expected in (
+            ("answers..digits", bytes([17, 38, 3, 17, 1]) + (123456789125).to_bytes(16, "little")),
+            ("answers..none", bytes([17, 38, 0, 0])),
+        ):
+            client.send(RPC7, rpc7(name) + null)
+            assert b"\x6a" + expected in client.receive()
+
+
+def test_the_database_before_is_told(server: RunningServer) -> None:
+    """jTDS refuses a change of database from another one than it knows (TdsCore.processEnvChange)."""
+
+    def text(name: str) -> bytes:
+        return bytes([len(name)]) + name.encode("utf-16-le")
+
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.reader)
+        client.send(BATCH7, batch7("use log"))
+        assert b"\x01" + text("log") + text("online") in client.receive()
+
+
+def test_rows_that_a_catch_takes_back_are_told_of(clients: Clients, author: Login) -> None:
+    with clients.pymssql(author, database="answers") as connection, connection.cursor() as cursor:
+        cursor.execute("create procedure fails as begin select 1 raiserror('x', 16, 1) end")
+        cursor.execute(
+            "create procedure catches as begin try exec fails end try begin catch select 2 end catch"
+        )
+        with pytest.raises(pymssql.Error, match="selected rows and then failed"):
+            cursor.execute("exec catches")
+        cursor.execute("select 3")
+        assert cursor.fetchall() == [(3,)]
+
+
+def test_no_output_of_a_text_at_7(server: RunningServer) -> None:
+    """mssql-jdbc ends the connection at a RETURNVALUE in the answer to a text."""
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.reader)
+        call = "declare @a int exec sp_executesql N'set @p = 5 {}', N'@p int output', @a output select @a"
+        for failing in ("", "select 1 / 0"):
+            client.send(BATCH7, batch7(call.format(failing)))
+            answer = client.receive()
+            assert b"\xac\x00\x00" not in answer
+            assert b"\xac\x02\x00" not in answer
+
+
+def ends(answer: bytes) -> list[tuple[int, int, int]]:
+    """Status, command and count of the DONE tokens of an answer that has nothing else."""
+    assert len(answer) % 13 == 0
+    assert set(answer[::13]) == {0xFD}
+    return [struct.unpack_from("<HHQ", answer, at + 1) for at in range(0, len(answer), 13)]
+
+
+def test_every_statement_has_an_end_that_says_what_it_was(server: RunningServer) -> None:
+    """mssql-jdbc's StreamDone has the numbers."""
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.reader)
+        client.send(
+            BATCH7,
+            batch7(
+                "create table #e (a int) insert #e values (1), (2) update #e set a = 3 where a = 1 "
+                "delete #e select 5 as b into #f set nocount off declare @a int set @a = 2 select @a = 1"
+            ),
+        )
+        more, counted = 1, 0x10
+        assert ends(client.receive()) == [
+            (more, 0xC6, 0),
+            (more | counted, 0xC3, 2),
+            (more | counted, 0xC5, 1),
+            (more | counted, 0xC4, 2),
+            (more | counted, 0xC2, 1),
+            (more, 0, 0),
+            (more, 0, 0),
+            (0, 0xC1, 0),
+        ]
+        client.send(BATCH7, batch7("select 1"))
+        assert client.receive()[-13:] == struct.pack("<BHHQ", 0xFD, counted, 0xC1, 1)
+
+
+def test_columns_are_told_as_they_were_declared(clients: Clients, server: RunningServer) -> None:
+    declared = "t tinyint null, m money null, s smallmoney null, d datetime null, e smalldatetime null"
+    text = f"create table #t ({declared}) select t, m, s, d, e from #t drop table #t"
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.reader)
+        client.send(BATCH7, batch7(text))
+        answer = client.receive()
+        for name, wire in (("t", "2601"), ("m", "6e08"), ("s", "6e04"), ("d", "6f08"), ("e", "6f04")):
+            assert bytes.fromhex(wire) + bytes([1]) + name.encode("utf-16-le") in answer
+    with clients.ct(clients.server.reader, "5.0") as client:
+        # CS_TINYINT, CS_MONEY, CS_MONEY4, CS_DATETIME, CS_DATETIME4
+        assert client.language(text).types == [6, 14, 15, 12, 13]
+
+
+def test_texts_in_double_quotes_of_who_is_no_odbc(server: RunningServer) -> None:
+    """MS-TDS 2.2.6.4, fODBC: without it QUOTED_IDENTIFIER is off, as for DB-Library."""
+    for odbc, expected in ((True, b"\xaa"), (False, "x".encode("utf-16-le"))):
+        with RawClient(server.host, server.port) as client:
+            client.packet_size = 4096
+            client.send(PRELOGIN, prelogin())
+            client.receive()
+            record = bytearray(login7(server.reader))
+            record[25] = 2 if odbc else 0
+            client.send(LOGIN7, bytes(record))
+            client.receive()
+            client.send(BATCH7, batch7('select "x" as a'))
+            assert expected in client.receive()
+            client.send(BATCH7, batch7("set nocount on set xact_abort on"))
+            client.receive()
+            client.send(BATCH7, batch7("select @@options as o"))
+            options = 5240 + 512 + 16384 + 256 * odbc
+            assert struct.pack("<BBi", 0xD1, 4, options) in client.receive()
+
+
+def test_an_ordinary_login_sees_its_own_session(clients: Clients, admin: Admin) -> None:
+    admin.execute(
+        "create role seeing nologin; create role seer login password 'seer' in role seeing, daq_reader;"
+        "grant daq_reader to seeing; alter role seer set role = seeing"
+    )
+    try:
+        with clients.pymssql(Login("seer", "seer")) as connection, connection.cursor() as cursor:
+            for text in (
+                "select loginame from sysprocesses where spid = @@spid",
+                "select login_name from sys.dm_exec_sessions where session_id = @@spid",
+            ):
+                cursor.execute(text)
+                assert cursor.fetchall() == [("seer",)]
+            cursor.execute("exec sp_who")
+            assert "seer" in [row[3] for row in cursor.fetchall()]
+    finally:
+        admin.execute("drop role seer, seeing")

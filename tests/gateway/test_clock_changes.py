@@ -1,0 +1,143 @@
+"""The two nights of the year when clocks are changed, for clients that send times without a zone."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pymssql
+import pytest
+from psycopg import sql
+
+from servers import RunningServer, add_logins, serving
+from tds_clients import Clients, Param, errors_of
+
+ZURICH = ZoneInfo("Europe/Zurich")
+# local 02:00 to 03:00 is twice, and never, in these hours of UTC
+AUTUMN = datetime(2025, 10, 25, 23, tzinfo=UTC)
+SPRING = datetime(2025, 3, 29, 23, tzinfo=UTC)
+POLICIES = {"every": '"every"', "nth": "{ nth = 5 }", "period": "{ period = 300 }"}
+
+
+@pytest.fixture(scope="module")
+def zurich(temporary_directory: Path) -> Iterator[RunningServer]:
+    """A server in Zurich, with a table for each log policy, protocol version and way to call."""
+    facility = temporary_directory / "zurich.toml"
+    tables = [
+        f'[[table]]\nname = "{name}_{version}_{way}"\nrows = 1000\ncycle = 60\nlog = {log}\n'
+        '[[table.column]]\nname = "number"\ntype = "int"\n'
+        for name, log in POLICIES.items()
+        for version in (5, 7)
+        for way in ("numbered", "unnumbered", "text")
+    ]
+    facility.write_text('timezone = "Europe/Zurich"\n' + "\n".join(tables))
+    with serving(temporary_directory / "zurich", facility=facility) as server:
+        add_logins(server)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def zurich_clients(
+    zurich: RunningServer, ct_program: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Clients:
+    return Clients.of(zurich, ct_program, tmp_path_factory.mktemp("zurich"))
+
+
+def datetime_param(moment: datetime) -> Param:
+    """The local time as a datetime: days since 1900 and 1/300 s."""
+    local = moment.astimezone(ZURICH).replace(tzinfo=None)
+    since = local - datetime(1900, 1, 1)
+    return Param("datetime", f"{since.days} {since.seconds * 300}", "@time")
+
+
+def stored(server: RunningServer, table: str) -> list[tuple[datetime, int]]:
+    query = sql.SQL('select "time", number from {} order by "time"').format(sql.Identifier("log", table))
+    with psycopg.connect(server.dsn, options="-c timezone=UTC") as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("version", [5, 7])
+@pytest.mark.parametrize("way", ["numbered", "unnumbered", "text"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
+    """A row a minute from 01:00 to 05:00, each tenth of them sent again, and two that come late."""
+    server = zurich_clients.server
+    table = f"{policy}_{version}_{way}"
+    # both minutes 02:29, which come after their successors
+    minutes = list(range(240))
+    for late in (89, 149):
+        minutes[late], minutes[late + 1] = late + 1, late
+    sent = [minute for minute in minutes for _ in range(2 if minute % 10 == 0 else 1)]
+    with zurich_clients.ct(server.writer, section={5: "5.0", 7: "7.4"}[version]) as client:
+        for minute in sent:
+            moment = AUTUMN + timedelta(minutes=minute)
+            if way == "text":
+                local = moment.astimezone(ZURICH)
+                answer = client.language(
+                    f"exec put_{table} @seq_no = {minute + 1}, @time = '{local:%Y-%m-%d %H:%M}',"
+                    f" @number = {minute}"
+                )
+            else:
+                number = [Param("int", str(minute + 1), "@seq_no")] if way == "numbered" else []
+                parameters = [*number, datetime_param(moment), Param("int", str(minute), "@number")]
+                answer = client.call(f"put_{table}", parameters)
+            assert answer.errors == []
+    rows = stored(server, table)
+    assert [moment for moment, _ in rows] == [AUTUMN + timedelta(minutes=number) for _, number in rows]
+    if policy == "every":
+        assert [number for _, number in rows] == list(range(240))
+    elif policy == "nth" and way != "unnumbered":
+        assert [number for _, number in rows] == list(range(0, 240, 5))
+    else:
+        assert len(rows) == 48
+
+
+@pytest.mark.parametrize("section", ["5.0", "7.4"])
+def test_the_hour_that_never_was(zurich_clients: Clients, section: str) -> None:
+    server = zurich_clients.server
+    table = {"5.0": "every_5_numbered", "7.4": "every_7_numbered"}[section]
+    with psycopg.connect(server.dsn) as connection:
+        connection.execute(f'truncate log.{table}; update online.{table} set "time" = null')
+    with zurich_clients.ct(server.writer, section=section) as client:
+        for minute in range(180):
+            time = datetime_param(SPRING + timedelta(minutes=minute))
+            call = [Param("int", str(minute + 1), "@seq_no"), time, Param("int", str(minute), "@number")]
+            assert client.call(f"put_{table}", call).errors == []
+        never = Param("datetime", f"45744 {2 * 3600 * 300 + 30 * 60 * 300}", "@time")
+        error = client.call(f"put_{table}", [Param("int", "1", "@seq_no"), never]).error
+        assert (error.number, error.text) == (
+            8114,
+            f"Parameter '@time' of put_{table}: cannot convert a local time to timestamp with time zone that "
+            "never was: the clocks were set ahead past it. Send UTC, or the time with its offset",
+        )
+        text = client.language(f"exec put_{table} @seq_no = 1, @time = '2025-03-30 02:00'")
+        assert text.error.number == 8114
+    assert stored(server, table) == [(SPRING + timedelta(minutes=number), number) for number in range(180)]
+
+
+def test_a_time_with_its_offset_is_that_instant(zurich_clients: Clients) -> None:
+    """Whatever the newest row is, and from whichever side the call comes."""
+    server = zurich_clients.server
+    first = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
+    with zurich_clients.pymssql(server.writer) as client:
+        for number, text in enumerate(
+            ["2024-10-27 02:30+02:00", "2024-10-27 02:30+01:00", "2024-10-27 00:30Z"]
+        ):
+            try:
+                client.cursor().callproc("put_period_7_text", (number + 900, text, number))
+            except pymssql.Error as error:
+                raise AssertionError(errors_of(error)) from error
+    with psycopg.connect(server.dsn, options="-c timezone=UTC") as connection:
+        ring = connection.execute(
+            'select "time" from online.period_7_text where seq_no >= 900 and "time" is not null'
+            " order by seq_no"
+        ).fetchall()
+    assert ring == [(first,), (first + timedelta(hours=1),), (first,)]
+
+
+def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: Clients) -> None:
+    """As PostgreSQL does: only who writes says where the table goes on."""
+    with zurich_clients.ct(zurich_clients.server.reader) as client:
+        answer = client.language("exec get_every_5_text_range @from_time = '2025-10-26 02:00', @max_rows = 1")
+    assert [row[2] for row in answer.rows] == ["120"]

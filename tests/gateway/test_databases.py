@@ -1,0 +1,93 @@
+"""A database bounds what a name means: nothing is called, dropped or identified in another one."""
+
+from collections.abc import Iterator
+
+import pymssql
+import pytest
+
+from servers import Login
+from tds_clients import Admin, Clients, errors_of
+
+DEVELOPER = Login("bounded", "bounded")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def databases(admin: Admin) -> Iterator[None]:
+    """Two databases of a site, and who works in them."""
+    admin.execute(
+        "create role bounds nologin;"
+        "create schema near authorization bounds; create schema far authorization bounds;"
+        f"create role {DEVELOPER.user} login password '{DEVELOPER.password}' in role bounds, daq_reader;"
+        f"grant {DEVELOPER.user} to ringlog_gateway with inherit false, set true;"
+        f"alter role {DEVELOPER.user} set role = bounds; grant daq_reader to bounds"
+    )
+    yield
+    admin.execute(
+        f"drop schema near, far cascade; drop owned by bounds, {DEVELOPER.user};"
+        f"drop role {DEVELOPER.user}, bounds; notify ringlog_catalogue"
+    )
+
+
+@pytest.fixture(params=["7.4", "7.1"])
+def there(clients: Clients, request: pytest.FixtureRequest) -> Iterator[pymssql.Cursor]:
+    """A session in the database `near`, when `far` has a procedure and tables."""
+    with clients.pymssql(DEVELOPER, version=request.param) as connection, connection.cursor() as cursor:
+        cursor.execute("use far")
+        cursor.execute("create procedure px as select 'far'")
+        cursor.execute("create table t (a int)")
+        cursor.execute("create view v as select a from t")
+        cursor.execute("use near")
+        yield cursor
+        cursor.execute("use far")
+        for kind, name in (("procedure", "px"), ("view", "v"), ("table", "t")):
+            cursor.execute(f"drop {kind} {name}")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("exec px", 2812),
+        ("exec dbo.px", 2812),
+        ("exec near..px", 2812),
+        ("drop procedure px", 3701),
+        ("drop procedure dbo.px", 3701),
+        ("drop procedure near.dbo.px", 3701),
+        ("drop table t", 3701),
+        ("drop view near..v", 3701),
+        ("truncate table t", 208),
+        ("alter table t add b int null", 208),
+        ("create index i on t (a)", 208),
+        ("exec sp_helptext px", 208),
+        ("exec sp_help px", 208),
+        ("drop procedure put_sr_vac", 3701),
+    ],
+)
+def test_another_database_is_not_reached(there: pymssql.Cursor, text: str, number: int) -> None:
+    with pytest.raises(pymssql.Error) as refused:
+        there.execute(text)
+    assert errors_of(refused.value).number == number
+
+
+def test_ids_are_of_the_database_named(there: pymssql.Cursor) -> None:
+    there.execute(
+        "select object_id('px'), object_id('near..px'), object_id('dbo.t'), object_id('near.dbo.v')"
+    )
+    assert there.fetchone() == (None, None, None, None)
+    there.execute("select object_id('far..px') / object_id('far.dbo.px'), sign(object_id('far..t'))")
+    assert there.fetchone() == (1, 1)
+
+
+def test_a_database_that_is_named_is_reached(there: pymssql.Cursor) -> None:
+    there.execute("exec far..px")
+    assert there.fetchall() == [("far",)]
+    there.execute("use far drop view v")
+    there.execute("use near select object_id('far..v')")
+    assert there.fetchone() == (None,)
+    there.execute("use far")
+    there.execute("create view v as select a from t")
+
+
+def test_the_system_s_and_ringlog_s_own_are_everywhere(there: pymssql.Cursor) -> None:
+    there.execute("exec sp_databases")
+    assert there.fetchall()
+    there.execute("exec last_sr_vac")

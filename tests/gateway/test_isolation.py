@@ -1,0 +1,177 @@
+"""What a procedure does to its connection, or how long it takes, does not reach others on that connection."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import psycopg
+import pymssql
+import pytest
+
+from tds_clients import Admin, Clients
+
+pytestmark = pytest.mark.usefixtures("functions")
+
+# What a connection keeps beyond a transaction, in one row.
+STATE = """
+select jsonb_build_object(
+  'settings', (select jsonb_object_agg(name, setting) from pg_settings
+                where name in ('synchronous_commit', 'DateStyle', 'TimeZone', 'default_transaction_read_only',
+                               'work_mem', 'search_path')),
+  'leaked timeout', current_setting('statement_timeout') = '1ms',
+  'advisory locks', (select count(*) from pg_locks where pid = pg_backend_pid() and locktype = 'advisory'),
+  'channels', (select count(*) from pg_listening_channels()),
+  'cursors', (select count(*) from pg_cursors where is_holdable),
+  'prepared', (select count(*) from pg_prepared_statements where from_sql),
+  'temporary tables', (select count(*) from pg_class where relnamespace = pg_my_temp_schema()),
+  'user', current_user)
+"""
+
+LEAKS = {
+    "synchronous_commit": "perform set_config('synchronous_commit', 'off', false)",
+    "DateStyle": "perform set_config('DateStyle', 'SQL, DMY', false)",
+    "TimeZone": "perform set_config('TimeZone', 'Asia/Tokyo', false)",
+    "statement_timeout": "perform set_config('statement_timeout', '1', false)",
+    "read only": "perform set_config('default_transaction_read_only', 'on', false)",
+    "work_mem": "perform set_config('work_mem', '64kB', false)",
+    "advisory lock": "perform pg_advisory_lock(4711)",
+    "channel": "execute 'listen somewhere'",
+    "cursor": "execute 'declare kept cursor with hold for select 1'",
+    "prepared statement": "execute 'prepare kept as select 1'",
+    "temporary table": "execute 'create temporary table journal as select 1 as id'",
+    "everything discarded": "execute 'deallocate all'",
+}
+
+
+def define(admin: Admin, name: str, body: str, arguments: str = "") -> None:
+    """A function that joins group commit: SECURITY DEFINER, a fixed search_path, an owner without login."""
+    admin.execute(
+        f"""
+        create or replace function gateway_test.{name}({arguments}) returns integer language plpgsql
+        security definer set search_path = pg_catalog, pg_temp as $$ begin {body}; return 0; end $$;
+        alter function gateway_test.{name} owner to ringlog_owner;
+        grant execute on function gateway_test.{name} to daq_writer
+        """.encode()
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def procedures(admin: Admin, functions: None) -> Iterator[None]:
+    admin.execute("create table gateway_test.found (place serial, state jsonb, wal pg_lsn)")
+    admin.execute("alter table gateway_test.found owner to ringlog_owner")
+    define(admin, "look", f"insert into gateway_test.found (state) {STATE}")
+    define(
+        admin, "enter_beside", "insert into gateway_test.found (state) values (to_jsonb(entry))", "entry text"
+    )
+    for number, leak in enumerate(LEAKS.values()):
+        define(admin, f"leak_{number}", leak)
+    insert = "insert into gateway_test.found (wal) values (pg_current_wal_insert_lsn())"
+    lax = insert + "; perform set_config('{}', '{}', {})"
+    define(admin, "lax_transaction", lax.format("synchronous_commit", "off", "true"))
+    define(admin, "lax_session", lax.format("synchronous_commit", "off", "false"))
+    define(admin, "careful", insert)
+    admin.execute("notify ringlog_catalogue")
+    yield
+    admin.execute("drop table gateway_test.found")
+
+
+def found(admin: Admin) -> list[Any]:
+    return [
+        state for (state,) in admin.execute("select state from gateway_test.found order by place").fetchall()
+    ]
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_a_procedure_leaves_nothing_behind_for_the_next(clients: Clients, admin: Admin, leak: str) -> None:
+    """Whether the next call comes in a transaction of its own or in the same one.
+
+    Only statements that were prepared by SQL stay to the end of a transaction.
+    """
+    number = list(LEAKS).index(leak)
+    admin.execute("truncate gateway_test.found")
+    with clients.pymssql(clients.server.writer) as one, clients.pymssql(clients.server.writer) as other:
+        one.cursor().callproc("look")
+        with ThreadPoolExecutor(2) as pool:
+            for _ in range(5):
+                one.cursor().callproc(f"leak_{number}")
+                one.cursor().callproc("look")
+                leaking = pool.submit(lambda: one.cursor().callproc(f"leak_{number}"))
+                if leak == "prepared statement":
+                    leaking.result()
+                looking = pool.submit(lambda: other.cursor().callproc("look"))
+                leaking.result()
+                looking.result()
+    states = found(admin)
+    assert len(states) == 11
+    assert {json.dumps(state, sort_keys=True) for state in states[1:]} == {
+        json.dumps(states[0], sort_keys=True)
+    }
+
+
+@pytest.mark.parametrize("procedure", ["lax_transaction", "lax_session", "careful"])
+def test_an_acknowledged_call_is_on_the_disk(clients: Clients, admin: Admin, procedure: str) -> None:
+    """Though the procedure, and the gateway's role, want commits not to wait for it."""
+    admin.execute("alter role ringlog_gateway set synchronous_commit = off; notify ringlog_catalogue")
+    try:
+        with clients.pymssql(clients.server.writer) as connection:
+            for _ in range(30):
+                admin.execute("truncate gateway_test.found")
+                connection.cursor().callproc(procedure)
+                (is_flushed,) = admin.execute(
+                    "select pg_current_wal_flush_lsn() > wal from gateway_test.found"
+                ).fetchone() or (None,)
+                assert is_flushed is True
+    finally:
+        admin.execute("alter role ringlog_gateway reset synchronous_commit; notify ringlog_catalogue")
+
+
+def test_a_locked_table_holds_up_its_own_callers_only(clients: Clients, admin: Admin) -> None:
+    """All of these procedures share a connection."""
+    admin.execute("truncate gateway_test.journal, gateway_test.found")
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(8))
+        connections = [stack.enter_context(clients.pymssql(clients.server.writer)) for _ in range(8)]
+
+        def enter(place: int) -> None:
+            connections[place].cursor().callproc("enter", (f"locked {place}",))
+
+        def enter_beside(place: int) -> None:
+            for number in range(50):
+                connections[place].cursor().callproc("enter_beside", (f"{place} {number}",))
+
+        holder = stack.enter_context(psycopg.connect(clients.server.dsn))
+        holder.execute("lock table gateway_test.journal in access exclusive mode")
+        beside = [pool.submit(enter_beside, place) for place in range(4)]
+        locked = [pool.submit(enter, place) for place in range(4, 8)]
+        for others in beside:
+            others.result(60)
+        assert not any(call.done() for call in locked)
+        holder.rollback()
+        for call in locked:
+            call.result(60)
+        connections[0].cursor().callproc("enter", ("afterwards",))
+    entries = admin.execute("select entry from gateway_test.journal").fetchall()
+    assert sorted(entries) == [("afterwards",), *((f"locked {place}",) for place in range(4, 8))]
+    assert sorted(found(admin)) == sorted(f"{place} {number}" for place in range(4) for number in range(50))
+
+
+def test_calls_that_take_long_do_not_wait_for_one_another(clients: Clients, admin: Admin) -> None:
+    """Each is acknowledged when it has ended, though all of them share the connection of their procedure."""
+    admin.execute("truncate gateway_test.journal")
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(4))
+        connections = [stack.enter_context(clients.pymssql(clients.server.writer)) for _ in range(4)]
+
+        def enter(connection: pymssql.Connection, place: int) -> None:
+            connection.cursor().callproc("enter_slowly", (f"slow {place}", 0.2))
+
+        for call in [pool.submit(enter, *pair) for pair in zip(connections, range(4), strict=True)]:
+            call.result(60)
+    transactions = admin.execute(
+        "select count(*), count(distinct xmin::text) from gateway_test.journal where entry like 'slow%'"
+    ).fetchone()
+    assert transactions is not None
+    assert transactions[0] == 4
+    assert transactions[1] >= 2

@@ -1,0 +1,251 @@
+"""Two servers side by side: clients get the old one's bytes, the new one the same calls."""
+
+import json
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+
+from ringlog.gateway import Mirror
+from servers import FACILITY, RINGLOG, RunningServer, add_logins, free_port, ringlog, serving
+from tds_clients import Clients, Param
+
+
+@pytest.fixture(scope="module")
+def new_server(temporary_directory: Path) -> Iterator[RunningServer]:
+    """The server that the site moves to: the same facility, the same logins."""
+    with serving(temporary_directory / "new", facility=FACILITY) as running:
+        add_logins(running)
+        yield running
+
+
+@dataclass(frozen=True)
+class RunningMirror:
+    """A `ringlog mirror` process."""
+
+    host: str
+    port: int
+    report: Path
+    control: Path
+    metrics: int
+
+    def lines(self) -> list[dict[str, str]]:
+        """The report."""
+        return [json.loads(line) for line in self.report.read_text().splitlines()]
+
+    def count(self, name: str) -> float:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/metrics", timeout=10) as answer:
+            text = str(answer.read(), "utf-8")
+        found = [line for line in text.splitlines() if line.startswith(f"ringlog_mirror_{name} ")]
+        return float(found[0].rsplit(" ", 1)[1]) if found else 0.0
+
+    def wait(self, is_so: Callable[[], bool]) -> None:
+        """Until it is so: the shadow follows behind the clients."""
+        while not is_so():
+            time.sleep(0.01)
+
+
+@contextmanager
+def mirroring(folder: Path, old: str, new: str) -> Iterator[RunningMirror]:
+    report, metrics = folder / "report.jsonl", free_port()
+    command = [RINGLOG, "mirror", "--listen", "127.0.0.1:0", "--old", f"tds://{old}", "--new", f"tds://{new}"]
+    command += ["--report", str(report), "--metrics", f"127.0.0.1:{metrics}"]
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            host, port = process.stdout.readline().removeprefix("mirror on ").split(": ")[0].rsplit(":", 1)
+            yield RunningMirror(host, int(port), report, folder / "report.jsonl.socket", metrics)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.fixture
+def mirrored(server: RunningServer, new_server: RunningServer, tmp_path: Path) -> Iterator[RunningMirror]:
+    with mirroring(
+        tmp_path, f"{server.host}:{server.port}", f"{new_server.host}:{new_server.port}"
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def through(mirrored: RunningMirror, server: RunningServer, ct_program: Path, tmp_path: Path) -> Clients:
+    """Clients who know only the mirror."""
+    at_mirror = RunningServer(
+        server.process,
+        server.data,
+        mirrored.host,
+        mirrored.port,
+        server.dsn,
+        server.postgres_port,
+        server.writer,
+        server.reader,
+    )
+    return Clients.of(at_mirror, ct_program, tmp_path)
+
+
+def rows(server: RunningServer) -> list[tuple[object, ...]]:
+    with psycopg.connect(server.dsn) as connection:
+        return connection.execute('select seq_no, "time", power from log.sr_rf order by 2, 1').fetchall()
+
+
+BEGIN = datetime(2026, 3, 4, 5, 0, 0)
+
+
+@pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
+def test_calls_reach_both_and_agree(
+    through: Clients, mirrored: RunningMirror, server: RunningServer, new_server: RunningServer, version: str
+) -> None:
+    begin = BEGIN + timedelta(days=["5.0", "7.1", "7.4"].index(version))
+    with through.ct(server.writer, version) as writer:
+        for number in range(1, 6):
+            answer = writer.call(
+                "put_sr_rf",
+                [
+                    Param("int", str(number), "@seq_no"),
+                    Param("char", str(begin + timedelta(minutes=number)), "@time"),
+                    Param("real", str(number / 2), "@power"),
+                ],
+            )
+            assert answer.statuses == [0]
+    # sessions are followed one by one: what one has written is there when its calls were compared
+    mirrored.wait(lambda: mirrored.count("compared_total") >= 6)
+    with through.ct(server.reader, version) as reader:
+        read = reader.language("select seq_no, power from log..sr_rf order by time print 'seen'")
+        assert len(read.rows) >= 5
+    mirrored.wait(lambda: mirrored.count("compared_total") >= 8)
+    assert mirrored.count("differing_total") == 0
+    assert mirrored.lines() == []
+    assert rows(server) == rows(new_server)
+
+
+def test_differences_are_told_and_no_client_sees_them(
+    through: Clients, mirrored: RunningMirror, server: RunningServer, new_server: RunningServer
+) -> None:
+    with psycopg.connect(new_server.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "create function ringlog.only_new(out v integer) language sql as 'select 7';"
+            "grant execute on function ringlog.only_new to daq_reader;"
+            "select ringlog.put_every_type("
+            "row (1, '2026-02-02', 1.5, 2.5, 3, 4, 5, true, 'here only')::online.every_type);"
+            "notify ringlog_catalogue"
+        )
+    with through.pymssql(server.reader) as client, client.cursor() as cursor:
+        with pytest.raises(pymssql.Error, match="only_new"):
+            cursor.callproc("only_new")
+        cursor.execute("select a_varchar from log..every_type where a_varchar = 'here only'")
+        assert cursor.fetchall() == []
+    mirrored.wait(lambda: any(line["part"] == "rows" for line in mirrored.lines()))
+    told = {(line["request"].split(" from")[0], line["part"]): line for line in mirrored.lines()}
+    missing = told["exec only_new", "messages"]
+    assert missing["old"].startswith("number 1 of 1: 2812")
+    assert missing["new"] == "0 in all"
+    assert missing["login"] == server.reader.user
+    more = told["select a_varchar", "rows"]
+    assert (more["old"], more["new"]) == ("0 in all", "number 1 of 1: 'here only'")
+    with psycopg.connect(new_server.dsn, autocommit=True) as administrator:
+        administrator.execute("drop function ringlog.only_new; notify ringlog_catalogue")
+
+
+CAPTURES = sorted((Path(__file__).parent / "captures").glob("*.bin"))
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
+def test_what_passes_is_the_same_byte_for_byte(capture: Path, tmp_path: Path) -> None:
+    """What real clients have sent comes to the old server as it was, and what that says to the client."""
+    sent = capture.read_bytes()
+    said = b"".join(bytes([4, number % 2, 1, 0, 0, 0, number, 0]) + bytes(248) for number in range(200))
+    received = bytearray()
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(said)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(65536):
+                received.extend(part)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        old = threading.Thread(target=serve, args=[listener])
+        old.start()
+        mirror = Mirror(
+            "127.0.0.1", 0, f"127.0.0.1:{listener.getsockname()[1]}", "127.0.0.1:1", tmp_path / "r"
+        )
+        try:
+            with socket.create_connection(mirror.address, timeout=20) as client:
+                client.sendall(sent)
+                client.shutdown(socket.SHUT_WR)
+                heard = b"".join(iter(lambda: client.recv(65536), b""))
+            old.join()
+        finally:
+            mirror.stop()
+    assert heard == said
+    assert bytes(received) == sent
+
+
+def test_a_new_server_that_never_answers_holds_up_nobody(
+    server: RunningServer, ct_program: Path, tmp_path: Path
+) -> None:
+    """It takes connections and says nothing; then it takes none."""
+    silent = socket.create_server(("127.0.0.1", 0), backlog=100)
+    with mirroring(
+        tmp_path, f"{server.host}:{server.port}", f"127.0.0.1:{silent.getsockname()[1]}"
+    ) as mirrored:
+        for state in ("silent", "dead"):
+            if state == "dead":
+                silent.close()
+            with pymssql.connect(
+                server=mirrored.host,
+                port=str(mirrored.port),
+                user=server.reader.user,
+                password=server.reader.password,
+                autocommit=True,
+                login_timeout=20,
+                timeout=20,
+            ) as client:
+                for _ in range(50):
+                    with client.cursor() as cursor:
+                        cursor.execute("select replicate('x', 4000), 1")
+                        assert cursor.fetchone() == ("x" * 4000, 1)
+        mirrored.wait(lambda: any(line.get("not_compared") == "unreachable" for line in mirrored.lines()))
+
+
+def test_switched_over_and_back(
+    mirrored: RunningMirror, through: Clients, server: RunningServer, new_server: RunningServer
+) -> None:
+    def which(client: pymssql.Connection) -> str:
+        with client.cursor() as cursor:
+            cursor.execute("select count(*) from log..sr_vac")
+            row = cursor.fetchone()
+            assert row is not None
+            return "new" if row[0] else "old"
+
+    with psycopg.connect(new_server.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "select ringlog.put_sr_vac(row (1, '2026-02-02', 1, 1, 1, true)::online.sr_vac)"
+        )
+    with through.pymssql(server.reader) as before:
+        assert which(before) == "old"
+        said = ringlog("mirror-switch", "new", "--control", mirrored.control)
+        assert said.stdout == "the new server answers who connects from now on\n"
+        assert which(before) == "old"
+        with through.pymssql(server.reader) as after:
+            assert which(after) == "new"
+        assert ringlog("mirror-switch", "old", "--close", "--control", mirrored.control).returncode == 0
+        with suppress(pymssql.Error):
+            while which(before):
+                pass
+    with through.pymssql(server.reader) as back:
+        assert which(back) == "old"
+    unknown = ringlog("mirror-switch", "sideways", "--control", mirrored.control)
+    assert (unknown.returncode, "neither old nor new" in unknown.stderr) == (2, True)

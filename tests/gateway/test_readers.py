@@ -1,0 +1,163 @@
+"""Whoever reads, however greedily or slowly, keeps no writer waiting and no other reader either."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+import pymssql
+import pytest
+
+import raw_tds
+from raw_tds import NORMAL, RawClient, language
+from servers import RunningServer, ringlog
+from tds_clients import PLAIN, Admin, Clients, errors_of
+from waiting import wait_until
+from writing import Writers
+
+pytestmark = pytest.mark.usefixtures("functions")
+
+ENDLESS = "select generate_series(1, 2000000000) as endless_row, cast('twelve bytes' as char(200)) as words"
+
+
+@pytest.fixture
+def writers(clients: Clients) -> Iterator[Writers]:
+    """Two writers that write all the time."""
+    found = Writers(clients, "put_sr_rf", datetime(2031, 1, 1), rows=10)
+    with found.running(2):
+        found.wait_for_more(5)
+        yield found
+    assert found.errors == []
+
+
+@pytest.fixture
+def slow_readers(server: RunningServer) -> Iterator[list[RawClient]]:
+    """More readers than may stream at once. Each has read a packet of an endless result set."""
+    with ExitStack() as stack:
+        readers = []
+        for _ in range(2 * (os.cpu_count() or 1) + 2):
+            reader = RawClient(server.host, server.port, timeout=100)
+            stack.callback(reader.socket.close)
+            # a small window, so that the server soon has nowhere to send to
+            reader.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.log_in5(PLAIN, packet_size=512)
+            reader.send(NORMAL, language(ENDLESS))
+            reader.socket.recv(512)
+            readers.append(reader)
+        yield readers
+
+
+def backends(admin: Admin, words: str) -> list[int]:
+    """The processes of PostgreSQL that run a query, or have run it last."""
+    found = admin.execute(
+        "select pid from pg_stat_activity where query like %s and pid <> pg_backend_pid()", [f"%{words}%"]
+    )
+    return [int(str(pid)) for (pid,) in found.fetchall()]
+
+
+def nice_of(pid: int) -> int:
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
+def test_readers_stand_back_and_writers_do_not(server: RunningServer, clients: Clients, admin: Admin) -> None:
+    shown = ringlog("status", "--data", server.data).stdout
+    told = re.search(r"^readers (at nice (\d+)|as writers: no right to its processes)$", shown, re.M)
+    assert told is not None, shown
+    usual, back = nice_of(os.getpid()), int(told[2] or 0)
+    with clients.pymssql(server.reader) as reader, clients.pymssql(server.writer, autocommit=False) as writer:
+        with reader.cursor() as cursor:
+            cursor.execute("select count(*) as readers_stand_back from log..sr_rf")
+            cursor.fetchall()
+        (reading,) = wait_until(lambda: backends(admin, "readers_stand_back"))
+        assert nice_of(reading) == usual + back
+        # in a transaction of its own, so that it is not group commit's
+        writer.cursor().callproc("put_sr_rf", (1, datetime(2030, 1, 1), 1.0, 1))
+        writing = admin.execute(
+            "select pid from pg_stat_activity where usename = %s and state = 'idle in transaction'",
+            [server.writer.user],
+        ).fetchall()
+        assert [nice_of(int(str(pid))) for (pid,) in writing] == [usual]
+        writer.rollback()
+        committing = admin.execute(
+            "select pid from pg_stat_activity where application_name = 'ringlog group commit'"
+        ).fetchall()
+        assert {nice_of(int(str(pid))) for (pid,) in committing} <= {usual}
+        groups = Path(f"/proc/{reading}/autogroup")
+        if back and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
+            wait_until(lambda: groups.read_text().endswith(f" nice {back}\n"), groups.read_text)
+
+
+def test_writers_and_other_readers_go_on_beside_readers_that_stall(
+    clients: Clients, admin: Admin, writers: Writers, slow_readers: list[RawClient]
+) -> None:
+    wait_until(lambda: len(backends(admin, "endless_row")) == len(slow_readers))
+    with clients.pymssql(clients.server.reader) as reader, reader.cursor() as cursor:
+        # a byte at a time, from all of them
+        for _ in range(20):
+            for slow in slow_readers:
+                assert slow.socket.recv(1)
+            writers.wait_for_more(1)
+        cursor.execute("select generate_series(1, 20000), cast('twelve bytes' as char(200))")
+        assert len(cursor.fetchall()) == 20000
+        writers.wait_for_more(10)
+    assert len(backends(admin, "endless_row")) == len(slow_readers)
+
+
+def test_writers_go_on_beside_a_storm_of_logins(
+    server: RunningServer, clients: Clients, admin: Admin, writers: Writers
+) -> None:
+    with ExitStack() as stack:
+        storm = [RawClient(server.host, server.port, timeout=100) for _ in range(200)]
+        for client in storm:
+            stack.callback(client.socket.close)
+            client.send(raw_tds.LOGIN5, raw_tds.login5(PLAIN))
+        writers.wait_for_more(50)
+        answers = [client.receive() for client in storm]
+        assert [raw_tds.read_reply(answer).login for answer in answers] == [5] * len(storm)
+        writers.wait_for_more(5)
+
+
+def test_writers_go_on_beside_catalogue_queries_and_reports(clients: Clients, writers: Writers) -> None:
+    def ask(text: str) -> int:
+        with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+            cursor.execute(text)
+            rows = 0
+            while True:
+                rows += len(cursor.fetchall()) if cursor.description else 0
+                if not cursor.nextset():
+                    return rows
+
+    texts = [
+        "exec sp_sysmon '00:00:01'",
+        "exec sp_columns '%'",
+        "select * from information_schema.columns",
+        "exec sp_who",
+    ]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        asked = [pool.submit(ask, text) for text in texts]
+        writers.wait_for_more(50)
+        assert all(answer.result(100) > 0 for answer in asked)
+
+
+def test_a_login_reads_no_more_rows_than_it_may(clients: Clients, admin: Admin) -> None:
+    admin.execute("alter role plain set \"tsql.row_limit\" = '1000'")
+    try:
+        with clients.pymssql(PLAIN) as connection, connection.cursor() as cursor:
+            cursor.execute("select generate_series(1, 1000)")
+            assert len(cursor.fetchall()) == 1000
+            cursor.execute("select generate_series(1, 1001)")
+            with pytest.raises(pymssql.Error) as refused:
+                cursor.fetchall()
+            error = errors_of(refused.value)
+            assert "This login may read 1000 rows by one statement" in error.text
+            cursor.execute("select count(*) from generate_series(1, 1001) as g (n)")
+            assert cursor.fetchall() == [(1001,)]
+    finally:
+        admin.execute('alter role plain reset "tsql.row_limit"')
+    with clients.pymssql(PLAIN) as connection, connection.cursor() as cursor:
+        cursor.execute("select generate_series(1, 1001)")
+        assert len(cursor.fetchall()) == 1001

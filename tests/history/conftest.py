@@ -1,0 +1,42 @@
+"""A database with a facility of small tables, its administrator's engine and connection strings."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg.conninfo import make_conninfo
+
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.install import install
+
+COLUMNS = (
+    Column("a_real", "t/real", "real", "A"),
+    Column("a_double", "t/double", "double"),
+    Column("an_int", "t/int", "int"),
+    Column("a_smallint", "t/smallint", "smallint"),
+    Column("a_bigint", "t/bigint", "bigint"),
+    Column("a_bit", "t/bit", "bit"),
+    Column("a_varchar", "t/varchar", "varchar(40)"),
+)
+
+
+@pytest.fixture
+def conninfo(database_url: sa.URL) -> str:
+    """The administrator's connection string of an empty database."""
+    return make_conninfo(user=database_url.username, dbname=database_url.database, **dict(database_url.query))
+
+
+@pytest.fixture
+def engine(database_url: sa.URL) -> Iterator[sa.Engine]:
+    engine = sa.create_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def every_type(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
+    """The table `every_type`, with a column of each type."""
+    install(engine, Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS),)))
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        yield connection

@@ -1,0 +1,398 @@
+"""Old weeks become files and come back; whatever happens, log and files together have every row once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+from psycopg import errors
+from psycopg.conninfo import make_conninfo
+
+from ringlog.history import archive as archiving
+from ringlog.history import files
+from ringlog.history.archive import archive
+from ringlog.history.folder import Folder
+from ringlog.history.manifest import manifest, verify
+from ringlog.history.reading import read
+from ringlog.history.recall import recall
+from ringlog.history.summaries import summarise
+from ringlog.history.verification import problems_of
+from ringlog.schema.facility import Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+from servers import ringlog
+
+from .conftest import COLUMNS
+
+NOW = datetime(2026, 6, 10, tzinfo=UTC)
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+NAMES = [column.name for column in COLUMNS]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def table(engine: sa.Engine, conninfo: str, folder: Path) -> Iterator[psycopg.Connection]:
+    """Rows every 20 minutes for 14 weeks, of which two stay online."""
+    facility = Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS, summaries=(3600, 86_400)),))
+    install(engine, replace(facility, history=History(Retention(2, "week"), str(folder))))
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(
+            """
+            insert into log.every_type
+            select
+              1, %s + n * interval '20 minutes',
+              case when n %% 7 = 0 then 'NaN' when n %% 11 = 0 then null else sin(n) end,
+              case when n %% 5 = 0 then '-0' when n %% 3 = 0 then 'infinity' else cos(n) end,
+              n, n %% 100, n * 1000000000::bigint, n %% 2 = 0, 'text ' || n
+            from generate_series(0, 7000) as n
+            """,
+            [BEGIN],
+        )
+        maintain(engine, NOW)
+        summarise(conninfo, NOW, enough=1)
+        yield connection
+
+
+def put(connection: psycopg.Connection, moment: datetime, value: float, seq_no: int = 2) -> None:
+    connection.execute(
+        "select ringlog.put_every_type(row (%s, %s, %s, 1, 1, 1, 1, true, 'x')::online.every_type)",
+        [seq_no, moment, value],
+    )
+
+
+def all_rows(conninfo: str) -> list[dict[str, object]]:
+    found = [row for batch in read(conninfo, "every_type", ["seq_no", *NAMES]) for row in batch.to_pylist()]
+    return [{key: "NaN" if value != value else value for key, value in row.items()} for row in found]
+
+
+def in_log(connection: psycopg.Connection) -> int:
+    row = connection.execute("select count(*) from log.every_type").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_old_weeks_become_files(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    before = all_rows(conninfo)
+    told = [*archive(engine, conninfo, NOW)]
+    # weeks 10 to 21 ended before 27 May
+    assert [line.split(":")[0] for line in told] == [
+        f"archived log.every_type_2026w{n}" for n in range(10, 22)
+    ]
+    assert in_log(table) == len(before) - 12 * 7 * 72
+    assert all_rows(conninfo) == before
+    assert sorted(path.name for path in (folder / "every_type").iterdir()) == [
+        f"2026w{n}.parquet" for n in range(10, 22)
+    ]
+    assert [*archive(engine, conninfo, NOW)] == []
+    maintain(engine, NOW)
+    assert all_rows(conninfo) == before
+
+
+def test_an_archive_whose_disk_is_away_is_not_begun_anew(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    [*archive(engine, conninfo, NOW)]
+    folder.rename(folder.with_name("away"))
+    folder.mkdir()
+    with pytest.raises(FileNotFoundError, match="is its disk mounted"):
+        [*archive(engine, conninfo, NOW + timedelta(weeks=1))]
+    assert [*folder.iterdir()] == []
+
+
+def test_any_tool_reads_the_files(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    [*archive(engine, conninfo, NOW)]
+    whole = pq.read_table(folder / "every_type/2026w10.parquet")
+    assert whole.num_rows == 7 * 72
+    assert whole["an_int"].to_pylist() == [*range(7 * 72)]
+    assert b"t/real" in whole.schema.metadata[b"ringlog.signals"]
+    assert pq.ParquetFile(folder / "every_type/2026w10.parquet").num_row_groups == 7
+
+
+def test_reading_a_part_across_tiers(engine: sa.Engine, conninfo: str, table: psycopg.Connection) -> None:
+    [*archive(engine, conninfo, NOW)]
+    start, end = datetime(2026, 5, 24, 12, tzinfo=UTC), datetime(2026, 5, 25, 12, tzinfo=UTC)
+    found = [
+        n
+        for batch in read(conninfo, "every_type", ["an_int"], start, end)
+        for n in batch["an_int"].to_pylist()
+    ]
+    first = (start - BEGIN) // timedelta(minutes=20)
+    assert found == [*range(first, first + 72)]
+    before, *_ = read(conninfo, "every_type", ["an_int"], start, end, newest_before=True)
+    assert before["an_int"].to_pylist() == [first - 1]
+    monday = datetime(2026, 5, 25, tzinfo=UTC)  # the first week online; the row before is in a file
+    before, *_ = read(conninfo, "every_type", ["an_int"], monday, end, newest_before=True)
+    assert before["an_int"].to_pylist() == [(monday - BEGIN) // timedelta(minutes=20) - 1]
+
+
+def test_rows_that_come_for_a_cold_week(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    before = all_rows(conninfo)
+    [*archive(engine, conninfo, NOW)]
+    put(table, BEGIN + timedelta(days=3, microseconds=1), 1.5)
+    table.execute("insert into log.every_type select 1, %s, 'NaN', '-0', 0, 0, 0, true, 'text 0'", [BEGIN])
+    other = BEGIN + timedelta(minutes=20)
+    table.execute("insert into log.every_type (seq_no, time, an_int) values (1, %s, 99)", [other])
+    now = all_rows(conninfo)
+    assert len(now) == len(before) + 1, "of two rows with one key the file's is read"
+    maintain(engine, NOW)
+    (told,) = archive(engine, conninfo, NOW)
+    assert told == (
+        "merged 1 late rows into every_type/2026w10-2.parquet, 1 were there already, "
+        "1 in conflict with it: see ringlog.event"
+    )
+    after = all_rows(conninfo)
+    assert [row for row in after if row not in before] == [
+        {"time": BEGIN + timedelta(days=3, microseconds=1), "seq_no": 2, "a_real": 1.5, "a_double": 1.0}
+        | {"an_int": 1, "a_smallint": 1, "a_bigint": 1, "a_bit": True, "a_varchar": "x"}
+    ]
+    assert after == now
+    (words,) = table.execute("select words from ringlog.event").fetchone() or ("",)
+    assert '"an_int": 99' in words
+    assert not (folder / "every_type/2026w10.parquet").exists()
+    # what was acknowledged and is refused now is in the books
+    books = table.execute("select hour, acknowledged, refused, repeated from ringlog.ledger")
+    assert books.fetchall() == [(BEGIN, -1, 1, 1)]
+    losses = "select in_log, refused, waiting, missing from ringlog.losses()"
+    assert table.execute(losses).fetchall() == [(None, 1, 0, None)]
+
+
+def test_rows_that_come_for_a_cold_week_are_in_its_trends(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    trend = (
+        "select sum(n), max(max), sum(nans), sum(nulls) from ringlog.get_trend('t/real', %s, %s, 50)",
+        [BEGIN, NOW],
+    )
+    (n, _, *others) = table.execute(*trend).fetchone() or ()
+    [*archive(engine, conninfo, NOW)]
+    put(table, BEGIN + timedelta(days=3, microseconds=1), 77.5)
+    put(table, BEGIN + timedelta(days=12, microseconds=1), 3.5)
+    # a repeat is not counted again
+    table.execute("insert into log.every_type select 1, %s, 'NaN', '-0', 0, 0, 0, true, 'text 0'", [BEGIN])
+    table.execute("insert into ringlog.summary_mark values ('every_type', %s)", [BEGIN])
+    week = folder / "every_type/2026w11.parquet"
+    content = week.read_bytes()
+    week.write_bytes(content[:-9])
+    summarise(conninfo, NOW, enough=1)
+    assert table.execute(*trend).fetchone() == (n + 1, 77.5, *others)
+    # that of the damaged week waits
+    assert table.execute("select count(*) from ringlog.summary_mark").fetchone() == (1,)
+    week.write_bytes(content)
+    for _ in range(2):
+        summarise(conninfo, NOW, enough=1)
+        assert table.execute(*trend).fetchone() == (n + 2, 77.5, *others)
+        assert len([*archive(engine, conninfo, NOW)]) in (0, 2)
+
+
+def test_other_summaries_are_made_of_the_archive_too(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    def hours() -> list[tuple[object, ...]]:
+        # mean and std are rounded otherwise when they are made of shorter spans
+        return table.execute(
+            "select column_name, time, row (n, min, max, first, last, nans, nulls)::text from hour.every_type"
+            " order by 1, 2"
+        ).fetchall()
+
+    before = hours()
+    [*archive(engine, conninfo, NOW)]
+    facility = Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS, summaries=(600, 3600)),))
+    install(engine, replace(facility, history=History(Retention(2, "week"), str(folder))))
+    summarise(conninfo, NOW, enough=1)
+    assert hours() == before
+    spans = table.execute("select sum(n) from ten_minutes.every_type where column_name = 'an_int'")
+    assert spans.fetchone() == (7001,)
+
+
+def test_rows_that_come_while_a_week_is_written(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = all_rows(conninfo)
+    written = archiving._write
+
+    def write(folder: Path, name: str, week: archiving.Week, *rest: object) -> archiving.ColdWeek:
+        made = written(folder, name, week, *rest)  # type: ignore[arg-type]
+        put(table, week.start + timedelta(microseconds=7), 1.0)
+        return made
+
+    monkeypatch.setattr(archiving, "_write", write)
+    told = [*archive(engine, conninfo, NOW)]
+    assert all("1 rows came meanwhile" in line for line in told)
+    monkeypatch.setattr(archiving, "_write", written)
+    assert len(all_rows(conninfo)) == len(before) + 12
+    [*archive(engine, conninfo, NOW)]
+    assert len(all_rows(conninfo)) == len(before) + 12
+    assert table.execute("select count(*) from log.every_type_default").fetchone() == (0,)
+
+
+def test_procedures_say_which_weeks_are_cold(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+) -> None:
+    [*archive(engine, conninfo, NOW)]
+    recent, old = datetime(2026, 5, 28, tzinfo=UTC), datetime(2026, 5, 20, tzinfo=UTC)
+    for call in ("get_every_type_range(%s, %s)", "get_signal('t/real', %s, %s)"):
+        query = f"select * from ringlog.{call}"
+        assert table.execute(query, [recent, NOW]).fetchall()
+        with pytest.raises(errors.Error, match=r"1 weeks of table every_type .* archive: 2026w21") as refused:
+            table.execute(query, [old, NOW])
+        assert refused.value.sqlstate == "RL003"
+        assert "ringlog recall every_type 2026-05-18 2026-05-25" in str(refused.value.diag.message_hint)
+    at = "select an_int from ringlog.get_every_type_at(%s)"
+    assert table.execute(at, [recent]).fetchone() == ((recent - BEGIN) // timedelta(minutes=20),)
+    with pytest.raises(errors.Error, match="archive"):
+        table.execute(at, [old])
+    # trends go on: their summaries stay
+    trend = "select sum(n + nans + nulls) from ringlog.get_trend('t/real', %s, %s, 50)"
+    assert table.execute(trend, [BEGIN, NOW]).fetchone() == (7001,)
+    ends = [BEGIN + timedelta(days=10, seconds=1), BEGIN + timedelta(days=50, seconds=1)]
+    # where the rows are cold they begin and end with whole spans, here of an hour
+    assert table.execute(trend, ends).fetchone() == (40 * 72 + 3,)
+
+
+def test_recalled_weeks_are_in_the_log_again(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+) -> None:
+    before = all_rows(conninfo)
+    [*archive(engine, conninfo, NOW)]
+    put(table, BEGIN + timedelta(days=1, microseconds=1), 1.5)
+    told = [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=8), timedelta(days=7))]
+    assert told == [
+        f"recalled every_type/2026w{n}.parquet: 504 rows in log.every_type_2026w{n}" for n in (10, 11)
+    ]
+    query = "select count(*) from ringlog.get_every_type_range(%s, %s)"
+    assert table.execute(query, [BEGIN, BEGIN + timedelta(days=14)]).fetchone() == (1009,)
+    assert len(all_rows(conninfo)) == len(before) + 1
+    # later they go again, the row that came with them
+    table.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
+    summarise(conninfo, NOW, enough=1)
+    told = [*archive(engine, conninfo, NOW)]
+    assert [line.split(",")[0] for line in told] == [
+        "archived log.every_type_2026w10: 505 rows",
+        "archived log.every_type_2026w11: 504 rows",
+    ]
+    assert len(all_rows(conninfo)) == len(before) + 1
+
+
+def test_killed_at_any_moment(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = all_rows(conninfo)
+    for name in ("_write", "_put_away", "_watch"):
+        for after in (False, True):
+            work = getattr(archiving, name)
+
+            def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
+                if after:
+                    work(*values, **named)  # type: ignore[operator]
+                raise KeyboardInterrupt
+
+            monkeypatch.setattr(archiving, name, killed)
+            with pytest.raises(KeyboardInterrupt):
+                [*archive(engine, conninfo, NOW)]
+            monkeypatch.setattr(archiving, name, work)
+            assert all_rows(conninfo) == before
+    assert len([*archive(engine, conninfo, NOW)]) == 12
+    assert all_rows(conninfo) == before
+
+
+@pytest.mark.parametrize("damage", ["truncated", "a byte", "gone"])
+def test_damaged_files_are_found(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, damage: str
+) -> None:
+    [*archive(engine, conninfo, NOW)]
+    path = folder / "every_type/2026w12.parquet"
+    content = bytearray(path.read_bytes())
+    if damage == "gone":
+        path.unlink()
+    else:
+        column = pq.ParquetFile(path).metadata.row_group(3).column(3)
+        content[column.data_page_offset + column.total_compressed_size - 9] ^= 1
+        path.write_bytes(content[:-1000] if damage == "truncated" else content)
+    with engine.begin() as connection:
+        weeks = {week.file: week for week in manifest(connection)}
+    with pytest.raises(files.Damaged, match="2026w12"):
+        verify(Folder(str(folder)), weeks["every_type/2026w12.parquet"])
+    verify(Folder(str(folder)), weeks["every_type/2026w13.parquet"])
+    with pytest.raises(files.Damaged, match="2026w12"):
+        all_rows(conninfo)
+    put(table, weeks["every_type/2026w12.parquet"].begins, 1.0)
+    (told,) = archive(engine, conninfo, NOW)
+    assert told.startswith("rows that came for every_type/2026w12.parquet stay in the log: ")
+    assert table.execute("select count(*) from log.every_type_default").fetchone() == (1,)
+    with pytest.raises(files.Damaged, match="2026w12"):
+        [*recall(engine, conninfo, "every_type", BEGIN, NOW, timedelta(days=1))]
+
+
+def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection) -> None:
+    [*archive(engine, conninfo, NOW)]
+    put(table, BEGIN + timedelta(days=90), 1.0)  # marked, and not summarised yet
+    assert [*problems_of(table, engine)] == []
+    (folder / "every_type/2026w12.parquet").write_bytes(b"")
+    table.execute("delete from ringlog.summary_mark")
+    table.execute(
+        "update summary.every_type set n[7] = n[7] + 1 where level = 7200 and column_name = 'an_int'"
+    )
+    problems = [*problems_of(table, engine)]
+    assert any(
+        "the span of 86400 s at 2026-05-31 00:00:00+0000 has 72 rows, the log 73" in each for each in problems
+    )
+    assert any(
+        "column an_int" in each and "in 7200 s than in the spans of 3600 s" in each for each in problems
+    )
+    assert any("2026w12.parquet is not the file that was written" in each for each in problems)
+
+
+def test_verification_where_postgresql_asks_for_a_password(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    [*archive(engine, conninfo, NOW)]
+    (folder / "every_type/2026w12.parquet").write_bytes(b"")
+    table.execute("create role auditor superuser login password 'audit-5317'")
+    try:
+        dsn = make_conninfo(
+            host="127.0.0.1",
+            port=table.info.port,
+            dbname=table.info.dbname,
+            user="auditor",
+            password="audit-5317",
+        )
+        verified = ringlog("verify", RINGLOG_DSN=dsn)
+    finally:
+        table.execute("drop role auditor")
+    assert verified.returncode == 1, verified.stderr
+    assert "2026w12.parquet is not the file that was written" in verified.stdout
+
+
+def test_a_file_that_is_not_what_was_written_drops_nothing(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = in_log(table)
+    monkeypatch.setattr(files, "same", lambda here, there: False)
+    with pytest.raises(files.Damaged, match="nothing was dropped"):
+        [*archive(engine, conninfo, NOW)]
+    assert in_log(table) == before
+
+
+def test_retention_deletes_files(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+) -> None:
+    [*archive(engine, conninfo, NOW)]
+    table.execute("update ringlog.logged_table set retention = '8 weeks'")
+    told = [*archive(engine, conninfo, NOW)]
+    # 8 weeks before 10 June is 15 April, in week 16
+    assert told == [f"deleted every_type/2026w{n}.parquet: past retention" for n in range(10, 16)]
+    assert not (folder / "every_type/2026w15.parquet").exists()

@@ -1,0 +1,76 @@
+"""The archive in an object store: S3 as moto has it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from moto.server import ThreadedMotoServer
+
+from ringlog.history.archive import archive
+from ringlog.history.folder import Damaged, Folder
+from ringlog.history.manifest import manifest, verify
+from ringlog.history.reading import read
+from ringlog.history.recall import recall
+from ringlog.schema.facility import Column, Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    yield f"s3://weeks/archive?region=us-east-1&scheme=http&endpoint_override={host}:{port}&allow_bucket_creation=true"
+    server.stop()
+
+
+def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str) -> None:
+    table = Table("magnets", 10, 1.0, (Column("current", "m/current", "double"),))
+    install(engine, replace(Facility("test", "UTC", (table,)), history=History(Retention(1, "week"), bucket)))
+
+    def all_rows() -> list[dict[str, object]]:
+        return [
+            row for batch in read(conninfo, "magnets", ["seq_no", "current"]) for row in batch.to_pylist()
+        ]
+
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(
+            "insert into log.magnets"
+            " select 1, %s + n * interval '1 hour', sin(n) from generate_series(0, 600) n",
+            [BEGIN],
+        )
+        maintain(engine, NOW)
+        before = all_rows()
+        assert len([*archive(engine, conninfo, NOW)]) == 3
+        assert all_rows() == before
+        assert connection.execute("select count(*) < 200 from log.magnets").fetchone() == (True,)
+        # a row that comes late makes another object
+        late = BEGIN + timedelta(minutes=1)
+        connection.execute("select ringlog.put_magnets(row (2, %s, 7)::online.magnets)", [late])
+        assert len([*archive(engine, conninfo, NOW)]) == 1
+        assert len(all_rows()) == len(before) + 1
+        folder = Folder(bucket)
+        assert sorted(name for name, _ in folder.names()) == [
+            "magnets/2026w10-2.parquet",
+            "magnets/2026w11.parquet",
+            "magnets/2026w12.parquet",
+            "manifest.json",
+        ]
+        assert len([*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) == 3
+        assert connection.execute("select count(*) from log.magnets").fetchone() == (len(before) + 1,)
+    with engine.begin() as administrator:
+        weeks = manifest(administrator)
+    for week in weeks:
+        verify(folder, week)
+    folder.delete(weeks[0].file)
+    with pytest.raises(Damaged, match="2026w10-2"):
+        verify(folder, weeks[0])

@@ -1,0 +1,184 @@
+"""Rows as Arrow record batches, and where signals are."""
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+from psycopg.conninfo import make_conninfo
+
+from ringlog.history import series
+from ringlog.history.connection import ReadError, connect
+from ringlog.history.reading import read
+from ringlog.history.signals import places
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.install import install
+
+from .conftest import COLUMNS
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+
+
+def put(connection: psycopg.Connection, moment: datetime, *values: object, seq_no: int = 1) -> None:
+    call = "select ringlog.put_every_type(row (%s, %s, %s, %s, %s, %s, %s, %s, %s)::online.every_type)"
+    connection.execute(call, [seq_no, moment, *values])
+
+
+def fill(connection: psycopg.Connection, rows: int) -> None:
+    connection.execute(
+        "insert into log.every_type (seq_no, time, a_real)"
+        " select 1, %s + n * interval '1 second', n from generate_series(0, %s - 1) as n",
+        [NOON, rows],
+    )
+
+
+def test_every_type_comes_as_its_own(every_type: psycopg.Connection, conninfo: str) -> None:
+    put(every_type, NOON, 0.1, 0.1, -(2**31), -(2**15), 2**63 - 1, True, "Grüße")
+    put(every_type, NOON + timedelta(microseconds=1), *[None] * 7)
+    (batch,) = read(conninfo, "every_type", [column.name for column in COLUMNS])
+    assert batch.schema == pa.schema(
+        {
+            "time": pa.timestamp("us", tz="UTC"),
+            "a_real": pa.float32(),
+            "a_double": pa.float64(),
+            "an_int": pa.int32(),
+            "a_smallint": pa.int16(),
+            "a_bigint": pa.int64(),
+            "a_bit": pa.bool_(),
+            "a_varchar": pa.string(),
+        }
+    )
+    first, second = batch.to_pylist()
+    assert first == {
+        "time": NOON,
+        "a_real": pytest.approx(0.1, rel=1e-7),
+        "a_double": 0.1,
+        "an_int": -(2**31),
+        "a_smallint": -(2**15),
+        "a_bigint": 2**63 - 1,
+        "a_bit": True,
+        "a_varchar": "Grüße",
+    }
+    assert second == dict.fromkeys(first) | {"time": NOON + timedelta(microseconds=1)}
+
+
+def test_rows_from_the_start_on_and_before_the_end(every_type: psycopg.Connection, conninfo: str) -> None:
+    fill(every_type, 10)
+    start, end = NOON + timedelta(seconds=3), NOON + timedelta(seconds=6)
+    (batch,) = read(conninfo, "every_type", ["a_real"], start, end)
+    assert batch["a_real"].to_pylist() == [3, 4, 5]
+    before, batch = read(conninfo, "every_type", ["a_real"], start, end, newest_before=True)
+    assert before["a_real"].to_pylist() == [2]
+    assert batch["a_real"].to_pylist() == [3, 4, 5]
+
+
+def test_one_column_is_the_same_as_several(
+    every_type: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many rows of one column come in blocks: with nulls, of one time, dense, or far apart."""
+    every_type.execute(
+        "insert into log.every_type (seq_no, time, a_real, a_double, an_int, a_smallint, a_bigint, a_bit)"
+        " select n %% 3, %s + make_interval(secs => n / 3 * 3 + (n > 30000)::int * 20000), n / 7.0, n / 7.0,"
+        " nullif(n %% 11, 5), n %% 100, n * 10000000000, n %% 5 = 0 from generate_series(0, 39999) as n",
+        [NOON],
+    )
+    every_type.execute(
+        "insert into log.every_type (seq_no, time, a_real, a_double, an_int)"
+        " select 1, %s + n * interval '1 ms', 'nan', 'inf', -n from generate_series(1, 4000) as n"
+        " on conflict do nothing",
+        [NOON + timedelta(seconds=20_000)],
+    )
+    start, end = NOON + timedelta(seconds=5), NOON + timedelta(seconds=59_000)
+    names = [column.name for column in COLUMNS]
+    rows = pa.Table.from_batches(read(conninfo, "every_type", names, start, end))
+    assert rows.num_rows > 40_000
+    for most in (series._MOST, 3000):
+        monkeypatch.setattr(series, "_MOST", most)
+        for name in names:
+            found = pa.Table.from_batches(read(conninfo, "every_type", [name], start, end))
+            assert found.schema == pa.schema([rows.schema.field("time"), rows.schema.field(name)])
+            assert found["time"].equals(rows["time"])
+            # NaN is not equal to itself
+            assert [*map(repr, found[name].to_pylist())] == [*map(repr, rows[name].to_pylist())]
+
+
+def test_nothing_there_is_one_empty_batch(every_type: psycopg.Connection, conninfo: str) -> None:
+    (batch,) = read(conninfo, "every_type", ["a_varchar"], NOON, newest_before=True)
+    assert batch.num_rows == 0
+    assert batch.schema.names == ["time", "a_varchar"]
+
+
+def test_rows_of_one_time_come_by_seq_no(every_type: psycopg.Connection, conninfo: str) -> None:
+    for seq_no in (3, 1, 2):
+        put(every_type, NOON, *[None] * 7, seq_no=seq_no)
+    (batch,) = read(conninfo, "every_type", ["time", "seq_no"])
+    assert batch["seq_no"].to_pylist() == [1, 2, 3]
+
+
+def test_closing_the_iterator_cancels_the_query(every_type: psycopg.Connection, conninfo: str) -> None:
+    fill(every_type, 400_000)
+    with closing(connect(conninfo)) as connection:
+        batches = read(connection, "every_type", ["a_real", "a_double"])
+        first = next(batches)
+        assert first.num_rows < 400_000
+        batches.close()
+        # the connection serves on, and what it had held is free
+        assert sum(batch.num_rows for batch in read(connection, "every_type", [], NOON)) == 400_000
+        held = "select count(*) from pg_locks where relation = 'log.every_type'::regclass"
+        assert every_type.execute(held).fetchone() == (0,)
+
+
+def test_a_batch_is_small_however_many_rows_there_are(every_type: psycopg.Connection, conninfo: str) -> None:
+    fill(every_type, 400_000)
+    sizes = [batch.nbytes for batch in read(conninfo, "every_type", [column.name for column in COLUMNS])]
+    assert len(sizes) > 2
+    assert max(sizes) < 16 << 20
+
+
+def test_postgresql_decides_who_may_read(every_type: psycopg.Connection, conninfo: str) -> None:
+    every_type.execute("create role stranger login password 'strange'")
+    stranger = make_conninfo(conninfo, host="127.0.0.1", user="stranger", password="strange")
+    try:
+        with pytest.raises(ReadError) as refused:
+            next(read(stranger, "every_type", ["a_real"]))
+        assert refused.value.sqlstate == "42501"
+    finally:
+        every_type.execute("drop role stranger")
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "sqlstate"), [("nothing", [], "42P01"), ("every_type", ["b"], "42703")]
+)
+def test_what_is_not_there_is_refused(
+    every_type: psycopg.Connection, conninfo: str, table: str, columns: list[str], sqlstate: str
+) -> None:
+    with pytest.raises(ReadError) as refused:
+        next(read(conninfo, table, columns))
+    assert refused.value.sqlstate == sqlstate
+
+
+def test_a_bound_without_a_zone_is_refused(conninfo: str) -> None:
+    with pytest.raises(ValueError, match="2026-03-04"):
+        read(conninfo, "every_type", [], datetime(2026, 3, 4))
+
+
+def test_places_of_signals(engine: sa.Engine, conninfo: str) -> None:
+    def column(name: str, signal: str) -> Column:
+        return Column(name, signal, "real", "A")
+
+    def facility(*columns: Column) -> Facility:
+        return Facility("test", "UTC", (Table("magnets", 10, 1.0, columns),))
+
+    install(engine, facility(column("a", "magnet"), column("b", "spare")))
+    install(engine, facility(column("a", "old magnet"), column("b", "magnet")))
+    found = places(conninfo, ["magnet", "nobody's"])
+    first, second = found["magnet"]
+    assert (first.table, first.column, first.type, first.unit) == ("magnets", "a", "real", "A")
+    assert (second.table, second.column) == ("magnets", "b")
+    assert first.since is None
+    assert first.until == second.since
+    assert first.until is not None
+    assert second.until is None
+    assert found["nobody's"] == ()

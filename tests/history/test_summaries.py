@@ -1,0 +1,215 @@
+"""Summaries are what the rows come to, whatever comes late and whatever is killed."""
+
+import math
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history import summaries
+from ringlog.history.summaries import summarise
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.install import install
+
+BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+NOW = BEGIN + timedelta(days=3)
+SCHEMAS = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
+
+COLUMNS = (
+    Column("current", "magnet/current", "real"),
+    Column("field", "magnet/field", "double"),
+    Column("steps", "magnet/steps", "int"),
+    Column("on", "magnet/on", "bit"),
+    Column("state", "magnet/state", "varchar(8)"),
+)
+
+
+@pytest.fixture
+def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
+    """Rows every 13 s for two days, with nulls, NaN and hours without any."""
+    table = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))
+    install(engine, Facility("test", "UTC", (table,)))
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        fill(connection, BEGIN, 13_000)
+        yield connection
+
+
+NUMBER = dict.fromkeys(("current", "field", "steps"), "{}::double precision")
+NUMBER["on"] = "{}::integer::double precision"
+
+
+def fill(connection: psycopg.Connection, begin: datetime, rows: int) -> None:
+    connection.execute(
+        """
+        insert into log.magnets (seq_no, time, current, field, steps, "on", state)
+        select
+          1,
+          %s + n * interval '13 seconds',
+          case when n %% 7 = 0 then null when n %% 11 = 0 then 'NaN' else sin(n) * 100 end,
+          case when n %% 3000 < 1000 then 'NaN' else 1e9 + cos(n) end,
+          case when n %% 3000 > 2000 then null else n end,
+          n %% 5 = 0,
+          'text'
+        from generate_series(1, %s) as n
+        where n %% 3000 < 2500
+        """,
+        [begin, rows],
+    )
+
+
+def put(connection: psycopg.Connection, moment: datetime, current: float | None) -> None:
+    connection.execute(
+        "select ringlog.put_magnets(row (2, %s, %s, 1, 2, true, 'x')::online.magnets)", [moment, current]
+    )
+
+
+def summaries_of(connection: psycopg.Connection, level: int, column: str) -> list[tuple[object, ...]]:
+    return connection.execute(
+        sql.SQL(
+            "select time, n, min, max, mean, first, last, std, nans, nulls from {}.magnets"
+            " where column_name = %s order by time"
+        ).format(sql.Identifier(SCHEMAS[level])),
+        [column],
+    ).fetchall()
+
+
+def rows_come_to(
+    connection: psycopg.Connection, level: int, column: str, end: datetime
+) -> list[tuple[object, ...]]:
+    """The same by PostgreSQL's own aggregates, of the spans that are over."""
+    return connection.execute(
+        sql.SQL(
+            """
+            with value as (
+              select date_bin(%(level)s * interval '1 second', time, 'epoch') as span, time, {value} as value
+              from log.magnets
+            ), with_number as (
+              select *, case when value <> 'NaN' then value end as number from value
+            )
+            select
+              span,
+              count(number),
+              min(number),
+              max(number),
+              avg(number),
+              (array_agg(number order by time) filter (where number is not null))[1],
+              (array_agg(number order by time desc) filter (where number is not null))[1],
+              stddev_pop(number),
+              count(*) filter (where value = 'NaN'),
+              count(*) filter (where value is null)
+            from with_number
+            where span + %(level)s * interval '1 second' <= %(end)s
+            group by span order by span
+            """
+        ).format(value=sql.SQL(NUMBER[column]).format(sql.Identifier(column))),
+        {"level": level, "end": end},
+    ).fetchall()
+
+
+def agree(connection: psycopg.Connection, levels: tuple[int, ...]) -> None:
+    """All summaries are what the rows come to."""
+    (until,) = connection.execute("select until from ringlog.summarised").fetchone() or (None,)
+    for level in levels:
+        for column in ("current", "field", "steps", "on"):
+            made = summaries_of(connection, level, column)
+            expected = rows_come_to(connection, level, column, until)
+            assert len(made) == len(expected) > 0, (level, column)
+            for here, there in zip(made, expected, strict=True):
+                for one, other in zip(here, there, strict=True):
+                    if isinstance(other, float):
+                        assert isinstance(one, float)
+                        assert math.isclose(one, other, rel_tol=1e-9, abs_tol=2e-6), (
+                            level,
+                            column,
+                            here,
+                            there,
+                        )
+                    else:
+                        assert one == other, (level, column, here, there)
+
+
+def test_summaries_are_what_the_rows_come_to(magnets: psycopg.Connection, conninfo: str) -> None:
+    assert summarise(conninfo, NOW) == {"magnets": 11_000}
+    agree(magnets, (10, 60, 600, 3600, 86_400))
+    assert summarise(conninfo, NOW) == {}
+
+
+def test_in_many_rounds_as_in_one(magnets: psycopg.Connection, conninfo: str) -> None:
+    for hours in range(1, 72, 5):
+        summarise(conninfo, BEGIN + timedelta(hours=hours), enough=1)
+    many = [summaries_of(magnets, level, "current") for level in SCHEMAS]
+    magnets.execute("truncate summary.magnets")
+    magnets.execute("update ringlog.summarised set until = null")
+    summarise(conninfo, BEGIN + timedelta(hours=71), enough=1)
+    assert [summaries_of(magnets, level, "current") for level in SCHEMAS] == many
+
+
+def test_a_late_row_is_summarised(magnets: psycopg.Connection, conninfo: str) -> None:
+    summarise(conninfo, NOW)
+    put(magnets, BEGIN + timedelta(hours=5, microseconds=1), 1e6)
+    put(magnets, BEGIN + timedelta(hours=40, microseconds=1), -1e6)
+    put(magnets, BEGIN - timedelta(hours=100), None)
+    assert summarise(conninfo, NOW)
+    agree(magnets, (3600, 86_400))
+    assert magnets.execute("select count(*) from ringlog.summary_mark").fetchone() == (0,)
+    # the same row again changes nothing, and so marks nothing
+    put(magnets, BEGIN + timedelta(hours=5, microseconds=1), 1e6)
+    assert magnets.execute("select count(*) from ringlog.summary_mark").fetchone() == (0,)
+
+
+def test_a_row_that_is_not_committed_yet_is_waited_for(
+    magnets: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A put that looked before the summaries moved on, and commits afterwards, is in them."""
+    moment = BEGIN + timedelta(hours=30, microseconds=1)
+    with psycopg.connect(conninfo) as other:
+        put(other, moment, 1e6)
+        monkeypatch.setattr(summaries, "PATIENCE", 0.05)
+        assert summarise(conninfo, NOW) == {}
+        monkeypatch.setattr(summaries, "PATIENCE", 60.0)
+        thread = threading.Thread(target=summarise, args=(conninfo, NOW))
+        thread.start()
+        # what comes from now on is marked; the round waits for what came before
+        while magnets.execute("select last_value from summary.magnets_until").fetchone() == (0,):
+            time.sleep(0.01)
+        assert thread.is_alive()
+        other.commit()
+        thread.join()
+    agree(magnets, (86_400,))
+    assert max(row[3] for row in summaries_of(magnets, 86_400, "current")) == 1e6  # type: ignore[type-var]
+
+
+def test_killed_at_any_moment_nothing_is_double_or_missing(
+    magnets: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "VALUES", 4_000)
+    made = summaries._make
+    for calls in range(8):
+        left = iter(range(calls, -1, -1))
+
+        def make(connection: psycopg.Connection, *rest: object, left: Iterator[int] = left) -> int:
+            rows = made(connection, *rest)  # type: ignore[arg-type]
+            if next(left) == 0:
+                connection.close()
+            return rows
+
+        monkeypatch.setattr(summaries, "_make", make)
+        put(magnets, BEGIN + timedelta(hours=1, microseconds=calls), 7.0)
+        with pytest.raises(psycopg.OperationalError):
+            summarise(conninfo, NOW)
+    monkeypatch.setattr(summaries, "_make", made)
+    summarise(conninfo, NOW)
+    agree(magnets, (3600,))
+
+
+def test_years_between_two_rows(magnets: psycopg.Connection, conninfo: str) -> None:
+    put(magnets, BEGIN - timedelta(days=3000), 5.0)
+    put(magnets, datetime(1900, 1, 1, tzinfo=UTC), 5.0)
+    summarise(conninfo, NOW)
+    first = summaries_of(magnets, 86_400, "current")[0]
+    assert first[1:3] == (1, 5.0)

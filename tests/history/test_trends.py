@@ -1,0 +1,278 @@
+"""Trends are what the rows come to, whether they are read from summaries or from rows."""
+
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pymssql
+import pytest
+import sqlalchemy as sa
+from psycopg import errors
+
+from ringlog.history.summaries import summarise
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.install import install
+from servers import RunningServer
+
+BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+NOW = BEGIN + timedelta(days=5)
+COLUMNS = (
+    Column("current", "magnet/current", "real"),
+    Column("spare", "spare", "real"),
+    Column("on", "magnet/on", "bit"),
+    Column("state", "magnet/state", "varchar(8)"),
+)
+LEVELS = (60, 600, 3600, 86_400)
+
+
+@pytest.fixture
+def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
+    """Rows every 7 s for four days, of which all but the last day are summarised."""
+    table = Table("magnets", 10, 1.0, COLUMNS, summaries=LEVELS)
+    install(engine, Facility("test", "UTC", (table,)))
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(
+            """
+            insert into log.magnets (seq_no, time, current, "on")
+            select
+              1,
+              %s + n * interval '7 seconds',
+              case when n %% 17 = 0 then null when n %% 11 = 0 then 'NaN' else sin(n) * 100 end,
+              n %% 5 = 0
+            from generate_series(1, 49000) as n
+            where n %% 9000 < 8000
+            """,
+            [BEGIN],
+        )
+        connection.execute("analyze")
+        summarise(conninfo, BEGIN + timedelta(days=3), enough=1)
+        yield connection
+
+
+Row = tuple[object, ...]
+
+
+def rows_come_to(
+    connection: psycopg.Connection,
+    column: str,
+    begin: datetime,
+    end: datetime,
+    width: timedelta,
+    origin: datetime,
+) -> list[Row]:
+    """The bins by PostgreSQL's own aggregates."""
+    return connection.execute(
+        f"""
+        with value as (
+          select date_bin(%(width)s, time, %(origin)s) as bin, time, {column}::double precision as value
+          from log.magnets where time >= %(begin)s and time < %(end)s
+        ), with_number as (select *, case when value <> 'NaN' then value end as number from value)
+        select
+          bin,
+          count(number),
+          min(number),
+          max(number),
+          avg(number),
+          (array_agg(number order by time) filter (where number is not null))[1],
+          (array_agg(number order by time desc) filter (where number is not null))[1],
+          count(*) filter (where value = 'NaN'),
+          count(*) filter (where value is null)
+        from with_number group by bin order by bin
+        """,
+        {"width": width, "origin": origin, "begin": begin, "end": end},
+    ).fetchall()
+
+
+def same(here: list[Row], there: list[Row]) -> None:
+    assert len(here) == len(there) > 0
+    for one, other in zip(here, there, strict=True):
+        for got, wanted in zip(one, other, strict=True):
+            if isinstance(wanted, float):
+                assert isinstance(got, float)
+                assert math.isclose(got, wanted, rel_tol=1e-9, abs_tol=1e-9), (one, other)
+            else:
+                assert got == wanted, (one, other)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "points", "width"),
+    [
+        # the shortest of the stored spans that are not shorter than (end - begin) / (points - 1), or 2, 3 or
+        # 5 minutes
+        (BEGIN, NOW, 1000, timedelta(minutes=10)),
+        (BEGIN, NOW, 100, timedelta(hours=2)),
+        (BEGIN - timedelta(days=800), NOW, 200, timedelta(days=8)),
+        (BEGIN, BEGIN + timedelta(days=1), 1000, timedelta(minutes=2)),
+        (BEGIN + timedelta(seconds=1.5), BEGIN + timedelta(hours=50, microseconds=1), 51, timedelta(hours=1)),
+        (BEGIN + timedelta(hours=60), NOW, 200, timedelta(minutes=20)),
+    ],
+)
+def test_a_trend_of_summaries(
+    magnets: psycopg.Connection, begin: datetime, end: datetime, points: int, width: timedelta
+) -> None:
+    trend = magnets.execute(
+        "select * from ringlog.get_trend('magnet/current', %s, %s, %s)", [begin, end, points]
+    )
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    rows = trend.fetchall()
+    same(rows, rows_come_to(magnets, "current", begin, end, width, epoch))
+    assert len(rows) <= points
+
+
+def test_a_trend_of_rows(magnets: psycopg.Connection) -> None:
+    begin, end = BEGIN + timedelta(seconds=3), BEGIN + timedelta(hours=1)
+    trend = magnets.execute("select * from ringlog.get_trend('magnet/on', %s, %s, 1000)", [begin, end])
+    same(trend.fetchall(), rows_come_to(magnets, '"on"::integer', begin, end, (end - begin) / 1000, begin))
+
+
+def test_a_late_row_is_in_the_trend_at_once(magnets: psycopg.Connection, conninfo: str) -> None:
+    late = BEGIN + timedelta(hours=30, microseconds=1)
+    magnets.execute(
+        "select ringlog.put_magnets(row (2, %s, 12345, null, null, null)::online.magnets)", [late]
+    )
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    expected = rows_come_to(magnets, "current", BEGIN, NOW, timedelta(hours=2), epoch)
+    query = "select * from ringlog.get_trend('magnet/current', %s, %s, 100)"
+    same(magnets.execute(query, [BEGIN, NOW]).fetchall(), expected)
+    assert 12345.0 in [row[3] for row in expected]
+    summarise(conninfo, BEGIN + timedelta(days=3))
+    assert magnets.execute("select count(*) from ringlog.summary_mark").fetchone() == (0,)
+    same(magnets.execute(query, [BEGIN, NOW]).fetchall(), expected)
+
+
+def test_a_trend_follows_its_signal(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    moved = (
+        Column("current", "old current", "real"),
+        Column("spare", "magnet/current", "real"),
+        *COLUMNS[2:],
+    )
+    install(engine, Facility("test", "UTC", (Table("magnets", 10, 1.0, moved, summaries=LEVELS),)))
+    now = datetime.now(UTC) + timedelta(hours=1)
+    magnets.execute("select ringlog.put_magnets(row (2, %s, 1, 7, null, null)::online.magnets)", [now])
+    query = "select * from ringlog.get_trend('magnet/current', %s, %s, 10)"
+    rows = magnets.execute(query, [now - timedelta(hours=1), now + timedelta(hours=1)]).fetchall()
+    assert [row[1:3] for row in rows] == [(1, 7.0)]
+
+
+def test_many_trends(magnets: psycopg.Connection) -> None:
+    query = "select signal, count(*) from ringlog.get_trends(%s, %s, %s, 100) group by 1"
+    found = magnets.execute(query, ["magnet/current, magnet/on", BEGIN, NOW]).fetchall()
+    assert {name for name, _ in found} == {"magnet/current", "magnet/on"}
+    found = magnets.execute(query, ["magnet/current\nmagnet/on\n", BEGIN, NOW]).fetchall()
+    assert len(found) == 2
+
+
+def test_what_a_time_comes_to(magnets: psycopg.Connection) -> None:
+    """By PostgreSQL's own aggregates over the rows."""
+    query = """
+        with number as (
+          select time, nullif(current, 'NaN')::double precision as value, current
+          from log.magnets where time >= %(begin)s and time < %(end)s
+        )
+        select count(value), min(value), max(value), avg(value), stddev_pop(value), sqrt(avg(value * value)),
+          (array_agg(value order by time) filter (where value is not null))[1],
+          (array_agg(value order by time desc) filter (where value is not null))[1],
+          count(*) filter (where current = 'NaN'), count(*) filter (where current is null)
+        from number
+    """
+    for begin, end in ((BEGIN, NOW), (BEGIN + timedelta(hours=3, seconds=2), BEGIN + timedelta(hours=60))):
+        expected = magnets.execute(query, {"begin": begin, "end": end}).fetchall()
+        found = "select * from ringlog.get_statistics('magnet/current', %s, %s)"
+        same(magnets.execute(found, [begin, end]).fetchall(), expected)
+    one = "select * from ringlog.get_trend('magnet/current', %s, %s, 1)"
+    assert [row[:2] for row in magnets.execute(one, [BEGIN, NOW]).fetchall()] == [
+        (BEGIN, expected_n(magnets))
+    ]
+
+
+def expected_n(connection: psycopg.Connection) -> int:
+    query = "select count(*) from log.magnets where current <> 'NaN'"
+    return int(connection.execute(query).fetchall()[0][0])
+
+
+def test_states(magnets: psycopg.Connection) -> None:
+    magnets.execute("delete from log.magnets")
+    rows = [(0, True), (10, True), (30, False), (70, None), (80, True), (100, False)]
+    for seconds, on in rows:
+        magnets.execute(
+            "select ringlog.put_magnets(row (2, %s, null, null, %s, null)::online.magnets)",
+            [BEGIN + timedelta(seconds=seconds), on],
+        )
+    found = magnets.execute(
+        "select * from ringlog.get_states('magnet/on', %s, %s)", [BEGIN, BEGIN + timedelta(seconds=120)]
+    )
+    # without a reading it stays as it was
+    assert found.fetchall() == [(0, 70.0, 2), (1, 50.0, 1)]
+    with pytest.raises(errors.DatatypeMismatch, match="get_statistics"):
+        magnets.execute("select * from ringlog.get_states('magnet/current')")
+
+
+def test_distribution(magnets: psycopg.Connection) -> None:
+    magnets.execute("delete from log.magnets")
+    for seconds, current in ((0, 0.0), (10, 10.0), (40, 20.0), (50, None), (60, math.nan), (70, 30.0)):
+        magnets.execute(
+            "select ringlog.put_magnets(row (2, %s, %s, null, null, null)::online.magnets)",
+            [BEGIN + timedelta(seconds=seconds), current],
+        )
+    found = magnets.execute(
+        "select * from ringlog.get_distribution('magnet/current', %s, %s, '0, 50, 100')",
+        [BEGIN, BEGIN + timedelta(seconds=100)],
+    )
+    # 0 for 10 s, 10 for 30 s, 20 for 30 s, 30 for 30 s
+    assert found.fetchall() == [(0.0, 0.0, 18.0), (50.0, 15.0, 18.0), (100.0, 30.0, 18.0)]
+
+
+def test_every_so_often(magnets: psycopg.Connection) -> None:
+    query = "select * from ringlog.get_signal('magnet/current', %s, %s, every => %s)"
+    hourly = magnets.execute(query, [BEGIN, NOW, 3600]).fetchall()
+    expected = rows_come_to(
+        magnets, "current", BEGIN, NOW, timedelta(hours=1), datetime(1970, 1, 1, tzinfo=UTC)
+    )
+    assert hourly == [(row[0], row[5]) for row in expected if row[1]]
+    uneven = magnets.execute(query, [BEGIN, BEGIN + timedelta(hours=1), 12.5]).fetchall()
+    expected = rows_come_to(
+        magnets, "current", BEGIN, BEGIN + timedelta(hours=1), timedelta(seconds=12.5), BEGIN
+    )
+    assert uneven == [(row[0], row[5]) for row in expected if row[1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("get_trend('nobody')", errors.UndefinedObject),
+        ("get_trend('magnet/state')", errors.DatatypeMismatch),
+        ("get_trend('magnet/on', now(), now())", errors.InvalidParameterValue),
+        ("get_trend('magnet/on', '-infinity')", errors.InvalidParameterValue),
+        ("get_trend('magnet/on', points => 0)", errors.InvalidParameterValue),
+        ("get_signal('magnet/on', every => 5)", errors.InvalidParameterValue),
+        ("get_statistics('nobody')", errors.UndefinedObject),
+        ("get_statistics('magnet/on', now(), now())", errors.InvalidParameterValue),
+        ("get_distribution('magnet/on', percents => '101')", errors.InvalidParameterValue),
+        ("get_signal('magnet/on', now(), every => 0)", errors.InvalidParameterValue),
+    ],
+)
+def test_what_is_refused(magnets: psycopg.Connection, call: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        magnets.execute(f"select * from ringlog.{call}")
+
+
+def test_a_trend_over_tds(server: RunningServer) -> None:
+    """Also the newest rows are in it, and a summary's view is a table of the database `hour`."""
+    with psycopg.connect(server.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "select ringlog.put_every_type("
+            "row (3, now(), 4.5, null, null, null, null, true, 'x')::online.every_type)"
+        )
+    with pymssql.connect(
+        server.host, server.reader.user, server.reader.password, port=str(server.port), autocommit=True
+    ) as connection:
+        cursor = connection.cursor()
+        cursor.execute("exec get_trend 'every_type/a_real'")
+        rows = cursor.fetchall()
+        assert [name for name, *_ in cursor.description] == [
+            *("time", "n", "min", "max", "mean", "first", "last", "nans", "nulls")
+        ]
+        assert rows[-1][1:] == (1, 4.5, 4.5, 4.5, 4.5, 4.5, 0, 0)
+        cursor.execute("select count(*) from hour..every_type")
+        assert cursor.fetchone() is not None

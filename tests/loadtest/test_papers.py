@@ -1,0 +1,217 @@
+"""The experiments of papers/000 to 003, run short on servers of their own, and their report."""
+
+import json
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from ringlog.loadtest.ess.model import regression
+from ringlog.loadtest.ess.published import MEAN_WAVEFORM, TABLE_2, TABLE_3
+from ringlog.loadtest.ess.scenarios import SCENARIOS
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.outcome import Outcome, read_outcome
+from ringlog.loadtest.soak.drift import Verdict, drift
+from servers import ringlog
+
+QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
+# servers of their own, on a machine that others may use too
+pytestmark = pytest.mark.timeout(900)
+
+
+def played(folder: Path, experiment: str, *options: str) -> Outcome:
+    """Runs an experiment to its end and looks at what is the same in all of them."""
+    done = ringlog("loadtest", experiment, "--output", folder, *options, timeout=420)
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcome = read_outcome(folder / f"{experiment}.json")
+    assert outcome.experiment == experiment
+    assert f"ringlog loadtest {experiment}" in outcome.command
+    assert outcome.machine.cores
+    assert {"fsync", "max_wal_size"} <= outcome.settings.keys()
+    assert all(one.acknowledged == one.found and not one.altered for one in outcome.counted)
+    text = (folder / "report.md").read_text()
+    assert outcome.paper in text
+    assert outcome.command in text
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("papers")
+
+
+@pytest.fixture(scope="module")
+def ess(folder: Path) -> Outcome:
+    return played(
+        folder,
+        "ess",
+        *("--time", "1s", "--scenarios", "AAPS-0010,AAPS-0020,AAPS-0220"),
+        *("--retrieved", "AAPS-0020", "--threads", "1,2,3"),
+    )
+
+
+def test_table_1_of_papers_003() -> None:
+    assert len(SCENARIOS) == 48
+    found = {
+        name: (one.waveforms, one.points, one.type, one.rate)
+        for name, one in SCENARIOS.items()
+        if name in ("AAPS-0010", "AAPS-0120", "AAPS-0280", "AAPS-0490", "AAPS-0720")
+    }
+    assert found == {
+        "AAPS-0010": (1, 1_000, "int", 1),
+        "AAPS-0120": (1, 100_000, "double", 14),
+        "AAPS-0280": (100, 10_000, "double", 14),
+        "AAPS-0490": (1_000, 100_000, "int", 1),
+        "AAPS-0720": (10_000, 100_000, "double", 14),
+    }
+    # every waveform of a scenario is a column of one of its tables
+    assert all(len(one.tables) * one.columns == one.waveforms for one in SCENARIOS.values())
+
+
+def test_tables_2_and_3_of_papers_003() -> None:
+    assert {*SCENARIOS} - {*TABLE_2} == {"AAPS-0710", "AAPS-0720"}
+    assert (TABLE_2["AAPS-0280"].network, TABLE_2["AAPS-0280"].dropped) == (873, 1)
+    assert (TABLE_2["AAPS-0500"].disk, TABLE_2["AAPS-0500"].dropped) == (722, 98)
+    assert TABLE_3["AAPS-0120"] == {1: (18.8, 1122), 10: (187.8, 1698), 100: (1877.7, 16304)}
+    # 37,000 points of 6 bytes at 7.5 Hz
+    assert pytest.approx(1.665) == MEAN_WAVEFORM
+
+
+def test_every_frame_that_was_made_is_in_the_log(ess: Outcome) -> None:
+    names = [one.what for one in ess.counted]
+    assert names == ["frames of AAPS-0010", "frames of AAPS-0020", "frames of AAPS-0220"]
+    assert all(one.found > 0 for one in ess.counted)
+    assert ess.counted[2].found % 100 == 0
+    stored = [one for one in ess.points if one.kind == "storage"]
+    assert all(one.disk > 0 and one.memory > 1e6 for one in stored)
+
+
+def test_frames_are_retrieved_in_each_form(ess: Outcome) -> None:
+    read = {(one.name, one.readers) for one in ess.points if one.kind == "retrieval"}
+    assert read == {
+        (f"AAPS-0020 {form}", number) for form in ("csv", "json", "raw", "txt") for number in (1, 2, 3)
+    }
+    assert all(one.megabytes > 0 for one in ess.points if one.kind == "retrieval")
+
+
+def test_what_a_machine_needs_follows_from_what_was_measured(ess: Outcome, folder: Path) -> None:
+    saturation = played(folder, "saturation")
+    assert {one.heading for one in saturation.sections} == {"Storage", "Retrieval"}
+    assert {"storage cpu", "storage memory", "storage disk", "retrieval cpu"} <= {
+        one.key for one in saturation.figures
+    }
+    options = ("--waveforms", "1000", "--points", "10000", "--rate", "14", "--readers", "50")
+    done = ringlog("plan", *options, "--results", folder)
+    assert done.returncode == 0, done.stderr
+    # 1,000 waveforms x 10,000 points x 8 bytes x 14 Hz
+    assert "14,000 frames/s, 1,120.0 MB/s" in done.stdout
+    assert re.search(r"a year +[\d,.]+ TB", done.stdout)
+    assert "the figures are extrapolated" in done.stdout
+
+
+def test_a_line_as_numpy_fits_it() -> None:
+    # Anscombe's first data set (The American Statistician 27, 1973): y = 3.00 + 0.500 x, r² = 0.67,
+    # standard error of the slope 0.118; t of 9 degrees of freedom at 95 % is 2.262
+    across = (10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5)
+    up = (8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68)
+    line = regression([(float(x), y) for x, y in zip(across, up, strict=True)])
+    assert (line.slope, line.intercept) == pytest.approx((0.500, 3.00), abs=0.005)
+    assert (line.r2, line.slope_error) == pytest.approx((0.67, 2.262 * 0.118), abs=0.005)
+    assert line.certain
+    assert line.reaches(13.0) == pytest.approx(20.0, abs=0.1)
+    with pytest.raises(LoadTestError, match="needs 3 measured points"):
+        regression([(1.0, 1.0), (2.0, 2.0)])
+
+
+def test_runs_are_compared(ess: Outcome, folder: Path, tmp_path: Path) -> None:
+    earlier = json.loads((folder / "ess.json").read_text())
+    for one in earlier["figures"]:
+        if one["key"] == "AAPS-0020 stored":
+            one["ours"] *= 2
+    (tmp_path / "ess.json").write_text(json.dumps(earlier))
+    done = ringlog("loadtest", "report", "--output", folder, "--compare", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in (folder / "report.md").read_text().splitlines() if "AAPS-0020: stored" in line]
+    assert any(line.endswith("| -50.0 % |") for line in rows)
+
+
+def test_all_is_one_after_another_with_one_report(ess: Outcome, folder: Path) -> None:
+    done = ringlog("loadtest", "all", "--only", "saturation", "--output", folder, timeout=420)
+    assert done.returncode == 0, done.stderr
+    assert "1 experiments, about 1 min" in done.stdout
+    assert "1 of 1: saturation; about 1 min left" in done.stdout
+    assert ess.title in (folder / "report.html").read_text()
+
+
+def test_narrow_tables_and_their_readers(folder: Path) -> None:
+    outcome = played(folder, "sdalinac", "--time", "0.3s", "--batches", "1,50", "--every", "1800")
+    keys = {one.key: one for one in outcome.figures}
+    assert (keys["table plain"].paper, keys["table keys"].paper) == (18_289, 6_075)
+    assert keys["table keys_inherited"].paper == 3_865
+    assert {"table declared", "table keys_declared", "scheme COPY 50", "scheme TDS: bulk copy 50"} <= {*keys}
+    assert {"read plain", "read declared", "read ringlog"} <= {*keys}
+    assert all(one.acknowledged for one in outcome.counted)
+
+
+def test_an_archive_of_pvs(folder: Path) -> None:
+    options = ("--time", "1s", "--pvs", "100", "--minutes", "0.05", "--hours", "0.002")
+    outcome = played(folder, "half", *options)
+    figures = {one.key: one for one in outcome.figures}
+    # from a real soft IOC
+    assert figures["updates"].ours
+    # 0.05 minutes or 0.002 hours, whichever is longer, of 100 PVs at 10 Hz
+    assert {one.what: one.acknowledged for one in outcome.counted} == {
+        "items in ringlog": 7200,
+        "items in narrow PostgreSQL": 7200,
+    }
+    assert {"idps ringlog", "qdps ringlog, SQL", "qdps narrow PostgreSQL, SQL"} <= {*figures}
+
+
+def test_a_long_load(folder: Path) -> None:
+    outcome = played(folder, "soak", "--time", "4s", "--speed", "3", "--facility", str(QUICK))
+    figures = {one.key: one for one in outcome.figures}
+    assert figures["failed"].ours == 0
+    assert figures["rows"].ours
+    assert outcome.counted[0].acknowledged > 40
+    assert "12 s of operation instead of fourteen days" in outcome.scale
+    assert "drift size of the rings" in figures
+    first = {row[0]: row[1] for row in outcome.sections[0].tables[0].rows}
+    for name in ("memory of the gateway", "size of the rings", "size of the rings' indexes", "partitions"):
+        assert first[name] != "0"
+
+
+def test_deterioration_is_said_only_where_the_data_say_it() -> None:
+    dice = Random(1)
+    quiet = [(float(x), 100 + dice.gauss(0, 1)) for x in range(40)]
+    rising = [(x, y + 2 * x) for x, y in quiet]
+    noisy = [(x, 100 + dice.gauss(0, 80)) for x, _ in quiet]
+    falling = [(x, y - x) for x, y in quiet]
+    assert drift(quiet).verdict is Verdict.NONE
+    assert drift(falling).verdict is Verdict.NONE
+    assert drift(rising).verdict is Verdict.WORSE
+    assert drift(noisy).verdict is Verdict.UNDECIDED
+    assert drift(quiet[:9]).verdict is Verdict.UNDECIDED
+    assert drift([(float(x), 5.0) for x in range(10)]).verdict is Verdict.NONE
+    # the slope of a straight line over its run, as a part of its median
+    straight = drift([(float(x), 100.0 + x) for x in range(41)])
+    assert straight.change == pytest.approx(40 / 120)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ess", "--scenarios", "AAPS-0001"), "--scenarios 'AAPS-0001' is none of AAPS-0010, AAPS-0020"),
+        (("ess", "--forms", "xml"), "--forms 'xml' is none of csv, json, raw, txt"),
+        (("sdalinac", "--batches", "none"), "--batches 'none' is no list of whole numbers"),
+        (("all", "--only", "best"), "--only 'best' is none of normal, max, columns, users"),
+        (("half", "--pvs", "150"), "--pvs 150 is no multiple of 100"),
+        (("half", "--minutes", "-1"), "--minutes '-1' is no list of minutes as 0.1,0.5"),
+        (("saturation",), "has no results of `ringlog loadtest ess`, which come first"),
+        (("report", "--compare", "nowhere"), "holds no results of ringlog loadtest"),
+    ],
+)
+def test_wrong_requests(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = ringlog("loadtest", *arguments, "--output", tmp_path / "out")
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,103 @@
+"""Who may read what over HTTP: PostgreSQL decides, under the login that a request shows."""
+
+import ssl
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ringlog.retrieval.access import Access
+from ringlog.retrieval.refused import Refused
+from servers import Login, free_port, ringlog, serving
+
+ME = "/api/v1/me"
+
+
+def test_requests_without_a_login_read_as_the_open_role(anyone: httpx.Client) -> None:
+    assert anyone.get(ME).json()["login"] == "display"
+
+
+def test_a_login_reads_as_itself(web) -> None:
+    with web.client(web.server.reader) as client:
+        assert client.get(ME).json()["login"] == "reader"
+
+
+def test_postgresql_refuses_what_a_login_may_not(web) -> None:
+    """A writer may call put and nothing else."""
+    with web.client(web.server.writer) as client:
+        answer = client.get("/api/v1/data", params={"signal": "sr_rf/power"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("login", [Login("reader", "wrong"), Login("nobody", "x"), Login("postgres", "")])
+def test_a_wrong_password_is_401(web, login: Login) -> None:
+    with web.client(login) as client:
+        answer = client.get(ME)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Basic")
+    assert login.password not in answer.text or not login.password
+
+
+@pytest.mark.parametrize(
+    "header", ["Basic", "Basic !!", "Basic Og==", "Bearer none", "Digest x", "Basic " + "A" * 9000]
+)
+def test_credentials_that_cannot_be_read_are_401(anyone: httpx.Client, header: str) -> None:
+    assert anyone.get(ME, headers={"Authorization": header}).status_code == 401
+
+
+def test_a_token_stands_for_the_login_that_got_it(web, anyone: httpx.Client) -> None:
+    with web.client(web.server.reader) as client:
+        token = client.post("/api/v1/token").json()["token"]
+    answer = anyone.get(ME, headers={"Authorization": f"Bearer {token}"})
+    assert answer.json()["login"] == "reader"
+
+
+def test_a_token_is_given_to_a_login_only(web, anyone: httpx.Client) -> None:
+    assert anyone.post("/api/v1/token").status_code == 401
+    with web.client(Login("reader", "wrong")) as client:
+        assert client.post("/api/v1/token").status_code == 401
+
+
+def test_nothing_can_be_written(anyone: httpx.Client) -> None:
+    """Every connection is read-only, whatever its login may do elsewhere."""
+    for method in ("PUT", "DELETE", "PATCH", "POST"):
+        assert anyone.request(method, "/api/v1/data", params={"signal": "sr_rf/power"}).status_code == 405
+
+
+def test_browsers_are_told_to_trust_nothing_from_elsewhere(anyone: httpx.Client) -> None:
+    answer = anyone.get("/", headers={"Origin": "https://elsewhere.example"})
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_without_an_open_role_a_login_is_asked_for() -> None:
+    access = Access("host=127.0.0.1 dbname=ringlog", None, 60.0)
+    with pytest.raises(Refused) as refusal:
+        access.login(None)
+    assert refusal.value.status == 401
+
+
+def test_a_password_is_not_in_the_representation_of_a_login() -> None:
+    access = Access("host=127.0.0.1 dbname=ringlog", "user=display password=secret-word", 60.0)
+    assert "secret-word" not in repr(access.login(None))
+
+
+def test_https(temporary_directory: Path) -> None:
+    made = ringlog("cert", temporary_directory / "web-tls", "--host", "localhost")
+    assert made.returncode == 0, made.stderr
+    certificate, key = (temporary_directory / "web-tls" / f"ringlog.{kind}" for kind in ("crt", "key"))
+    port = free_port()
+    options = ("--http", f"127.0.0.1:{port}", "--tls-cert", certificate, "--tls-key", key)
+    with serving(temporary_directory / "https", *map(str, options)):
+        trusted = ssl.create_default_context(cafile=str(certificate))
+        with httpx.Client(verify=trusted, trust_env=False) as client:
+            answer = client.get(f"https://localhost:{port}{ME}")
+        # and nobody reads without a login where no role was named
+        assert answer.status_code == 401
+
+
+def test_a_role_without_http_is_refused(temporary_directory: Path) -> None:
+    answer = ringlog("serve", "--http-role", "display", "--data", temporary_directory / "never")
+    assert answer.returncode == 2
+    assert "--http HOST:PORT" in answer.stderr

@@ -1,0 +1,147 @@
+"""Whatever a request says, it is served or refused with words: never a defect."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ringlog.retrieval.appliance.pattern import OF_BINS, OF_SAMPLES, Wanted, wanted
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.times import instant, span
+
+Result = TypeVar("Result")
+NOW = datetime(2026, 11, 20, 14, tzinfo=UTC)
+
+names = st.sampled_from([*OF_BINS, *OF_SAMPLES, "meanSample", "loessSample", "nothing", ""])
+numbers = st.sampled_from(
+    ["", "_60", "_0", "_-1", "_1e9", "_1.5", "_", "__", "_99999999999999999999", "_60_60"]
+)
+signals = st.sampled_from(
+    ["every_type/a_real", "every_type/a_varchar", "a(b)", "x.VAL", "", " ", "sr_rf/power"]
+)
+patterns = st.one_of(
+    st.text(max_size=60),
+    st.builds(lambda name, number, signal: f"{name}{number}({signal})", names, numbers, signals),
+    st.builds(lambda name, number, signal: f"{name}{number}({signal}", names, numbers, signals),
+)
+times = st.one_of(
+    st.text(max_size=40),
+    st.datetimes().map(datetime.isoformat),
+    st.from_regex(r"[0-9]{1,12}(\.[0-9]{1,9})?", fullmatch=True),
+    st.from_regex(r"(now)?-[0-9]{1,9}(s|m|h|d|w|y)", fullmatch=True),
+    st.sampled_from(
+        ["2025-12-31T23:59:00Z", "2026-01-01T00:00:30.5+09:00", "now", "NaN", "1e9", "2025-02-30"]
+    ),
+)
+
+
+def served(ask: Callable[[], Result]) -> Result | Refused:
+    try:
+        return ask()
+    except Refused as refusal:
+        return refusal
+
+
+@given(patterns)
+def test_a_pattern_is_read_or_refused(text: str) -> None:
+    read = served(lambda: wanted(text))
+    if isinstance(read, Refused):
+        assert read.status == 400
+    else:
+        assert read.signal
+        assert read.operator == "" or read.number >= 0
+
+
+@given(times)
+def test_a_time_is_read_or_refused(text: str) -> None:
+    read = served(lambda: instant(text, NOW, "from"))
+    if isinstance(read, Refused):
+        assert read.status == 400
+        assert "from=" in str(read)
+    else:
+        assert read.tzinfo is not None
+        assert 1970 <= read.year <= 2262
+
+
+# what the appliance's user guide writes
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("mean_60(sr_rf/power)", Wanted("sr_rf/power", "mean", 60.0)),
+        ("mean(sr_rf/power)", Wanted("sr_rf/power", "mean", 900.0)),
+        ("meanSample_60(sr_rf/power)", Wanted("sr_rf/power", "mean", 60.0, fill=False)),
+        ("optimized_500(x)", Wanted("x", "optimized", 500.0)),
+        ("deadBand_0.5(x)", Wanted("x", "deadBand", 0.5)),
+        ("flyers(x)", Wanted("x", "flyers", 900.0, deviations=3.0)),
+        ("ignoreflyers_60_2.5(x)", Wanted("x", "ignoreflyers", 60.0, deviations=2.5)),
+        ("twoweek(x)", Wanted("x", "twoweek", 900.0)),
+        ("sr_rf/power", Wanted("sr_rf/power")),
+        ("some(thing)", Wanted("some(thing)")),
+    ],
+)
+def test_patterns(text: str, meant: Wanted) -> None:
+    assert wanted(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("2026-11-20T13:30:00Z", datetime(2026, 11, 20, 13, 30, tzinfo=UTC)),
+        ("2026-11-20T22:30:00.250+09:00", datetime(2026, 11, 20, 13, 30, 0, 250_000, tzinfo=UTC)),
+        # a + that was not encoded
+        ("2026-11-20T22:30:00 09:00", datetime(2026, 11, 20, 13, 30, tzinfo=UTC)),
+        ("2026-11-20", datetime(2026, 11, 20, tzinfo=UTC)),
+        ("2026-11-20T13:30:00.123456789Z", datetime(2026, 11, 20, 13, 30, 0, 123_456, tzinfo=UTC)),
+        ("1795181400", datetime(2026, 11, 20, 13, 30, tzinfo=UTC)),
+        ("now-30m", datetime(2026, 11, 20, 13, 30, tzinfo=UTC)),
+        ("-30m", datetime(2026, 11, 20, 13, 30, tzinfo=UTC)),
+    ],
+)
+def test_times(text: str, meant: datetime) -> None:
+    assert instant(text, NOW, "from") == meant
+
+
+def test_an_interval_must_not_run_backwards() -> None:
+    with pytest.raises(Refused, match="after"):
+        span("2026-11-20", "2026-11-19", NOW)
+
+
+paths = st.sampled_from(
+    [
+        "/retrieval/data/getData.json",
+        "/retrieval/data/getData.raw",
+        "/retrieval/data/getData.csv",
+        "/retrieval/data/getData.xml",
+        "/retrieval/data/getDataForPVs.qw",
+        "/retrieval/data/getDataAtTime",
+        "/retrieval/bpl/getMatchingPVs",
+        "/retrieval/bpl/searchForPVsRegex",
+        "/mgmt/bpl/getPVStatus",
+        "/api/v1/data",
+        "/api/v1/rows",
+        "/api/v1/trend",
+        "/api/v1/signals",
+        "/api/v1/latest",
+        "/api/v1/events",
+    ]
+)
+parameters = st.dictionaries(
+    st.sampled_from(
+        ["pv", "signal", "regex", "from", "to", "at", "points", "limit", "format", "table", "search"]
+    ),
+    st.one_of(
+        patterns, times, st.sampled_from(["json", "arrow", "every_type", "(", "[a", "(?i)x", "a{1,99999}"])
+    ),
+    max_size=5,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(paths, parameters)
+def test_no_request_finds_a_defect(anyone: httpx.Client, path: str, given: dict[str, str]) -> None:
+    answer = anyone.get(path, params=given)
+    assert answer.status_code in (200, 400, 404, 413), (answer.status_code, answer.text)

@@ -1,0 +1,151 @@
+"""Queries are bounded in number, time and size, and a client that goes away ends its own."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import anyio
+import httpx
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog.history.connection import connect, rows
+from ringlog.retrieval.access import Access
+from ringlog.retrieval.limits import Limits
+from ringlog.retrieval.queries import Queries
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.samples import demand_few
+from ringlog.retrieval.signals import demand
+from waiting import wait_until
+
+
+@contextmanager
+def queries(web, **limits: float) -> Iterator[tuple[Queries, Access]]:
+    made = Limits(**limits)
+    database = make_conninfo("", host="127.0.0.1", port=web.server.postgres_port, dbname="ringlog")
+    yield Queries(made), Access(database, web.server.dsn_of(web.server.reader), made.seconds)
+
+
+def sleeping(seconds: float) -> Callable[..., Iterator[bytes]]:
+    """A query that takes so long, and can be told from others."""
+
+    def work(connection) -> Iterator[bytes]:
+        text = sql.SQL("select pg_sleep({})::text as slept, 'a query of test_limits' as mark")
+        for _ in rows(connection, text.format(sql.Literal(seconds))):
+            yield b"slept"
+
+    return work
+
+
+def running(web) -> int:
+    with psycopg.connect(web.server.dsn) as connection:
+        found = connection.execute(
+            "select count(*) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()"
+            " and query like '%a query of test_limits%'"
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+async def ignore(_: bytes) -> None:
+    pass
+
+
+def test_a_query_that_takes_too_long_is_504(web) -> None:
+    with queries(web, seconds=0.5) as (some, access):
+
+        async def ask() -> None:
+            await some.run(access.login(None), sleeping(60), ignore)
+
+        with pytest.raises(Refused) as refusal:
+            anyio.run(ask)
+    assert refusal.value.status == 504
+
+
+def test_a_query_without_a_turn_is_429(web) -> None:
+    with queries(web, queries=1, patience=0.5) as (some, access):
+        statuses = []
+
+        async def ask() -> None:
+            try:
+                await some.run(access.login(None), sleeping(3), ignore)
+                statuses.append(200)
+            except Refused as refusal:
+                statuses.append(refusal.status)
+
+        async def twice() -> None:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask)
+                tasks.start_soon(ask)
+
+        anyio.run(twice)
+    assert sorted(statuses) == [200, 429]
+
+
+def test_a_cancelled_query_ends_in_postgresql(web) -> None:
+    with queries(web) as (some, access):
+
+        async def ask() -> None:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+
+                    async def cancel() -> None:
+                        await anyio.to_thread.run_sync(lambda: wait_until(lambda: running(web) == 1))
+                        scope.cancel()
+
+                    tasks.start_soon(cancel)
+                    await some.run(access.login(None), sleeping(600), ignore)
+
+        began = time.monotonic()
+        anyio.run(ask)
+        wait_until(lambda: running(web) == 0)
+        assert time.monotonic() - began < 120
+
+
+def test_a_client_that_goes_away_ends_its_query(web) -> None:
+    """Of an answer so large that it cannot have been sent already."""
+    with psycopg.connect(web.server.dsn) as connection:
+        connection.execute(
+            "insert into log.sr_rf (seq_no, time, power) select 1, timestamptz '2024-03-01 00:00+00'"
+            " + n * interval '1 second', n from generate_series(1, 400000) n on conflict do nothing"
+        )
+    parameters = {"pv": "sr_rf/power", "from": "2024-02-29T00:00:00Z", "to": "2024-04-01T00:00:00Z"}
+    seen = "select count(*) from pg_stat_activity where state = 'active' and query like '%sr_rf%2024%'"
+    seen += " and application_name = 'ringlog web'"
+    with (
+        web.client() as client,
+        client.stream("GET", "/retrieval/data/getData.json", params=parameters) as answer,
+    ):
+        assert answer.status_code == 200
+        next(answer.iter_raw(1000))
+
+    def none_left() -> bool:
+        with psycopg.connect(web.server.dsn) as connection:
+            return connection.execute(seen).fetchone() == (0,)
+
+    wait_until(none_left)
+    with web.client() as client:
+        assert client.get("/api/v1/me").status_code == 200
+
+
+def test_too_many_signals_are_413(anyone: httpx.Client) -> None:
+    answer = anyone.get("/api/v1/latest", params={"signal": [f"s{number}" for number in range(501)]})
+    assert answer.status_code == 413
+
+
+def test_too_long_a_body_is_413(anyone: httpx.Client) -> None:
+    answer = anyone.post("/retrieval/bpl/filterArchivedPVs", content=b" " * (2 << 20))
+    assert answer.status_code == 413
+
+
+def test_too_many_samples_are_413(web) -> None:
+    with connect(web.server.dsn_of(web.server.reader)) as connection:
+        signals = demand(connection, ["every_type/a_real"])
+        begin, end = datetime(2025, 12, 31, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+        demand_few(connection, signals, begin, end, 200)
+        with pytest.raises(Refused) as refusal:
+            demand_few(connection, signals, begin, end, 199)
+    assert refusal.value.status == 413

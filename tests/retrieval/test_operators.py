@@ -1,0 +1,185 @@
+"""Operators beside a plain reading of what the appliance's user guide says of them."""
+
+import statistics
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringlog.history.signals import Place
+from ringlog.retrieval.appliance.operators import processed
+from ringlog.retrieval.appliance.pattern import wanted
+from ringlog.retrieval.samples import Samples, microseconds
+
+START = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)
+END = START + timedelta(seconds=60)
+PLACE = Place("x", "t", "c", "double", "A", None, None)
+WIDTH = 10
+
+Pairs = list[tuple[float, float | None]]
+"""seconds after START, and a value"""
+
+
+def stream(pairs: Pairs, sizes: int) -> Iterator[Samples]:
+    for begin in range(0, len(pairs), sizes):
+        part = pairs[begin : begin + sizes]
+        time = np.array([microseconds(START) + round(second * 1e6) for second, _ in part], np.int64)
+        yield Samples(PLACE, time, pa.array([value for _, value in part], pa.float64()))
+
+
+def made(pv: str, pairs: Pairs, sizes: int = 3, now: datetime = END) -> list[tuple[float, object]]:
+    """Seconds after START and value of each event."""
+    found: list[tuple[float, object]] = []
+    for events in processed(stream(pairs, sizes), wanted(pv), START, END, now):
+        seconds = (events.nanoseconds - microseconds(START) * 1000) / 1e9
+        found += zip(seconds.tolist(), events.values.to_pylist(), strict=True)
+    return found
+
+
+OF_VALUES = {
+    "mean": statistics.fmean,
+    "min": min,
+    "max": max,
+    "count": len,
+    "std": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0,
+    "popvariance": statistics.pvariance,
+    "median": statistics.median,
+    "rms": lambda values: statistics.fmean([value * value for value in values]) ** 0.5,
+}
+
+samples_of_a_minute = st.lists(
+    st.tuples(st.integers(0, 59).map(float), st.none() | st.floats(-1e6, 1e6)), unique_by=lambda pair: pair[0]
+).map(sorted)
+
+
+@pytest.mark.parametrize("operator", OF_VALUES)
+@given(pairs=samples_of_a_minute, sizes=st.integers(1, 7))
+def test_figures_of_bins(operator: str, pairs: Pairs, sizes: int) -> None:
+    """One event for each bin with samples, in its middle, in whatever parts they come."""
+    expected = []
+    for number in range(6):
+        values = [value for second, value in pairs if second // WIDTH == number and value is not None]
+        if values:
+            expected.append((number * WIDTH + WIDTH / 2, OF_VALUES[operator](values)))
+    got = made(f"{operator}Sample_{WIDTH}(x)", pairs, sizes)
+    assert [time for time, _ in got] == [time for time, _ in expected]
+    assert [value for _, value in got] == pytest.approx([value for _, value in expected], rel=1e-9, abs=1e-3)
+
+
+def test_a_bin_without_samples_shows_the_value_before_it() -> None:
+    """Not the figures of an earlier bin: its issue 111."""
+    pairs: Pairs = [(-5, 1.0), (1, 20.0), (2, 40.0), (9, 5.0), (41, 7.0)]
+    assert made("mean_10(x)", pairs) == [
+        (-5.0, 1.0),
+        (5.0, pytest.approx(65 / 3)),
+        (15.0, 5.0),
+        (25.0, 5.0),
+        (35.0, 5.0),
+        (45.0, 7.0),
+        (55.0, 7.0),
+        (65.0, 7.0),
+    ]
+    assert [value for _, value in made("count_10(x)", pairs)] == [1, 3, 0, 0, 0, 1, 0, 0]
+
+
+def test_bins_to_come_are_not_filled() -> None:
+    assert made("mean_10(x)", [(1, 2.0)], now=START + timedelta(seconds=15)) == [(5.0, 2.0), (15.0, 2.0)]
+
+
+@given(pairs=samples_of_a_minute, sizes=st.integers(1, 7))
+def test_filled_bins_follow_each_other(pairs: Pairs, sizes: int) -> None:
+    """None twice and none out of order: its issues 324 and 333."""
+    times = [time for time, _ in made("optimized_5(x)", pairs, sizes)]
+    if sum(value is not None for _, value in pairs) > 5:
+        assert times == sorted(set(times))
+
+
+def test_few_samples_are_given_as_they_are() -> None:
+    pairs: Pairs = [(-5, 1.0), (1, 20.0), (2, None)]
+    assert made("optimized_3(x)", pairs) == pairs
+
+
+def test_many_samples_are_given_as_five_figures() -> None:
+    pairs: Pairs = [(second, float(second)) for second in range(30)]
+    got = made("optimized_6(x)", pairs)
+    # mean, standard deviation, min, max, n
+    assert got[0] == (5.0, [4.5, pytest.approx(statistics.stdev(range(10))), 0.0, 9.0, 10.0])
+    assert got[3] == (35.0, [29.0, 0.0, 29.0, 29.0, 0.0])
+
+
+def test_nth_counts_from_the_first_of_the_interval() -> None:
+    pairs: Pairs = [(-1, 0.0), *((second, float(second)) for second in range(10))]
+    for sizes in range(1, 8):
+        assert [value for _, value in made("nth_4(x)", pairs, sizes)] == [0.0, 4.0, 8.0]
+
+
+def test_ncount_counts_what_is_in_the_interval() -> None:
+    assert made("ncount(x)", [(-1, 0.0), (1, 1.0), (2, None)]) == [(0.0, 2)]
+
+
+def test_first_and_last_samples_keep_their_times() -> None:
+    pairs: Pairs = [(1, 1.0), (3, 3.0), (7, 7.0), (12, 12.0)]
+    assert made("firstSample_10(x)", pairs) == [(1.0, 1.0), (12.0, 12.0)]
+    assert made("lastSample_10(x)", pairs) == [(7.0, 7.0), (12.0, 12.0)]
+    assert made("lastFill_30(x)", pairs) == [(15.0, 12.0), (45.0, 12.0), (75.0, 12.0)]
+
+
+def test_plot_bins_have_first_least_greatest_and_last() -> None:
+    """As the appliance documents caplotbinning."""
+    pairs: Pairs = [(1, 5.0), (2, 1.0), (3, 9.0), (5, 6.0), (11, 2.0), (21, 3.0), (22, 4.0)]
+    assert made("caplotbinning_10(x)", pairs) == [
+        (1.0, 5.0),
+        (3.0, 1.0),
+        (3.0, 9.0),
+        (5.0, 6.0),
+        (11.0, 2.0),
+        (21.0, 3.0),
+        (22.0, 4.0),
+    ]
+
+
+def test_a_dead_band_leaves_small_steps_out() -> None:
+    pairs: Pairs = [(1, 1.0), (2, 1.4), (3, 2.1), (4, 2.0), (5, None), (6, 2.0)]
+    assert made("deadBand_1(x)", pairs) == [(1.0, 1.0), (3.0, 2.1), (5.0, None), (6.0, 2.0)]
+
+
+def test_lines_between_samples() -> None:
+    """In the middle of bins, as the appliance has them."""
+    assert made("linear_10(x)", [(0, 0.0), (20, 2.0), (25, 4.0)]) == [(5.0, 0.5), (15.0, 1.5), (25.0, 4.0)]
+
+
+def test_flyers_are_far_from_the_mean_of_their_bin() -> None:
+    """|value - mean| <= deviations * std: the appliance's documentation of ignoreflyers."""
+    pairs: Pairs = [*((float(second), float(second % 2)) for second in range(30)), (29.5, 100.0)]
+    far: Pairs = [(29.5, 100.0)]
+    for sizes in range(1, 8):
+        assert made("flyers_60_4.5(x)", pairs, sizes) == far
+        assert made("ignoreflyers_60_4.5(x)", pairs, sizes) == pairs[:-1]
+    # six deviations are more than any of 31 samples can be away (Samuelson's inequality)
+    assert made("flyers_60_6(x)", pairs) == []
+    assert made("flyers_10(x)", [(1, 7.0), (11, 8.0), (12, None)]) == []
+    assert made("ignoreflyers_10(x)", [(1, 7.0), (11, 8.0), (12, None)]) == [(1.0, 7.0), (11.0, 8.0)]
+
+
+def test_loess_smooths_and_forgets_outliers() -> None:
+    """A straight line is its own regression (Cleveland 1979), and one bad sample does not bend it."""
+    pairs: Pairs = [(float(second), 3.0 * second - 1) for second in range(60)]
+    [(when, value)] = made("loessSample_60(x)", pairs)
+    assert (when, value) == (30.0, pytest.approx(89.0))
+    rough: Pairs = [(second, value + (-1) ** int(second)) for second, value in pairs if value is not None]
+    rough[31] = (31.0, 132.0)
+    assert made("loessSample_60(x)", rough)[0][1] == pytest.approx(89.0, abs=1.5)
+    # few samples are no regression: the first of them, as with the appliance
+    assert made("loessSample_60(x)", [(1, 5.0), (2, 7.0)]) == [(30.0, 5.0)]
+
+
+def test_two_weeks_are_whole_and_what_is_older_is_sparse() -> None:
+    """The first sample of each 15 minutes up to two weeks ago, which is START + 30 s here."""
+    pairs: Pairs = [(second, float(second)) for second in range(60)]
+    now = START + timedelta(days=14, seconds=30)
+    for sizes in range(1, 8):
+        assert made("twoweek(x)", pairs, sizes, now=now) == [(0.0, 0.0), *pairs[30:]]

@@ -1,0 +1,172 @@
+"""The plain API over HTTP."""
+
+import io
+import json
+
+import httpx
+import psycopg
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from known_rows import BEGIN, ROWS, row, time_of
+
+from ringlog.retrieval.plain.trends import width_of
+
+SPAN = {"from": "2025-12-31T23:58:00Z", "to": "2026-01-01T00:30:00Z"}
+PATHS = {"signals", "data", "rows", "trend", "latest", "live", "tables", "events", "losses"}
+
+
+def test_signals_are_found_by_words(anyone: httpx.Client) -> None:
+    found = anyone.get("/api/v1/signals", params={"search": "rf POWER"}).json()
+    assert [(each["signal"], each["unit"], each["type"]) for each in found] == [("sr_rf/power", "kW", "real")]
+    first = anyone.get("/api/v1/signals", params={"search": "current_adc", "limit": 2}).json()
+    assert [each["signal"] for each in first] == ["sr_mag_ps_b_1/current_adc", "sr_mag_ps_b_2/current_adc"]
+
+
+def test_a_signal_has_its_places(anyone: httpx.Client) -> None:
+    found = anyone.get("/api/v1/signals/sr_mag_ps_b_7/current_adc").json()
+    assert (found["table"], found["column"], found["limits"]) == ("sr_mag_ps", "current_7", [-500.0, 500.0])
+    assert [place["column"] for place in found["places"]] == ["current_7"]
+    assert anyone.get("/api/v1/signals/none").status_code == 404
+
+
+@pytest.mark.parametrize("column", row(0))
+def test_data_as_arrow_and_parquet(anyone: httpx.Client, column: str) -> None:
+    parameters = {"signal": f"every_type/{column}"} | SPAN
+    stream = anyone.get("/api/v1/data", params=parameters | {"format": "arrow"})
+    assert stream.status_code == 200, stream.text
+    table = pa.ipc.open_stream(stream.content).read_all()
+    assert table.column_names == ["time", "value"]
+    assert table["time"].to_pylist() == [time_of(number) for number in range(ROWS)]
+    assert table["value"].to_pylist() == [row(number)[column] for number in range(ROWS)]
+    file = anyone.get("/api/v1/data", params=parameters | {"format": "parquet"})
+    assert pq.read_table(io.BytesIO(file.content)).equals(table)
+
+
+def test_data_as_csv(anyone: httpx.Client) -> None:
+    parameters = {"signal": "every_type/a_double", "format": "csv"} | SPAN
+    text = anyone.get("/api/v1/data", params=parameters).text
+    lines = text.splitlines()
+    assert lines[:2] == ["time,value", "2025-12-31T23:58:20.000000Z,0.0"]
+    assert lines[10] == "2025-12-31T23:58:29.000009Z,"
+    table = pyarrow.csv.read_csv(io.BytesIO(text.encode()))
+    assert table["value"].to_pylist() == [row(number)["a_double"] for number in range(ROWS)]
+
+
+def test_data_of_several_signals(anyone: httpx.Client) -> None:
+    names = ["every_type/a_double", "every_type/an_int"]
+    found = anyone.get("/api/v1/data", params={"signal": names} | SPAN).json()["signals"]
+    assert [each["signal"] for each in found] == names
+    begin = BEGIN.timestamp() * 1000
+    assert [sample[0] for sample in found[1]["samples"]] == [
+        begin + number * 1000 + number / 1000 for number in range(ROWS)
+    ]
+    assert [sample[1] for sample in found[1]["samples"]] == [row(number)["an_int"] for number in range(ROWS)]
+    table = pa.ipc.open_stream(
+        anyone.get("/api/v1/data", params={"signal": names, "format": "arrow"} | SPAN).content
+    ).read_all()
+    assert table.column_names == ["signal", "time", "value"]
+    assert len(table) == 2 * ROWS
+
+
+def test_texts_and_numbers_are_not_put_into_one_column(anyone: httpx.Client) -> None:
+    names = ["every_type/a_double", "every_type/a_varchar"]
+    answer = anyone.get("/api/v1/data", params={"signal": names, "format": "arrow"} | SPAN)
+    assert answer.status_code == 400
+    assert "json" in answer.json()["error"]
+
+
+def test_rows_of_a_table(anyone: httpx.Client) -> None:
+    parameters = {"table": "every_type", "column": ["a_real", "a_varchar"], "format": "arrow"} | SPAN
+    table = pa.ipc.open_stream(anyone.get("/api/v1/rows", params=parameters).content).read_all()
+    assert table.column_names == ["time", "seq_no", "a_real", "a_varchar"]
+    assert table["a_varchar"].to_pylist() == [row(number)["a_varchar"] for number in range(ROWS)]
+    assert anyone.get("/api/v1/rows", params={"table": "none"}).status_code == 404
+
+
+def test_a_trend_of_many_samples(anyone: httpx.Client) -> None:
+    parameters = {"signal": "every_type/a_real", "points": "25"} | SPAN
+    [found] = anyone.get("/api/v1/trend", params=parameters).json()["signals"]
+    # 32 minutes in 25 points: 120 s is the next round width
+    assert found["width"] == 120.0
+    starts = sorted({(int(BEGIN.timestamp()) + number) // 120 * 120 for number in range(ROWS)})
+    assert found["time"] == [start * 1000 for start in starts]
+    for place, start in enumerate(starts):
+        values = [
+            row(number)["a_real"]
+            for number in range(ROWS)
+            if (int(BEGIN.timestamp()) + number) // 120 * 120 == start and row(number)["a_real"] is not None
+        ]
+        assert found["n"][place] == len(values)
+        assert (found["min"][place], found["max"][place]) == (min(values), max(values))
+        assert found["mean"][place] == pytest.approx(sum(values) / len(values))
+        assert (found["first"][place], found["last"][place]) == (values[0], values[-1])
+
+
+def test_a_trend_of_few_samples_has_them_as_they_are(anyone: httpx.Client) -> None:
+    parameters = {"signal": "every_type/a_real", "points": "200"} | SPAN
+    [found] = anyone.get("/api/v1/trend", params=parameters).json()["signals"]
+    assert found["width"] == 0
+    assert found["mean"] == [row(number)["a_real"] for number in range(ROWS)]
+    assert found["n"] == [int(row(number)["a_real"] is not None) for number in range(ROWS)]
+
+
+def test_widths_are_round() -> None:
+    # of two years
+    widths = [width_of(BEGIN, BEGIN.replace(year=2027), points) / 1e6 for points in (10, 100, 1000, 100_000)]
+    assert widths == [73 * 86_400, 8 * 86_400, 86_400, 900]
+
+
+def test_latest(anyone: httpx.Client) -> None:
+    found = anyone.get("/api/v1/latest", params={"signal": ["every_type/a_real", "sr_rf/power"]}).json()
+    number = max(number for number in range(ROWS - 10, ROWS))
+    assert found[0]["value"] == row(number)["a_real"]
+    assert found[0]["time"].startswith("2026-01-01T00:01:39.000199")
+    assert found[1]["value"] is None
+
+
+def test_live_values(web, anyone: httpx.Client) -> None:
+    parameters = {"signal": ["sr_vac_ccg_1/pressure", "sr_vac/valve_open"]}
+    with anyone.stream("GET", "/api/v1/live", params=parameters) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        next(lines)
+        with psycopg.connect(web.server.dsn) as connection:
+            connection.execute(
+                "update online.sr_vac set time = now(), pressure_1 = 3e-8, valve_open = true where seq_no = 1"
+            )
+        data = next(line for line in lines if line.startswith("data:"))
+    values = json.loads(data.removeprefix("data:"))
+    assert [value for _, value in values["sr_vac_ccg_1/pressure"]] == [3e-8]
+    assert [value for _, value in values["sr_vac/valve_open"]] == [True]
+
+
+def test_tables_events_and_losses(web, anyone: httpx.Client) -> None:
+    with psycopg.connect(web.server.dsn) as connection:
+        connection.execute(
+            "insert into ringlog.event (spool, number, table_name, time, kind, words)"
+            " values ('s', 1, 'sr_rf', now(), 'gap', 'the source was silent')"
+        )
+    found = anyone.get("/api/v1/tables").json()["tables"]
+    assert [table["table_name"] for table in found] == ["bpm", "every_type", "sr_mag_ps", "sr_rf", "sr_vac"]
+    events = anyone.get("/api/v1/events", params={"table": "sr_rf"}).json()
+    assert [(event["kind"], event["words"]) for event in events] == [("gap", "the source was silent")]
+    assert anyone.get("/api/v1/losses").json() == []
+
+
+def test_disk(anyone: httpx.Client) -> None:
+    found = anyone.get("/api/v1/disk").json()
+    assert 0 < found["free"] < found["total"]
+    assert found["database"] > sum(log["bytes"] for log in found["logs"]) > 0
+    assert {log["table_name"] for log in found["logs"]} >= {"every_type", "sr_rf"}
+
+
+def test_the_description_has_every_path(anyone: httpx.Client) -> None:
+    description = anyone.get("/api/v1/openapi.json").json()
+    assert description["openapi"].startswith("3.1")
+    assert {path.split("/")[3] for path in description["paths"]} >= PATHS
+    for path, methods in description["paths"].items():
+        if "{" not in path and "get" in methods:
+            # what is described is there
+            assert anyone.get(path).status_code in (200, 400, 404), path

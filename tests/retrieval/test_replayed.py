@@ -1,0 +1,116 @@
+"""Requests of viewers, written as their public sources write them, and what those take out of the answers."""
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from known_rows import BEGIN, ROWS, row, time_of
+from pb_http import chunks
+
+from ringlog.retrieval.appliance.epics_event import MESSAGE_OF, PayloadType, message
+
+NAME = "every_type/a_double"
+READINGS = [row(number)["a_double"] for number in range(ROWS)]
+
+
+def got(client: httpx.Client, path: str) -> httpx.Response:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+# Grafana's plugin sasaki77/archiverappliance-datasource: pkg/archiverappliance, src/DataSource
+def test_grafana_names(anyone: httpx.Client) -> None:
+    pattern = quote("every_type/a_(real|double)")
+    answer = got(anyone, f"/retrieval/bpl/getMatchingPVs?limit=100&regex={pattern}")
+    assert answer.json() == ["every_type/a_double", "every_type/a_real"]
+
+
+@pytest.mark.parametrize("head", ["donotchunk=&", ""])
+def test_grafana_data(anyone: httpx.Client, head: str) -> None:
+    # the machine's own zone, its colons escaped, as Go writes them
+    begin, end = "2025-12-31T15:58:20.000-08:00", "2025-12-31T16:03:00.678-08:00"
+    times = f"from={quote(begin, safe='')}&pv={quote(NAME, safe='')}&to={quote(end, safe='')}"
+    [found] = got(anyone, f"/retrieval/data/getData.qw?{head}{times}").json()
+    assert found["meta"]["name"] == NAME
+    assert [event["val"] for event in found["data"]] == READINGS
+    assert [event["millis"] for event in found["data"]][:2] == [
+        int(time_of(number).timestamp() * 1000) for number in (0, 1)
+    ]
+
+
+def test_grafana_mean(anyone: httpx.Client) -> None:
+    pv = quote(f"mean_9({NAME})", safe="()")
+    answer = got(
+        anyone,
+        f"/retrieval/data/getData.qw?pv={pv}&from=2025-12-31T23:58:20.000Z&to=2026-01-01T00:02:00.000Z",
+    )
+    [found] = answer.json()
+    assert len(found["data"]) >= ROWS // 9
+    assert all(isinstance(event["val"], float) for event in found["data"])
+
+
+# PyDM: pydm/data_plugins/archiver_plugin.py
+@pytest.mark.parametrize("points", [None, 20])
+def test_pydm(anyone: httpx.Client, points: int | None) -> None:
+    times = "from=2025-12-31T23:58:20.000Z&to=2026-01-01T00:02:00.000Z"
+    pv = NAME if points is None else f"optimized_{points}({NAME})"
+    answer = got(anyone, f"/retrieval/data/getData.json?pv={pv}&{times}")
+    # it compares the whole of the header
+    assert answer.headers["content-type"] == "application/json"
+    data = answer.json()[0]["data"]
+    assert all(isinstance(point["secs"], int) for point in data)
+    if points is None:
+        assert [point["val"] for point in data] == READINGS
+    else:
+        mean, deviation, low, high = ([point["val"][index] for point in data] for index in range(4))
+        assert min(low) == 0.0
+        assert max(high) == max(value for value in READINGS if value is not None)
+        assert all(least <= middle <= most for least, middle, most in zip(low, mean, high, strict=True))
+        assert all(value >= 0 for value in deviation)
+
+
+# Phoebus: app/trends/archive-reader, org.phoebus.archive.reader.appliance; `pbraw://host/retrieval`
+def test_phoebus_names(anyone: httpx.Client) -> None:
+    # RegExHelper.fullRegexFromGlob of *a_d*
+    answer = got(anyone, f"/retrieval/bpl/searchForPVsRegex?regex={quote('.*a_d.*', safe='')}")
+    assert answer.text.splitlines() == ["every_type/a_double"]
+
+
+def phoebus(client: httpx.Client, pv: str) -> list[tuple[Any, list[bytes]]]:
+    begin, end = BEGIN - timedelta(seconds=1), BEGIN + timedelta(seconds=300)
+    times = "&".join(
+        f"{name}={quote(f'{moment:%Y-%m-%dT%H:%M:%S}.000Z', safe='')}"
+        for name, moment in (("from", begin), ("to", end))
+    )
+    return chunks(got(client, f"/retrieval/data/getData.raw?pv={quote(pv, safe='')}&{times}").content)
+
+
+def test_phoebus_raw(anyone: httpx.Client) -> None:
+    values = []
+    for header, lines in phoebus(anyone, NAME):
+        assert header.type == PayloadType.SCALAR_DOUBLE
+        events = [message("ScalarDouble").FromString(line) for line in lines]
+        values += [None if event.severity == 3 else event.val for event in events]
+    assert values == READINGS
+
+
+def test_phoebus_optimized(anyone: httpx.Client) -> None:
+    """Events of five numbers, which it takes as mean, deviation, least, greatest and how many."""
+    count = 0.0
+    for header, lines in phoebus(anyone, f"optimized_20({NAME})"):
+        assert header.type == PayloadType.WAVEFORM_DOUBLE
+        assert header.elementCount == 5
+        for line in lines:
+            event = message(MESSAGE_OF[PayloadType.WAVEFORM_DOUBLE]).FromString(line)
+            assert len(event.val) == 5
+            count += event.val[4]
+    assert count == sum(value is not None for value in READINGS)
+
+
+def test_phoebus_counts(anyone: httpx.Client) -> None:
+    [(header, [line])] = phoebus(anyone, f"ncount({NAME})")
+    assert header.type == PayloadType.SCALAR_INT
+    assert message("ScalarInt").FromString(line).val == ROWS

@@ -1,0 +1,210 @@
+"""Other names, retired tables and columns: what is stored can be read by the names of before and of now."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import errors, sql
+
+from ringlog.schema.facility import Column, Facility, LogPolicy, Table
+from ringlog.schema.install import InstallRefused, difference, install
+from ringlog.schema.partitions import maintain
+
+from .conftest import Connect, at
+from .snapshot import snapshot
+
+T0 = at("2026-03-02 12:00:00")
+PUMPS = Table(
+    "pumps",
+    4,
+    1.0,
+    (
+        Column("flow", "pumps/flow", "real", "l/min"),
+        Column("state", "pump house/state", "varchar(8)"),
+        Column("old_probe", "pumps/old_probe", "real"),
+    ),
+    log=LogPolicy(),
+)
+
+
+def facility(*tables: Table) -> Facility:
+    return Facility("test", "UTC", tables, clock_tolerance=None)
+
+
+def rows(connection: psycopg.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    return connection.execute(sql.SQL(statement), values or None).fetchall()
+
+
+@pytest.fixture
+def pumps(engine: sa.Engine, connect: Connect) -> psycopg.Connection:
+    """The table with three rows; its summaries have none of them."""
+    install(engine, facility(PUMPS))
+    connection = connect()
+    for second in range(3):
+        rows(
+            connection,
+            "select ringlog.put_pumps(row (null, %s, %s, 'on', 9)::online.pumps)",
+            T0 + timedelta(seconds=second),
+            second + 0.5,
+        )
+    return connection
+
+
+RENAMED = replace(
+    PUMPS,
+    name="cooling",
+    renamed_from="pumps",
+    columns=(
+        Column("water", "cooling/water", "real", "l/min", renamed_from="flow"),
+        Column("state", "pump house/state", "varchar(8)"),
+        Column("old_probe", "cooling/old_probe", "real"),
+    ),
+)
+
+
+def flow(moments: int = 3) -> list[tuple[datetime, float]]:
+    return [(T0 + timedelta(seconds=second), second + 0.5) for second in range(moments)]
+
+
+def test_a_table_and_a_column_are_read_by_both_names(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    told = difference(engine, facility(RENAMED))
+    assert {"table cooling: it was pumps", "column cooling.water: it was flow"} <= {*told.changed}
+    assert rows(pumps, "select count(*) from log.pumps") == [(3,)], "a difference changes nothing"
+    install(engine, facility(RENAMED))
+    for signal in ("pumps/flow", "cooling/water"):
+        assert rows(pumps, "select * from ringlog.get_signal(%s)", signal) == flow()
+        assert rows(pumps, "select value from ringlog.get_latest(%s)", signal) == [(2.5,)]
+        trend = "select sum(n) from ringlog.get_trend(%s, %s, %s, 10)"
+        assert rows(pumps, trend, signal, T0, T0 + timedelta(minutes=1)) == [(3,)]
+    for name in ("pumps", "cooling"):
+        assert rows(pumps, f"select time, water from log.{name} order by time") == flow()
+        assert rows(pumps, f"select count(*) from online.{name} where time is not null") == [(3,)]
+        assert rows(pumps, f"select count(*) from ringlog.get_{name}_range()") == [(3,)]
+    # signals of today are those of the new names
+    assert rows(pumps, "select signal from ringlog.find_signals()") == [
+        ("cooling/old_probe",),
+        ("cooling/water",),
+        ("pump house/state",),
+    ]
+    # writers of both names go on, and write one table
+    rows(
+        pumps,
+        "select ringlog.put_pumps(row (null, %s, 3.5, 'on', 9)::online.cooling)",
+        T0 + timedelta(seconds=3),
+    )
+    rows(
+        pumps,
+        "select ringlog.put_cooling(row (null, %s, 4.5, 'on', 9)::online.cooling)",
+        T0 + timedelta(seconds=4),
+    )
+    assert rows(pumps, "select * from ringlog.get_signal('pumps/flow')") == flow(5)
+    partitions = rows(
+        pumps,
+        "select distinct regexp_replace(relname, '_[^_]*$', '') from pg_inherits"
+        " join pg_class on pg_class.oid = inhrelid where inhparent = 'log.cooling'::regclass",
+    )
+    assert partitions == [("cooling",)]
+    before = snapshot(pumps)
+    assert not install(engine, facility(RENAMED))
+    assert snapshot(pumps) == before
+    # the file may forget what the database knows
+    forgetful = replace(
+        RENAMED,
+        renamed_from=None,
+        columns=tuple(replace(each, renamed_from=None) for each in RENAMED.columns),
+    )
+    assert not install(engine, facility(forgetful))
+
+
+def test_names_go_on_changing(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    install(engine, facility(RENAMED))
+    third = replace(
+        RENAMED,
+        name="chiller",
+        renamed_from="cooling",
+        columns=(
+            Column("water", "chiller/water", "real", "m³/h"),
+            *RENAMED.columns[1:2],
+            Column("old_probe", "chiller/old_probe", "real"),
+            Column("level", "chiller/level", "real"),
+        ),
+    )
+    install(engine, facility(third))
+    for number, name in enumerate(("pumps", "cooling", "chiller")):
+        assert rows(pumps, f"select count(level) from log.{name}") == [(min(number, 1),)]
+        rows(
+            pumps,
+            f"select ringlog.put_{name}(row (1, %s, 1, '', 9, 9)::online.chiller)",
+            T0 + timedelta(hours=1),
+        )
+    for signal in ("pumps/flow", "cooling/water", "chiller/water"):
+        assert (
+            rows(
+                pumps,
+                "select time, value from ringlog.get_signal(%s, null, %s)",
+                signal,
+                T0 + timedelta(minutes=1),
+            )
+            == flow()
+        )
+    # another table has the first name now: the view goes out of its way by a person's hand
+    with pytest.raises(
+        InstallRefused, match=r"there is a online\.pumps already|there is a log\.pumps already"
+    ):
+        install(engine, facility(third, PUMPS))
+
+
+def test_names_that_would_meet_are_refused(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    other = Table("other", 4, 1.0, (Column("a", "other/a", "real"),))
+    install(engine, facility(PUMPS, other))
+    with pytest.raises(InstallRefused, match="table other: the file says that it was pumps, and both are"):
+        install(engine, facility(replace(other, renamed_from="pumps")))
+    both = replace(PUMPS, columns=(*PUMPS.columns[:2], replace(PUMPS.columns[2], renamed_from="flow")))
+    with pytest.raises(
+        InstallRefused, match=r"column old_probe: the file says that it was flow, and both are"
+    ):
+        install(engine, facility(both, other))
+    rows(
+        pumps,
+        "insert into ringlog.cold_week values ('pumps', '2020-01-06', '2020-01-13', 'x', 1, 1, '')"
+        " returning 1",
+    )
+    with pytest.raises(InstallRefused, match="weeks of the table are in the archive, whose"):
+        install(engine, facility(RENAMED, other))
+
+
+def test_a_retired_column_is_read_and_not_listed(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    retired = replace(PUMPS, columns=(*PUMPS.columns[:2], replace(PUMPS.columns[2], retired=True)))
+    report = install(engine, facility(retired))
+    assert report.changed == ("signal pumps/old_probe",)
+    assert rows(pumps, "select count(value) from ringlog.get_signal('pumps/old_probe')") == [(3,)]
+    assert ("pumps/old_probe",) not in rows(pumps, "select signal from ringlog.find_signals()")
+    # who still writes it is not turned away
+    rows(pumps, "select ringlog.put_pumps(row (4, %s, 1, 'on', 8)::online.pumps)", T0 + timedelta(seconds=9))
+    assert rows(pumps, "select old_probe from online.pumps where seq_no = 4") == [(8.0,)]
+    assert [column.name for column in retired.written.columns] == ["flow", "state"]
+    assert not install(engine, facility(retired))
+    assert install(engine, facility(PUMPS))
+    assert ("pumps/old_probe",) in rows(pumps, "select signal from ringlog.find_signals()")
+
+
+def test_a_retired_table_is_read_and_not_written(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    retired = replace(PUMPS, retired=True)
+    install(engine, facility(retired))
+    assert rows(pumps, "select count(*) from ringlog.get_pumps_range()") == [(3,)]
+    assert rows(pumps, "select * from ringlog.get_signal('pumps/flow')") == flow()
+    assert rows(pumps, "select * from ringlog.find_signals()") == []
+    assert rows(pumps, "select * from ringlog.table_states()") == [], "nobody waits for its rows"
+    with pytest.raises(errors.UndefinedFunction):
+        rows(pumps, "select ringlog.put_pumps(row (4, now(), 1, 'on', 8)::online.pumps)")
+    made = maintain(engine, datetime.now().astimezone() + timedelta(weeks=30))
+    assert made.made == ("pumps_2026w10",), "no week is made for it but that of its rows"
+    assert not install(engine, facility(retired))
+    install(engine, facility(PUMPS))
+    rows(
+        pumps, "select ringlog.put_pumps(row (4, %s, 3.5, 'on', 8)::online.pumps)", T0 + timedelta(seconds=3)
+    )
+    assert rows(pumps, "select * from ringlog.get_signal('pumps/flow')") == flow(4)

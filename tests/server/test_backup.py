@@ -1,0 +1,83 @@
+"""A restore to a moment under load: every row acknowledged until then is there, and none of later."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pymssql
+
+from servers import add_logins, ringlog, serving
+from waiting import wait_until
+
+FIRST = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
+    data, copies = temporary_directory / "original", temporary_directory / "backup"
+    acknowledged: list[tuple[int, datetime]] = []
+    stop = threading.Event()
+    with serving(data) as server:
+        add_logins(server)
+
+        def write() -> None:
+            with pymssql.connect(
+                server=server.host,
+                port=str(server.port),
+                user=server.writer.user,
+                password=server.writer.password,
+                autocommit=True,
+            ) as session:
+                number = 0
+                while not stop.is_set():
+                    row = (None, (FIRST + timedelta(seconds=number)).isoformat(), 1.0, float(number))
+                    session.cursor().callproc("put_every_type", row)
+                    acknowledged.append((number, datetime.now(UTC)))
+                    number += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            made = ringlog("backup", copies, "--data", data, timeout=200)
+            assert made.returncode == 0, made.stderr
+            after_copy = len(acknowledged)
+            while len(acknowledged) < after_copy + 200:
+                time.sleep(0.05)
+            moment = datetime.now(UTC)
+            while len(acknowledged) < after_copy + 400:
+                time.sleep(0.05)
+        finally:
+            stop.set()
+            writer.join()
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            segment = admin.execute("select pg_walfile_name(pg_switch_wal())").fetchone()
+        assert segment is not None
+        name = str(segment[0])
+        wait_until(lambda: (copies / "wal" / name).exists())
+    new = temporary_directory / "restored"
+    early = ringlog("restore", copies, "--to", "2020-01-01", "--data", new)
+    assert early.returncode == 2
+    assert "has nothing of that moment: it goes back to 20" in early.stderr
+    restored = ringlog("restore", copies, "--to", moment.isoformat(), "--data", new, timeout=200)
+    assert restored.returncode == 0, restored.stderr
+    # a commit between our clock and PostgreSQL's is on either side of the moment
+    sure = [number for number, at in acknowledged if at < moment]
+    begun = next(number for number, at in acknowledged if at >= moment)
+    with serving(new, facility=None) as server, psycopg.connect(server.dsn) as admin:
+        rows = [int(number) for (number,) in admin.execute("select a_double from log.every_type order by 1")]
+        assert rows in (sure, [*sure, begun])
+        assert admin.execute("show archive_command").fetchone() == ("/bin/true",)
+        checked = ringlog("verify", "--data", new)
+        assert checked.returncode == 0, checked.stdout
+        assert "everything is as it should be" in checked.stdout
+        admin.execute("delete from online.sr_rf where seq_no = 3")
+        admin.execute("delete from log.every_type where a_double = %s", [rows[-1]])
+        admin.commit()
+        checked = ringlog("verify", "--data", new)
+        assert checked.returncode == 1
+        assert "online.sr_rf: 1 of its 10 rows are missing, 0 are too many" in checked.stdout
+        assert "online.every_type: 1 rows are not in log.every_type" in checked.stdout
+    again = ringlog("restore", copies, "--data", new)
+    assert again.returncode == 2
+    assert "is there already: a restore makes a new data directory" in again.stderr

@@ -1,0 +1,156 @@
+"""TLS between the gateway and a PostgreSQL that lets nobody in without it: Debian's, which has OpenSSL."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from ringlog.gateway import Gateway
+from servers import FACILITY, READER, RINGLOG, WRITER, free_port, ringlog
+
+ACCOUNT = "postgres" if os.geteuid() == 0 else None
+"""whom PostgreSQL runs as, since it refuses to run as root"""
+PASSWORD = "super-Ω-3"
+
+
+@dataclass(frozen=True)
+class Encrypted:
+    """A running PostgreSQL and the certificate that it shows."""
+
+    port: int
+    certificate: Path
+
+    def conninfo(self, **settings: str | Path) -> str:
+        """The superuser's connection string; the settings are libpq's."""
+        words = {"host": "localhost"} | {name: str(value) for name, value in settings.items()}
+        return make_conninfo(port=self.port, dbname="postgres", user="postgres", password=PASSWORD, **words)
+
+
+@pytest.fixture(scope="module")
+def encrypted(temporary_directory: Path) -> Iterator[Encrypted]:
+    binaries = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    home = temporary_directory / "encrypted"
+    made = ringlog("cert", home, "--host", "localhost")
+    assert made.returncode == 0, made.stderr
+    (home / "password").write_text(PASSWORD)
+    if ACCOUNT is not None:
+        for path in (home, *home.iterdir()):
+            shutil.chown(path, ACCOUNT, ACCOUNT)
+    data, port = home / "data", free_port()
+
+    def as_postgres(*command: str | Path) -> None:
+        subprocess.run(
+            [str(word) for word in command], check=True, user=ACCOUNT, cwd=home, capture_output=True
+        )
+
+    as_postgres(
+        binaries / "initdb", "--pgdata", data, "--username", "postgres", "--pwfile", home / "password",
+        "--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C",
+    )  # fmt: skip
+    (data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256\n")
+    with (data / "postgresql.conf").open("a") as settings:
+        settings.write(
+            f"listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = ''\nssl = on\n"
+            f"ssl_cert_file = '{home}/ringlog.crt'\nssl_key_file = '{home}/ringlog.key'\n"
+        )
+    as_postgres(binaries / "pg_ctl", "start", "--wait", "--pgdata", data, "--log", home / "log")
+    try:
+        yield Encrypted(port, home / "ringlog.crt")
+    finally:
+        as_postgres(binaries / "pg_ctl", "stop", "--pgdata", data, "--mode", "immediate")
+
+
+@contextmanager
+def served(dsn: str) -> Iterator[tuple[str, int]]:
+    """`ringlog serve` on a database of somebody else's; host and port of its gateway."""
+    command = [RINGLOG, "serve", "--facility", FACILITY, "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"RINGLOG_DSN": dsn},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            address = next(line for line in process.stdout if line.startswith("TDS on "))
+            host, port = address.removeprefix("TDS on ").strip().rsplit(":", 1)
+            yield host, int(port)
+        finally:
+            process.terminate()
+
+
+def test_everything_goes_by_tls(encrypted: Encrypted) -> None:
+    dsn = encrypted.conninfo(sslmode="verify-full", sslrootcert=encrypted.certificate)
+    with served(dsn) as (host, port):
+        for login, right in ((WRITER, "--writer"), (READER, "--reader")):
+            words = ("user", "add", login.user, right, "--password-stdin")
+            added = ringlog(*words, stdin=login.password, RINGLOG_DSN=dsn)
+            assert added.returncode == 0, added.stderr
+        with (
+            pymssql.connect(
+                server=host, port=str(port), user=WRITER.user, password=WRITER.password, autocommit=True
+            ) as tds,
+            tds.cursor() as cursor,
+            psycopg.connect(dsn) as admin,
+        ):
+            cursor.callproc("put_sr_rf", (4, datetime(2023, 3, 17, 8, 20), 3.5, None))
+            cursor.execute("select seq_no, replicate('x', 8000) from online..sr_rf where seq_no = 4")
+            [(seq_no, text)] = cursor.fetchall()
+            assert (seq_no, len(text)) == (4, 8000)
+            connections = admin.execute(
+                "select application_name, ssl from pg_stat_activity join pg_stat_ssl using (pid)"
+                " where usename in (%s, 'ringlog_gateway')",
+                [WRITER.user],
+            ).fetchall()
+    # the catalogue's, group commit's and the session's own
+    assert len(connections) >= 3, connections
+    assert all(is_encrypted for _, is_encrypted in connections), connections
+
+
+def gateway(dsn: str) -> None:
+    Gateway(dsn, port=0).stop()
+
+
+def test_require_and_prefer_take_any_certificate(
+    encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/nonexistent")
+    for mode in ("require", "prefer"):
+        gateway(encrypted.conninfo(sslmode=mode))
+
+
+def test_another_certificate_is_not_trusted(encrypted: Encrypted, tmp_path: Path) -> None:
+    made = ringlog("cert", tmp_path / "other", "--host", "127.0.0.1")
+    assert made.returncode == 0, made.stderr
+    for mode in ("verify-full", "verify-ca", "require"):
+        with pytest.raises(ConnectionError, match="TLS: invalid peer certificate"):
+            gateway(encrypted.conninfo(sslmode=mode, sslrootcert=tmp_path / "other" / "ringlog.crt"))
+
+
+def test_verify_full_checks_the_name(encrypted: Encrypted) -> None:
+    root = encrypted.certificate
+    gateway(encrypted.conninfo(sslmode="verify-full", sslrootcert=root))
+    gateway(encrypted.conninfo(sslmode="verify-ca", sslrootcert=root, host="127.0.0.1"))
+    with pytest.raises(ConnectionError, match="not valid for name"):
+        gateway(encrypted.conninfo(sslmode="verify-full", sslrootcert=root, host="127.0.0.1"))
+
+
+def test_what_cannot_be_kept_to_is_refused(encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/nonexistent")
+    with pytest.raises(ConnectionError, match="no pg_hba"):
+        gateway(encrypted.conninfo(sslmode="disable"))
+    with pytest.raises(ValueError, match="sslmode=verify-full needs a certificate to trust"):
+        gateway(encrypted.conninfo(sslmode="verify-full"))
+    with pytest.raises(ValueError, match="sslrootcert=system is not understood"):
+        gateway(encrypted.conninfo(sslmode="verify-full", sslrootcert="system"))
+    with pytest.raises(ValueError, match="cannot keep to sslcrl=/etc/crl"):
+        gateway(encrypted.conninfo(sslmode="require", sslcrl="/etc/crl.pem"))

@@ -1,0 +1,67 @@
+"""The alert rules that are shipped, in a real Prometheus that reads a real server."""
+
+import json
+import re
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+import ringlog as package
+from ringlog.loader.metrics import Metrics
+from servers import free_port, serving
+
+RULES = Path(package.__file__).parent / "monitoring" / "alerts.yml"
+
+
+def asked(port: int, path: str) -> Any:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        return json.load(answer)["data"]
+
+
+def told(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return str(answer.read(), "utf-8")
+
+
+def test_a_silent_table_raises_its_alert(data: Path, tmp_path: Path) -> None:
+    counts, prometheus = free_port(), free_port()
+    configuration = tmp_path / "prometheus.yml"
+    configuration.write_text(
+        f"global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [{RULES}]\n"
+        f"scrape_configs: [{{job_name: ringlog, static_configs: [{{targets: ['127.0.0.1:{counts}']}}]}}]\n"
+    )
+    with serving(data, "--metrics", f"127.0.0.1:{counts}") as server:
+        with psycopg.connect(server.dsn) as admin:
+            admin.execute("select ringlog.put_sr_rf(row (1, now() + interval '20 s', 1, 1)::online.sr_rf)")
+        command = ["prometheus", f"--config.file={configuration}", f"--storage.tsdb.path={tmp_path / 'tsdb'}"]
+        command.append(f"--web.listen-address=127.0.0.1:{prometheus}")
+        with (tmp_path / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
+            try:
+                end = time.monotonic() + 60
+                alerts: list[Any] = []
+                while not alerts:
+                    assert time.monotonic() < end, (tmp_path / "log").read_text()
+                    time.sleep(0.5)
+                    try:
+                        alerts = asked(prometheus, "/api/v1/alerts")["alerts"]
+                    except OSError:
+                        continue
+                (group,) = asked(prometheus, "/api/v1/rules")["groups"]
+            finally:
+                process.terminate()
+        text = told(counts)
+    assert {(alert["labels"]["alertname"], alert["labels"]["table"]) for alert in alerts} == {
+        ("RinglogTableSilent", table) for table in ("sr_mag_ps", "sr_vac", "every_type")
+    }
+    assert [rule["lastError"] for rule in group["rules"] if "lastError" in rule] == []
+    # a rule over a name that nobody tells would never be heard of
+    known = {*re.findall(r"^# TYPE (\w+)", text, re.M)}
+    known |= {metric.name for metric in Metrics({}).collect()}
+    # told once the logs have grown, and from the first call on (tests/server/test_metrics.py)
+    known |= {"ringlog_disk_left_days", "ringlog_gateway_failed_calls"}
+    named = {name.removesuffix("_total") for name in re.findall(r"\bringlog_\w+", RULES.read_text())}
+    assert named - known == set()

@@ -1,0 +1,160 @@
+"""A cluster of PostgreSQL 16 becomes one of 18 with every row; the old one stays until it is told away."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog import settings
+from ringlog.account import account_for
+from ringlog.postgres import Postgres
+from ringlog.programs import programs_for
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.install import install
+from servers import free_port, ringlog, serving, sqlalchemy_url
+
+
+class OldCluster:
+    """What a ringlog of PostgreSQL 16 would have left in a data directory."""
+
+    def __init__(self, data: Path) -> None:
+        self.postgres = Postgres(data)
+        self.postgres.prepare()
+        self.account = account_for(data)
+        self.programs = programs_for(self.account, 16)
+        self.folder = data / "postgresql-16"
+        command = [str(self.programs / "initdb"), "--pgdata", str(self.folder), "--username", "postgres"]
+        command += ["--auth-local=peer", "--encoding=UTF8", "--locale=C", "--data-checksums"]
+        self.account.run(command, cwd=data)
+        text = settings.settings_text(
+            memory=512 * settings.MiB, disk=settings.GiB, port=free_port(), socket=self.postgres.socket
+        )
+        with self.account.acting():
+            self.postgres.socket.mkdir(mode=0o700)
+            (self.folder / "pg_hba.conf").write_text(settings.HBA_TEXT)
+            (self.folder / "pg_ident.conf").write_text(settings.ident_text(self.account.name))
+            (self.folder / "conf.d").mkdir()
+            (self.folder / "conf.d" / settings.GENERATED).write_text(text)
+            (self.folder / "conf.d" / settings.OPERATOR).write_text("work_mem = '7MB'\n")
+            with (self.folder / "postgresql.conf").open("a") as file:
+                file.write("\ninclude_dir = 'conf.d'\n")
+
+    @contextmanager
+    def running(self, *, stop: str = "fast") -> Iterator[str]:
+        """Its server; yields the connection string of the database `postgres`."""
+        control = [str(self.programs / "pg_ctl"), "-D", str(self.folder), "-w"]
+        self.account.run([*control, "-l", str(self.folder / "start.log"), "start"], cwd=self.folder)
+        port = (self.folder / "postmaster.pid").read_text().splitlines()[3]
+        try:
+            yield make_conninfo(host=str(self.postgres.socket), port=port, dbname="postgres", user="postgres")
+        finally:
+            self.account.run([*control, "-m", stop, "stop"], cwd=self.folder)
+
+
+def counts(conninfo: str) -> dict[str, int]:
+    """The rows of each table, a partitioned one as a whole, of every schema that is not the system's."""
+    with psycopg.connect(conninfo) as connection:
+        names = connection.execute(
+            "select relnamespace::regnamespace::text, relname from pg_class where relkind in ('r', 'p')"
+            " and not relispartition"
+            " and relnamespace::regnamespace::text not in ('pg_catalog', 'information_schema')"
+        ).fetchall()
+        found = {}
+        for schema, name in names:
+            query = sql.SQL("select count(*) from {}").format(sql.Identifier(schema, name))
+            ((found[f"{schema}.{name}"],),) = connection.execute(query).fetchall()
+        return found
+
+
+SR_RF = Table("sr_rf", 10, 1.0, (Column("power", "sr_rf/power", "real"), Column("arcs", "sr_rf/arcs", "int")))
+
+
+@pytest.fixture
+def old(data: Path) -> OldCluster:
+    return OldCluster(data)
+
+
+# three clusters are started, dumped and restored
+@pytest.mark.timeout(900)
+def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
+    with old.running(stop="immediate") as conninfo:  # as a crash leaves it
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            connection.execute("create database ringlog")
+            connection.execute("alter system set archive_command = 'false'")
+            connection.execute("alter system set work_mem = '9MB'")
+        database = make_conninfo(conninfo, dbname="ringlog")
+        engine = sa.create_engine(sqlalchemy_url(database))
+        # what an older ringlog may have had less: the start brings it
+        install(engine, Facility("small", "UTC", (SR_RF,)))
+        engine.dispose()
+        with psycopg.connect(database) as connection:
+            connection.execute(
+                "select ringlog.put_sr_rf("
+                "row ((n - 1) % 10 + 1, now() - n * interval '1 hour', n, n)::online.sr_rf)"
+                " from generate_series(1, 2000) as n"
+            )
+        before = counts(database)
+    assert before["log.sr_rf"] == 2000
+    early = ringlog("upgrade", "--delete-old", "--data", data)
+    assert early.returncode == 2
+    assert "is the only cluster" in early.stderr
+    # as a run that was killed leaves it
+    with old.account.acting():
+        (data / "upgraded").mkdir()
+        (data / "upgraded" / "half").touch()
+    done = ringlog("upgrade", "--data", data, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "was not shut down" in done.stdout
+    assert "pg_upgrade finds nothing in the way" in done.stdout
+    assert sorted(entry.name for entry in data.glob("*upgrad*")) == []
+    assert (data / "postgresql-16" / "PG_VERSION").read_text() == "16\n"
+    again = ringlog("upgrade", "--data", data)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+    with serving(data, "--pg-port", str(free_port()), facility=None) as server:
+        after = counts(server.dsn)
+        assert {name: rows for name, rows in after.items() if name in before} == before | {
+            # made anew at the start
+            "ringlog.procedure": after["ringlog.procedure"]
+        }
+        with psycopg.connect(server.dsn) as connection:
+            assert connection.info.server_version // 10000 == 18
+            settled = "select current_setting('work_mem'), current_setting('archive_command')"
+            assert connection.execute(settled).fetchone() == ("9MB", "/bin/true")
+            connection.execute("select ringlog.put_sr_rf(row (1, now(), 1, 1)::online.sr_rf)")
+        checked = ringlog("verify", "--data", data)
+        assert checked.returncode == 0, checked.stdout
+    gone = ringlog("upgrade", "--delete-old", "--data", data)
+    assert gone.returncode == 0, gone.stderr
+    assert not (data / "postgresql-16").exists()
+
+
+def test_what_is_in_the_way_is_named_and_nothing_changed(old: OldCluster, data: Path) -> None:
+    with old.running() as conninfo, psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("create database closed with allow_connections false")
+    refused = ringlog("upgrade", "--check", "--data", data, timeout=300)
+    assert refused.returncode == 1
+    assert "closed" in refused.stderr, refused.stderr
+    assert "nothing is changed" in refused.stderr
+    assert sorted(entry.name for entry in data.glob("*")) == ["postgresql-16", "serving", "socket"]
+    with old.running() as conninfo, psycopg.connect(conninfo) as connection:
+        assert connection.info.server_version // 10000 == 16
+    wrong = ringlog("upgrade", "--data", data, "--old-programs", programs_for(old.account))
+    assert wrong.returncode == 1
+    assert "is of version 16" in wrong.stderr
+
+
+def test_a_served_directory_is_left_alone(data: Path) -> None:
+    with serving(data):
+        refused = ringlog("upgrade", "--data", data)
+    assert refused.returncode == 1
+    assert "serves" in refused.stderr
+    needless = ringlog("upgrade", "--data", data)
+    assert needless.returncode == 2
+    assert "needs no upgrade" in needless.stderr
+    assert (data / "postgresql-18").exists()

@@ -1,0 +1,147 @@
+"""Logins over the years: another password, locked for a while, removed, each beside open sessions."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+
+from ringlog import logins
+from ringlog.errors import UsageError
+from servers import RunningServer, ringlog, serving
+from waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path) -> Iterator[RunningServer]:
+    with serving(temporary_directory / "users") as server:
+        yield server
+
+
+@pytest.fixture
+def user(own: RunningServer) -> Callable[..., str]:
+    """Runs `ringlog user` and gives what it said."""
+
+    def run(*words: str, stdin: str = "", code: int = 0) -> str:
+        done = ringlog("user", *words, "--data", own.data, stdin=stdin)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def connected(server: RunningServer, name: str, password: str) -> pymssql.Connection:
+    return pymssql.connect(
+        server=server.host, port=str(server.port), user=name, password=password, autocommit=True, timeout=20
+    )
+
+
+def put(session: pymssql.Connection, second: int) -> None:
+    session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
+
+
+def read(session: pymssql.Connection) -> object:
+    with session.cursor() as cursor:
+        cursor.execute("select count(*) from log..sr_rf")
+        return cursor.fetchone()
+
+
+def test_a_login_with_both_rights_is_locked_and_let_in_again(
+    own: RunningServer, user: Callable[..., str]
+) -> None:
+    user("add", "both", "--writer", "--reader", "--password-stdin", stdin="one")
+    with connected(own, "both", "one") as session, connected(own, "both", "one") as other:
+        put(session, 1)
+        assert read(other) == (1,)
+        assert user("list").splitlines()[0].startswith("both: reader and writer, open, ")
+        user("lock", "both")
+        with pytest.raises(pymssql.Error, match=r"The login of this session is no longer there"):
+            put(session, 2)
+        with pytest.raises(pymssql.Error):
+            read(other)
+        with pytest.raises(pymssql.Error):
+            connected(own, "both", "one")
+        assert "both: reader and writer, locked, 0 connections" in user("list")
+    user("passwd", "both", "--password-stdin", stdin="two")
+    user("unlock", "both")
+    with pytest.raises(pymssql.Error):
+        connected(own, "both", "one")
+    with connected(own, "both", "two") as session:
+        put(session, 3)
+    with psycopg.connect(own.dsn, options="-c timezone=Asia/Tokyo") as admin:
+        seconds = admin.execute(
+            "select extract(second from time)::int from online.sr_rf where seq_no = 1"
+        ).fetchall()
+    assert seconds == [(3,)]
+
+
+def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: Callable[..., str]) -> None:
+    user("add", "leaving", "--reader", "--password-stdin", stdin="secret")
+    with psycopg.connect(own.dsn, autocommit=True) as admin:
+        admin.execute("create table notes (); alter table notes owner to leaving")
+        refused = user("remove", "leaving", code=1)
+        assert "owns something: owner of table notes" in refused
+        with connected(own, "leaving", "secret") as session:
+            assert session is not None
+        admin.execute("drop table notes")
+        user("remove", "leaving")
+        assert admin.execute("select from pg_roles where rolname = 'leaving'").fetchone() is None
+
+
+@pytest.mark.parametrize("change", [logins.lock, logins.unlock, logins.remove_login])
+def test_only_logins_for_rows_are_touched(own: RunningServer, change: Callable[[str, str], None]) -> None:
+    for name in ("nobody", "postgres", "ringlog_owner", "ringlog_gateway", "daq_writer"):
+        with pytest.raises(UsageError, match=f"there is no login '{name}' that may write or read"):
+            change(own.dsn, name)
+        with pytest.raises(UsageError):
+            logins.change_password(own.dsn, name, "secret")
+
+
+def test_a_login_has_limits(own: RunningServer, user: Callable[..., str]) -> None:
+    user("add", "limited", "--reader", "--row-limit", "3", "--password-stdin", stdin="secret")
+    shown = "limited: reader, open, 0 connections; at most: 3 rows, idle in a transaction 15min"
+    assert shown in user("list")
+    with connected(own, "limited", "secret") as session, session.cursor() as cursor:
+        cursor.execute("select n from generate_series(1, 3) as g (n)")
+        assert len(cursor.fetchall()) == 3
+        cursor.execute("select n from generate_series(1, 4) as g (n)")
+        with pytest.raises(pymssql.Error, match="This login may read 3 rows by one statement"):
+            cursor.fetchall()
+    user("limit", "limited", "--row-limit", "none", "--statement-timeout", "50ms")
+    assert "at most: statements 50ms, idle in a transaction 15min" in user("list")
+    with connected(own, "limited", "secret") as session, session.cursor() as cursor:
+        cursor.execute("select n from generate_series(1, 4) as g (n)")
+        assert len(cursor.fetchall()) == 4
+        with pytest.raises(pymssql.Error, match="statement timeout"):
+            cursor.execute("select count(*) from generate_series(1, 2000000000)")
+    user("limit", "limited", "--statement-timeout", "none", "--idle-transaction", "none")
+    assert "limited: reader, open, 0 connections\n" in user("list")
+    for words in (["--row-limit", "0"], ["--statement-timeout", "soon"], ["--idle-transaction", "-1s"], []):
+        assert "ringlog: " in user("limit", "limited", *words, code=2)
+    assert "there is no login 'postgres'" in user("limit", "postgres", "--row-limit", "3", code=2)
+    user("remove", "limited")
+
+
+def test_an_idle_transaction_of_a_console_ends(own: RunningServer, user: Callable[..., str]) -> None:
+    """What it has locked is free again; the console hears of it at its next statement, and goes on."""
+    user("add", "away", "--writer", "--idle-transaction", "100ms", "--password-stdin", stdin="secret")
+    with psycopg.connect(own.dsn, autocommit=True) as admin, connected(own, "away", "secret") as console:
+        with console.cursor() as cursor:
+            cursor.execute("begin transaction")
+            cursor.callproc("put_sr_rf", (1, datetime(2026, 2, 1), 1.0, 1))
+            held = "select from pg_stat_activity where usename = 'away'"
+            wait_until(lambda: admin.execute(held).fetchall() == [])
+            admin.execute("set lock_timeout = '60s'")
+            admin.execute("begin; lock table online.sr_rf in access exclusive mode; rollback")
+            with pytest.raises(pymssql.Error, match="idle-in-transaction timeout"):
+                cursor.callproc("put_sr_rf", (1, datetime(2026, 2, 1, 1), 1.0, 1))
+            cursor.execute("select @@trancount")
+            assert cursor.fetchall() == [(0,)]
+            cursor.callproc("put_sr_rf", (1, datetime(2026, 2, 1, 2), 1.0, 1))
+        found = admin.execute(
+            "select time at time zone 'Asia/Tokyo' from log.sr_rf where time >= '2026-01-31'"
+        )
+        assert found.fetchall() == [(datetime(2026, 2, 1, 2),)]
+    user("remove", "away")

@@ -1,9 +1,0 @@
-"""The page agrees with what was found out."""
-
-import matrix
-
-
-def test_the_page_agrees_with_this_run(record: list[matrix.Entry]) -> None:
-    """It wants all of tests/zoo in this run. `make matrix` writes the page anew."""
-    page = matrix.PAGE.read_text()
-    assert matrix.without_versions(page) == matrix.without_versions(matrix.rendered(record))
