@@ -17,7 +17,7 @@ from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.procedure import Argument, Refused, output
 from ringlog.clients.readings import Reading, swapped
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
-from ringlog.clients.spool import Spool, Spooled
+from ringlog.clients.spool import EVENTS, Event, Spool, Spooled
 from ringlog.schema.entries import WIDTHS
 from ringlog.schema.facility import Table
 
@@ -126,30 +126,57 @@ class Sender:
         return False
 
     def tell(self) -> bool:
-        """Brings the books, the events and how it goes to the server; whether it has all of them now."""
-        spool = self._spool
-        try:
-            for hour in spool.hours():
-                self._connection.attempt(
-                    "tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:]
-                )
-                spool.hour_told(hour)
-            events = spool.events()
-            for event in events:
-                until = None if event.until is None else moment_of(event.until)
-                what = (moment_of(event.time), event.kind, event.words or "-", until, event.rows)
-                self._connection.attempt("tell_event", self._table, spool.name, event.id, *what)
-            if events:
-                spool.events_told(events[-1])
+        """Brings the books, some of the events and how it goes to the server; whether more events wait."""
+        with suppress(Interrupted):
+            more = self._tell_books()
             self._connection.attempt("tell_writer", **self._status())
-        except Interrupted:
-            return False
-        return True
+            return more
+        return False
+
+    def end(self) -> None:
+        """Tells what `tell` does for the last time and gives the table up, which comes before the books: they
+        may be long, and whoever waits for the end may not."""
+        with suppress(Interrupted):
+            self._connection.attempt("tell_writer", **self._status())
+            self.release()
+            while self._tell_books():
+                pass
 
     def release(self) -> None:
         """Gives the table up, so that the next writer need not take it over."""
         with suppress(Interrupted, Refused, Failed):
             self._connection.attempt("release_writer", self._table, self._spool.name)
+
+    def _tell_books(self) -> bool:
+        """Whether more events wait."""
+        spool = self._spool
+        for hour in spool.hours():
+            self._connection.attempt("tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
+            spool.hour_told(hour)
+        events = spool.events()
+        if events:
+            self._tell_events(events)
+            spool.events_told(events[-1])
+        return len(events) == EVENTS
+
+    def _tell_events(self, events: Sequence[Event]) -> None:
+        described = [
+            {
+                "number": event.id,
+                "time": moment_of(event.time),
+                "kind": event.kind,
+                "words": (event.words or "-").replace("\0", ""),
+                "until": None if event.until is None else moment_of(event.until),
+                "rows": event.rows,
+            }
+            for event in events
+        ]
+        whose = {"table_name": self._table, "spool": self._spool.name}
+        text = json.dumps(described, separators=(",", ":"), default=datetime.isoformat)
+        if self._connection.attempt_if_there("tell_events", **whose, events=text) is None:
+            # an older server: one by one
+            for event in described:
+                self._connection.attempt("tell_event", **whose, **event)
 
     def _status(self) -> dict[str, Argument]:
         figures, oldest = self._figures, self._spool.oldest

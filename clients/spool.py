@@ -26,6 +26,8 @@ from ringlog.clients.spool_file import PAGE, SpoolError, is_one_of, open_file
 
 GiB = 2**30
 LEAST_BUDGET = 2**20
+# Events that are told at once.
+EVENTS = 500
 
 # Acknowledged rows that are removed together at the latest.
 _TOGETHER = 256
@@ -294,10 +296,10 @@ class Spool:
             self._commit(mark)
 
     def events(self) -> list[Event]:
-        """Events that the server was not told, oldest first; the first hundred, when they are many."""
+        """Events that the server was not told, oldest first; the first EVENTS, when they are many."""
         with self._lock:
             untold = self._db.execute(
-                "select id, time, until, kind, rows, words from event order by id limit 100"
+                "select id, time, until, kind, rows, words from event order by id limit ?", (EVENTS,)
             )
             return [Event(*row) for row in untold]
 

@@ -178,13 +178,12 @@ class Writer:
             due = time.monotonic()
             while not self._stop.is_set():
                 if time.monotonic() >= due:
-                    self._sender.tell()
-                    due = time.monotonic() + _TELLING
+                    more = self._sender.tell()
+                    due = time.monotonic() + (0.0 if more else _TELLING)
                 self._sender.step(max(0.0, due - time.monotonic()))
             if self.figures.state == State.RUNNING:
                 self._spool.settle()
-                self._sender.tell()
-                self._sender.release()
+                self._sender.end()
         except Released:
             pass
         except Failed as error:

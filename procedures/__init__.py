@@ -55,6 +55,7 @@ OVER_ALL_TABLES = (
     "tell_writer",
     "tell_ledger",
     "tell_event",
+    "tell_events",
     "tell_late_row",
     "losses",
     "silences",

@@ -90,6 +90,45 @@ def test_a_second_writer_is_refused_unless_it_takes_over(
     assert [row[2] for row in stored("magnet")[before:]] == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.fixture
+def slow_events(quick_server: RunningServer) -> Iterator[psycopg.Connection]:
+    """The server takes 10 ms for each event, as one whose disk is slow."""
+    with psycopg.connect(quick_server.dsn, autocommit=True) as connection:
+        connection.execute(
+            "create function ringlog.slow() returns trigger language plpgsql"
+            " as 'begin perform pg_sleep(0.01); return new; end'"
+        )
+        connection.execute(
+            "create trigger slow before insert on ringlog.event for each row execute function ringlog.slow()"
+        )
+        yield connection
+        connection.execute("drop function if exists ringlog.slow cascade")
+
+
+def test_a_writer_with_many_events_gives_the_table_up_before_it_tells_of_them(
+    facility: Facility,
+    address: Address,
+    quick_server: RunningServer,
+    slow_events: psycopg.Connection,
+    stored: Stored,
+    tmp_path: Path,
+) -> None:
+    before = len(stored("magnet"))
+    with writing(facility, address, quick_server, tmp_path / "busy") as first:
+        first.put(datetime.now(UTC), current_1=1.0)
+        wait_until(lambda: first.began and not first.waiting)
+        for number in range(600):
+            first.note("alarm", 1_700_000_000_000_000 + number, f"event {number}")
+    with writing(facility, address, quick_server, tmp_path / "next") as second:
+        second.put(datetime.now(UTC), current_1=2.0)
+        wait_until(lambda: not second.waiting or second.error)
+        assert second.error is None
+    assert [row[2] for row in stored("magnet")[before:]] == [1.0, 2.0]
+    told = "select words from ringlog.event where words ~ '^event ' order by number"
+    found = wait_until(lambda: (rows := slow_events.execute(told).fetchall())[599:] and rows)
+    assert [words for (words,) in found] == [f"event {number}" for number in range(600)]
+
+
 def wait_for(stored: Stored, table: str, rows: int) -> None:
     before = len(stored(table))
     wait_until(lambda: len(stored(table)) >= before + rows)
@@ -160,7 +199,14 @@ def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: Runnin
     connection = connect(
         Address(quick_server.reader.user, quick_server.host, quick_server.port), quick_server.reader.password
     )
-    for procedure in ("claim_writer", "release_writer", "tell_ledger", "tell_event", "tell_writer"):
+    for procedure in (
+        "claim_writer",
+        "release_writer",
+        "tell_ledger",
+        "tell_event",
+        "tell_events",
+        "tell_writer",
+    ):
         with pytest.raises(Refused) as refused:
             call(connection, procedure, table_name="beam", spool="x")
         assert refused.value.number in (201, 229), procedure

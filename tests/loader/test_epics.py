@@ -148,20 +148,50 @@ column = [
         yield running
 
 
+@dataclass
+class Loader:
+    """`ringlog load` from one of the protocols."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def is_running(self) -> bool:
+        assert self.process.poll() is None, self.said()
+        return True
+
+    def stop(self) -> str:
+        self.process.terminate()
+        self.process.wait(60)
+        assert self.process.returncode == 0, self.said()
+        return self.said()
+
+
+Listening = Callable[..., Loader]
+
+
 @pytest.fixture
-def listening(ioc: Ioc, epics_server: RunningServer, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    def start(protocol: str, *options: str) -> subprocess.Popen[str]:
+def listening(ioc: Ioc, epics_server: RunningServer, tmp_path: Path) -> Listening:
+    def start(protocol: str, tables: str) -> Loader:
         url = f"tds://writer@{epics_server.host}:{epics_server.port}"
         facility = epics_server.data.with_name("epics.toml")
-        return subprocess.Popen(
-            [RINGLOG, "load", "--facility", facility, "--url", url, "--source", protocol, *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ
-            | ioc.environment
-            | {"RINGLOG_PASSWORD": epics_server.writer.password, "RINGLOG_SPOOL": str(tmp_path / "spool")},
-        )
+        where = ("--facility", facility, "--url", url, "--source", protocol, "--tables", tables)
+        log = tmp_path / "loader.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [RINGLOG, "load", *where],
+                stdout=output,
+                stderr=output,
+                env=os.environ
+                | ioc.environment
+                | {
+                    "RINGLOG_PASSWORD": epics_server.writer.password,
+                    "RINGLOG_SPOOL": str(tmp_path / "spool"),
+                },
+            )
+        return Loader(process, log)
 
     return start
 
@@ -181,20 +211,21 @@ def rows_of(connection: psycopg.Connection, table: str) -> int:
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
 def test_2000_pvs_at_10_hz(
-    protocol: str, ioc: Ioc, listening: Callable[..., subprocess.Popen[str]], epics_server: RunningServer
+    protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
 ) -> None:
     names = [f"half_{table}" for table in range(TABLES)]
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         for name in names:
             connection.execute(sql.SQL("truncate {}").format(sql.Identifier("log", name)))
-        one = listening(protocol, "--tables", ",".join(names))
-        wait_until(lambda: all(all_are_connected(connection, name) for name in names), ioc.log.read_text)
+        loader = listening(protocol, ",".join(names))
+        wait_until(
+            lambda: loader.is_running() and all(all_are_connected(connection, name) for name in names),
+            ioc.log.read_text,
+        )
         for name in names:
             connection.execute(sql.SQL("truncate {}").format(sql.Identifier("log", name)))
         wait_until(lambda: all(rows_of(connection, name) >= ROWS for name in names))
-        one.terminate()
-        said, _ = one.communicate(timeout=30)
-        assert one.returncode == 0, said
+        said = loader.stop()
         updates = dropped = 0
         for name in names:
             query = sql.SQL("select * from {} order by time, seq_no").format(sql.Identifier("log", name))
@@ -253,15 +284,15 @@ def is_lost(connection: psycopg.Connection) -> bool:
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
 def test_alarms_time_stamps_and_disconnects_are_kept(
-    protocol: str, ioc: Ioc, listening: Callable[..., subprocess.Popen[str]], epics_server: RunningServer
+    protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
 ) -> None:
     with psycopg.connect(epics_server.dsn, autocommit=True, options="-c timezone=UTC") as connection:
         connection.execute("truncate log.alarms")
-        one = listening(protocol, "--tables", "alarms")
+        loader = listening(protocol, "alarms")
         # it goes through all its states, away and back
         wait_until(
-            lambda: states(connection) >= STATES,
-            lambda: (states(connection), newest(connection), one.poll(), ioc.log.read_text()),
+            lambda: loader.is_running() and states(connection) >= STATES,
+            lambda: (states(connection), newest(connection), loader.said(), ioc.log.read_text()),
         )
         ioc.kill()
         wait_until(lambda: is_lost(connection), lambda: newest(connection))
@@ -270,9 +301,7 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
         wait_until(lambda: states(connection, back) >= STATES, lambda: states(connection, back))
         # a writer reports every half minute
         wait_until(lambda: events(connection) >= EVENTS, lambda: EVENTS - events(connection))
-        one.terminate()
-        said, _ = one.communicate(timeout=60)
-        assert one.returncode == 0, said
+        loader.stop()
         rows = connection.execute(
             "select extract(epoch from time)::float8, saw, severity, status, stamp, mode, nothing"
             " from log.alarms order by time, seq_no"
@@ -292,16 +321,16 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
 
 @pytest.mark.parametrize("protocol", ["ca", "pva"])
 def test_arrays_are_waveforms(
-    protocol: str, ioc: Ioc, listening: Callable[..., subprocess.Popen[str]], epics_server: RunningServer
+    protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
 ) -> None:
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         connection.execute("truncate log.scope")
-        loader = listening(protocol, "--tables", "scope")
+        loader = listening(protocol, "scope")
         query = "select trace from log.scope where trace is not null"
-        traces = wait_until(lambda: connection.execute(query).fetchall(), ioc.log.read_text)
-        loader.terminate()
-        said, _ = loader.communicate(timeout=30)
-        assert loader.returncode == 0, said
+        traces = wait_until(
+            lambda: loader.is_running() and connection.execute(query).fetchall(), ioc.log.read_text
+        )
+        loader.stop()
     assert traces[0] == ([1.5, -2.5, 1e300],)
 
 
@@ -323,9 +352,7 @@ with Server(providers=[pvs]):
 """
 
 
-def test_an_image_keeps_its_shape(
-    ioc: Ioc, listening: Callable[..., subprocess.Popen[str]], epics_server: RunningServer
-) -> None:
+def test_an_image_keeps_its_shape(ioc: Ioc, listening: Listening, epics_server: RunningServer) -> None:
     """NTNDArray: the first dimension is the fastest (EPICS normative types)."""
     port = str(free_port())
     own = {"EPICS_PVA_SERVER_PORT": port, "EPICS_PVAS_SERVER_PORT": port}
@@ -341,16 +368,14 @@ def test_an_image_keeps_its_shape(
         assert camera.stdout is not None
         assert camera.stdin is not None
         assert camera.stdout.readline() == b"serving\n"
-        loader = listening("pva", "--tables", "camera")
+        loader = listening("pva", "camera")
         query = (
             "select image, width, height, line, length from log.camera"
             " where image is not null and line is not null"
         )
-        rows = wait_until(lambda: connection.execute(query).fetchall())
-        loader.terminate()
-        said, _ = loader.communicate(timeout=30)
+        rows = wait_until(lambda: loader.is_running() and connection.execute(query).fetchall())
+        loader.stop()
         camera.stdin.close()
-        assert loader.returncode == 0, said
     assert rows[0] == ([0, 1, 2, 3, 4, 5], 3, 2, [0.5, -1.5, 2.5], 3)
 
 

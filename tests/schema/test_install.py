@@ -88,6 +88,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure tell_writer",
         "procedure tell_ledger",
         "procedure tell_event",
+        "procedure tell_events",
         "procedure tell_late_row",
         "procedure losses",
         "procedure silences",
