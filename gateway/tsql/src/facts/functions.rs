@@ -63,6 +63,8 @@ pub enum Rule {
     NTile,
     /// lag and lead
     Neighbour,
+    /// grouping and grouping_id
+    Grouping,
     /// A variable of the session.
     Session,
     /// A function of the catalogue, in schema sys.
@@ -188,8 +190,8 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("getdate", Rule::Now { sql: "tsql.getdate()", gives: DATETIME }),
     ("getutcdate", Rule::Now { sql: "tsql.getutcdate()", gives: DATETIME }),
     ("greatest", Rule::OfAll),
-    ("grouping", NO),
-    ("grouping_id", NO),
+    ("grouping", Rule::Grouping),
+    ("grouping_id", Rule::Grouping),
     ("has_dbaccess", Rule::System),
     ("hashbytes", Rule::HashBytes),
     ("hextobigint", NO),

@@ -5,8 +5,8 @@ use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Kind, Token};
 use crate::tree::{
-    AssignOperator, CommonTable, Expression, Identity, Name, Ordering, Position, Query, QueryBody, Select,
-    SelectItem, SetOperator, Top, Variable,
+    AssignOperator, CommonTable, Expression, Grouping, Identity, Name, Ordering, Position, Query, QueryBody,
+    Select, SelectItem, SetOperator, Top, Variable,
 };
 
 /// Hints of OPTION that change only how a query is run, and whether a number follows.
@@ -146,12 +146,53 @@ impl<'t> Parser<'t> {
         Ok(Select { distinct, top, items, into, from, condition, group_by, having, at })
     }
 
-    fn group_by(&mut self) -> Result<Vec<Expression>, Error> {
+    fn group_by(&mut self) -> Result<Vec<Grouping>, Error> {
         self.expect_word("by")?;
         if self.next_is("all") {
             return Err(Error::refused("group by all", "it gives groups without rows", self.position()));
         }
-        self.list(Self::value)
+        let items = self.list(Self::grouping)?;
+        Ok(if self.words(&["with", "rollup"]) {
+            vec![Grouping::Rollup(items)]
+        } else if self.words(&["with", "cube"]) {
+            vec![Grouping::Cube(items)]
+        } else {
+            items
+        })
+    }
+
+    fn grouping(&mut self) -> Result<Grouping, Error> {
+        if self.words(&["grouping", "sets"]) {
+            return self.in_parentheses(Self::grouping_set).map(Grouping::Sets);
+        }
+        self.grouping_set()
+    }
+
+    fn grouping_set(&mut self) -> Result<Grouping, Error> {
+        for (word, of) in [("rollup", Grouping::Rollup as fn(_) -> _), ("cube", Grouping::Cube)] {
+            if self.next_is(word) && self.ahead_is_symbol(1, "(") {
+                self.at += 1;
+                return self.in_parentheses(Self::grouped_values).map(of);
+            }
+        }
+        self.grouped_values()
+    }
+
+    /// `a`, `(a, b)`, `()`
+    fn grouped_values(&mut self) -> Result<Grouping, Error> {
+        let start = self.at;
+        if self.symbol("(") {
+            if self.symbol(")") {
+                return Ok(Grouping::Values(Vec::new()));
+            }
+            let values = self.list(Self::value)?;
+            if values.len() > 1 {
+                self.expect_symbol(")")?;
+                return Ok(Grouping::Values(values));
+            }
+            self.at = start;
+        }
+        self.value().map(Grouping::Value)
     }
 
     /// `top n`, `top (n)`, with PERCENT and WITH TIES.

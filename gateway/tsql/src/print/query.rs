@@ -1,7 +1,7 @@
 use super::{list, rows, Enclosed, Joined, Optional, Parenthesised, Row};
 use crate::tree::{
-    AssignOperator, CommonTable, JoinKind, Name, Ordering, Query, QueryBody, Select, SelectItem, SetOperator,
-    TableSource, Top,
+    AssignOperator, CommonTable, Grouping, JoinKind, Name, Ordering, Query, QueryBody, Select, SelectItem,
+    SetOperator, TableSource, Top,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -71,6 +71,18 @@ impl Display for Select {
             write!(f, " group by {}", list(&self.group_by))?;
         }
         Optional(" having ", &self.having).fmt(f)
+    }
+}
+
+impl Display for Grouping {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Grouping::Value(value) => value.fmt(f),
+            Grouping::Values(values) => write!(f, "({})", list(values)),
+            Grouping::Rollup(items) => write!(f, "rollup ({})", list(items)),
+            Grouping::Cube(items) => write!(f, "cube ({})", list(items)),
+            Grouping::Sets(items) => write!(f, "grouping sets ({})", list(items)),
+        }
     }
 }
 

@@ -212,12 +212,35 @@ impl Call<'_, '_, '_> {
         Ok(self.aggregate(&sql, "", Some(FLOAT)))
     }
 
+    /// grouping and grouping_id: whether a column is not what the row is a group of, a bit for each
+    pub fn grouping(&mut self) -> Result<Value, Error> {
+        let most = if self.name == "grouping" { 1 } else { 32 };
+        let number = self.count(1, most)?;
+        let values: Result<Vec<_>, _> = (0..number).map(|place| self.value(place)).collect();
+        let values: Vec<_> = values?.into_iter().map(|value| value.sql).collect();
+        let sql = format!("grouping({})", values.join(", "));
+        let of = if self.name == "grouping" { TINYINT } else { INT };
+        let cast = if of == INT { String::new() } else { format!("::{}", of.sql()) };
+        Ok(self.aggregate(&sql, &cast, Some(of)))
+    }
+
     /// lag and lead
     pub fn neighbour(&mut self) -> Result<Value, Error> {
-        let number = self.count(1, 2)?;
+        let number = self.count(1, 3)?;
         let value = self.value(0)?;
-        let offset = if number == 2 { format!(", {}", self.integer(1)?) } else { String::new() };
-        let sql = format!("{}({}{offset})", self.name, value.sql);
+        let mut others = String::new();
+        if number > 1 {
+            others = format!(", {}", self.integer(1)?);
+        }
+        if number > 2 {
+            let default = self.value(2)?;
+            let default = match value.of {
+                Some(of) => converted(default, of, self.line, false)?,
+                None => default,
+            };
+            others.push_str(&format!(", {}", default.sql));
+        }
+        let sql = format!("{}({}{others})", self.name, value.sql);
         Ok(self.aggregate(&sql, "", value.of))
     }
 }

@@ -116,6 +116,7 @@ impl Call<'_, '_, '_> {
             Rule::Ranking => self.ranking(),
             Rule::NTile => self.n_tile(),
             Rule::Neighbour => self.neighbour(),
+            Rule::Grouping => self.grouping(),
             Rule::Session => self.session(),
             Rule::System => self.system(),
             Rule::HashBytes => self.hash_bytes(),

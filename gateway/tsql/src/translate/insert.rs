@@ -18,7 +18,10 @@ impl Translation<'_> {
         let with = self.with(&insert.with)?;
         let columns = self.inserted_columns(&into, &insert.columns, line)?;
         let mut sql = format!("insert into {into}");
-        if let Some(columns) = &columns {
+        if insert.source == InsertSource::DefaultValues && !insert.columns.is_empty() {
+            return Err(Error::keyword("default", line));
+        }
+        if let (Some(columns), false) = (&columns, insert.source == InsertSource::DefaultValues) {
             sql.push_str(&format!(" ({})", columns.join(", ")));
         }
         if self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty() {

@@ -8,8 +8,8 @@ use super::{stars, walk, Kind, Title, Translation};
 use crate::error::Error;
 use crate::resolve::names::{self, folded, identifier, table};
 use crate::tree::{
-    AssignOperator, ColumnName, Expression, Ordering, Query, QueryBody, Select, SelectItem, SetOperator,
-    Variable,
+    AssignOperator, ColumnName, Expression, Grouping, Ordering, Query, QueryBody, Select, SelectItem,
+    SetOperator, Variable,
 };
 
 /// What PostgreSQL calls a column without a name.
@@ -198,8 +198,7 @@ impl Translation<'_> {
             sql.push_str(&format!(" where {}", sources.condition));
         }
         if !select.group_by.is_empty() {
-            let by: Result<Vec<_>, _> = select.group_by.iter().map(|one| self.grouped(one)).collect();
-            sql.push_str(&format!(" group by {}", by?.join(", ")));
+            sql.push_str(&format!(" group by {}", self.groupings(&select.group_by)?));
         }
         if let Some(having) = &select.having {
             sql.push_str(&format!(" having {}", self.condition(having)?));
@@ -310,6 +309,24 @@ impl Translation<'_> {
         }
         let name_shown = Some(String::new());
         Ok(Item { sql: value.sql, name: name_shown, is_own: false, variable: Some(name.clone()) })
+    }
+
+    fn groupings(&mut self, groupings: &[Grouping]) -> Result<String, Error> {
+        let each: Result<Vec<_>, _> = groupings.iter().map(|one| self.grouping(one)).collect();
+        Ok(each?.join(", "))
+    }
+
+    fn grouping(&mut self, grouping: &Grouping) -> Result<String, Error> {
+        Ok(match grouping {
+            Grouping::Value(value) => self.grouped(value)?,
+            Grouping::Values(values) => {
+                let each: Result<Vec<_>, _> = values.iter().map(|one| self.grouped(one)).collect();
+                format!("({})", each?.join(", "))
+            }
+            Grouping::Rollup(items) => format!("rollup ({})", self.groupings(items)?),
+            Grouping::Cube(items) => format!("cube ({})", self.groupings(items)?),
+            Grouping::Sets(items) => format!("grouping sets ({})", self.groupings(items)?),
+        })
     }
 
     fn grouped(&mut self, expression: &Expression) -> Result<String, Error> {

@@ -1,6 +1,6 @@
 //! Looking for something in an expression.
 
-use crate::tree::{Arguments, Expression, Query, QueryBody, Select, SelectItem, TableSource};
+use crate::tree::{Arguments, Expression, Grouping, Query, QueryBody, Select, SelectItem, TableSource};
 
 /// Whether one of an expression's parts, or of its queries, or itself is what is looked for.
 pub fn any(expression: &Expression, found: &mut dyn FnMut(&Expression) -> bool) -> bool {
@@ -83,7 +83,16 @@ fn in_select(select: &Select, found: &mut dyn FnMut(&Expression) -> bool) -> boo
             SelectItem::Star { .. } | SelectItem::Identity { .. } => false,
         })
         || select.from.iter().any(|source| in_source(source, found))
-        || select.condition.iter().chain(&select.group_by).chain(&select.having).any(|one| any(one, found))
+        || select.condition.iter().chain(&select.having).any(|one| any(one, found))
+        || in_groupings(&select.group_by, found)
+}
+
+fn in_groupings(groupings: &[Grouping], found: &mut dyn FnMut(&Expression) -> bool) -> bool {
+    groupings.iter().any(|one| match one {
+        Grouping::Value(value) => any(value, found),
+        Grouping::Values(values) => values.iter().any(|one| any(one, found)),
+        Grouping::Rollup(items) | Grouping::Cube(items) | Grouping::Sets(items) => in_groupings(items, found),
+    })
 }
 
 fn in_source(source: &TableSource, found: &mut dyn FnMut(&Expression) -> bool) -> bool {

@@ -32,7 +32,8 @@ pub use procedure::{
     Returns, TriggerEvent, TriggerTime,
 };
 pub use query::{
-    CommonTable, JoinKind, Ordering, Query, QueryBody, Select, SelectItem, SetOperator, TableSource, Top,
+    CommonTable, Grouping, JoinKind, Ordering, Query, QueryBody, Select, SelectItem, SetOperator,
+    TableSource, Top,
 };
 pub use statement::{
     set_words, Assign, AssignOperator, Declared, Raise, SetWord, Statement, StatementKind, TableVariable,

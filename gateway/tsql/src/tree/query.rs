@@ -56,9 +56,23 @@ pub struct Select {
     /// Joined by commas.
     pub from: Vec<TableSource>,
     pub condition: Option<Expression>,
-    pub group_by: Vec<Expression>,
+    pub group_by: Vec<Grouping>,
     pub having: Option<Expression>,
     pub at: Position,
+}
+
+/// An item of GROUP BY.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Grouping {
+    Value(Expression),
+    /// `(a, b)` and `()`, as one item of the following
+    Values(Vec<Expression>),
+    /// `rollup (…)`, and `… with rollup`
+    Rollup(Vec<Grouping>),
+    /// `cube (…)`, and `… with cube`
+    Cube(Vec<Grouping>),
+    /// `grouping sets (…)`
+    Sets(Vec<Grouping>),
 }
 
 /// `top n`, `top (n) percent with ties`
