@@ -55,6 +55,9 @@ QUERIES: list[tuple[str, list[tuple[Any, ...]]]] = [
         [("time", "int", 8)],
     ),
     ("select name from master..sysdatabases where name = 'log'", [("log",)]),
+    ("select count(*) from master..sysprocesses where 1 = 0", [(0,)]),
+    ("select count(*) from master.sys.dm_exec_sessions where 1 = 0", [(0,)]),
+    ("select count(*) from master..syslogins where 1 = 0", [(0,)]),
     # another database
     ("select count(*) from log..sysobjects where type = 'U'", [(4,)]),
     (

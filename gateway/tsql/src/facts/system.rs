@@ -10,6 +10,7 @@ const VIEWS: &[&str] = &[
     "sysforeignkeys",
     "sysindexes",
     "sysindexkeys",
+    "syslogins",
     "sysobjects",
     "sysprocesses",
     "sysprotects",
@@ -19,7 +20,16 @@ const VIEWS: &[&str] = &[
 ];
 
 /// Views that are the same in every database.
-const OF_THE_SERVER: &[&str] = &["databases", "sysdatabases"];
+const OF_THE_SERVER: &[&str] = &[
+    "configurations",
+    "databases",
+    "dm_exec_connections",
+    "dm_exec_sessions",
+    "server_principals",
+    "sysdatabases",
+    "syslogins",
+    "sysprocesses",
+];
 
 /// Procedures that give the rows of one result and nothing else.
 const GIVES_ROWS: &[&str] = &[
