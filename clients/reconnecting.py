@@ -13,6 +13,9 @@ from ringlog.clients.procedure import Answer, Argument, Connection, Refused, Una
 _PATIENCE = 20.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
+# Where another host may have the answer: a machine that is gone says nothing, and somebody takes over soon.
+_PATIENCE_OF_SEVERAL = 5.0
+_LONGEST_PAUSE_OF_SEVERAL = 0.5
 
 # Errors that a call earns by its arguments: conversion, range, length, constraints. It would fail again, and
 # the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
@@ -58,12 +61,15 @@ class ReconnectingConnection:
         self._address = address
         # those of the hosts, and the one to go to: each that does not answer gives way to the next
         self._hosts = cycle(address.each)
+        several = len(address.each) > 1
+        self._patience = _PATIENCE_OF_SEVERAL if several else _PATIENCE
+        self._longest_pause = _LONGEST_PAUSE_OF_SEVERAL if several else _LONGEST_PAUSE
         self._host = next(self._hosts)
         self._password = password
         self._figures = figures
         self._sleep = sleep
         self._connection: Connection | None = None
-        self._pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+        self._pauses = growing_pauses(_FIRST_PAUSE, self._longest_pause)
 
     @property
     def over_tds(self) -> bool:
@@ -132,7 +138,7 @@ class ReconnectingConnection:
             unknown = True
         else:
             self._figures.state = State.RUNNING
-            self._pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
+            self._pauses = growing_pauses(_FIRST_PAUSE, self._longest_pause)
             return answer
         self._figures.repeated += 1
         raise Interrupted(made=True, unknown=unknown)
@@ -148,7 +154,9 @@ class ReconnectingConnection:
 
     def _connected(self) -> Connection:
         if self._connection is None:
-            self._connection = connect(self._host, self._password, login_timeout=_PATIENCE, timeout=_PATIENCE)
+            self._connection = connect(
+                self._host, self._password, login_timeout=self._patience, timeout=self._patience
+            )
             self._figures.state = State.RUNNING
         return self._connection
 
@@ -157,6 +165,5 @@ class ReconnectingConnection:
         self._figures.message = str(error)
         if self._connection is not None:
             self._figures.reconnected += 1
-        else:
-            self._host = next(self._hosts)
+        self._host = next(self._hosts)
         self.close()

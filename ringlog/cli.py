@@ -27,6 +27,7 @@ from ringlog.export import export, plot
 from ringlog.extras import hint
 from ringlog.facility import facility_app
 from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.ha import ha_app
 from ringlog.history.summaries import summarise
 from ringlog.loader.command import load, reload
 from ringlog.loadtest.bench.command import bench
@@ -59,6 +60,7 @@ app.add_typer(facility_app, name="facility")
 report_app = typer.Typer(help="What became of the rows.", no_args_is_help=True)
 app.add_typer(report_app, name="report")
 app.add_typer(archive_app, name="archive")
+app.add_typer(ha_app, name="ha")
 app.add_typer(loadtest_app, name="loadtest")
 
 FacilityFile = Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")]

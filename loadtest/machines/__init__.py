@@ -1,0 +1,1 @@
+"""Machines that die while rows come."""

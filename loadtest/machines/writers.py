@@ -1,0 +1,125 @@
+"""Writers that write down when each of their rows was acknowledged."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import psycopg
+from psycopg import sql
+
+from ringlog.clients.address import Address
+from ringlog.clients.writer import Writer
+from ringlog.schema.facility_file import load_facility
+
+
+@dataclass
+class Told:
+    """What a writer was told."""
+
+    produced: dict[datetime, int] = field(default_factory=dict)
+    """row's time and value"""
+    acknowledged: list[tuple[float, datetime]] = field(default_factory=list)
+    """when, by the monotonic clock, and the row's time"""
+
+
+@dataclass(frozen=True)
+class Count:
+    """All rows of all writers."""
+
+    produced: int
+    acknowledged: int
+    lost: int
+    """acknowledged, and not in the log with its value"""
+    repeated: int
+
+
+class Writers:
+    """One writer a table of the facility, each of which gives so many rows a second."""
+
+    def __init__(self, url: str, password: str, facility: Path, spool: Path, rate: float) -> None:
+        loaded = load_facility(facility)
+        address = Address.parse(url)
+        self.told = {table.name: Told() for table in loaded.tables}
+        self._stop = threading.Event()
+        self._writers = []
+        for table in loaded.tables:
+            told = self.told[table.name]
+
+            def acknowledged(_: int, moment: datetime, told: Told = told) -> None:
+                told.acknowledged.append((time.monotonic(), moment))
+
+            zone = ZoneInfo(loaded.timezone)
+            self._writers.append(
+                Writer(table.written, zone, address, password, spool, acknowledged=acknowledged)
+            )
+        self._threads = [
+            threading.Thread(target=self._give, args=(writer, place / rate / len(self._writers), 1 / rate))
+            for place, writer in enumerate(self._writers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _give(self, writer: Writer, first: float, cycle: float) -> None:
+        told = self.told[writer.table.name]
+        due = time.monotonic() + first
+        while not self._stop.wait(max(0.0, due - time.monotonic())):
+            due += cycle
+            moment = datetime.now(UTC)
+            number = len(told.produced) + 1
+            told.produced[moment] = number
+            writer.put(moment, count=number)
+
+    @property
+    def trouble(self) -> str:
+        """What the writers complain of."""
+        return "; ".join(
+            sorted({writer.figures.message for writer in self._writers if writer.figures.message})
+        )
+
+    def wrote_since(self, moment: datetime) -> bool:
+        """Whether every writer has had a row acknowledged that is younger, and none waits that is older."""
+        return all(
+            told.acknowledged and told.acknowledged[-1][1] > moment and writer.waiting < 5
+            for told, writer in zip(self.told.values(), self._writers, strict=True)
+        )
+
+    def pauses(self, begin: float, end: float) -> list[float]:
+        """The longest pause between acknowledgements of each writer, between two moments of the monotonic
+        clock, in seconds."""
+        found = []
+        for told in self.told.values():
+            moments = [moment for moment, _ in list(told.acknowledged) if begin <= moment <= end]
+            found.append(max((b - a for a, b in pairwise(moments)), default=end - begin))
+        return found
+
+    def stop(self) -> None:
+        """Ends when the server has every row, or after a minute."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        for writer in self._writers:
+            writer.drain(60)
+        for writer in self._writers:
+            writer.close()
+
+    def count(self, conninfo: str) -> Count:
+        """Compares every acknowledged row with the log."""
+        lost = repeated = 0
+        with psycopg.connect(conninfo) as connection:
+            for name, told in self.told.items():
+                query = sql.SQL('select "time", "count" from {}').format(sql.Identifier("log", name))
+                rows: Sequence[tuple[datetime, int]] = connection.execute(query).fetchall()
+                found = dict(rows)
+                repeated += len(rows) - len(found)
+                lost += sum(found.get(moment) != told.produced[moment] for _, moment in told.acknowledged)
+        return Count(
+            sum(len(told.produced) for told in self.told.values()),
+            sum(len({moment for _, moment in told.acknowledged}) for told in self.told.values()),
+            lost,
+            repeated,
+        )

@@ -1,0 +1,26 @@
+"""Whom to ask about a site, from the file that its Patroni reads."""
+
+from pathlib import Path
+
+import yaml
+
+from ringlog.machines.state import Access
+
+
+def read_access(file: Path) -> Access:
+    """From a patroni.yml. Raises OSError, and ValueError when it is another kind of file."""
+    try:
+        values = yaml.safe_load(file.read_text())
+        rest = values["restapi"]
+        address, _, port = rest["connect_address"].rpartition(":")
+        return Access(
+            values["name"],
+            address,
+            values["scope"],
+            tuple(host.rpartition(":")[0] for host in values["etcd3"]["hosts"]),
+            int(port),
+            rest["authentication"]["username"],
+            rest["authentication"]["password"],
+        )
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{file} is no patroni.yml that ringlog ha init has written ({error!r})") from None

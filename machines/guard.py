@@ -1,0 +1,94 @@
+"""Lets a standby take over soon after the primary's machine has vanished.
+
+Patroni waits until the primary's lock in etcd runs out: 20 seconds at least, and as long again when etcd's
+own leader was on that machine, for a new one counts from the beginning (etcd: lease/lessor.go, Promote). The
+machine of the synchronous standby need not wait: when nothing on the primary's machine takes a connection for
+three seconds, it deletes the lock, if it is still that primary's. Patroni does the rest, as after a lock that
+ran out. A primary that lives on out of sight can acknowledge nothing meanwhile: it waits for this standby.
+"""
+
+import json
+import logging
+import socket
+import threading
+import time
+import urllib.request
+from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from ringlog.machines.site import ETCD_PORT, Unreachable
+from ringlog.machines.state import Access, Cluster, Member, cluster
+
+log = logging.getLogger(__name__)
+
+SILENCE = 3.0
+"""seconds in which nothing on the primary's machine takes a connection"""
+_LOOK = 0.5
+_PATIENCE = 1.0
+# Where Patroni keeps the lock of a cluster, by its default `namespace`.
+_LOCK = "/service/{scope}/leader"
+
+
+def guard(access: Access, stop: threading.Event) -> None:
+    """Watches the primary from a standby's machine until `stop` is set."""
+    known: Cluster | None = None
+    heard = time.monotonic()
+    while not stop.wait(_LOOK):
+        # while its own Patroni says nothing, what was known before may still be so
+        with suppress(Unreachable):
+            known = cluster(access, (access.address,))
+        if known is None or not _may_take_over(access, known):
+            heard = time.monotonic()
+            continue
+        leader = known.leader
+        if leader is None or _answers(leader):
+            heard = time.monotonic()
+        elif time.monotonic() - heard > SILENCE and release(access, leader.name):
+            log.warning("%s is silent: its lock is released, a standby may take over", leader.name)
+            heard = time.monotonic()
+
+
+def release(access: Access, leader: str) -> bool:
+    """Deletes the primary's lock if it is still held by this machine. False when it is not, or when no etcd
+    answers."""
+    key = _encoded(_LOCK.format(scope=access.scope))
+    transaction = {
+        "compare": [{"key": key, "target": "VALUE", "result": "EQUAL", "value": _encoded(leader)}],
+        "success": [{"request_delete_range": {"key": key}}],
+    }
+    others = [address for address in access.machines if address != access.address]
+    for address in (access.address, *others):
+        url = f"http://{address}:{ETCD_PORT}/v3/kv/txn"
+        try:
+            with urllib.request.urlopen(url, json.dumps(transaction).encode(), timeout=_PATIENCE) as answer:
+                return bool(json.load(answer).get("succeeded"))
+        except OSError:
+            continue
+    return False
+
+
+def _may_take_over(access: Access, known: Cluster) -> bool:
+    """Whether this machine is the standby that the primary waits for."""
+    own = next((one for one in known.members if one.name == access.name), None)
+    return own is not None and own.is_synchronous and not known.paused
+
+
+def _answers(leader: Member) -> bool:
+    """Whether PostgreSQL or Patroni on the primary's machine takes a connection, which the kernel does for
+    slow programs too."""
+    host, _, port = leader.api.rpartition("/")[2].rpartition(":")
+    with ThreadPoolExecutor(2) as threads:
+        return any(list(threads.map(_takes_connections, [(leader.address, leader.port), (host, int(port))])))
+
+
+def _takes_connections(place: tuple[str, int]) -> bool:
+    try:
+        with socket.create_connection(place, _PATIENCE):
+            return True
+    except OSError:
+        return False
+
+
+def _encoded(text: str) -> str:
+    return b64encode(text.encode()).decode()

@@ -1,0 +1,94 @@
+"""The machines of a site."""
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+POSTGRESQL_PORT = 5432
+PATRONI_PORT = 8008
+ETCD_PORT = 2379
+ETCD_PEER_PORT = 2380
+GATEWAY_PORT = 5000
+METRICS_PORT = 9400
+
+# What a host is called in etcd, Patroni and the names of files.
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+class SiteError(ValueError):
+    """Machines that make no site; the text says why."""
+
+
+class Unreachable(Exception):
+    """Nobody answered; the text says who was asked."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine, by the name and the address that the others know it by."""
+
+    name: str
+    address: str
+    """IPv4 address"""
+    witness: bool = False
+    """it has a vote (etcd) and no data"""
+
+    @classmethod
+    def parse(cls, text: str, *, witness: bool = False) -> "Machine":
+        """Reads NAME=ADDRESS. Raises SiteError."""
+        name, _, address = text.partition("=")
+        if not _NAME.fullmatch(name):
+            raise SiteError(f"'{text}' names no machine: write NAME=ADDRESS, as db1=10.0.0.1")
+        try:
+            ipaddress.IPv4Address(address)
+        except ValueError:
+            raise SiteError(
+                f"{name} has no IPv4 address: write {name}=10.0.0.1, which works without DNS too"
+            ) from None
+        return cls(name, address, witness)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things lie on every machine."""
+
+    account: str
+    """that all programs run under"""
+    postgresql: Path
+    """folder of PostgreSQL's programs"""
+    environment: Path
+    """folder of the virtual environment that has ringlog and Patroni"""
+    data: Path = Path("/var/lib/ringlog")
+    configuration: Path = Path("/etc/ringlog")
+    etcd: Path = Path("/usr/bin/etcd")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Machines of which one is the primary."""
+
+    machines: tuple[Machine, ...]
+
+    @classmethod
+    def of(cls, machines: Sequence[Machine]) -> "Site":
+        """Raises SiteError for machines that cannot go on when one of them dies."""
+        for what in ("name", "address"):
+            values = [getattr(machine, what) for machine in machines]
+            if twice := next((value for value in values if values.count(value) > 1), None):
+                raise SiteError(f"two machines have the {what} {twice}")
+        members = [machine for machine in machines if not machine.witness]
+        if len(members) < 2:
+            raise SiteError("at least two machines have the data: name them as NAME=ADDRESS")
+        if len(machines) < 3 or len(machines) % 2 == 0:
+            raise SiteError(
+                f"{len(machines)} machines have a vote, and a majority of them must be left when one dies: "
+                "name three or five, of which --witness NAME=ADDRESS has no data"
+            )
+        return cls(tuple(machines))
+
+    @property
+    def members(self) -> tuple[Machine, ...]:
+        """The machines with data."""
+        return tuple(machine for machine in self.machines if not machine.witness)

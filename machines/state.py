@@ -1,0 +1,202 @@
+"""How the machines do, in the words of Patroni's REST API, etcd and the gateways' metrics."""
+
+import json
+import re
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ringlog.machines.site import ETCD_PORT, Unreachable
+
+# Seconds in which whoever is there answers.
+_PATIENCE = 2.0
+_REACHED = re.compile(r'^ringlog_postgresql_reached\{host="([^"]+)",port="(\d+)"\} 1', re.MULTILINE)
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Whom to ask, as a machine's patroni.yml has it."""
+
+    name: str
+    """of the machine whose file it is"""
+    address: str
+    scope: str
+    """what Patroni calls the machines together"""
+    machines: tuple[str, ...]
+    """addresses of all machines, witnesses included"""
+    patroni_port: int
+    user: str
+    password: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """A machine with data."""
+
+    name: str
+    address: str
+    port: int
+    """of its PostgreSQL"""
+    role: str
+    """leader, sync_standby, quorum_standby or replica"""
+    state: str
+    """running, streaming, stopped, …"""
+    timeline: int | None
+    receive_lag: int | None
+    """bytes of write-ahead log that it has not got; None of the leader, or when not known"""
+    replay_lag: int | None
+    """bytes that its readers do not see yet"""
+    api: str
+    """URL of its REST API"""
+    gateway: str | None
+    metrics: str | None
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Whether the primary waits until it has each row."""
+        return self.role in ("sync_standby", "quorum_standby")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What the Patronis know of one another."""
+
+    members: tuple[Member, ...]
+    paused: bool
+    """whether they have been told to leave everything as it is"""
+
+    @property
+    def leader(self) -> Member | None:
+        """Who has the lock, alive or not."""
+        return next((one for one in self.members if one.role == "leader"), None)
+
+
+@dataclass(frozen=True)
+class State(Cluster):
+    """The site at a moment."""
+
+    etcd: dict[str, bool]
+    """of each address whether its etcd is well"""
+    reaches: dict[str, str | None]
+    """of each member's name the address of the PostgreSQL that its gateway reaches; None: none"""
+
+    @property
+    def troubles(self) -> list[str]:
+        """What does not stand as it should."""
+        found = []
+        if self.leader is None:
+            found.append("no machine is the primary: nothing can be written")
+        elif self.leader.state != "running":
+            found.append(f"PostgreSQL on the primary {self.leader.name} is {self.leader.state}")
+        if not any(one.is_synchronous for one in self.members):
+            found.append("no synchronous standby: rows are on one machine only")
+        for one in self.members:
+            if one.role != "leader" and one.state != "streaming":
+                found.append(f"{one.name} does not follow the primary ({one.state})")
+            elif self.leader and one.timeline not in (None, self.leader.timeline):
+                found.append(
+                    f"{one.name} is on timeline {one.timeline}, the primary on {self.leader.timeline}"
+                )
+            if self.leader and self.reaches.get(one.name) != self.leader.address:
+                where = self.reaches.get(one.name) or "no PostgreSQL"
+                found.append(f"the gateway on {one.name} reaches {where}, not the primary")
+        found += [f"etcd on {address} is not well" for address, well in self.etcd.items() if not well]
+        if self.paused:
+            found.append("Patroni is paused: no standby takes over by itself")
+        return found
+
+
+def state(access: Access) -> State:
+    """Asks every machine. Raises Unreachable when no Patroni answers."""
+    known = cluster(access, access.machines)
+    etcd = _each(_etcd_is_well, access.machines)
+    reaches = _each(_reached, [one.metrics for one in known.members])
+    return State(
+        known.members,
+        known.paused,
+        dict(zip(access.machines, etcd, strict=True)),
+        {one.name: place for one, place in zip(known.members, reaches, strict=True)},
+    )
+
+
+def cluster(access: Access, whom: Sequence[str]) -> Cluster:
+    """What the first Patroni of these addresses tells that answers. Raises Unreachable."""
+    for answer in _each(_get, [f"http://{host}:{access.patroni_port}/cluster" for host in whom]):
+        if answer is not None:
+            told: dict[str, Any] = json.loads(answer)
+            return Cluster(tuple(map(_member, told["members"])), bool(told.get("pause")))
+    raise Unreachable(f"no Patroni answers on {', '.join(whom)} (port {access.patroni_port})")
+
+
+def is_primary(member: Member) -> bool:
+    """Whether it says that it is the primary and has the lock."""
+    return _get(f"{member.api}/primary") is not None
+
+
+def ask_switchover(access: Access, leader: Member, candidate: str | None) -> tuple[int, str]:
+    """Asks the leader's Patroni to give its place to a standby: HTTP status and words of the answer, which
+    comes when it is done. Raises Unreachable."""
+    body = json.dumps({"leader": leader.name} | ({"candidate": candidate} if candidate else {}))
+    login = b64encode(f"{access.user}:{access.password}".encode()).decode()
+    headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{leader.api}/switchover", body.encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(errors="replace")
+    except OSError as error:
+        raise Unreachable(f"Patroni on {leader.name} ({leader.api}) did not answer: {error}") from None
+
+
+def _member(told: dict[str, Any]) -> Member:
+    tags = told.get("tags", {})
+    lags = (told.get(name) for name in ("receive_lag", "replay_lag"))
+    receive, replay = (lag if isinstance(lag, int) else None for lag in lags)
+    return Member(
+        told["name"],
+        told.get("host", "-"),
+        told.get("port", 0),
+        told["role"],
+        told["state"],
+        told.get("timeline"),
+        receive,
+        replay,
+        told["api_url"].removesuffix("/patroni"),
+        tags.get("gateway"),
+        tags.get("metrics"),
+    )
+
+
+def _etcd_is_well(address: str) -> bool:
+    answer = _get(f"http://{address}:{ETCD_PORT}/health")
+    return answer is not None and json.loads(answer).get("health") == "true"
+
+
+def _reached(metrics: str | None) -> str | None:
+    text = _get(metrics) if metrics else None
+    found = _REACHED.search(text) if text else None
+    return found[1] if found else None
+
+
+def _get(url: str) -> str | None:
+    """What is answered; None when it is an error or nothing."""
+    try:
+        with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:
+            text: str = answer.read().decode()
+            return text
+    except OSError:
+        return None
+
+
+def _each(ask: Callable[[Asked], Answer], whom: Sequence[Asked]) -> list[Answer]:
+    """Asks all of them at once."""
+    with ThreadPoolExecutor(max(1, len(whom))) as threads:
+        return list(threads.map(ask, whom))

@@ -1,0 +1,95 @@
+"""The systemd units of each machine."""
+
+from ringlog.machines.site import GATEWAY_PORT, METRICS_PORT, Layout, Machine
+
+ETCD = "ringlog-etcd.service"
+PATRONI = "ringlog-patroni.service"
+GATEWAY = "ringlog-gateway.service"
+GUARD = "ringlog-guard.service"
+
+
+def units(machine: Machine, layout: Layout) -> dict[str, str]:
+    """The units of a machine, by name."""
+    found = {ETCD: _etcd(layout)}
+    if not machine.witness:
+        found |= {PATRONI: _patroni(layout), GUARD: _guard(layout), GATEWAY: _gateway(machine, layout)}
+    return found
+
+
+def _etcd(layout: Layout) -> str:
+    return _unit(
+        "etcd, which knows which machine of ringlog is the primary",
+        "network-online.target",
+        layout,
+        f"{layout.etcd} --config-file {layout.configuration / 'etcd.yml'}",
+        "Type=notify",
+        "Restart=always",
+        "RestartSec=1",
+    )
+
+
+def _patroni(layout: Layout) -> str:
+    return _unit(
+        "Patroni, which runs ringlog's PostgreSQL",
+        f"network-online.target {ETCD}",
+        layout,
+        f"{layout.environment / 'bin' / 'patroni'} {layout.configuration / 'patroni.yml'}",
+        "ExecReload=/bin/kill -s HUP $MAINPID",
+        # PostgreSQL is Patroni's to stop
+        "KillMode=process",
+        "TimeoutSec=60",
+        "Restart=on-failure",
+        "RestartSec=1",
+    )
+
+
+def _guard(layout: Layout) -> str:
+    return _unit(
+        "what lets a standby take over soon after the primary's machine has vanished",
+        f"network-online.target {PATRONI}",
+        layout,
+        f"{layout.environment / 'bin' / 'ringlog'} ha guard --config {layout.configuration / 'patroni.yml'}",
+        "Restart=always",
+        "RestartSec=2",
+    )
+
+
+def _gateway(machine: Machine, layout: Layout) -> str:
+    return _unit(
+        "ringlog's gateway",
+        f"network-online.target {PATRONI}",
+        layout,
+        f"{layout.environment / 'bin' / 'ringlog'} serve"
+        f" --listen {machine.address}:{GATEWAY_PORT} --metrics {machine.address}:{METRICS_PORT}"
+        f" --gateway-password-file {layout.configuration / 'gateway.password'}",
+        f"EnvironmentFile={layout.configuration / 'gateway.env'}",
+        # it ends while there is no primary to begin with
+        "Restart=always",
+        "RestartSec=2",
+    )
+
+
+def _unit(what: str, after: str, layout: Layout, command: str, *lines: str) -> str:
+    return "\n".join(
+        (
+            "[Unit]",
+            f"Description={what}",
+            "Wants=network-online.target",
+            f"After={after}",
+            # tried again for ever
+            "StartLimitIntervalSec=0",
+            "",
+            "[Service]",
+            f"User={layout.account}",
+            # folders that are the account's own
+            f"StateDirectory={layout.data.name} {layout.data.name}/socket",
+            "StateDirectoryMode=0700",
+            f"ExecStart={command}",
+            *lines,
+            "LimitNOFILE=65536",
+            "",
+            "[Install]",
+            "WantedBy=multi-user.target",
+            "",
+        )
+    )

@@ -1,0 +1,81 @@
+"""Machines as `ringlog ha init` makes them: etcd, Patroni, PostgreSQL and gateways, in namespaces."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from ringlog.loadtest.machines.host import enclosed
+from ringlog.machines.site import Machine, Site, SiteError
+from servers import ringlog, run
+
+MACHINES = ("db1=192.0.2.1", "db2=192.0.2.2", "--witness", "w=192.0.2.3")
+
+
+def test_rows_survive_a_switchover_and_the_death_of_a_machine() -> None:
+    """The program waits until `ringlog ha status` has nothing to say before each fault."""
+    words = ("--switchovers", "1", "--kills", "1", "--writers", "4", "--json")
+    ran = run(sys.executable, "-P", "-m", "ringlog.loadtest.machines", *words, timeout=280)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    told = json.loads(ran.stdout)
+    count = told["count"]
+    assert count["acknowledged"] == count["produced"] > 100
+    assert (count["lost"], count["repeated"]) == (0, 0)
+    assert {kind: one["faults"] for kind, one in told["pauses"].items()} == {"switchover": 1, "kill": 1}
+    # less than the 20 seconds that Patroni waits for a lock (its documentation: `ttl`, at least 20)
+    assert told["pauses"]["kill"]["median"] < 20, ran.stderr
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_patroni_finds_its_file_right(tmp_path: Path, strict: bool) -> None:
+    folder = tmp_path / "site"
+    made = ringlog("ha", "init", folder, *MACHINES, *(["--strict"] if strict else []))
+    assert made.returncode == 0, made.stderr
+    for machine in ("db1", "db2"):
+        file = folder / machine / "etc/ringlog/patroni.yml"
+        # in a network of its own, where it can reach no etcd and says so
+        words = [str(Path(sys.executable).with_name("patroni")), "--validate-config", "-i", str(file)]
+        complaints = run(*enclosed(words)).stderr.splitlines()
+        assert len(complaints) == 3, complaints
+        assert all(
+            line.startswith("etcd3.hosts.") and line.endswith(" is not reachable") for line in complaints
+        )
+        assert f"synchronous_mode_strict: {str(strict).lower()}\n" in file.read_text()
+        assert file.stat().st_mode & 0o077 == 0, "it holds passwords"
+    assert sorted(path.name for path in (folder / "w").rglob("*") if path.is_file()) == [
+        "etcd.yml",
+        "ringlog-etcd.service",
+    ]
+    again = ringlog("ha", "init", folder, *MACHINES)
+    assert again.returncode == 2
+    assert "there already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("machines", "witnesses", "why"),
+    [
+        (["db1=192.0.2.1", "db2=192.0.2.2"], [], "2 machines have a vote"),
+        (["db1=192.0.2.1"], ["w=192.0.2.3", "v=192.0.2.4"], "at least two machines have the data"),
+        (["db1=192.0.2.1", "db1=192.0.2.2"], ["w=192.0.2.3"], "two machines have the name db1"),
+        (["db1=192.0.2.1", "db2=192.0.2.1"], ["w=192.0.2.3"], "two machines have the address 192.0.2.1"),
+        (["db1=db1.example", "db2=192.0.2.1"], ["w=192.0.2.3"], "db1 has no IPv4 address"),
+        (["192.0.2.1", "db2=192.0.2.2"], ["w=192.0.2.3"], "names no machine"),
+    ],
+)
+def test_machines_that_make_no_site(machines: list[str], witnesses: list[str], why: str) -> None:
+    with pytest.raises(SiteError, match=why):
+        Site.of(
+            [Machine.parse(text) for text in machines]
+            + [Machine.parse(text, witness=True) for text in witnesses]
+        )
+
+
+def test_nobody_is_asked_in_vain(tmp_path: Path) -> None:
+    missing = ringlog("ha", "status", "--config", tmp_path / "patroni.yml")
+    assert missing.returncode == 1
+    assert "No such file" in missing.stderr
+    (tmp_path / "other.yml").write_text("scope: ringlog\n")
+    other = ringlog("ha", "status", "--config", tmp_path / "other.yml")
+    assert other.returncode == 2
+    assert "is no patroni.yml" in other.stderr
