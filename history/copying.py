@@ -3,13 +3,14 @@
 Layout: https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
 from psycopg import sql
 
+_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = 19  # signature, flags, length of the extension, which PostgreSQL leaves empty
 _TRAILER = 2
 _EPOCH = 946_684_800_000_000  # 2000-01-01, where PostgreSQL's times begin, in microseconds since 1970
@@ -46,6 +47,41 @@ def copied(
     for number in range(len(types)):
         values[:, number] = rows[f"v{number + 1}"]
     return rows["v0"].astype(np.int64) + _EPOCH, values, np.zeros(values.shape, bool)
+
+
+def copied_waveforms(
+    connection: psycopg.Connection, query: sql.Composable, kind: str
+) -> Iterator[NDArray[np.float64] | None]:
+    """The result of a query of one column of arrays, whose elements are of this type: each array, or None.
+
+    One row is in memory at once. Raises ValueError.
+    """
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(sql.SQL("copy ({}) to stdout (format binary)").format(query)) as copy,
+    ):
+        # a message has one row: https://www.postgresql.org/docs/current/libpq-copy.html
+        for message in copy:
+            row = memoryview(message)
+            if row[: len(_SIGNATURE)] == _SIGNATURE:
+                row = row[_HEADER:]
+            if len(row) <= _TRAILER:
+                continue
+            length = int.from_bytes(row[2:6], signed=True)
+            yield None if length < 0 else points(row[6 : 6 + length], FORMATS[kind]).astype(np.float64)
+
+
+def points(content: bytes | memoryview, element: str) -> np.ndarray:
+    """The elements of an array of one dimension, as PostgreSQL sends it, and numpy's type of one there
+    (array_send in PostgreSQL). Raises ValueError.
+    """
+    # dimensions, whether there are nulls, the elements' type; length and first index of a dimension
+    dimensions = int.from_bytes(content[:4])
+    each = np.dtype([("length", ">i4"), ("value", element)])
+    found = np.frombuffer(content, each, offset=20) if dimensions else np.empty(0, each)
+    if dimensions > 1 or (found["length"] != each["value"].itemsize).any():
+        raise ValueError("a waveform has nulls or more than one dimension")
+    return np.asarray(found["value"])
 
 
 def _of_one_length(content: bytes, formats: Sequence[np.dtype[np.generic]]) -> np.ndarray | None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history.connection import Connection, ReadError, rows
+from ringlog.history.copying import points
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -143,13 +144,12 @@ def _waveforms(
         'select "time", array_send({column}) as sent from {log} where "time" >= {start} and "time" < {end}'
         ' order by "time", seq_no'
     ).format(column=sql.Identifier(column), log=_log(table), start=_moment(start), end=_moment(end))
-    point = np.dtype([("length", ">i4"), ("value", sent)])
     schema = pa.schema([("time", TIME), (column, pa.list_(arrow))])
     for batch in rows(connection, query):
-        parts = [_points(content, point) for content in batch.column(1).to_pylist()]
+        parts = [_points(content, sent) for content in batch.column(1).to_pylist()]
         lengths = [0 if part is None else len(part) for part in parts]
         there = [part for part in parts if part is not None]
-        flat = pa.array(np.concatenate(there) if there else np.empty(0, point["value"].newbyteorder("=")))
+        flat = pa.array(np.concatenate(there) if there else np.empty(0, np.dtype(sent).newbyteorder("=")))
         lists = pa.ListArray.from_arrays(
             pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32()),
             flat.cast(arrow),
@@ -158,16 +158,13 @@ def _waveforms(
         yield pa.RecordBatch.from_arrays([batch.column(0), lists], schema=schema)
 
 
-def _points(content: bytes | None, point: np.dtype[np.void]) -> np.ndarray | None:
-    """The points of an array of one dimension (array_send in PostgreSQL)."""
+def _points(content: bytes | None, sent: str) -> np.ndarray | None:
     if content is None:
         return None
-    # dimensions, whether there are nulls, the points' type; length and first index of a dimension
-    dimensions = int.from_bytes(content[:4])
-    found = np.frombuffer(content, point, offset=20) if dimensions else np.empty(0, point)
-    if dimensions > 1 or (found["length"] != point["value"].itemsize).any():
-        raise ReadError("a waveform has nulls or more than one dimension", None)
-    return found["value"].astype(point["value"].newbyteorder("="))
+    try:
+        return points(content, sent).astype(np.dtype(sent).newbyteorder("="))
+    except ValueError as error:
+        raise ReadError(str(error), None) from error
 
 
 def _with_missing(time: np.ndarray, values: pa.Array, missing: np.ndarray) -> tuple[np.ndarray, pa.Array]:

@@ -10,7 +10,7 @@ if that had not begun. A mark that came meanwhile is there for the next round.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,8 +19,8 @@ import numpy as np
 import psycopg
 from psycopg import sql
 
-from ringlog.history import blocks
-from ringlog.history.copying import FORMATS, copied
+from ringlog.history import blocks, waveforms
+from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
 from ringlog.schema.partitions import EARLIEST
 from ringlog.schema.roles import OWNER
@@ -32,6 +32,9 @@ ENOUGH = 10
 
 VALUES = 1_000_000
 """About so many values are in memory at once."""
+
+NUMBERS = {*FORMATS} - {"timestamp with time zone"}
+"""PostgreSQL's types that are summarised, and those of the points of waveforms that are."""
 
 PATIENCE = 5.0  # seconds for transactions that are under way
 
@@ -51,10 +54,17 @@ class _Table:
     levels: tuple[int, ...]
     until: datetime | None
     cycle: float
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
+    numbers: dict[str, str]
+    """Columns of single numbers, and their types in PostgreSQL."""
+    waveforms: dict[str, str]
+    """Those of waveforms, and the types of their points."""
     single: bool
     """the summaries' numbers are single precision"""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is summarised, by its names there."""
+        return (*self.numbers, *(name for column in self.waveforms for name in waveforms.names(column)))
 
 
 def summarise(
@@ -97,10 +107,10 @@ def _tables(connection: psycopg.Connection) -> Iterator[_Table]:
             """
             select attname, format_type(atttypid, null) from pg_attribute
             where attrelid = %s::regclass and attnum > 0 and not attisdropped
-              and attname not in ('seq_no', 'time') and format_type(atttypid, null) = any(%s)
+              and attname not in ('seq_no', 'time')
             order by attnum
             """,
-            [sql.Identifier("log", name).as_string(), [*FORMATS]],
+            [sql.Identifier("log", name).as_string()],
         ).fetchall()
         (numbers,) = _row(
             connection,
@@ -108,17 +118,17 @@ def _tables(connection: psycopg.Connection) -> Iterator[_Table]:
             " where attrelid = %s::regclass and attname = 'min'",
             sql.Identifier("summary", name).as_string(),
         )
-        columns = [(column, kind) for column, kind in columns if kind != "timestamp with time zone"]
-        if columns:
-            yield _Table(
-                name,
-                tuple(levels),
-                until,
-                period or cycle,
-                tuple(column for column, _ in columns),
-                tuple(kind for _, kind in columns),
-                numbers == "real[]",
-            )
+        table = _Table(
+            name,
+            tuple(levels),
+            until,
+            period or cycle,
+            {column: kind for column, kind in columns if kind in NUMBERS},
+            {column: kind[:-2] for column, kind in columns if kind.endswith("[]") and kind[:-2] in NUMBERS},
+            numbers == "real[]",
+        )
+        if table.columns:
+            yield table
 
 
 def _summarise(
@@ -224,20 +234,27 @@ def _of_all_tiers(conninfo: str, table: _Table, start: int, stop: int) -> tuple[
     from ringlog.history.reading import read
 
     level = table.levels[0]
-    times, values, nulls = [], [], []
+    times, parts = [], []
     bounds = [blocks.EPOCH + timedelta(seconds=number * level) for number in (start, stop)]
-    for batch in read(conninfo, table.name, table.columns, *bounds):
-        columns = [batch[name] for name in table.columns]
+    for batch in read(conninfo, table.name, [*table.numbers, *table.waveforms], *bounds):
         times.append(batch["time"].cast("int64").to_numpy())
-        values.append(
-            np.column_stack([column.cast("float64").to_numpy(zero_copy_only=False) for column in columns])
-        )
-        nulls.append(np.column_stack([column.is_null().to_numpy(zero_copy_only=False) for column in columns]))
+        columns = [batch[name].cast("float64", safe=False) for name in table.numbers]
+        values = [column.to_numpy(zero_copy_only=False)[:, None] for column in columns]
+        nulls = [column.is_null().to_numpy(zero_copy_only=False)[:, None] for column in columns]
+        scalars = [waveforms.of_lists(batch[name]) for name in table.waveforms]
+        parts.append(_side_by_side([*zip(values, nulls, strict=True), *scalars]))
     every = np.concatenate(times)
     if not len(every):
         return 0, None
-    numbers = every // (level * 1_000_000)
-    return len(every), of_rows(numbers, np.concatenate(values), np.concatenate(nulls))
+    return len(every), of_rows(
+        every // (level * 1_000_000), *(np.concatenate(each) for each in zip(*parts, strict=True))
+    )
+
+
+def _side_by_side(columns: list[waveforms.Scalars]) -> waveforms.Scalars:
+    """Values and which of them are null, of some columns, as of all of them."""
+    values, nulls = zip(*columns, strict=True)
+    return np.concatenate(values, axis=1), np.concatenate(nulls, axis=1)
 
 
 def _oldest(connection: psycopg.Connection, table: _Table, since: datetime) -> datetime | None:
@@ -286,9 +303,7 @@ def _make(connection: psycopg.Connection, table: _Table, begin: datetime, end: d
     marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
     rows = 0
     changed: list[np.ndarray] = [marked]
-    for start, stop in [*_runs(marked), (first, last)]:
-        if start == stop:
-            continue
+    for start, stop in [*_runs(marked), *_online(connection, table, first, last)]:
         # a year that was imported is one run
         for part in range(start, stop, _spans_at_once(table)):
             count, spans = _of_the_log(connection, table, part, min(stop, part + _spans_at_once(table)))
@@ -299,6 +314,26 @@ def _make(connection: psycopg.Connection, table: _Table, begin: datetime, end: d
     _make_longer(connection, table, np.unique(np.concatenate(changed)), begin, end)
     connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
     return rows
+
+
+def _online(
+    connection: psycopg.Connection, table: _Table, first: int, last: int
+) -> Iterator[tuple[int, int]]:
+    """The parts of these spans whose rows are in PostgreSQL alone."""
+    level = table.levels[0]
+    weeks = connection.execute(
+        "select begins, ends from ringlog.cold_week"
+        " where table_name = %s and recalled_until is null and rows > 0 order by begins",
+        [table.name],
+    ).fetchall()
+    # rows that came late for a week in the archive are not all of it
+    for begins, ends in weeks:
+        start, stop = _number(begins, level), _number(ends, level)
+        if first < min(start, last):
+            yield first, min(start, last)
+        first = max(first, stop)
+    if first < last:
+        yield first, last
 
 
 def _make_longer(
@@ -328,18 +363,25 @@ def _of_the_log(
 ) -> tuple[int, Spans | None]:
     """Rows and spans of the log from one span's number on and before another's."""
     level = table.levels[0]
-    query = sql.SQL(
-        'select "time", {} from {} where "time" >= {} and "time" < {} order by "time", seq_no'
-    ).format(
-        sql.SQL(", ").join(map(sql.Identifier, table.columns)),
-        sql.Identifier("log", table.name),
-        sql.Literal(blocks.EPOCH + timedelta(seconds=start * level)),
-        sql.Literal(blocks.EPOCH + timedelta(seconds=stop * level)),
-    )
-    times, values, nulls = copied(connection, query, table.types)
+
+    def of(columns: Iterable[str]) -> sql.Composed:
+        return sql.SQL('select {} from {} where "time" >= {} and "time" < {} order by "time", seq_no').format(
+            sql.SQL(", ").join(map(sql.Identifier, columns)),
+            sql.Identifier("log", table.name),
+            sql.Literal(blocks.EPOCH + timedelta(seconds=start * level)),
+            sql.Literal(blocks.EPOCH + timedelta(seconds=stop * level)),
+        )
+
+    times, values, nulls = copied(connection, of(["time", *table.numbers]), [*table.numbers.values()])
     if not len(times):
         return 0, None
-    return len(times), of_rows(times // (level * 1_000_000), values, nulls)
+    # row by row: the waveforms of one span may be more than there is memory
+    scalars = [
+        waveforms.of_rows(copied_waveforms(connection, of([column]), kind))
+        for column, kind in table.waveforms.items()
+    ]
+    numbers = times // (level * 1_000_000)
+    return len(times), of_rows(numbers, *_side_by_side([(values, nulls), *scalars]))
 
 
 def _runs(numbers: np.ndarray) -> Iterator[tuple[int, int]]:

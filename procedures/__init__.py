@@ -42,6 +42,8 @@ OVER_ALL_TABLES = (
     "find_signals",
     "demand_online",
     "signal_places",
+    "trend_places",
+    "waveform_scalars",
     "summary_parts",
     "signal_bins",
     "trends_of",

@@ -31,7 +31,8 @@ many rows had NaN or no reading, which do not count for the others; a bin withou
 are made of summaries are as long as stored spans, so that there are more than half as many as asked for, and counted
 from 1970; others begin with from_time. Rows that are not summarised yet are in them. Where rows are in the archive the trend begins and ends with a whole
 span of the shortest summaries.
-Left out: the last day, 1000 points. Errors: a signal that never was (42704), a varchar signal (42804), bounds
+Left out: the last day, 1000 points. A scalar of a waveform is a signal here, called as it with .min, .max,
+.mean, .rms or .length behind. Errors: a signal that never was (42704), a varchar signal or a waveform (42804), bounds
 that are not in order or points that are not from 1 to 1000000 (22023).$$;
 
 revoke all on function ringlog.get_trend(text, timestamptz, timestamptz, integer) from public;

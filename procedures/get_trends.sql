@@ -19,7 +19,9 @@ returns table (
 language sql
 stable
 as $$
-  select trend.*
+  select
+    trend.signal, trend."time", trend.n, trend.min, trend.max, trend.mean, trend.first, trend.last,
+    trend.nans, trend.nulls
   from ringlog.trends_of(
     array(
       select btrim(name, E' \t\r\n')

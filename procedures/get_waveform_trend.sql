@@ -21,57 +21,80 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  place record;
-  width interval;
-  known boolean := false;
+  scalars constant text[] := array[
+    name || '.min', name || '.max', name || '.mean', name || '.rms', name || '.length'
+  ];
+  kind text;
+  other text;
 begin
-  if from_time < to_time is not true or not (isfinite(from_time) and isfinite(to_time)) then
-    raise exception 'get_waveform_trend: from_time (%) must be before to_time (%)', from_time, to_time
-      using errcode = 'invalid_parameter_value';
-  end if;
-  if points is null or points not between 1 and 1000000 then
-    raise exception 'get_waveform_trend: points must be from 1 to 1000000, not %', points
-      using errcode = 'invalid_parameter_value';
-  end if;
-  width := ceil(extract(epoch from to_time - from_time) * 1000000 / points) * interval '1 microsecond';
-  for place in select * from ringlog.signal_places(array[name]) as found order by found.begins loop
-    known := true;
-    if place.type not like '%[]' or place.type like 'varchar%' then
-      raise exception 'signal ''%'' is no waveform of numbers (%)', name, place.type
-        using errcode = 'datatype_mismatch', hint = 'get_trend gives the trend of single numbers.';
-    end if;
-    perform ringlog.demand_online(
-      place.table_name, greatest(from_time, place.begins), least(to_time, place.ends)
-    );
-    return query execute format(
-      'select date_bin($1, logged."time", $2) as bin, count(logged.%1$I), '
-      'min(one.low), max(one.high), sum(one.total) / nullif(sum(one.numbers), 0), '
-      'sqrt(sum(one.squares) / nullif(sum(one.numbers), 0)), '
-      'min(cardinality(logged.%1$I)), max(cardinality(logged.%1$I)), count(*) - count(logged.%1$I) '
-      'from log.%2$I as logged cross join lateral ('
-      '  select count(*)::double precision as numbers, min(point) as low, max(point) as high, '
-      '    sum(point) as total, sum(point * point) as squares '
-      '  from unnest(logged.%1$I%3$s::double precision[]) as point where point <> ''NaN'''
-      ') as one '
-      'where logged."time" >= $3 and logged."time" < $4 '
-      'group by bin order by bin',
-      place.column_name, place.table_name, case place.type when 'bit[]' then '::integer[]' end
-    ) using width, from_time, greatest(from_time, place.begins), least(to_time, place.ends);
-  end loop;
-  if not known then
+  select place.type into kind
+  from ringlog.signal_places(array[name]) as place
+  order by place.begins desc limit 1;
+  if not found then
     raise exception 'there is no signal ''%''', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;
+  if kind not like '%[]' or kind like 'varchar%' then
+    raise exception 'signal ''%'' is no waveform of numbers (%)', name, kind
+      using errcode = 'datatype_mismatch', hint = 'get_trend gives the trend of single numbers.';
+  end if;
+  select known.signal into other from ringlog.signal as known where known.signal = any(scalars);
+  if found then
+    raise exception 'signal ''%'' has the name of a scalar of waveform ''%''', other, name
+      using errcode = 'ambiguous_column', hint = 'get_trend gives the trends of the other scalars.';
+  end if;
+  return query
+    with part as (
+      -- several of a bin in which the signal moved to another column
+      select
+        trend.*,
+        substring(trend.signal from '[a-z]+$') as scalar,
+        trend.mean * sqrt(1 + case
+          when trend.mean < 'infinity' and trend.squares > 1e-300
+            then (sqrt(trend.squares / trend.n) / trend.mean) ^ 2
+          else 0
+        end) as root
+      from ringlog.trends_of(scalars, from_time, to_time, points, with_squares => true) as trend
+    ), with_top as (
+      -- squares of 1e200 and of 1e-200 are errors
+      select part.*, max(part.root) filter (where part.scalar = 'rms') over (partition by part."time") as top
+      from part
+    ), bin as (
+      select
+        part."time",
+        sum(part.n) filter (where part.scalar = 'length') as n,
+        min(part.min) filter (where part.scalar = 'min') as low,
+        max(part.max) filter (where part.scalar = 'max') as high,
+        sum(part.n * part.mean) filter (where part.scalar = 'mean')
+          / nullif(sum(part.n) filter (where part.scalar = 'mean'), 0) as middle,
+        max(part.top) * coalesce(
+          sqrt(
+            sum(part.n * (part.root / part.top) ^ 2)
+              filter (where part.scalar = 'rms' and part.root > 0 and part.top < 'infinity')
+            / sum(part.n) filter (where part.scalar = 'rms')
+          ),
+          1
+        ) as root,
+        min(part.min) filter (where part.scalar = 'length') as least,
+        max(part.max) filter (where part.scalar = 'length') as most,
+        sum(part.nulls) filter (where part.scalar = 'length') as missing
+      from with_top as part group by part."time"
+    )
+    select
+      bin."time", bin.n::bigint, bin.low, bin.high, bin.middle, bin.root, bin.least::integer, bin.most::integer,
+      bin.missing::bigint
+    from bin order by bin."time";
 end
 $$;
 
 comment on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) is
-$$A waveform from from_time on and before to_time in at most so many bins of one length, counted from from_time, oldest
-first: how many waveforms there were, the least and the greatest of all their points, the points' mean and the root of
-their mean square, the fewest and the most points of a waveform, and how many rows had none. Points that are NaN do not
-count; a bin without rows is left out. It is made of the rows themselves. Left out: the last day, 1000 bins.
-Errors: a signal that never was (42704), one that is no waveform of numbers (42804), bounds that are not in order or
-points that are not from 1 to 1000000 (22023).$$;
+$$A waveform from from_time on and before to_time in at most so many bins of one length, oldest first: how many
+waveforms there were, the least and the greatest of their points, the mean of the waveforms' means and the root of the
+mean square of their rms, in which each counts the same whatever its length, the fewest and the most points of one, and
+how many rows had none. Points that are NaN do not count, nor a waveform without any other for mean and rms; a bin
+without rows is left out. Bins are made of summaries and rows as those of get_trend. Left out: the last day, 1000 bins.
+Errors: a signal that never was (42704), one that is no waveform of numbers (42804), a waveform one of whose scalars
+is the name of another signal (42702), bounds that are not in order or points that are not from 1 to 1000000 (22023).$$;
 
 revoke all on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) from public;
 grant execute on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) to daq_reader;

@@ -45,7 +45,12 @@ declare
   squares_of_block constant text :=
     case when with_squares then 'unnest(block.squares)' else 'null::double precision' end;
   squares_of_bin constant text :=
-    case when with_squares then 'sum(squares + n * (mean - bin_mean) ^ 2)' else 'null::double precision' end;
+    case
+      -- PostgreSQL has an error for a square that is less than double precision has
+      when with_squares then
+        'sum(squares + case when abs(mean - bin_mean) > 1e-150 then n * (mean - bin_mean) ^ 2 else 0 * mean end)'
+      else 'null::double precision'
+    end;
   mean_of_bin constant text := case
     when with_squares then 'sum(n * mean) over of_bin / nullif(sum(n) over of_bin, 0)'
     else 'null::double precision'
@@ -100,17 +105,24 @@ begin
       found.type like 'numeric%' as is_numeric,
       array_agg(found.signal order by place) as signals,
       array_agg(found.column_name order by place) as columns,
+      array_agg(found.scalar order by place) as scalars,
+      -- as the summaries call them
+      array_agg(concat_ws('.', found.column_name, found.scalar) order by place) as names,
       array_agg(found.type order by place) as types
-    from ringlog.signal_places(names) as found
+    from ringlog.trend_places(names) as found
     cross join lateral array_position(names, found.signal) as place
     group by found.table_name, found.begins, found.ends, is_numeric
     order by found.begins, found.table_name
   loop
     known := known || place.signals;
     for i in 1 .. cardinality(place.signals) loop
+      continue when place.scalars[i] is not null;
       if place.types[i] like '%[]' then
         raise exception 'signal ''%'' is a waveform (%)', place.signals[i], place.types[i]
-          using errcode = 'datatype_mismatch', hint = 'Call get_waveforms.';
+          using errcode = 'datatype_mismatch', hint = 'Call get_waveforms.' || case
+            when place.types[i] like 'varchar%' then ''
+            else format(' For a trend call get_waveform_trend, or ask for %s.mean.', place.signals[i])
+          end;
       end if;
       if place.types[i] like 'varchar%' or place.types[i] in ('text', 'datetime') then
         raise exception 'signal ''%'' is % (%), not a number', place.signals[i],
@@ -145,17 +157,32 @@ begin
           'from ('
           '  select generate_series(1, cardinality($2)) as place, %s as bin, logged."time" as at, '
           '    unnest(array[%s]) as value '
-          '  from log.%I as logged where logged."time" >= %L and logged."time" < %L'
+          '  from log.%I as logged %s where logged."time" >= %L and logged."time" < %L'
           ') as value',
           bin_of_row,
           (
             select string_agg(
-              format('logged.%I%s::double precision', name, case type when 'bit' then '::integer' end), ', '
-              order by number
+              case
+                when scalar is null then
+                  format('logged.%I%s::double precision', name, case type when 'bit' then '::integer' end)
+                else format('%I.%I', name || '.', scalar)
+              end,
+              ', ' order by number
             )
-            from unnest(place.columns, place.types) with ordinality as column_ (name, type, number)
+            from unnest(place.columns, place.types, place.scalars)
+              with ordinality as column_ (name, type, scalar, number)
           ),
-          place.table_name, part.begins, part.ends
+          place.table_name,
+          (
+            -- no column has a dot in its name
+            select string_agg(distinct format(
+              'cross join lateral ringlog.waveform_scalars(logged.%I%s::double precision[]) as %I',
+              name, case type when 'bit[]' then '::integer[]' end, name || '.'
+            ), ' ')
+            from unnest(place.columns, place.types, place.scalars) as column_ (name, type, scalar)
+            where scalar is not null
+          ),
+          part.begins, part.ends
         ));
         continue;
       end if;
@@ -205,7 +232,7 @@ begin
         'select ($1)[place], "time", n, min, max, mean, first, last, nans, nulls, squares from (%s) '
         'as bin (place, "time", n, min, max, mean, first, last, nans, nulls, squares) order by place, "time"',
         query
-      ) using place.signals, place.columns;
+      ) using place.signals, place.names;
     end if;
   end loop;
 
@@ -221,7 +248,7 @@ comment on function ringlog.signal_bins(text[], timestamptz, timestamptz, interv
 $$What the log has of signals from from_time on and before to_time, in bins of this width counted from origin:
 the number, the least, the greatest, the mean, the first and the last of its values, and how many rows had NaN or
 no reading, which do not count for the others. Bins without rows are left out; a bin in which a signal moved to
-another column comes twice, each with its own rows. Bins of whole seconds counted from 1970 are made of summaries
+another column comes twice, each with its own rows. A scalar of a waveform is a signal here (trend_places). Bins of whole seconds counted from 1970 are made of summaries
 where they can be, and so is one bin that has all. `squares` is the sum of the squared distances from the mean, null
 unless it is asked for.$$;
 

@@ -1,8 +1,12 @@
+-- as it was called before
+drop function if exists ringlog.trends_of(text[], timestamptz, timestamptz, integer);
+
 create or replace function ringlog.trends_of(
   names text[],
   from_time timestamptz,
   to_time timestamptz,
-  points integer
+  points integer,
+  with_squares boolean default false
 )
 returns table (
   signal text,
@@ -14,7 +18,8 @@ returns table (
   first double precision,
   last double precision,
   nans bigint,
-  nulls bigint
+  nulls bigint,
+  squares double precision
 )
 language plpgsql
 stable
@@ -31,18 +36,18 @@ declare
   ends timestamptz;
 begin
   if duration > 0 is not true or not (isfinite(from_time) and isfinite(to_time)) then
-    raise exception 'get_trend: from_time (%) must be before to_time (%)', from_time, to_time
+    raise exception 'from_time (%) must be before to_time (%)', from_time, to_time
       using errcode = 'invalid_parameter_value';
   end if;
   if points between 1 and 1000000 is not true then
-    raise exception 'get_trend: points must be from 1 to 1000000, not %', points
+    raise exception 'points must be from 1 to 1000000, not %', points
       using errcode = 'invalid_parameter_value';
   end if;
   -- the signals of one table at once
   for same in
     select array_agg(asked.name order by asked.number) as names, summarised.levels
     from unnest(names) with ordinality as asked (name, number)
-    left join ringlog.signal_places(names) as place on place.signal = asked.name and place.ends > now()
+    left join ringlog.trend_places(names) as place on place.signal = asked.name and place.ends > now()
     left join ringlog.summarised using (table_name)
     group by place.table_name, summarised.levels
     order by min(asked.number)
@@ -66,7 +71,7 @@ begin
         max(date_bin(shortest, to_time - interval '1 microsecond', 'epoch') + shortest)
           filter (where to_time <= week.ends)
       into begins, ends
-      from ringlog.signal_places(same.names) as place
+      from ringlog.trend_places(same.names) as place
       join ringlog.summarised using (table_name)
       cross join lateral (select summarised.levels[1] * interval '1 second') as length (shortest)
       join ringlog.cold_week as week
@@ -76,7 +81,8 @@ begin
       ends := coalesce(ends, to_time);
     end if;
     return query
-      select bin.signal, bin."time", bin.n, bin.min, bin.max, bin.mean, bin.first, bin.last, bin.nans, bin.nulls
+      select bin.signal, bin."time", bin.n, bin.min, bin.max, bin.mean, bin.first, bin.last, bin.nans, bin.nulls,
+        bin.squares
       from ringlog.signal_bins(
         same.names,
         begins,
@@ -86,14 +92,15 @@ begin
           when seconds < 2 * least_width then seconds * interval '1 second'
           else ceil(duration * 1000000 / points) * interval '1 microsecond'
         end,
-        case when points > 1 and seconds < 2 * least_width then 'epoch' else begins end
+        case when points > 1 and seconds < 2 * least_width then 'epoch' else begins end,
+        with_squares
       ) as bin;
   end loop;
 end
 $$;
 
-comment on function ringlog.trends_of(text[], timestamptz, timestamptz, integer) is
-$$What get_trend and get_trends answer.$$;
+comment on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) is
+$$What get_trend, get_trends and get_waveform_trend answer; `squares` as in signal_bins.$$;
 
-revoke all on function ringlog.trends_of(text[], timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.trends_of(text[], timestamptz, timestamptz, integer) to daq_reader;
+revoke all on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) from public;
+grant execute on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) to daq_reader;

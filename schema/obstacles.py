@@ -109,7 +109,7 @@ def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Ite
                     sql.SQL("delete from ringlog.signal where table_name = {} and column_name = {}").format(
                         sql.Literal(table.name), sql.Literal(column)
                     ),
-                    sql.SQL("delete from {} where column_name = {}").format(
+                    sql.SQL("delete from {} where split_part(column_name, '.', 1) = {}").format(
                         sql.Identifier("summary", table.name), sql.Literal(column)
                     ),
                 ),

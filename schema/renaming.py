@@ -162,8 +162,12 @@ def _rename_column(connection: sa.Connection, table: str, old: str, new: str) ->
     if connection.scalar(sa.text("select to_regclass(:summary)"), {"summary": _quoted("summary", table)}):
         run(
             connection,
-            sql.SQL("update {} set column_name = {} where column_name = {}").format(
-                sql.Identifier("summary", table), sql.Literal(new), sql.Literal(old)
+            # a waveform's scalars too, which have its name before a dot
+            sql.SQL(
+                "update {} set column_name = overlay(column_name placing {} from 1 for {})"
+                " where split_part(column_name, '.', 1) = {}"
+            ).format(
+                sql.Identifier("summary", table), sql.Literal(new), sql.Literal(len(old)), sql.Literal(old)
             ),
         )
     connection.execute(

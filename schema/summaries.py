@@ -2,7 +2,8 @@
 
 summary.<table> has a row for each length of spans (`level`, in seconds), column and block of spans: arrays of
 one element a span. So the trend of a signal reads few rows, whatever the number of columns. A span without
-numbers has n 0 and NaN in its other arrays, which no number is.
+numbers has n 0 and NaN in its other arrays, which no number is. A waveform has five columns there, such as
+`trace.rms`: see ringlog.history.waveforms.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,7 +44,7 @@ def stored_levels(asked: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_summarised(column: Column) -> bool:
-    return column.type in WIDTHS
+    return column.type in WIDTHS or column.is_packed
 
 
 def create_missing(connection: sa.Connection, tables: Iterable[Table]) -> list[str]:

@@ -159,8 +159,10 @@ def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
             "summary_parts",
             "table_callers",
             "table_states",
+            "trend_places",
             "trends_of",
             "waveform_columns",
+            "waveform_scalars",
             "waveforms_of",
         )
     ]

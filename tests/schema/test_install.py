@@ -75,6 +75,8 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure find_signals",
         "procedure demand_online",
         "procedure signal_places",
+        "procedure trend_places",
+        "procedure waveform_scalars",
         "procedure summary_parts",
         "procedure signal_bins",
         "procedure trends_of",

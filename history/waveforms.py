@@ -1,0 +1,86 @@
+"""What each waveform comes to: the numbers that the summaries have of it.
+
+Points that are NaN do not count. A waveform whose points are all NaN comes to NaN, one without points to no
+reading; both have a length. PostgreSQL does the same for rows that are not summarised yet
+(ringlog.waveform_scalars).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCALARS = ("min", "max", "mean", "rms", "length")
+
+Scalars = tuple[NDArray[np.float64], NDArray[np.bool_]]
+"""Values, of (waveforms, SCALARS), and which of them are null."""
+
+_POINTS = 1_000_000
+"""About so many are in memory at once."""
+
+
+def names(column: str) -> Iterator[str]:
+    """What they are called among the columns of the summaries; no column has a dot in its name."""
+    return (f"{column}.{scalar}" for scalar in SCALARS)
+
+
+def of_rows(waveforms: Iterable[NDArray[np.float64] | None]) -> Scalars:
+    """The scalars of waveforms that come one by one; None is no waveform."""
+    parts = [_scalars(np.empty(0), np.empty(0, np.int64), np.empty(0, bool))]
+    waiting: list[NDArray[np.float64] | None] = []
+
+    def take() -> None:
+        there = [waveform for waveform in waiting if waveform is not None]
+        lengths = np.array([0 if waveform is None else len(waveform) for waveform in waiting], np.int64)
+        missing = np.array([waveform is None for waveform in waiting], bool)
+        parts.append(_scalars(np.concatenate([np.empty(0), *there]), lengths, missing))
+        waiting.clear()
+
+    points = 0
+    for waveform in waveforms:
+        waiting.append(waveform)
+        points += 0 if waveform is None else len(waveform)
+        if points > _POINTS:
+            take()
+            points = 0
+    take()
+    values, nulls = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(nulls)
+
+
+def of_lists(waveforms: "pa.ListArray") -> Scalars:
+    """The scalars of Arrow's lists."""
+    return _scalars(
+        waveforms.flatten().cast("float64", safe=False).to_numpy(zero_copy_only=False),
+        waveforms.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64),
+        waveforms.is_null().to_numpy(zero_copy_only=False),
+    )
+
+
+def _scalars(points: NDArray[np.float64], lengths: NDArray[np.int64], missing: NDArray[np.bool_]) -> Scalars:
+    """The scalars of waveforms whose points lie one after the other."""
+    values = np.full((len(lengths), len(SCALARS)), np.nan)
+    values[:, 4] = lengths
+    some = lengths > 0
+    if some.any():
+        starts = (np.cumsum(lengths) - lengths)[some]
+        number = ~np.isnan(points)
+        n = np.add.reduceat(number, starts, dtype=np.int64)
+        numbers = np.where(number, points, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+            low = np.minimum.reduceat(np.where(number, points, np.inf), starts)
+            high = np.maximum.reduceat(np.where(number, points, -np.inf), starts)
+            mean = np.add.reduceat(numbers, starts) / n
+            # squares of 1e200 and of 1e-200 are beyond double precision
+            unit = np.maximum(np.abs(low), np.abs(high))
+            unit = np.where((unit > 0) & (unit < np.inf), unit, 1.0)
+            parts = numbers / np.repeat(unit, lengths[some])
+            rms = unit * np.sqrt(np.add.reduceat(parts * parts, starts) / n)
+        values[some, :4] = np.where((n > 0)[:, None], np.column_stack((low, high, mean, rms)), np.nan)
+    nulls = np.repeat(~some[:, None], len(SCALARS), axis=1)
+    nulls[:, 4] = missing
+    return values, nulls

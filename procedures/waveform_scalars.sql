@@ -1,0 +1,49 @@
+create or replace function ringlog.waveform_scalars(
+  points double precision[],
+  out min double precision,
+  out max double precision,
+  out mean double precision,
+  out rms double precision,
+  out length double precision
+)
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  n bigint;
+  top double precision;
+begin
+  length := cardinality(points);
+  select
+    count(*), pg_catalog.min(point), pg_catalog.max(point), sum(point) / nullif(count(*), 0),
+    sqrt(sum(case when abs(point) between 1e-140 and 1e150 then point * point else 0 end) / nullif(count(*), 0))
+  into n, min, max, mean, rms
+  from unnest(points) as point
+  where point <> 'NaN';
+  if n = 0 then
+    if length > 0 then
+      min := 'NaN'; max := 'NaN'; mean := 'NaN'; rms := 'NaN';
+    end if;
+    return;
+  end if;
+  top := greatest(abs(min), abs(max));
+  if top = 0 or top = 'infinity' then
+    rms := top;
+  elsif top not between 1e-120 and 1e150 then
+    -- their squares are beyond double precision; what is less than 1e-20 of the greatest does not count in it
+    select top * sqrt(sum((point / top) * (point / top)) / n) into rms
+    from unnest(points) as point
+    where point <> 'NaN' and abs(point) > case when top > 1e-300 then top * 1e-20 else 0 end;
+  end if;
+end
+$$;
+
+comment on function ringlog.waveform_scalars(double precision[]) is
+$$What a waveform comes to: its least and greatest point, their mean, the root of their mean square, and how many there
+are. Points that are NaN do not count but for the length; where all are, the others are NaN. Null of a waveform
+without points, but for the length, and of null.$$;
+
+revoke all on function ringlog.waveform_scalars(double precision[]) from public;
+grant execute on function ringlog.waveform_scalars(double precision[]) to daq_reader;
