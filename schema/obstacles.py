@@ -1,6 +1,6 @@
 """What only a person can settle between a database and a facility file, with the SQL that settles it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -66,9 +66,10 @@ def between(
     that leave their waveforms to the log.
     """
     wanted = {table.name: table for table in facility.tables}
+    new = [name for name in wanted if name not in known]
     for name in known:
         if name not in wanted:
-            yield _gone(name, "is not in the facility file any more", name in own)
+            yield _gone(name, "is not in the facility file any more", name in own, _if_renamed(name, new))
     for name, table in wanted.items():
         missing = [schema for schema, there in (("online", rings), ("log", logs)) if name not in there]
         if name not in known:
@@ -86,6 +87,7 @@ def between(
 
 def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Iterator[Obstacle]:
     wanted = {column.name: type_name(column.type) for column in table.columns}
+    new = [name for name in wanted if name not in log]
     for column in {**ring, **log}:
         stored = {schema: part[column] for schema, part in (("online", ring), ("log", log)) if column in part}
         where = f"table {table.name}, column {column}"
@@ -98,7 +100,8 @@ def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Ite
             )
         elif column not in wanted:
             yield Obstacle(
-                f"{where}: is not in the facility file any more; this drops it with its history",
+                f"{where}: is not in the facility file any more; this drops it with its history"
+                + _if_renamed(column, new),
                 as_owner(
                     *(
                         sql.SQL("alter table {} drop column {}").format(
@@ -168,10 +171,18 @@ def _foreign(schema: str, name: str) -> Obstacle:
     )
 
 
-def _gone(name: str, why: str, is_view: bool) -> Obstacle:
+def _if_renamed(name: str, new: Sequence[str]) -> str:
+    """What to do about a name that is gone from the file if it is one of those that are new there."""
+    if not new:
+        return ""
+    names = new[0] if len(new) == 1 else f"one of {', '.join(new)}"
+    return f'. If it is {names} now, write renamed_from = "{name}" there instead, and it keeps its history'
+
+
+def _gone(name: str, why: str, is_view: bool, instead: str = "") -> Obstacle:
     procedures = [pattern.format(name) for pattern in OF_A_TABLE.values()]
     return Obstacle(
-        f"table {name}: {why}; this drops all of it, its history too",
+        f"table {name}: {why}; this drops all of it, its history too{instead}",
         as_owner(
             *(
                 sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
+from ringlog.procedures import OF_A_TABLE
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.obstacles import Obstacle
+from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.roles import READER, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tables import Columns, stored_columns
@@ -35,8 +36,12 @@ _STORED = ("online", "log", "ring", SUMMARIES, *SCHEMA_OF_LEVEL.values())
 def obstacles(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> Iterator[Obstacle]:
     """What stands in the way of the new names."""
     cold = set(connection.scalars(sa.text("select distinct table_name from ringlog.cold_week")))
+    now = {former: name for name, formers in former_names(connection).items() for former in formers}
+    kept = {table.name for table in facility.tables}
     for table in facility.tables:
         old = table.renamed_from
+        if table.name in now and table.name not in known and now[table.name] != old:
+            yield _still_a_former_name(table.name, now[table.name], now[table.name] in kept)
         if old in known and table.name in known:
             yield Obstacle(
                 f"table {table.name}: the file says that it was {old}, and both are in the database",
@@ -58,6 +63,30 @@ def obstacles(connection: sa.Connection, facility: Facility, known: Mapping[str,
                         f"{where}: weeks of the table are in the archive, whose files have the old name",
                         f"-- keep the name, or bring the weeks back for good first: ringlog recall {name} …",
                     )
+
+
+def _still_a_former_name(former: str, name: str, kept: bool) -> Obstacle:
+    """A table that the file calls by a name which another one, or it itself, had before."""
+    if not kept:
+        return Obstacle(
+            f"table {former}: it was renamed, and is {name} in the database with all of its history",
+            f'-- call it {name} in the facility file, or write there renamed_from = "{name}", which gives it'
+            " its old name back",
+        )
+    return Obstacle(
+        f"table {former}: table {name} was called so before and is still known by that name; this ends that",
+        as_owner(
+            *(
+                sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each.format(former)))
+                for each in OF_A_TABLE.values()
+            ),
+            *(
+                sql.SQL("drop view if exists {}").format(sql.Identifier(schema, former))
+                for schema in ("online", "log")
+            ),
+            sql.SQL("delete from ringlog.former_table where former = {}").format(sql.Literal(former)),
+        ),
+    )
 
 
 def rename(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> list[str]:
@@ -93,6 +122,10 @@ def _rename_table(connection: sa.Connection, old: str, new: str) -> None:
     def do(statement: str, *names: sql.Composable) -> None:
         run(connection, sql.SQL(statement).format(*names))
 
+    if new in former_names(connection).get(old, ()):
+        # its own name again
+        for schema in ("online", "log"):
+            do("drop view if exists {}", sql.Identifier(schema, new))
     values = {"old": old, "schemas": [*_STORED]}
     relations = connection.execute(
         sa.text(

@@ -150,11 +150,42 @@ def test_names_go_on_changing(engine: sa.Engine, pumps: psycopg.Connection) -> N
             )
             == flow()
         )
-    # another table has the first name now: the view goes out of its way by a person's hand
-    with pytest.raises(
-        InstallRefused, match=r"there is a online\.pumps already|there is a log\.pumps already"
-    ):
+    # another table has the first name now: what goes on under it makes way by a person's hand
+    with pytest.raises(InstallRefused, match="table pumps: table chiller was called so before") as refused:
         install(engine, facility(third, PUMPS))
+    (obstacle,) = refused.value.obstacles
+    pumps.execute(obstacle.sql)
+    install(engine, facility(third, PUMPS))
+    rows(pumps, "select ringlog.put_pumps(row (1, %s, 7, '', 9)::online.pumps)", T0)
+    assert rows(pumps, "select flow from log.pumps") == [(7.0,)]
+    assert rows(pumps, "select count(*) from log.chiller") == rows(pumps, "select count(*) from log.cooling")
+
+
+def test_a_file_with_the_old_name_is_told_the_new_one(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    install(engine, facility(RENAMED))
+    with pytest.raises(InstallRefused, match="is cooling in the database") as refused:
+        install(engine, facility(PUMPS))
+    assert "drop" not in str(refused.value)
+    assert 'renamed_from = "cooling"' in str(refused.value)
+    # as it says
+    back = replace(RENAMED, name="pumps", renamed_from="cooling")
+    install(engine, facility(back))
+    install(engine, facility(back))
+    for name in ("pumps", "cooling"):
+        rows(
+            pumps, f"select ringlog.put_{name}(row (1, %s, 1, '', 9)::online.pumps)", T0 + timedelta(hours=1)
+        )
+        assert rows(pumps, f"select count(*) from log.{name}") == [(4,)]
+    assert rows(pumps, "select table_name, former from ringlog.former_table") == [("pumps", "cooling")]
+
+
+def test_another_name_without_renamed_from(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    other = replace(PUMPS, name="cooling")
+    with pytest.raises(InstallRefused, match='If it is cooling now, write renamed_from = "pumps" there'):
+        install(engine, facility(other))
+    column = replace(PUMPS, columns=(Column("water", "pumps/flow", "real", "l/min"), *PUMPS.columns[1:]))
+    with pytest.raises(InstallRefused, match='If it is water now, write renamed_from = "flow" there'):
+        install(engine, facility(column))
 
 
 def test_names_that_would_meet_are_refused(engine: sa.Engine, pumps: psycopg.Connection) -> None:
