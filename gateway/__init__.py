@@ -70,9 +70,9 @@ class Gateway:
     says too little or too much and for a certificate or key that cannot be used, ConnectionError when
     PostgreSQL refuses the gateway's own login.
 
-    With `readers_stand_back` PostgreSQL's processes that serve readers run at a nice of 10 more than the
-    others, where they are on this machine and this process has the right: `postmaster` is the number of
-    PostgreSQL's first process, which a Unix socket tells too.
+    With `writers_first` the threads that take writers' calls and PostgreSQL's processes that commit them
+    get the processor before everything else, as far as this process may: the latter where they are on this
+    machine. `postmaster` is the number of PostgreSQL's first process, which a Unix socket tells too.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Gateway:
         tls: Tls | None = None,
         *,
         postmaster: int | None = None,
-        readers_stand_back: bool = True,
+        writers_first: bool = True,
     ) -> None:
         settings = {key: str(value) for key, value in conninfo_to_dict(postgres).items() if value is not None}
         missing = [key for key in ("host", "dbname", "user", "password") if key not in settings]
@@ -102,7 +102,7 @@ class Gateway:
             port=port,
             tls=None if tls is None else (tls.certificate, tls.key, tls.required),
             postmaster=postmaster,
-            readers_stand_back=readers_stand_back,
+            writers_first=writers_first,
         )
 
     @property

@@ -15,7 +15,7 @@ class Server:
         port: int,
         tls: tuple[Path, Path, bool] | None = None,
         postmaster: int | None = None,
-        readers_stand_back: bool = True,
+        writers_first: bool = True,
     ) -> None: ...
     @property
     def address(self) -> tuple[str, int]: ...

@@ -137,7 +137,7 @@ def status(conninfo: str, data: Path | None) -> list[TableState]:
             else f", {left.days:.0f} days at {left.a_day / 1e6:.1f} MB a day"
         )
         console.print(f"disk: {left.free / 1e9:.1f} GB free{days}\n")
-    if told := _reader_priority(conninfo):
+    if told := _writer_priority(conninfo):
         console.print(f"{told}\n")
     query = (
         "select table_name, case when released is not null then 'ended' when reported is null then 'claimed'"
@@ -156,8 +156,8 @@ def status(conninfo: str, data: Path | None) -> list[TableState]:
     return states
 
 
-def _reader_priority(conninfo: str) -> str | None:
-    """What the running gateway says of the priority of readers; None when none runs."""
+def _writer_priority(conninfo: str) -> str | None:
+    """What the running gateway says of the priority of writers; None when none runs."""
     query = "select application_name from pg_stat_activity where application_name like 'ringlog catalogue, %'"
     with psycopg.connect(conninfo) as connection:
         found = connection.execute(query).fetchone()

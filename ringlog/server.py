@@ -81,7 +81,7 @@ class Server:
     """A running server. Use it in a with statement; leaving that stops everything, the gateway first.
 
     `facility` None takes what is installed already. `memory` and `port` are Postgres.running's. With
-    `readers_last` the processes that serve readers stand back behind those of writers, where they may. Raises
+    `writers_first` what takes and commits writers' calls gets the processor first, as far as it may. Raises
     ServerError for what a person can mend, Stopped when `stop` was set while PostgreSQL still started.
     """
 
@@ -105,7 +105,7 @@ class Server:
         tls: Tls | None = None,
         http: Http | None = None,
         gateway_password: str | None = None,
-        readers_last: bool = True,
+        writers_first: bool = True,
     ) -> None:
         self._database = database
         self._facility = facility
@@ -117,7 +117,7 @@ class Server:
         self._tls = tls
         self._http = http
         self._gateway_password = gateway_password
-        self._readers_last = readers_last
+        self._writers_first = writers_first
         self._postgres: subprocess.Popen[bytes] | None = None
         self._stack = ExitStack()
 
@@ -214,7 +214,7 @@ class Server:
                 self._listen.port,
                 self._tls,
                 postmaster=None if self._postgres is None else self._postgres.pid,
-                readers_stand_back=self._readers_last,
+                writers_first=self._writers_first,
             )
         except ConnectionError as error:
             raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None

@@ -117,12 +117,12 @@ def serve(
             "gateways before one database. Default: a new password at each start, kept nowhere.",
         ),
     ] = None,
-    readers_last: Annotated[
+    writers_first: Annotated[
         bool,
         typer.Option(
-            "--readers-last/--readers-equal",
-            help="Whether PostgreSQL's processes that serve readers stand back behind those of writers (nice "
-            "10), where this account may do that.",
+            "--writers-first/--writers-equal",
+            help="Whether what takes and commits writers' calls gets the processor before everything else "
+            "(nice -10 and short slices), as far as this account may do that.",
         ),
     ] = True,
 ) -> None:
@@ -158,7 +158,7 @@ def serve(
             tls=encryption,
             http=reading,
             gateway_password=password,
-            readers_last=readers_last,
+            writers_first=writers_first,
         ) as server:
             _announce(server, database, data)
             server.wait()

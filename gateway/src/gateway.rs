@@ -4,8 +4,8 @@ use crate::admission::Admission;
 use crate::catalogue::{Because, Catalogue, LiveCatalogue, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
-use crate::postgres::commit::GroupCommit;
-use crate::postgres::priority::ReaderPriority;
+use crate::postgres::commit::{GroupCommit, Maker};
+use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
 use crate::program::Programs;
 use crate::room::Room;
@@ -46,7 +46,6 @@ pub struct Gateway {
     pub admission: Admission,
     /// For long requests.
     pub room: Room,
-    pub readers: Arc<ReaderPriority>,
     /// Of result sets.
     pub turns: Arc<Turns>,
     /// None: everything goes in the clear.
@@ -61,18 +60,18 @@ impl Gateway {
         role: &str,
         password: &str,
         tls: Option<Tls>,
-        readers: ReaderPriority,
+        priority: WriterPriority,
         stopping: CancellationToken,
         statements: Statements,
     ) -> Result<Arc<Gateway>, PgError> {
         let metrics = Arc::new(Metrics::default());
-        let readers = Arc::new(readers);
+        let priority = Arc::new(priority);
         let connecting = Watcher::connect(
             address.clone(),
             role.to_owned(),
             password.to_owned(),
             metrics.clone(),
-            readers.clone(),
+            priority.clone(),
         );
         let (mut watcher, most_connections) = statements
             .run(async move {
@@ -85,7 +84,17 @@ impl Gateway {
         let start_commit = {
             let (calls, address, metrics) = (Handle::current(), address.clone(), metrics.clone());
             let (role, password) = (role.to_owned(), password.to_owned());
-            move || GroupCommit::start(&calls, &address, &role, &password, COMMIT_CONNECTIONS, &metrics)
+            move || {
+                let maker = Maker {
+                    threads: calls.clone(),
+                    address: address.clone(),
+                    user: role.clone(),
+                    password: password.clone(),
+                    metrics: metrics.clone(),
+                    priority: priority.clone(),
+                };
+                GroupCommit::start(maker, COMMIT_CONNECTIONS)
+            }
         };
         let commit = Arc::new(ArcSwap::from_pointee(start_commit()));
         // PL/pgSQL keeps plans for the types there were, and only a new connection plans anew; the old ones end
@@ -108,7 +117,6 @@ impl Gateway {
             idle: Semaphore::new(most_connections / 2),
             admission: Admission::default(),
             room: Room::new(),
-            readers,
             tls,
             login_key: OnceCell::new(),
         }))

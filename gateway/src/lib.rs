@@ -25,6 +25,7 @@ pub mod postgres;
 pub mod program;
 mod python;
 mod room;
+mod scheduler;
 mod session;
 mod stream;
 pub mod tds;

@@ -5,7 +5,7 @@ use crate::gateway::Gateway;
 use crate::listener;
 use crate::log;
 use crate::metrics::Metrics;
-use crate::postgres::priority::ReaderPriority;
+use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Encryption, Host, PgError};
 use crate::program::Settings;
 use crate::threads::Threads;
@@ -39,7 +39,7 @@ struct PyServer {
 #[pymethods]
 impl PyServer {
     #[new]
-    #[pyo3(signature = (*, postgres, read_write, sslmode, sslrootcert, database, role, password, host, port, tls = None, postmaster = None, readers_stand_back = true))]
+    #[pyo3(signature = (*, postgres, read_write, sslmode, sslrootcert, database, role, password, host, port, tls = None, postmaster = None, writers_first = true))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -56,12 +56,12 @@ impl PyServer {
         // certificate file, key file, whether everyone must
         tls: Option<(PathBuf, PathBuf, bool)>,
         postmaster: Option<i32>,
-        readers_stand_back: bool,
+        writers_first: bool,
     ) -> PyResult<PyServer> {
         py.detach(|| {
             let tls = tls.map(|(certificate, key, required)| Tls::load(&certificate, &key, required));
             let tls = tls.transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let threads = Threads::start()?;
+            let threads = Threads::start(writers_first)?;
             let stop = CancellationToken::new();
             let stopping = stop.clone();
             let encryption = Encryption::new(&sslmode, sslrootcert.as_deref())
@@ -73,9 +73,9 @@ impl PyServer {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
                 })?;
                 let local = listener.local_addr()?;
-                let readers = ReaderPriority::new(readers_stand_back, postmaster);
+                let priority = WriterPriority::new(writers_first, postmaster);
                 let statements = threads.statements();
-                let gateway = Gateway::start(address, &role, &password, tls, readers, stopping, statements)
+                let gateway = Gateway::start(address, &role, &password, tls, priority, stopping, statements)
                     .await
                     .map_err(|error| start_error(&error))?;
                 let metrics = gateway.metrics.clone();

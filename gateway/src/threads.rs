@@ -2,6 +2,7 @@
 //! commit groups, and do nothing else that takes long. All the rest runs on threads for statements, which give way
 //! to them: logins and TLS handshakes, text, result sets, bulk copies, reading the catalogue.
 
+use crate::scheduler::put_ahead;
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;
 use std::future::Future;
@@ -11,8 +12,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 
-/// How far statements stand back behind calls: as far as readers' processes of PostgreSQL.
-const STATEMENTS_NICE: i32 = crate::postgres::priority::NICE;
+/// How far statements stand back behind calls: standing back needs no right, and getting ahead does.
+const STATEMENTS_NICE: i32 = 10;
 
 pub struct Threads {
     calls: Runtime,
@@ -20,7 +21,9 @@ pub struct Threads {
 }
 
 impl Threads {
-    pub fn start() -> io::Result<Threads> {
+    /// `calls_first`: the threads for calls get the processor before others, also of other processes, as far as that
+    /// may be.
+    pub fn start(calls_first: bool) -> io::Result<Threads> {
         let cores = available_parallelism().map_or(1, usize::from);
         Ok(Threads {
             // A quarter of the cores: PostgreSQL needs the others. On one thread a call costs a fifth less than on
@@ -28,12 +31,21 @@ impl Threads {
             calls: Builder::new_multi_thread()
                 .worker_threads((cores / 4).clamp(1, 4))
                 .thread_name("ringlog-calls")
+                .on_thread_start(move || {
+                    if calls_first {
+                        let _ = put_ahead(gettid());
+                    }
+                })
                 .enable_all()
                 .build()?,
             statements: Builder::new_multi_thread()
                 .worker_threads(cores.clamp(2, 16))
                 .thread_name("ringlog-text")
-                .on_thread_start(stand_back)
+                .on_thread_start(move || {
+                    if calls_first {
+                        stand_back();
+                    }
+                })
                 .enable_all()
                 .build()?,
         })
@@ -54,7 +66,6 @@ impl Threads {
     }
 }
 
-/// Standing back needs no right.
 fn stand_back() {
     let thread = Some(gettid());
     let own = getpriority_process(thread).unwrap_or(0);
@@ -97,23 +108,34 @@ impl Drop for GivenUp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::NICE;
+
+    /// The nice of a thread for calls, and of one for statements.
+    fn nices(calls_first: bool) -> (i32, i32) {
+        let threads = Threads::start(calls_first).unwrap();
+        let nice = || getpriority_process(Some(gettid())).unwrap();
+        let statements = threads.statements();
+        let found = threads.block_on(async {
+            let on_calls = tokio::spawn(async move { nice() }).await.unwrap();
+            (on_calls, statements.run(async move { nice() }).await)
+        });
+        threads.shutdown();
+        found
+    }
 
     #[test]
-    fn statements_stand_back_behind_calls() {
-        let threads = Threads::start().unwrap();
-        let nice = || getpriority_process(Some(gettid())).unwrap();
-        let (before, on_calls) =
-            (nice(), threads.block_on(async move { tokio::spawn(async move { nice() }).await }));
-        assert_eq!(on_calls.unwrap(), before);
-        let statements = threads.statements();
-        let on_statements = threads.block_on(async { statements.run(async move { nice() }).await });
-        assert_eq!(on_statements, (before + STATEMENTS_NICE).min(19));
-        threads.shutdown();
+    fn calls_get_the_processor_before_statements() {
+        let own = getpriority_process(Some(gettid())).unwrap();
+        assert_eq!(nices(false), (own, own));
+        let (calls, statements) = nices(true);
+        // without the right to a lower nice they have shorter slices
+        assert!(calls == own || calls == own.min(NICE), "{calls}");
+        assert_eq!(statements, (own + STATEMENTS_NICE).min(19));
     }
 
     #[test]
     fn what_nobody_waits_for_any_more_is_given_up() {
-        let threads = Threads::start().unwrap();
+        let threads = Threads::start(true).unwrap();
         let statements = threads.statements();
         let (alive, gone) = tokio::sync::oneshot::channel::<()>();
         threads.block_on(async {

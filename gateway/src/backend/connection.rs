@@ -95,7 +95,7 @@ impl Backend {
                 opened => break opened?,
             }
         };
-        Ok(self.open.insert(Open::new(connection, self.gateway.readers.clone())))
+        Ok(self.open.insert(Open::new(connection)))
     }
 
     /// The connection, opened if need be, with the database in use first in its search path.

@@ -4,7 +4,6 @@ use super::declarations::{adds_nulls, nullable, Declarations};
 use crate::convert::Zone;
 use crate::postgres::commit::Statement;
 use crate::postgres::connection::PgColumn;
-use crate::postgres::priority::ReaderPriority;
 use crate::postgres::{Connection, PgError};
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;
@@ -35,14 +34,12 @@ pub struct Open {
     /// Hashes of queries without parameters that have come once.
     once: HashSet<u64>,
     zone: (String, Zone),
-    /// How its process stands back, until that has been done.
-    pub(super) readers: Option<Arc<ReaderPriority>>,
     /// What stands first in the search path; None when a rollback may have changed that.
     pub(super) schema: Option<String>,
 }
 
 impl Open {
-    pub(super) fn new(connection: Connection, readers: Arc<ReaderPriority>) -> Open {
+    pub(super) fn new(connection: Connection) -> Open {
         Open {
             connection,
             declarations: Declarations::default(),
@@ -50,15 +47,7 @@ impl Open {
             queries: HashMap::new(),
             once: HashSet::new(),
             zone: (String::new(), Zone::UTC),
-            readers: Some(readers),
             schema: None,
-        }
-    }
-
-    /// Something is read: from now on the connection's process stands back behind those that write.
-    pub(super) fn stand_back(&mut self) {
-        if let Some(readers) = self.readers.take() {
-            readers.stand_back(self.connection.process());
         }
     }
 

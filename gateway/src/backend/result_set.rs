@@ -11,7 +11,6 @@ use crate::postgres::commit::Outcome;
 use crate::postgres::connection::{
     read_columns, row_count, row_values, server_error, server_notice, Message, PgColumn,
 };
-use crate::postgres::priority::ReaderPriority;
 use crate::postgres::{Connection, Notice, PgError};
 use crate::program::Title;
 use crate::tds::tokens::columns::{self, Column};
@@ -79,8 +78,6 @@ pub struct RowStream<'a> {
     connection: &'a mut Connection,
     zone: &'a Zone,
     declarations: &'a mut Declarations,
-    /// How the connection's process stands back once rows stream.
-    readers: &'a mut Option<Arc<ReaderPriority>>,
     turn: Turn,
     columns: Arc<[PgColumn]>,
     /// How the columns go to the client, when they do.
@@ -168,7 +165,6 @@ impl<'a> RowStream<'a> {
             connection: &mut open.connection,
             zone,
             declarations: &mut open.declarations,
-            readers: &mut open.readers,
             turn,
             columns,
             sent_as: None,
@@ -453,9 +449,6 @@ impl<'a> RowStream<'a> {
     async fn flush_gathered(&mut self) -> Result<(), Unfinished> {
         if !self.client.has_gathered() {
             return Ok(());
-        }
-        if let Some(readers) = self.readers.take() {
-            readers.stand_back(self.connection.process());
         }
         self.wait_for_turn().await?;
         if self.end.is_some() {

@@ -43,14 +43,6 @@ impl Source<'_> {
         }
     }
 
-    /// Whether it reads what may take long.
-    fn reads(&self) -> bool {
-        match self {
-            Source::Call { only_reads, .. } => *only_reads,
-            Source::Query { sql, only_reads, .. } => *only_reads && (sql.calls || sql.reads_tables()),
-        }
-    }
-
     /// What is set around it, and how that is taken back.
     fn settings(&self) -> Vec<(String, &'static str)> {
         let mut settings = Vec::new();
@@ -262,9 +254,6 @@ impl Backend {
         let stopping = self.gateway.stopping.clone();
         let (turn, most_rows) = (self.turn(), self.most_rows);
         let open = self.open().await?;
-        if source.reads() {
-            open.stand_back();
-        }
         let zone = open.zone()?;
         let prepared = match source {
             Source::Call { statement, .. } => open.prepare(statement).await,

@@ -4,7 +4,7 @@ use super::Catalogue;
 use crate::convert::{set_big_endian, Zone};
 use crate::metrics::Metrics;
 use crate::postgres::connection::{server_error, Message};
-use crate::postgres::priority::ReaderPriority;
+use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection, PgError};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ pub struct Watcher {
     role: String,
     password: String,
     metrics: Arc<Metrics>,
-    readers: Arc<ReaderPriority>,
+    priority: Arc<WriterPriority>,
     connection: Connection,
     first: Arc<Snapshot>,
     requests: Option<mpsc::Receiver<Reload>>,
@@ -111,11 +111,11 @@ impl Watcher {
         role: String,
         password: String,
         metrics: Arc<Metrics>,
-        readers: Arc<ReaderPriority>,
+        priority: Arc<WriterPriority>,
     ) -> Result<Watcher, PgError> {
-        let mut connection = listening(&address, &role, &password, &readers).await?;
+        let mut connection = listening(&address, &role, &password, &priority).await?;
         let first = Arc::new(read(&mut connection, &metrics).await?);
-        Ok(Watcher { address, role, password, metrics, readers, connection, first, requests: None })
+        Ok(Watcher { address, role, password, metrics, priority, connection, first, requests: None })
     }
 
     /// How many connections PostgreSQL allows.
@@ -187,7 +187,7 @@ impl Watcher {
     }
 
     async fn listening(&self) -> Result<Connection, PgError> {
-        listening(&self.address, &self.role, &self.password, &self.readers).await
+        listening(&self.address, &self.role, &self.password, &self.priority).await
     }
 
     async fn read_into(&mut self, live: &LiveCatalogue) -> Result<(), PgError> {
@@ -202,10 +202,10 @@ async fn listening(
     address: &Address,
     role: &str,
     password: &str,
-    readers: &ReaderPriority,
+    priority: &WriterPriority,
 ) -> Result<Connection, PgError> {
     let mut connection = Connection::open(address, role, password, "ringlog catalogue").await?;
-    readers.look(&mut connection).await?;
+    priority.look(&mut connection).await?;
     connection.query_text(&format!("listen {CHANNEL}")).await?;
     Ok(connection)
 }

@@ -36,7 +36,7 @@ impl PyMirror {
                 PyOSError::new_err(format!("cannot write the report {}: {error}", report.display()))
             })?;
             let record = Arc::new(record);
-            let threads = Threads::start()?;
+            let threads = Threads::start(true)?;
             let stop = CancellationToken::new();
             let (answering, heard) = watch::channel(Answering::default());
             let shadows = threads.statements();

@@ -1,9 +1,10 @@
-//! PostgreSQL's processes that serve readers stand back behind those that write, where they run on this machine and
-//! this process has the right.
+//! PostgreSQL's processes that commit writers' calls go before all others, where they run on this machine and this
+//! process has the right.
 
 use super::{Connection, Host, PgError};
+use crate::scheduler::{put_ahead, Ahead, NICE};
 use arc_swap::ArcSwap;
-use rustix::process::{getpriority_process, setpriority_process, Pid};
+use rustix::process::Pid;
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -11,68 +12,67 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tracing::warn;
 
-/// A nice of 10 is a tenth of the processor's time where both want all of it (kernel/sched/core.c,
-/// sched_prio_to_weight: 110 of 1024).
-pub const NICE: i32 = 10;
 /// Where the kernel has a group for each session, which every backend is, the group's own nice counts (sched(7)).
 const AUTOGROUPS: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 /// The kernel changes one group's nice in a tenth of a second (kernel/sched/autogroup.c), and refuses others meanwhile.
 const PAUSE: Duration = Duration::from_millis(110);
 const TRIES: usize = 50;
 
-/// The priority of readers, and why it is not lower than that of writers.
+/// The priority of writers, and why it is not higher than that of others.
 #[derive(Debug)]
-pub struct ReaderPriority {
+pub struct WriterPriority {
     postmaster: Option<i32>,
     found: ArcSwap<Result<Priority, Obstacle>>,
 }
 
-impl ReaderPriority {
-    /// `lower`: they are to stand back. `postmaster`: PostgreSQL's first process, where it is known to be here.
-    pub fn new(lower: bool, postmaster: Option<i32>) -> ReaderPriority {
-        let obstacle = if lower { Obstacle::Elsewhere } else { Obstacle::Setting };
-        ReaderPriority { postmaster, found: ArcSwap::from_pointee(Err(obstacle)) }
+impl WriterPriority {
+    /// `first`: they are to go first. `postmaster`: PostgreSQL's first process, where it is known to be here.
+    pub fn new(first: bool, postmaster: Option<i32>) -> WriterPriority {
+        let obstacle = if first { Obstacle::Elsewhere } else { Obstacle::Setting };
+        WriterPriority { postmaster, found: ArcSwap::from_pointee(Err(obstacle)) }
     }
 
-    /// Finds out what can be done where `connection` leads to. The connection's application name says it, for
-    /// `ringlog status`.
+    /// Finds out what can be done where `connection` leads to, by doing it with this connection's process. The
+    /// connection's application name says it, for `ringlog status`.
     pub async fn look(&self, connection: &mut Connection) -> Result<(), PgError> {
         if **self.found.load() != Err(Obstacle::Setting) {
             let found = Priority::find(connection.host(), self.postmaster, connection.process()).await;
             if let Err(obstacle) = found {
-                warn!("readers have the same priority as writers: {obstacle}");
+                warn!("writers have the same priority as others: {obstacle}");
             }
             self.found.store(Arc::new(found));
         }
         let told = match **self.found.load() {
-            Ok(_) => format!("readers at nice {NICE}"),
-            Err(obstacle) => format!("readers as writers: {obstacle}"),
+            Ok(Priority { ahead: Ahead::Nice, .. }) => format!("writers first, at nice {NICE}"),
+            Ok(Priority { ahead: Ahead::Slices, .. }) => "writers first, by short slices alone".into(),
+            Err(obstacle) => format!("writers as others: {obstacle}"),
         };
         connection.query_text(&format!("set application_name = 'ringlog catalogue, {told}'")).await?;
         Ok(())
     }
 
-    /// Lets the process of a connection stand back, which it does to its end.
-    pub fn stand_back(&self, backend: i32) {
+    /// Puts the process of a connection ahead, which it is to its end.
+    pub fn put_ahead(&self, backend: i32) {
         if let Ok(priority) = **self.found.load() {
-            priority.stand_back(backend);
+            priority.put_ahead(backend);
         }
     }
 }
 
-/// PostgreSQL on this machine, whose processes may be told to stand back.
+/// PostgreSQL on this machine, whose processes may be put ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Priority {
     postmaster: Pid,
     has_groups: bool,
+    ahead: Ahead,
 }
 
-/// Why readers have the priority of writers.
+/// Why writers have the priority of others. An application name has 63 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Obstacle {
     #[error("it is set so")]
     Setting,
-    #[error("PostgreSQL is not known to be here")]
+    #[error("PostgreSQL is elsewhere")]
     Elsewhere,
     #[error("no right to its processes")]
     Right,
@@ -87,39 +87,37 @@ impl Priority {
             None => listener(host).await,
         };
         let postmaster = postmaster.and_then(Pid::from_raw).ok_or(Obstacle::Elsewhere)?;
+        let backend = child_of(postmaster, backend).ok_or(Obstacle::Elsewhere)?;
+        let ahead = put_ahead(backend).map_err(|_| Obstacle::Right)?;
         let has_groups = fs::read_to_string(AUTOGROUPS).is_ok_and(|enabled| enabled.trim() == "1");
-        let priority = Priority { postmaster, has_groups };
-        let backend = priority.child(backend).ok_or(Obstacle::Elsewhere)?;
-        // setting what is set asks for the same right as setting another
-        let same =
-            getpriority_process(Some(backend)).and_then(|nice| setpriority_process(Some(backend), nice));
-        same.map_err(|_| Obstacle::Right)?;
-        Ok(priority)
+        Ok(Priority { postmaster, has_groups, ahead })
     }
 
-    fn stand_back(self, backend: i32) {
-        let Some(process) = self.child(backend) else { return };
-        let first = getpriority_process(Some(self.postmaster)).unwrap_or(0);
-        let _ = setpriority_process(Some(process), (first + NICE).min(19));
-        if self.has_groups && is_busy(&set_group(backend)) {
+    fn put_ahead(self, backend: i32) {
+        let Some(process) = child_of(self.postmaster, backend) else { return };
+        let found = put_ahead(process);
+        if !self.has_groups || !matches!(found, Ok(Ahead::Nice)) {
+            return;
+        }
+        if is_busy(&set_group(backend)) {
             tokio::spawn(async move {
                 for _ in 0..TRIES {
                     tokio::time::sleep(PAUSE).await;
-                    if self.child(backend).is_none() || !is_busy(&set_group(backend)) {
+                    if child_of(self.postmaster, backend).is_none() || !is_busy(&set_group(backend)) {
                         return;
                     }
                 }
             });
         }
     }
+}
 
-    /// A process that PostgreSQL's first process has started. What a pooler in between calls a process is none.
-    fn child(self, process: i32) -> Option<Pid> {
-        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-        let parent = parent.trim().parse().ok().and_then(Pid::from_raw)?;
-        Pid::from_raw(process).filter(|_| parent == self.postmaster)
-    }
+/// A process that PostgreSQL's first process has started. What a pooler in between calls a process is none.
+fn child_of(postmaster: Pid, process: i32) -> Option<Pid> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    let parent = parent.trim().parse().ok().and_then(Pid::from_raw)?;
+    Pid::from_raw(process).filter(|_| parent == postmaster)
 }
 
 /// The process that listens on a Unix socket.
@@ -140,26 +138,14 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    fn nice_of(process: i32) -> i32 {
-        getpriority_process(Pid::from_raw(process)).unwrap()
-    }
-
     #[test]
-    fn a_child_of_the_first_process_stands_back_and_no_other() {
-        // not the group: that of a test is its caller's too
-        let own = Priority { postmaster: rustix::process::getpid(), has_groups: false };
+    fn a_child_of_the_first_process_is_known_and_no_other() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         let number = i32::try_from(child.id()).unwrap();
-        let before = nice_of(number);
-        let of_another = Priority { postmaster: rustix::process::getppid().unwrap(), has_groups: false };
-        of_another.stand_back(number);
-        assert_eq!(nice_of(number), before);
-        for _ in 0..2 {
-            own.stand_back(number);
-            assert_eq!(nice_of(number), (before + NICE).min(19));
-        }
+        assert_eq!(child_of(rustix::process::getpid(), number), Pid::from_raw(number));
+        assert_eq!(child_of(rustix::process::getppid().unwrap(), number), None);
         child.kill().unwrap();
         child.wait().unwrap();
-        own.stand_back(number);
+        assert_eq!(child_of(rustix::process::getpid(), number), None);
     }
 }

@@ -5,6 +5,7 @@ use super::{not_written, Call, PATIENCE};
 use crate::metrics::Metrics;
 use crate::postgres::connection::Message;
 use crate::postgres::error::{Notice, PgError};
+use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -28,10 +29,10 @@ const TOO_LATE: [&str; 2] = ["55P03", "57014"];
 /// SQLSTATE invalid_sql_statement_name: a procedure has deallocated what was prepared.
 const NOT_PREPARED: &str = "26000";
 
-pub type Queue = mpsc::Sender<Call>;
+pub(super) type Queue = mpsc::Sender<Call>;
 
 /// Where a procedure goes that takes long, and from where it comes back.
-pub trait Elsewhere: Send + Sync {
+pub(super) trait Elsewhere: Send + Sync {
     /// Puts a procedure in quarantine and returns the queue that its calls take from now on.
     fn quarantine(&self, procedure: u32) -> Queue;
 
@@ -41,7 +42,7 @@ pub trait Elsewhere: Send + Sync {
 
 /// What a lane is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// The installer's procedures, which change nothing of their connection.
     Own,
     /// Those of another owner: the connection is made clean after each.
@@ -67,11 +68,12 @@ pub struct Maker {
     pub user: String,
     pub password: String,
     pub metrics: Arc<Metrics>,
+    pub priority: Arc<WriterPriority>,
 }
 
 impl Maker {
     /// Starts a lane, which connects when it is first needed and ends when its queue is dropped.
-    pub fn lane(self: &Arc<Maker>, kind: Kind, routes: Weak<dyn Elsewhere>) -> Queue {
+    pub(super) fn lane(self: &Arc<Maker>, kind: Kind, routes: Weak<dyn Elsewhere>) -> Queue {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let lane =
             Lane { maker: self.clone(), kind, routes, open: None, slow: Instant::now(), is_slow: false };
@@ -92,6 +94,7 @@ impl Maker {
         let name = "ringlog group commit";
         let connection =
             Connection::open_with(&self.address, &self.user, &self.password, name, &settings).await?;
+        self.priority.put_ahead(connection.process());
         Open::new(connection, kind.cleans()).await
     }
 }

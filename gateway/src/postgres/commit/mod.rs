@@ -11,15 +11,12 @@ mod lane;
 mod routes;
 
 use super::error::{Notice, PgError};
-use super::Address;
-use crate::metrics::Metrics;
 use bytes::Bytes;
-use lane::Maker;
+pub use lane::Maker;
 use routes::Routes;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// How long a call may hold up the others of its group, or wait for a lock where it is one of ringlog's own. One that takes longer is rolled back with them, the others
@@ -104,21 +101,7 @@ pub struct GroupCommit {
 
 impl GroupCommit {
     /// Starts `connections` tasks on `threads` that connect as the gateway's own role when they are first needed.
-    pub fn start(
-        threads: &Handle,
-        address: &Address,
-        user: &str,
-        password: &str,
-        connections: usize,
-        metrics: &Arc<Metrics>,
-    ) -> GroupCommit {
-        let maker = Maker {
-            threads: threads.clone(),
-            address: address.clone(),
-            user: user.to_owned(),
-            password: password.to_owned(),
-            metrics: metrics.clone(),
-        };
+    pub fn start(maker: Maker, connections: usize) -> GroupCommit {
         GroupCommit { routes: Routes::new(maker, connections) }
     }
 
@@ -155,6 +138,9 @@ fn not_written(message: String) -> PgError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::postgres::priority::WriterPriority;
+    use crate::postgres::Address;
+    use tokio::runtime::Handle;
 
     #[test]
     fn a_call_is_sent_or_withdrawn() {
@@ -168,8 +154,15 @@ mod tests {
     async fn a_call_that_is_withdrawn_does_not_wait_for_postgresql() {
         let host = crate::postgres::Host { name: "/nowhere".into(), port: 1 };
         let address = Address::new(vec![host], String::new(), crate::postgres::Encryption::default(), false);
-        let commit =
-            GroupCommit::start(&Handle::current(), &address, "nobody", "", 1, &Arc::new(Metrics::default()));
+        let maker = Maker {
+            threads: Handle::current(),
+            address,
+            user: "nobody".into(),
+            password: String::new(),
+            metrics: Arc::default(),
+            priority: Arc::new(WriterPriority::new(false, None)),
+        };
+        let commit = GroupCommit::start(maker, 1);
         let statement = || {
             Arc::new(Statement {
                 id: 1,

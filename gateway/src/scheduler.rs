@@ -1,0 +1,79 @@
+//! What the kernel's scheduler is asked for: that a thread, or a process of one thread, gets the processor before
+//! others.
+
+use rustix::process::{getpriority_process, Pid};
+use std::io;
+
+/// Nine times the weight of a nice of 0 (kernel/sched/core.c, sched_prio_to_weight: 9548 and 1024).
+pub const NICE: i32 = -10;
+/// In nanoseconds, the shortest there is. What wants the processor for so short a time takes it from what runs (EEVDF,
+/// PREEMPT_SHORT: Linux 6.12 and later); older kernels leave it out of account.
+const SLICE: u64 = 100_000;
+
+/// How something got ahead of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// By a lower nice and by short slices.
+    Nice,
+    /// By short slices alone, which need no right but that to the process.
+    Slices,
+}
+
+/// Puts a thread or process ahead of others, as far as this process may.
+pub fn put_ahead(process: Pid) -> io::Result<Ahead> {
+    let own = getpriority_process(Some(process))?;
+    if own <= NICE {
+        return set(process, own).map(|()| Ahead::Nice);
+    }
+    match set(process, NICE) {
+        Ok(()) => Ok(Ahead::Nice),
+        Err(_) => set(process, own).map(|()| Ahead::Slices),
+    }
+}
+
+/// sched_setattr(2), for which there is no safe function.
+#[allow(unsafe_code)]
+fn set(process: Pid, nice: i32) -> io::Result<()> {
+    let size = u32::try_from(size_of::<libc::sched_attr>()).map_err(io::Error::other)?;
+    let attributes = libc::sched_attr {
+        size,
+        sched_policy: 0,
+        sched_flags: libc::SCHED_FLAG_KEEP_POLICY as u64,
+        sched_nice: nice,
+        sched_priority: 0,
+        sched_runtime: SLICE,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    let process = process.as_raw_nonzero().get();
+    // SAFETY: the kernel reads `size` bytes of the structure, which lives until the call returns, and writes nothing.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, process, &raw const attributes, 0) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_gets_ahead_as_far_as_one_may() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        let process = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        let nice = || getpriority_process(Some(process)).unwrap();
+        let before = nice();
+        for _ in 0..2 {
+            match put_ahead(process).unwrap() {
+                Ahead::Nice => assert_eq!(nice(), NICE),
+                Ahead::Slices => assert_eq!(nice(), before),
+            }
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(put_ahead(process).is_err());
+    }
+}
