@@ -27,14 +27,15 @@ def read(
     end: datetime | None = None,
     *,
     newest_before: bool = False,
+    limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The log of a table from `start` on and before `end`, by time and then seq_no; None is no bound.
 
     The columns of each batch are `time` (timestamp[us, UTC]) and then `columns`, which may be any others of
     the table's, seq_no too, in their Arrow types: real is float32, double float64, int int32, smallint int16,
     bigint int64, bit bool, varchar string. Null is no reading. With `newest_before` the newest row before
-    `start`, if there is one, comes first. There is always one batch at least, which may be empty; a batch has
-    about 4 MB at most.
+    `start`, if there is one, comes first. With `limit` the others are at most so many. There is always one
+    batch at least, which may be empty; a batch has about 4 MB at most.
 
     `database` is a connection string, or a connection, whose transaction ends with the iterator. Closing the
     iterator cancels what runs. Raises ReadError; ringlog.history.folder.Damaged for a cold
@@ -44,7 +45,7 @@ def read(
         if bound is not None and bound.tzinfo is None:
             raise ValueError(f"a bound must have a time zone: {bound}")
     others = [column for column in dict.fromkeys(columns) if column != "time"]
-    return _read(database, table, others, start, end, newest_before)
+    return _read(database, table, others, start, end, newest_before, limit)
 
 
 def _read(
@@ -54,6 +55,7 @@ def _read(
     start: datetime | None,
     end: datetime | None,
     newest_before: bool,
+    limit: int | None,
 ) -> Iterator[pa.RecordBatch]:
     with transaction(database) as connection:
         # no partition leaves the log while this is held: all that is read is of one log
@@ -62,18 +64,38 @@ def _read(
         wanted = [week for week in weeks if start is None or week.ends > start]
         if newest_before and start is not None:
             yield from _newest_before(connection, table, columns, start, weeks)
-        if not wanted:
-            yield from _hot(connection, table, columns, start, end)
-            return
-        at = start
-        for week in wanted:
-            if at is None or at < week.begins:
-                yield from _hot(connection, table, columns, at, week.begins)
-            first = week.begins if at is None else max(at, week.begins)
-            at = week.ends if end is None else min(week.ends, end)
-            yield from _cold(connection, table, columns, week, first, at)
-        if end is None or at is None or at < end:
-            yield from _hot(connection, table, columns, at, end)
+        left = limit
+        for piece in _pieces(connection, table, columns, start, end, wanted, limit):
+            # to its end, which is near: cancelling could meet the connection's next query
+            for batch in piece:
+                yield batch if left is None else batch.slice(0, left)
+                left = left and max(0, left - batch.num_rows)
+            if left == 0:
+                return
+
+
+def _pieces(
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime | None,
+    end: datetime | None,
+    weeks: Sequence["_ColdWeek"],
+    limit: int | None,
+) -> Iterator[Iterator[pa.RecordBatch]]:
+    """What is read one after the other: of PostgreSQL, and of these cold weeks."""
+    if not weeks:
+        yield _hot(connection, table, columns, start, end, limit)
+        return
+    at = start
+    for week in weeks:
+        if at is None or at < week.begins:
+            yield _hot(connection, table, columns, at, week.begins, limit)
+        first = week.begins if at is None else max(at, week.begins)
+        at = week.ends if end is None else min(week.ends, end)
+        yield _cold(connection, table, columns, week, first, at, limit)
+    if end is None or at is None or at < end:
+        yield _hot(connection, table, columns, at, end, limit)
 
 
 @dataclass(frozen=True)
@@ -95,9 +117,14 @@ def _cold_weeks(connection: Connection, table: str, end: datetime | None) -> Ite
 
 
 def _hot(
-    connection: Connection, table: str, columns: Sequence[str], start: datetime | None, end: datetime | None
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime | None,
+    end: datetime | None,
+    limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    if len(columns) == 1 and start is not None and end is not None:
+    if len(columns) == 1 and start is not None and end is not None and limit is None:
         blocks = series(connection, table, columns[0], start, end)
         if blocks is not None:
             try:
@@ -108,7 +135,9 @@ def _hot(
                 # at least one batch
                 yield from rows(connection, _select(table, columns, end, end))
                 return
-    query = sql.SQL('{} order by "time", seq_no').format(_select(table, columns, start, end))
+    query = sql.SQL('{} order by "time", seq_no limit {}').format(
+        _select(table, columns, start, end), sql.SQL("all") if limit is None else sql.Literal(limit)
+    )
     yield from rows(connection, query)
 
 
@@ -119,13 +148,18 @@ def _cold(
     week: _ColdWeek,
     start: datetime,
     end: datetime,
+    limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """A week's file and the rows that have come for it since. Raises Damaged."""
     names = ["time", *dict.fromkeys([*columns, "seq_no"])]
     # few, and PostgreSQL says by them what the reader may see
     late = pa.Table.from_batches(_hot(connection, table, names[1:], start, end))
+    n = 0
     for batch in merged(read_file(Folder(week.folder), week.file, names, start, end), late):
         yield batch.select(["time", *columns])
+        n += batch.num_rows
+        if limit is not None and n >= limit:
+            return
 
 
 def _newest_before(

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ringlog.history.connection import Connection, ReadError
+from ringlog.history.folder import Damaged
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.limits import Limits
@@ -24,6 +25,7 @@ from ringlog.retrieval.refused import Refused, refused
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+_HELD = 1 << 16  # bytes that wait for more of the answer: what fails before is told
 Work = Callable[[Connection], Iterator[bytes]]
 
 
@@ -48,7 +50,7 @@ class Queries:
         async with self._turn():
             try:
                 return await anyio.to_thread.run_sync(run, limiter=self._threads)
-            except ReadError as error:
+            except (ReadError, Damaged) as error:
                 raise refused(error) from error
 
     def stream(
@@ -56,8 +58,8 @@ class Queries:
     ) -> Response:
         """A response with the bytes that `work` makes of a connection.
 
-        What fails before the first of them is an error of HTTP; what fails later breaks the connection, so
-        that nobody takes a part for the whole.
+        What fails before 64 KiB of them is an error of HTTP; what fails later breaks the connection, so that
+        nobody takes a part for the whole.
         """
         return _Streamed(self, login, work, media_type, headers)
 
@@ -84,7 +86,7 @@ class Queries:
             taken = self.connections.taken(login)
             try:
                 await self._run(taken, work, send)
-            except ReadError as error:
+            except (ReadError, Damaged) as error:
                 raise refused(error) from error
 
     async def _run(
@@ -154,7 +156,7 @@ def _end(iterator: Iterator[bytes]) -> None:
             return
         except ValueError:  # "generator already executing"
             time.sleep(0.01)
-        except (ReadError, Error):
+        except (ReadError, Damaged, Error):
             return
 
 
@@ -179,13 +181,17 @@ class _Streamed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
+        held = bytearray()
 
-        async def give(part: bytes) -> None:
+        async def give(part: bytes, more: bool = True) -> None:
             nonlocal begun
             if not begun:
-                begun = True
+                held.extend(part)
+                if more and len(held) < _HELD:
+                    return
+                begun, part = True, bytes(held)
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": part, "more_body": more})
 
         async def watch(scope_of_all: anyio.CancelScope) -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -197,9 +203,7 @@ class _Streamed(Response):
             tasks.start_soon(watch, tasks.cancel_scope)
             try:
                 await self._queries.run(self._login, self._work, give)
-                if not begun:
-                    await give(b"")
-                await send({"type": "http.response.body", "body": b""})
+                await give(b"", more=False)
             except Refused as error:
                 refusal = error
             tasks.cancel_scope.cancel()

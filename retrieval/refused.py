@@ -1,8 +1,12 @@
 """What a request is refused with: an HTTP status and words that say what to do."""
 
+import logging
 from collections.abc import Mapping
 
 from ringlog.history.connection import ReadError
+from ringlog.history.folder import Damaged
+
+log = logging.getLogger(__name__)
 
 
 class Refused(Exception):
@@ -25,11 +29,18 @@ _STATES = {
     "57P03": (503, "PostgreSQL is starting: try again later"),
     "2201B": (400, "the pattern is no regular expression"),
 }
+_DAMAGED = (
+    "a part of this time is in the archive, and a file of it is missing or damaged: the server's log names it"
+    ", and ringlog archive verify finds all such files"
+)
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
 
 
-def refused(error: ReadError) -> Refused:
+def refused(error: ReadError | Damaged) -> Refused:
     """The answer to a request whose query failed so."""
+    if isinstance(error, Damaged):
+        log.error("a file of the archive is damaged: %s", error)
+        return Refused(503, _DAMAGED)
     text = " ".join(str(error).split())
     state = error.sqlstate or ""
     if "authentication failed" in text or "no password supplied" in text:

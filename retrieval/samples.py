@@ -82,10 +82,12 @@ def samples(
     end: datetime,
     *,
     before: bool = False,
+    limit: int | None = None,
 ) -> Iterator[Samples]:
-    """What the log has of a signal from `start` on and before `end`.
+    """What the log has of a signal from `start` on and before `end`, at most `limit` of it.
 
-    With `before` the newest sample before `start` comes first, if there is one. Raises ReadError.
+    With `before` the newest sample before `start` comes first, if there is one; `limit` does not count it.
+    Raises ReadError.
     """
     known = _columns(connection, signal)
     if before and (first := _newest_before(connection, known, start)) is not None:
@@ -94,9 +96,12 @@ def samples(
         since, until = column.within(start, end)
         if since >= until:
             continue
-        for batch in read(connection, column.place.table, column.names, since, until):
+        for batch in read(connection, column.place.table, column.names, since, until, limit=limit):
             if batch.num_rows:
                 yield column.samples(batch)
+                limit = limit and max(0, limit - batch.num_rows)
+        if limit == 0:
+            return
 
 
 def at(connection: Connection, signal: str, when: datetime) -> Samples | None:

@@ -1,6 +1,6 @@
 """Samples of many signals at once as Arrow tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 import orjson
@@ -10,7 +10,7 @@ from ringlog.history.connection import Connection
 from ringlog.history.reading import read
 from ringlog.retrieval.plain.forms import formed
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.samples import Samples, samples
+from ringlog.retrieval.samples import Samples, at, samples
 from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.strings import joined, json_values, milliseconds
 
@@ -34,15 +34,24 @@ def arrow_type(kind: str) -> pa.DataType:
 
 
 def data(
-    connection: Connection, signals: Sequence[Signal], start: datetime, end: datetime, form: str
+    connection: Connection,
+    signals: Sequence[Signal],
+    start: datetime,
+    end: datetime,
+    form: str,
+    limit: int | None = None,
 ) -> Iterator[bytes]:
-    """The samples from `start` on and before `end`, signal by signal, each oldest first.
+    """The samples from `start` on and before `end`, signal by signal, each oldest first and at most `limit`.
 
     One signal has the columns time and value, several have signal, time and value. Raises Refused (400) for
     texts beside numbers.
     """
+
+    def of(signal: Signal) -> Iterator[Samples]:
+        return samples(connection, signal.name, start, end, limit=limit)
+
     if form == "json":
-        return _json(connection, signals, start, end)
+        return _json(signals, of)
     value = _common_type(signals)
     fields = [("time", TIME), ("value", value)]
     if len(signals) > 1:
@@ -51,13 +60,24 @@ def data(
 
     def batches() -> Iterator[pa.RecordBatch]:
         for signal in signals:
-            for part in samples(connection, signal.name, start, end):
+            for part in of(signal):
                 columns = [pa.array(part.time, TIME), _cast(part, value)]
                 if len(signals) > 1:
                     columns.insert(0, pa.repeat(pa.scalar(signal.name), len(part)))
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return formed(form, schema, batches())
+
+
+def newest(connection: Connection, signals: Sequence[Signal], when: datetime) -> Iterator[bytes]:
+    """The sample of each signal that is the newest at or before an instant, where there is one, as JSON."""
+
+    def of(signal: Signal) -> Iterator[Samples]:
+        found = at(connection, signal.name, when)
+        if found is not None:
+            yield found
+
+    return _json(signals, of)
 
 
 def rows(
@@ -98,14 +118,12 @@ def described(signal: Signal) -> dict[str, object]:
     }
 
 
-def _json(
-    connection: Connection, signals: Sequence[Signal], start: datetime, end: datetime
-) -> Iterator[bytes]:
+def _json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) -> Iterator[bytes]:
     yield b'{"signals":['
     for place, signal in enumerate(signals):
         yield (b"," if place else b"") + orjson.dumps(described(signal))[:-1] + b',"samples":['
         first = True
-        for part in samples(connection, signal.name, start, end):
+        for part in of(signal):
             for begin in range(0, len(part), _BLOCK):
                 block = part.slice(begin, min(begin + _BLOCK, len(part)))
                 text = joined(",[", *milliseconds(block.time, ","), json_values(block.values, "]", bits=True))

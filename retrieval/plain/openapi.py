@@ -32,6 +32,7 @@ _ERRORS = {
     "404": "there is no such signal or table",
     "413": "more than this server gives at once",
     "429": "too many queries run already",
+    "503": "PostgreSQL does not answer, or a file of the archive is missing or damaged",
     "504": "the query took longer than this server allows",
 }
 
@@ -91,7 +92,20 @@ DESCRIPTION: dict[str, Any] = {
             "a signal, and the columns it has been in",
             [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
         ),
-        "/api/v1/data": _get("samples of signals", [_SIGNALS, *_SPAN, _FORMAT], _TABLES),
+        "/api/v1/data": _get(
+            "samples of signals",
+            [
+                _SIGNALS,
+                *_SPAN,
+                _parameter("limit", "at most so many of each, the oldest", "integer"),
+                _FORMAT,
+            ],
+            _TABLES,
+        ),
+        "/api/v1/at": _get(
+            "the sample of each signal that is the newest at or before an instant",
+            [_SIGNALS, _parameter("time", f"the instant; default now: {_TIME}")],
+        ),
         "/api/v1/rows": _get(
             "rows of one table",
             [
@@ -117,7 +131,7 @@ DESCRIPTION: dict[str, Any] = {
         "/api/v1/tables": _get("every table, who writes it, its newest row", []),
         "/api/v1/disk": _get("bytes of the database, of each log, and of the disk where it is known", []),
         "/api/v1/events": _get(
-            "what happened to the readings",
+            "what happened to the readings; of kind `late`: hours in which rows came after later ones",
             [
                 *_SPAN,
                 _parameter("table", "of this table only"),

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from ringlog.history.connection import Connection
 from ringlog.history.signals import places
 from ringlog.retrieval.asking import asked, caller, json_response, names, number
-from ringlog.retrieval.plain.data import data, described, rows
+from ringlog.retrieval.plain.data import data, described, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
 from ringlog.retrieval.plain.openapi import DESCRIPTION
@@ -37,6 +37,7 @@ def routes() -> list[Route]:
         Route("/api/v1/signals", get_signals),
         Route("/api/v1/signals/{name:path}", get_signal),
         Route("/api/v1/data", get_data),
+        Route("/api/v1/at", get_at),
         Route("/api/v1/rows", get_rows),
         Route("/api/v1/trend", get_trend),
         Route("/api/v1/latest", get_latest),
@@ -122,13 +123,27 @@ async def get_data(request: Request) -> Response:
     wanted, form = names(request), _form(request)
     start, end = _span(request)
     queries = asked(request).queries
+    given = request.query_params.get("limit")
+    limit = number(given, "limit", 1, 1, 100_000) if given else None
 
     def work(connection: Connection) -> Iterator[bytes]:
         signals = demand(connection, wanted)
-        demand_few(connection, signals, start, end, queries.limits.rows)
-        yield from data(connection, signals, start, end, form)
+        if limit is None or limit * len(signals) > queries.limits.rows:
+            demand_few(connection, signals, start, end, queries.limits.rows)
+        yield from data(connection, signals, start, end, form, limit)
 
     return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "data"))
+
+
+async def get_at(request: Request) -> Response:
+    wanted = names(request)
+    now, given = datetime.now(UTC), request.query_params.get("time")
+    when = instant(given, now, "time") if given else now
+    return asked(request).queries.stream(
+        caller(request),
+        lambda connection: newest(connection, demand(connection, wanted), when),
+        MEDIA["json"],
+    )
 
 
 async def get_rows(request: Request) -> Response:

@@ -1,8 +1,21 @@
--- what happened to the readings of each table, the newest first
-select event.table_name, event."time", event.until, event.kind, event.rows, event.words
-from ringlog.event
-where coalesce(event.until, event."time") >= {start}
-  and event."time" < {end}
-  and ({of_table}::text is null or event.table_name = {of_table})
-order by event."time" desc
+-- what happened to the readings of each table, and the hours whose rows came late, the newest first
+select happened.table_name, happened."time", happened.until, happened.kind, happened.rows, happened.words
+from (
+  select event.table_name, event."time", event.until, event.kind, event.rows, event.words
+  from ringlog.event
+  where coalesce(event.until, event."time") >= {start} and event."time" < {end}
+  union all
+  select
+    ledger.table_name,
+    ledger.hour,
+    ledger.hour + interval '1 hour',
+    'late',
+    sum(ledger.late)::bigint,
+    'rows of this hour came after later ones'
+  from ringlog.ledger
+  where ledger.hour > {start} - interval '1 hour' and ledger.hour < {end} and ledger.late > 0
+  group by ledger.table_name, ledger.hour
+) as happened
+where {of_table}::text is null or happened.table_name = {of_table}
+order by happened."time" desc
 limit {limit}

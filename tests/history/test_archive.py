@@ -132,6 +132,11 @@ def test_reading_a_part_across_tiers(engine: sa.Engine, conninfo: str, table: ps
     assert found == [*range(first, first + 72)]
     before, *_ = read(conninfo, "every_type", ["an_int"], start, end, newest_before=True)
     assert before["an_int"].to_pylist() == [first - 1]
+    # the last of a file and the first of the log
+    start = datetime(2026, 5, 24, 23, 30, tzinfo=UTC)
+    limited = [*read(conninfo, "every_type", ["an_int"], start, limit=3)]
+    first = (start - BEGIN) // timedelta(minutes=20) + 1
+    assert [n for batch in limited for n in batch["an_int"].to_pylist()] == [*range(first, first + 3)]
     monday = datetime(2026, 5, 25, tzinfo=UTC)  # the first week online; the row before is in a file
     before, *_ = read(conninfo, "every_type", ["an_int"], monday, end, newest_before=True)
     assert before["an_int"].to_pylist() == [(monday - BEGIN) // timedelta(minutes=20) - 1]

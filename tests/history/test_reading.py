@@ -74,6 +74,13 @@ def test_rows_from_the_start_on_and_before_the_end(every_type: psycopg.Connectio
     assert batch["a_real"].to_pylist() == [3, 4, 5]
 
 
+def test_no_more_rows_than_wanted(every_type: psycopg.Connection, conninfo: str) -> None:
+    fill(every_type, 10)
+    for end in (None, NOON + timedelta(seconds=60)):
+        batches = read(conninfo, "every_type", ["a_real"], NOON, end, limit=4)
+        assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [0, 1, 2, 3]
+
+
 def test_one_column_is_the_same_as_several(
     every_type: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ paths = st.sampled_from(
         "/retrieval/bpl/searchForPVsRegex",
         "/mgmt/bpl/getPVStatus",
         "/api/v1/data",
+        "/api/v1/at",
         "/api/v1/rows",
         "/api/v1/trend",
         "/api/v1/signals",
@@ -131,10 +132,14 @@ paths = st.sampled_from(
 )
 parameters = st.dictionaries(
     st.sampled_from(
-        ["pv", "signal", "regex", "from", "to", "at", "points", "limit", "format", "table", "search"]
+        ["pv", "signal", "regex", "from", "to", "at", "time", "points", "limit", "format", "table", "search"]
     ),
     st.one_of(
-        patterns, times, st.sampled_from(["json", "arrow", "every_type", "(", "[a", "(?i)x", "a{1,99999}"])
+        patterns,
+        times,
+        st.sampled_from(
+            ["json", "arrow", "every_type", "every_type/a_real", "1", "(", "[a", "(?i)x", "a{1,99999}"]
+        ),
     ),
     max_size=5,
 )

@@ -14,7 +14,7 @@ from known_rows import BEGIN, ROWS, row, time_of
 from ringlog.retrieval.plain.trends import width_of
 
 SPAN = {"from": "2025-12-31T23:58:00Z", "to": "2026-01-01T00:30:00Z"}
-PATHS = {"signals", "data", "rows", "trend", "latest", "live", "tables", "events", "losses"}
+PATHS = {"signals", "data", "at", "rows", "trend", "latest", "live", "tables", "events", "losses"}
 
 
 def test_signals_are_found_by_words(anyone: httpx.Client) -> None:
@@ -68,6 +68,27 @@ def test_data_of_several_signals(anyone: httpx.Client) -> None:
     ).read_all()
     assert table.column_names == ["signal", "time", "value"]
     assert len(table) == 2 * ROWS
+
+
+def test_the_first_samples_only(anyone: httpx.Client) -> None:
+    names = ["every_type/a_real", "every_type/a_varchar"]
+    found = anyone.get("/api/v1/data", params={"signal": names, "limit": 3} | SPAN).json()["signals"]
+    for signal, name in zip(found, ("a_real", "a_varchar"), strict=True):
+        assert [value for _, value in signal["samples"]] == [row(number)[name] for number in range(3)]
+    answer = anyone.get("/api/v1/data", params={"signal": names, "limit": 0} | SPAN)
+    assert answer.status_code == 400, "no limit of 0"
+
+
+def test_the_newest_samples_at_an_instant(anyone: httpx.Client) -> None:
+    def at(when: str) -> list[list[list[object]]]:
+        parameters = {"signal": ["every_type/an_int", "bpm/x"], "time": when}
+        return [signal["samples"] for signal in anyone.get("/api/v1/at", params=parameters).json()["signals"]]
+
+    # row 40 is 40 us after the second
+    moment = time_of(40).timestamp() * 1000
+    assert at("2025-12-31T23:59:00.000040Z") == [[[moment, row(40)["an_int"]]], []]
+    assert at("2025-12-31T23:59:00.000039Z") == [[[moment - 1000.001, row(39)["an_int"]]], []]
+    assert at("2025-12-31T23:00:00Z") == [[], []], "before the first row"
 
 
 def test_texts_and_numbers_are_not_put_into_one_column(anyone: httpx.Client) -> None:

@@ -1,0 +1,85 @@
+"""Weeks that are files of the archive, over HTTP."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+from psycopg.conninfo import make_conninfo
+
+from ringlog.history.archive import archive
+from ringlog.schema.facility import Column, Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+from ringlog.web import Web, settings
+from servers import free_port
+
+NOW = datetime(2026, 6, 10, tzinfo=UTC)
+WEEK = datetime(2026, 5, 4, tzinfo=UTC)
+"""a Monday: the begin of week 19"""
+ROWS = 7 * 72  # one each 20 minutes, a week
+FORMS = {
+    "/api/v1/data": {"signal": "t/double"},
+    "/retrieval/data/getData.json": {"pv": "t/double"},
+    "/retrieval/data/getData.raw": {"pv": "t/double"},
+}
+
+
+@pytest.fixture
+def archived(database_url: sa.URL, tmp_path: Path) -> Iterator[tuple[httpx.Client, Path]]:
+    """A client of four weeks, of which the first three are files, and the archive's folder."""
+    conninfo = make_conninfo(
+        user=database_url.username, dbname=database_url.database, **dict(database_url.query)
+    )
+    folder, engine = tmp_path / "archive", sa.create_engine(database_url)
+    table = Table("slow", 10, 1200.0, (Column("a_double", "t/double", "double"),))
+    history = History(Retention(2, "week"), str(folder))
+    install(engine, Facility("test", "UTC", (table,), history=history))
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(
+            "insert into log.slow select 1, %s + n * interval '20 minutes', sin(n)"
+            " from generate_series(0, %s) as n",
+            [WEEK, 4 * ROWS - 1],
+        )
+        maintain(engine, NOW)
+    assert len([*archive(engine, conninfo, NOW)]) == 3
+    engine.dispose()
+    served = settings("127.0.0.1", free_port(), conninfo, role="daq_reader")
+    with (
+        Web(served).running() as web,
+        httpx.Client(base_url=f"http://{web.address}", timeout=60, trust_env=False) as client,
+    ):
+        yield client, folder
+
+
+def week(number: int) -> dict[str, str]:
+    begin = WEEK + number * timedelta(weeks=1)
+    return {"from": begin.isoformat(), "to": (begin + timedelta(weeks=1)).isoformat()}
+
+
+def test_a_damaged_file_is_told(archived: tuple[httpx.Client, Path]) -> None:
+    client, folder = archived
+    whole = client.get("/api/v1/data", params=FORMS["/api/v1/data"] | week(0)).json()["signals"][0]["samples"]
+    assert len(whole) == ROWS
+    path = folder / "slow/2026w19.parquet"
+    content = path.read_bytes()
+    column = pq.ParquetFile(path).metadata.row_group(0).column(2)
+    flipped = bytearray(content)
+    flipped[column.data_page_offset + column.total_compressed_size - 9] ^= 1
+    for damaged in (content[:-1000], bytes(flipped), b""):
+        path.write_bytes(damaged)
+        for form, signal in FORMS.items():
+            answer = client.get(form, params=signal | week(0))
+            assert answer.status_code == 503, answer.text
+            assert "ringlog archive verify" in answer.text
+    # the other weeks are there, and with its file so is this one
+    for number in (1, 3):
+        answer = client.get("/api/v1/data", params=FORMS["/api/v1/data"] | week(number))
+        assert len(answer.json()["signals"][0]["samples"]) == ROWS
+    path.write_bytes(content)
+    again = client.get("/api/v1/data", params=FORMS["/api/v1/data"] | week(0))
+    assert again.json()["signals"][0]["samples"] == whole
