@@ -113,7 +113,7 @@ define install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'
 endef
 
-# The page's charts, from npm into the package; Node comes from PyPI where the machine has none.
+# The page's charts, from npm into the package, and what its test looks with; Node comes from PyPI where the machine has none.
 $(CHARTS): $(PAGE)/package.json $(PAGE)/package-lock.json | $(VENV)/bin/python
 	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet $(NODE_BIN)
 	mkdir -p build/page

@@ -2,7 +2,7 @@
 
 export function histogram(values, bins = 60) {
   const good = values.filter((value) => value !== null && Number.isFinite(value));
-  if (!good.length) return { edges: [], counts: [] };
+  if (!good.length) return { x: [], y: [] };
   let low = Infinity, high = -Infinity;
   for (const value of good) {
     if (value < low) low = value;
@@ -12,7 +12,7 @@ export function histogram(values, bins = 60) {
   const width = (high - low) / bins;
   const counts = new Array(bins).fill(0);
   for (const value of good) counts[Math.min(bins - 1, Math.floor((value - low) / width))] += 1;
-  return { edges: counts.map((_, index) => low + (index + 0.5) * width), counts };
+  return { x: counts.map((_, index) => low + (index + 0.5) * width), y: counts };
 }
 
 // Amplitudes by frequency in Hz: samples are put on an even raster by straight lines, the mean taken off, a Hann
@@ -22,10 +22,10 @@ export function spectrum(times, values) {
   values.forEach((value, index) => {
     if (value !== null && Number.isFinite(value)) points.push([times[index], value]);
   });
-  if (points.length < 16) return { frequencies: [], amplitudes: [] };
+  if (points.length < 16) return { x: [], y: [] };
   const n = 2 ** Math.min(16, Math.floor(Math.log2(points.length)));
   const begin = points[0][0], step = (points[points.length - 1][0] - begin) / (n - 1);
-  if (!(step > 0)) return { frequencies: [], amplitudes: [] };
+  if (!(step > 0)) return { x: [], y: [] };
   const real = new Float64Array(n), imaginary = new Float64Array(n);
   let place = 0, mean = 0;
   for (let index = 0; index < n; index++) {
@@ -45,7 +45,7 @@ export function spectrum(times, values) {
     // the window halves the amplitude
     amplitudes.push((4 / n) * Math.hypot(real[index], imaginary[index]));
   }
-  return { frequencies, amplitudes };
+  return { x: frequencies, y: amplitudes };
 }
 
 // The fast Fourier transform of Cooley and Tukey, in place; the length is a power of two.

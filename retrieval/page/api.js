@@ -40,11 +40,14 @@ export const describe = async (names) => {
 };
 export const trend = (names, time, points, signal) =>
   ask("trend", { signal: names, ...span(time), points }, signal).then((answer) => answer.signals);
-export const data = (names, time, signal) =>
-  ask("data", { signal: names, ...span(time) }, signal).then((answer) => answer.signals);
+export const data = (names, time, signal, limit) =>
+  ask("data", { signal: names, ...span(time), ...(limit ? { limit } : {}) }, signal).then((answer) => answer.signals);
+export const at = (names, time, signal) =>
+  ask("at", { signal: names, time: seconds(time) }, signal).then((answer) => answer.signals);
 export const tables = () => ask("tables");
 export const disk = () => ask("disk");
-export const events = (time, table) => ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) });
+export const events = (time, table, signal) =>
+  ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) }, signal);
 export const losses = (time) => ask("losses", span(time));
 
 // Calls `take` with {signal: [[milliseconds, value], …]} until the returned function is called.

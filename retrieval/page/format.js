@@ -60,4 +60,15 @@ export function sizeText(bytes) {
   return `${Number((bytes / 1000 ** power).toPrecision(3))} ${["B", "kB", "MB", "GB", "TB", "PB"][power]}`;
 }
 
-export const lengthText = (milliseconds) => ageText(milliseconds / 1000);
+// A difference of times, to the millisecond.
+export function durationText(milliseconds) {
+  const sign = milliseconds < 0 ? "−" : "";
+  let left = Math.round(Math.abs(milliseconds));
+  const parts = [];
+  for (const [length, unit] of [[86400_000, "d"], [3600_000, "h"], [60_000, "min"]]) {
+    if (left >= length) parts.push(`${Math.floor(left / length)} ${unit}`);
+    left %= length;
+  }
+  if (left || !parts.length) parts.push(`${left / 1000} s`);
+  return sign + parts.join(" ");
+}

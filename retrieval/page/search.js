@@ -1,11 +1,12 @@
 // The list of signals that is searched as one types.
 
 import { findSignals } from "./api.js";
+import { isWaveform } from "./series.js";
 
 const LIMIT = 200;
 
 export function search(box, list, count, { chosen, failed }) {
-  let running, chosenIndex = 0, dragged = false, held = null;
+  let running, chosenIndex = 0, dragged = false, held = null, found = [];
 
   async function find() {
     running?.abort();
@@ -23,13 +24,15 @@ export function search(box, list, count, { chosen, failed }) {
       held = signals;
       return;
     }
+    found = signals;
     list.replaceChildren(...signals.map((signal, index) => {
       const item = document.createElement("li");
       item.id = `found-${index}`;
       item.role = "option";
       item.draggable = true;
       item.dataset.signal = signal.signal;
-      for (const [name, text] of [["name", signal.signal], ["unit", signal.unit], ["about", signal.description]]) {
+      const unit = isWaveform(signal) ? `waveform ${signal.unit}` : signal.unit;
+      for (const [name, text] of [["name", signal.signal], ["unit", unit], ["about", signal.description]]) {
         if (!text && name === "about") continue;
         const part = document.createElement("span");
         part.className = name;
@@ -64,14 +67,14 @@ export function search(box, list, count, { chosen, failed }) {
       event.preventDefault();
       select(chosenIndex + (event.key === "ArrowDown" ? 1 : -1));
     } else if (event.key === "Enter" && list.children[chosenIndex]) {
-      chosen(list.children[chosenIndex].dataset.signal, event.shiftKey);
+      chosen(found[chosenIndex], event.shiftKey);
     }
   });
   list.addEventListener("click", (event) => {
     const item = event.target.closest("li");
     if (!item) return;
     select([...list.children].indexOf(item));
-    chosen(item.dataset.signal, event.shiftKey);
+    chosen(found[chosenIndex], event.shiftKey);
   });
   list.addEventListener("dragend", () => {
     dragged = false;

@@ -9,6 +9,8 @@ export const state = {
   utc: false,
   theme: "",
   wall: false,
+  a: null, // cursors: milliseconds, null is none
+  b: null,
   charts: [], // {signals: [names], mode}
 };
 
@@ -25,7 +27,17 @@ export function shownTime(now = Date.now()) {
   return state.live ? { from: now - state.length, to: now } : { from: state.from, to: state.to };
 }
 
+// A browser takes no more than some changes of the address in a second.
+let pending;
 function write() {
+  pending ??= setTimeout(() => {
+    pending = undefined;
+    history.replaceState(null, "", address());
+  }, 100);
+}
+
+// The address of what is shown.
+export function address() {
   const query = new URLSearchParams();
   if (state.view !== "trends") query.set("view", state.view);
   for (const chart of state.charts) query.append("c", [chart.mode, ...chart.signals].map(encodeURIComponent).join(","));
@@ -37,18 +49,29 @@ function write() {
   if (state.utc) query.set("utc", "1");
   if (state.theme) query.set("theme", state.theme);
   if (state.wall) query.set("wall", "1");
-  history.replaceState(null, "", `#${query}`);
+  // to the microsecond, which a row's time has
+  for (const name of ["a", "b"]) if (state[name] !== null) query.set(name, (state[name] / 1000).toFixed(6));
+  return `${location.origin}${location.pathname}#${query}`;
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a link that somebody has typed
+  }
 }
 
 export function read() {
   const query = new URLSearchParams(location.hash.slice(1));
   const charts = query.getAll("c").map((text) => {
-    const [mode, ...signals] = text.split(",").map(decodeURIComponent);
+    const [mode, ...signals] = text.split(",").map(decoded);
     return { mode, signals: signals.slice(0, 12) };
   });
   const from = Date.parse(query.get("from") ?? ""), to = Date.parse(query.get("to") ?? "");
   const last = Number(query.get("last"));
   const fixed = from < to;
+  const cursor = (name) => Number(query.get(name)) > 0 ? Math.round(Number(query.get(name)) * 1e6) / 1e3 : null;
   Object.assign(state, {
     view: query.get("view") === "status" ? "status" : "trends",
     charts: charts.filter((chart) => chart.signals.length).slice(0, 24),
@@ -59,5 +82,7 @@ export function read() {
     utc: query.get("utc") === "1",
     theme: ["dark", "light"].includes(query.get("theme")) ? query.get("theme") : "",
     wall: query.get("wall") === "1",
+    a: cursor("a"),
+    b: cursor("b"),
   });
 }

@@ -15,6 +15,7 @@ export function states(chart, bars, time) {
   ctx.save();
   ctx.font = `${11 * ratio}px system-ui, DejaVu Sans, sans-serif`;
   ctx.textBaseline = "middle";
+  ctx.textAlign = "left";
   for (const [row, series] of bars.entries()) {
     const y = top + row * (HEIGHT + GAP) * ratio, height = HEIGHT * ratio;
     for (const piece of pieces(series, time)) {

@@ -16,7 +16,8 @@ export async function showStatus(root) {
   });
   fill(root.querySelector("#tables tbody"), rows, (table) => [
     text(table.table_name, table.description), text(table.newest ? timeText(Date.parse(table.newest)) : "never"),
-    number(ageText(table.age)), number(`${table.cycle} s`), number(sizeText(bytes.get(table.table_name))), mark(...table.mood), text(table.writer ?? ""),
+    number(ageText(table.age)), number(`${table.cycle} s`), number(sizeText(bytes.get(table.table_name))),
+    mark(...table.mood), text(table.writer ?? ""),
     number(table.acknowledged), number(table.waiting), number(table.late), number(table.refused),
     words(table.trouble ?? ""),
   ]);
@@ -55,7 +56,7 @@ export async function showStatus(root) {
 function mood(table, age) {
   if (age === null) return ["warn", "never written"];
   if (age > Math.max(10 * table.cycle, 15)) return ["bad", "silent"];
-  if (table.state && table.state !== "writing") return ["warn", table.state];
+  if (table.state && table.state !== "running") return ["warn", table.state];
   return ["good", "current"];
 }
 

@@ -3,12 +3,15 @@
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
+from chromium import CHROMIUM, QUIET, WAVEFORMS, chart_of
 from known_rows import ROWS, row, time_of
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from servers import FACILITY, Login, RunningServer, add_logins, free_port, ringlog, serving
 
@@ -101,3 +104,42 @@ def anyone(web: Web) -> Iterator[httpx.Client]:
     """A client without a login."""
     with web.client() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser, web) -> Iterator[Page]:
+    """A window, in which nothing may go wrong unseen and nothing may come from elsewhere."""
+    wrong: list[str] = []
+    made = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme="light", base_url=web.url)
+    made.set_default_timeout(60_000)
+    expect.set_options(timeout=60_000)
+    made.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    made.on("pageerror", lambda error: wrong.append(str(error)))
+    own = (web.url, "data:", "blob:")
+    made.on("request", lambda request: request.url.startswith(own) or wrong.append(request.url))
+    yield made
+    made.close()
+    assert wrong == []
+
+
+@pytest.fixture
+def waveforms(web) -> str:
+    """Three rows with a waveform, the second as long as none; an address that shows them."""
+    with psycopg.connect(web.server.dsn) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            "insert into log.bpm (seq_no, time, turns) values (%s, %s, %s) on conflict do nothing",
+            [
+                (1, WAVEFORMS, [0.5, -2.5, 4.0]),
+                (2, WAVEFORMS + timedelta(seconds=1, microseconds=7), []),
+                (3, WAVEFORMS + timedelta(seconds=2), [float(number % 7) for number in range(100)]),
+            ],
+        )
+    return chart_of("bpm/turns", span="from=2026-03-01T11:59:50Z&to=2026-03-01T12:00:10Z&utc=1")

@@ -1,0 +1,66 @@
+// Histogram and spectrum of what is shown.
+
+import * as api from "./api.js";
+import { histogram, spectrum } from "./analysis.js";
+import { colourOf, figureAxis, unitScales } from "./axes.js";
+import { valueText } from "./format.js";
+import { isState, isText, ofTrend } from "./series.js";
+
+const MOST = 60_000; // samples
+
+export class Figures {
+  isTime = false;
+
+  constructor(chart) {
+    this.chart = chart;
+  }
+
+  async fetch(time, abort) {
+    const names = this.chart.wanted.signals.filter((name) => !isText(this.chart.of(name)));
+    if (!names.length) throw new Error("A text has neither histogram nor spectrum.");
+    return (await api.trend(names, time, MOST, abort)).map(ofTrend);
+  }
+
+  draw() {
+    const { series, wanted } = this.chart, spectral = wanted.mode === "spectrum";
+    this.found = series.map((each) => spectral ? spectrum(each.at, each.mean) : histogram(each.mean));
+    const xs = [...new Set(this.found.flatMap(({ x }) => x))].sort((a, b) => a - b);
+    const units = [...new Set(series.filter((each) => !isState(each)).map((each) => each.unit))].join(", ");
+    const [across, up] = spectral ? ["Hz", `amplitude ${units}`]
+      : [units || "value", series.some((each) => each.width) ? "means" : "samples"];
+    const options = {
+      scales: { x: { time: false }, ...unitScales([""]) }, bands: [], padding: [8, 8, 0, 0], series: [{}],
+      axes: [figureAxis(across), figureAxis(up, { scale: "y0", size: 68 })],
+      cursor: { drag: { x: false, y: false } }, hooks: {},
+    };
+    const data = [xs.length ? xs : [0]];
+    for (const [index, { x, y }] of this.found.entries()) {
+      series[index].colour = colourOf(index);
+      const place = new Map(x.map((at, each) => [at, y[each]]));
+      data.push(xs.length ? xs.map((at) => place.get(at)) : [null]);
+      options.series.push({ label: series[index].signal, scale: "y0", stroke: series[index].colour, width: 1.4,
+        spanGaps: true, points: { show: false },
+        ...(spectral ? {} : { paths: uPlot.paths.bars({ size: [1] }), fill: `${series[index].colour}66` }) });
+    }
+    this.chart.render(options, data);
+  }
+
+  label(series) {
+    return series.signal;
+  }
+
+  told(series) {
+    const text = (value) => `${valueText(value)} ${series.unit}`.trim();
+    if (this.chart.wanted.mode === "spectrum") {
+      const { x, y } = this.found[this.chart.series.indexOf(series)];
+      const top = y.indexOf(y.reduce((high, value) => Math.max(high, value), 0));
+      return { text: x.length ? `greatest ${text(y[top])} at ${valueText(x[top])} Hz` : "too few samples" };
+    }
+    const values = series.mean.filter((value) => Number.isFinite(value));
+    if (!values.length) return { text: "no reading" };
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+    const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
+    const what = series.width ? `means of ${series.width} s` : "samples";
+    return { text: `${values.length} ${what}, mean ${text(mean)}, standard deviation ${text(deviation)}` };
+  }
+}

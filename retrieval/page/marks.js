@@ -1,0 +1,70 @@
+// What is drawn over the lines: limits, and what happened to the readings.
+
+import { colour } from "./axes.js";
+import { timeText } from "./format.js";
+
+// Kinds of events by what a person must think of them; others are told quietly.
+const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", disconnected: "bad", unread: "bad", late: "warn",
+  clock: "warn", unfit: "warn", alarm: "warn" };
+const STRIP = 5; // pixels
+
+export function limitLines(plot, series, units) {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.setLineDash([6, 5]);
+  ctx.lineWidth = devicePixelRatio;
+  ctx.strokeStyle = colour("bad");
+  ctx.globalAlpha = 0.7;
+  for (const each of series) {
+    for (const limit of each.limits ?? []) {
+      const y = plot.valToPos(limit, `y${units.indexOf(each.unit)}`, true);
+      ctx.beginPath();
+      ctx.moveTo(bbox.left, y);
+      ctx.lineTo(bbox.left + bbox.width, y);
+      ctx.stroke();
+    }
+  }
+  ctx.restore();
+}
+
+// A mark above the lines for each event, as long as it lasted; where rows are missing the ground is shaded.
+export function eventMarks(plot, events) {
+  const { ctx, bbox } = plot, ratio = devicePixelRatio;
+  const right = bbox.left + bbox.width;
+  const place = (at) => Math.min(right, Math.max(bbox.left, plot.valToPos(at / 1000, "x", true)));
+  ctx.save();
+  for (const event of events) {
+    const x = place(event.from), width = Math.max(2 * ratio, place(event.to) - x);
+    ctx.fillStyle = colour(COLOURS[event.kind] ?? "quiet");
+    ctx.globalAlpha = 1;
+    ctx.fillRect(x, bbox.top - STRIP * ratio, width, STRIP * ratio);
+    if (["gap", "thinned", "disconnected"].includes(event.kind) && event.to > event.from) {
+      ctx.globalAlpha = 0.08;
+      ctx.fillRect(x, bbox.top, width, bbox.height);
+    }
+  }
+  ctx.restore();
+}
+
+// The same in words: a line that tells how many there are, and opens.
+export function eventList(events) {
+  if (!events.length) return [];
+  const counts = new Map();
+  for (const { kind } of events) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const summary = document.createElement("summary");
+  summary.append("Meanwhile: ", [...counts].map(([kind, n]) => `${n} ${kind}`).join(", "));
+  const list = Object.assign(document.createElement("ul"), { tabIndex: 0 });
+  list.append(...events.map((event) => {
+    const item = document.createElement("li");
+    const end = event.to > event.from ? ` – ${timeText(event.to)}` : "";
+    const rows = event.rows === null ? "" : `, ${event.rows} row${event.rows === 1 ? "" : "s"}`;
+    const kind = Object.assign(document.createElement("b"), { textContent: event.kind });
+    kind.className = COLOURS[event.kind] ?? "";
+    item.append(`${timeText(event.from)}${end} ${event.table_name} `, kind, `${rows}: ${event.words}`);
+    return item;
+  }));
+  return [summary, list];
+}

@@ -1,0 +1,99 @@
+// What the server gives of a signal, as the charts have it: points at `at` (milliseconds), with mean, min, max, n.
+
+export const isWaveform = (signal) => signal.type.endsWith("[]");
+export const isText = (signal) => signal.type.startsWith("varchar") && !isWaveform(signal);
+export const isState = (signal) => signal.type === "bit" || isText(signal);
+const HALF = 0.0005; // of a microsecond, in milliseconds
+export const FIGURES = ["mean", "min", "max", "last", "n"];
+
+// Of a trend: the point stands in the middle of what it is of.
+export function ofTrend(series) {
+  const at = series.width ? series.time.map((time) => time + series.width * 500) : [...series.time];
+  return { ...series, at, usual: usualStep(at, series.width) };
+}
+
+export function ofSamples(series) {
+  const values = series.samples.map(([, value]) => (value === true ? 1 : value === false ? 0 : value));
+  const at = series.samples.map(([time]) => time);
+  return { ...series, width: 0, at, mean: values, min: [...values], max: [...values], last: [...values],
+    n: values.map((value) => (value === null ? 0 : 1)), usual: usualStep(at, 0) };
+}
+
+export function append(series, samples) {
+  for (const [at, value] of samples) {
+    if (at <= (series.at.at(-1) ?? -Infinity)) continue;
+    const number = typeof value === "boolean" ? Number(value) : value;
+    series.at.push(at);
+    for (const name of ["mean", "min", "max", "last"]) series[name].push(number);
+    series.n.push(number === null ? 0 : 1);
+  }
+  series.usual ||= usualStep(series.at, series.width);
+}
+
+// Forgets what is before an instant, but for the last point of it.
+export function forget(series, before) {
+  const first = series.at.findIndex((at) => at >= before);
+  if (first > 200) for (const name of ["at", ...FIGURES]) series[name].splice(0, first - 1);
+}
+
+// Milliseconds from point to point; 0 where too few are there to tell.
+function usualStep(at, width) {
+  const steps = at.slice(1).map((each, index) => each - at[index]).sort((a, b) => a - b);
+  return Math.max(steps[steps.length >> 1] ?? 0, width * 1000);
+}
+
+// A line breaks where there are rows without a reading, and where points are missing for long.
+export function withGaps({ at, mean, min, max, usual }) {
+  const made = { at: [], mean: [], min: [], max: [] };
+  for (let index = 0; index < at.length; index++) {
+    if (index && usual && at[index] - at[index - 1] > 5 * usual) {
+      made.at.push(at[index - 1] + usual);
+      for (const name of ["mean", "min", "max"]) made[name].push(null);
+    }
+    made.at.push(at[index]);
+    made.mean.push(mean[index]);
+    made.min.push(min[index]);
+    made.max.push(max[index]);
+  }
+  return made;
+}
+
+// The place of the last time that is not after an instant; -1 where all are.
+export function until(times, instant) {
+  let low = 0, high = times.length;
+  while (low < high) {
+    const half = (low + high) >> 1;
+    if (times[half] <= instant) low = half + 1;
+    else high = half;
+  }
+  return low - 1;
+}
+
+export function nearest(times, instant) {
+  const place = until(times, instant);
+  if (place < 0) return times.length ? 0 : -1;
+  return place + 1 < times.length && times[place + 1] - instant < instant - times[place] ? place + 1 : place;
+}
+
+// The place of the point that tells of an instant: a state lasts, a number is the nearest; -1 where samples are missing.
+export function placeAt(series, instant) {
+  const place = isState(series) ? until(series.at, instant) : nearest(series.at, instant);
+  const far = place < 0 ? Infinity : Math.abs(series.at[place] - instant);
+  return series.usual && far > 5 * series.usual ? -1 : place;
+}
+
+// Least, greatest and mean of what lies from one instant to another; null where nothing does.
+export function between(series, from, to) {
+  let n = 0, sum = 0, min = Infinity, max = -Infinity;
+  for (let place = until(series.at, from - HALF) + 1; place < series.at.length && series.at[place] <= to; place++) {
+    if (!series.n[place] || typeof series.mean[place] !== "number") continue;
+    n += series.n[place];
+    sum += series.n[place] * series.mean[place];
+    min = Math.min(min, series.min[place]);
+    max = Math.max(max, series.max[place]);
+  }
+  return n ? { n, min, max, mean: sum / n } : null;
+}
+
+export const outside = (value, limits) =>
+  typeof value === "number" && Boolean(limits) && (value < limits[0] || value > limits[1]);

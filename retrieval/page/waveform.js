@@ -1,0 +1,97 @@
+// Waveforms as curves over their points: that of cursor A, or the newest, and that of cursor B beside it.
+
+import * as api from "./api.js";
+import { colourOf, figureAxis, unitAxes, unitScales } from "./axes.js";
+import { timeText, valueText } from "./format.js";
+import { isWaveform } from "./series.js";
+import { change, state } from "./state.js";
+
+const LEAST = 0.001; // milliseconds between two rows
+
+export class Waveform {
+  isTime = false;
+  followsCursors = true;
+
+  constructor(chart) {
+    this.chart = chart;
+    const root = chart.root.querySelector(".steps");
+    root.hidden = false;
+    this.slider = root.querySelector("input");
+    this.slider.addEventListener("input", () => change({ a: Number(this.slider.value) }));
+    root.querySelector(".previous").addEventListener("click", () => this.step(-1));
+    root.querySelector(".next").addEventListener("click", () => this.step(1));
+    root.querySelector(".newest").addEventListener("click", () => change({ a: null }));
+    this.newest = root.querySelector(".newest");
+  }
+
+  get names() {
+    return this.chart.wanted.signals.filter((name) => isWaveform(this.chart.of(name)));
+  }
+
+  async fetch(time, abort) {
+    const moments = [["A", state.a ?? time.to], ...(state.b === null ? [] : [["B", state.b]])];
+    const found = await Promise.all(moments.map(([cursor, moment]) => api.at(this.names, moment, abort)
+      .then((signals) => signals.map((each) => ({ ...each, cursor, time: each.samples[0]?.[0] ?? null,
+        values: numbers(each.samples[0]?.[1]) })))));
+    return found.flat();
+  }
+
+  append(values) {
+    if (state.a !== null) return;
+    for (const series of this.chart.series) {
+      const last = values[series.signal]?.at(-1);
+      if (series.cursor === "A" && last) [series.time, series.values] = [last[0], numbers(last[1])];
+    }
+  }
+
+  // To the row before or after the one shown, of the first signal.
+  async step(direction) {
+    const [name] = this.names, time = this.chart.series[0]?.time ?? state.a ?? this.chart.time.to;
+    try {
+      const [found] = direction < 0 ? await api.at([name], time - LEAST)
+        : await api.data([name], { from: time + LEAST, to: Math.max(time, Date.now()) + 86400_000 }, null, 1);
+      if (found.samples.length) change({ a: found.samples[0][0] });
+      else this.chart.calls.failed({ message: `${name} has no waveform ${direction < 0 ? "before" : "after"} this.` });
+    } catch (error) {
+      this.chart.calls.failed(error);
+    }
+  }
+
+  draw() {
+    const { series, time } = this.chart;
+    const units = [...new Set(series.map((each) => each.unit))];
+    const length = Math.max(1, ...series.map((each) => each.values.length));
+    for (const [index, each] of series.entries()) each.colour = colourOf(index);
+    this.chart.render({
+      scales: { x: { time: false }, ...unitScales(units) }, bands: [], padding: [8, 8, 0, 0],
+      axes: [figureAxis("point"), ...unitAxes(units, series, this.chart.size().width)],
+      series: [{}, ...series.map((each) => ({ label: `${each.signal} ${each.cursor}`, stroke: each.colour,
+        scale: `y${units.indexOf(each.unit)}`, width: 1.4, dash: each.cursor === "B" ? [5, 4] : undefined,
+        points: { show: each.values.length < 3 } }))],
+      cursor: { drag: { x: true, y: false } }, hooks: { setCursor: [() => this.chart.tell()] },
+    }, [Array.from({ length }, (_, index) => index),
+      ...series.map(({ values }) => Array.from({ length }, (_, index) => values[index]))]);
+    const at = state.a ?? time.to;
+    Object.assign(this.slider, { min: Math.min(time.from, at), max: Math.max(time.to, at), step: "any" });
+    this.slider.value = at;
+    this.slider.setAttribute("aria-valuetext", timeText(at, true));
+    this.newest.ariaPressed = String(state.a === null);
+  }
+
+  label(series) {
+    const cursor = state.a === null && state.b === null ? "" : ` ${series.cursor}`;
+    return `${series.signal}${cursor}, ${series.time === null ? "none so early" : timeText(series.time, true)}`;
+  }
+
+  told({ values, unit }) {
+    const index = this.chart.drawn?.cursor.idx;
+    if (Number.isInteger(index)) return { text: `point ${index}: ${valueText(values[index])} ${unit}` };
+    const there = values.filter((value) => value !== null);
+    const bounds = there.length
+      ? `, ${valueText(least(there))} … ${valueText(-least(there.map((value) => -value)))} ${unit}` : "";
+    return { text: values.length ? `${values.length} points${bounds}` : "no reading" };
+  }
+}
+
+const numbers = (values) => (values ?? []).map((value) => (typeof value === "boolean" ? Number(value) : value));
+const least = (values) => values.reduce((low, value) => Math.min(low, value), Infinity);

@@ -1,0 +1,120 @@
+"""Values on the page: cursors, another time beside, what happened, waveforms, tables. In a real browser."""
+
+import re
+from datetime import timedelta
+
+import psycopg
+from chromium import WAVEFORMS, cells, chart_of, colours, cursors, place
+from known_rows import BEGIN, ROWS, row, time_of
+from playwright.sync_api import Page, expect
+
+
+def test_two_cursors_tell_values_and_what_lies_between(page: Page) -> None:
+    page.goto(chart_of("every_type/a_real") + cursors(a=time_of(40), b=time_of(120)))
+    between = [row(number)["a_real"] for number in range(40, 121)]
+    there = [float(str(value)) for value in between if value is not None]
+    mean = f"{sum(there) / len(there):.6g}"
+    expect(page.locator(".readout th").nth(3)).to_have_text(re.compile("^B . A: 1 min 20 s$"))
+    expect(page.locator(".readout tbody tr")).to_have_count(1)
+    assert cells(page) == [["every_type/a_real", "5", "15", "10", "5", mean, "15"]]
+    cursor = page.get_by_role("slider", name="Cursor A")
+    expect(cursor).to_have_attribute("aria-valuetext", re.compile(r"2025-12-31 23:59:00\.000"))
+    cursor.focus()
+    page.keyboard.press("ArrowRight")
+    # the next row: 41 / 8
+    expect(page.locator(".readout tbody tr")).to_contain_text("5.125")
+    expect(page).to_have_url(re.compile(f"a={time_of(41).timestamp():.6f}"))
+    page.keyboard.press("c")
+    expect(page.locator(".readout")).to_be_hidden()
+
+
+def test_a_cursor_is_dragged(page: Page) -> None:
+    page.goto(chart_of("every_type/a_real", "every_type/a_varchar"))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    page.get_by_role("button", name="Cursors").click()
+    box, plot = place(page.locator(".cursor-a")), place(page.locator(".u-over"))
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+    page.mouse.down()
+    # the span is four minutes and begins 20 s before the rows: this is between rows 104 and 105
+    page.mouse.move(plot["x"] + plot["width"] * (20 + 104.5) / 240, plot["y"] + 60, steps=5)
+    page.mouse.up()
+    expect(page.locator(".readout th").nth(1)).to_contain_text("A 2026-01-01 00:00:0")
+    expect(page).to_have_url(re.compile(r"a=17672256\d\d"))
+    assert cells(page)[1][1].startswith("run 10")
+    # and that was no zoom
+    expect(page).to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
+
+
+def test_any_time_is_drawn_beside(page: Page) -> None:
+    span = "from=2026-01-01T00:00:00Z&to=2026-01-01T00:01:00Z&utc=1"
+    page.goto(chart_of("every_type/a_real", span=span) + cursors(a=time_of(120)))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    page.get_by_label("What the chart shows").select_option("other")
+    entry = page.get_by_label("Begin of the time beside")
+    entry.fill("2025-12-31T23:59:00")
+    entry.press("Tab")
+    expect(page).to_have_url(re.compile("compare-60"))
+    expect(page.locator(".legend")).to_contain_text("every_type/a_real (before)")
+    # rows 120 and 60: the ones a minute before
+    assert [line[1] for line in cells(page)] == ["15", "7.5"]
+
+
+def test_what_happened_is_told_beside_the_lines(page: Page, web) -> None:
+    hour = BEGIN.replace(minute=0, second=0)
+    with psycopg.connect(web.server.dsn) as connection:
+        connection.execute(
+            "insert into ringlog.event (spool, number, table_name, time, until, kind, rows, words)"
+            " values ('page', 1, 'every_type', %s, %s, 'gap', 7, 'the source was silent')"
+            " on conflict do nothing",
+            [BEGIN, BEGIN + timedelta(seconds=7)],
+        )
+        connection.execute(
+            "insert into ringlog.ledger values ('every_type', %s, 'page', 200, 200, 0, 0, 12, 0)"
+            " on conflict do nothing",
+            [hour],
+        )
+    page.goto(chart_of("every_type/a_real"))
+    happened = page.locator(".happened")
+    expect(happened.locator("summary")).to_have_text("Meanwhile: 1 late, 1 gap")
+    happened.locator("summary").click()
+    expect(happened).to_contain_text("every_type gap, 7 rows: the source was silent")
+    expect(happened).to_contain_text("late, 12 rows: rows of this hour came after later ones")
+
+
+def test_waveforms_are_drawn_row_by_row(page: Page, waveforms: str) -> None:
+    page.goto(waveforms)
+    legend = page.locator(".legend")
+    expect(legend).to_contain_text("bpm/turns, 2026-03-01 12:00:02.000")
+    expect(legend).to_contain_text("100 points, 0 … 6")
+    assert colours(page) > 3
+    page.get_by_role("button", name="Waveform before").click()
+    expect(legend).to_contain_text("12:00:01.000")
+    expect(legend).to_contain_text("no reading")
+    page.get_by_role("button", name="Waveform before").click()
+    expect(legend).to_contain_text("12:00:00.000")
+    expect(legend).to_contain_text("3 points, -2.5 … 4")
+    page.get_by_role("button", name="Waveform before").click()
+    expect(page.get_by_role("status")).to_contain_text("no waveform before this")
+    # two at once: the one at the cursor B beside that at A
+    page.get_by_role("button", name="Newest").click()
+    page.goto(waveforms + cursors(a=WAVEFORMS, b=WAVEFORMS + timedelta(seconds=9)))
+    expect(legend.locator("li")).to_have_count(2)
+    expect(legend).to_contain_text("bpm/turns B, 2026-03-01 12:00:02.000")
+    slider = page.get_by_role("slider", name="Time of the waveform")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("12:00:00.000"))
+
+
+def test_a_waveform_has_a_chart_of_its_own(page: Page) -> None:
+    page.goto(chart_of("every_type/a_real"))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    page.get_by_role("combobox", name="Find signals").press_sequentially("turns")
+    expect(page.locator("#found li")).to_have_count(1)
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator(".chart")).to_have_count(2)
+
+
+def test_points_are_read_as_a_table(page: Page) -> None:
+    page.goto(chart_of("every_type/an_int", "every_type/a_varchar", mode="values"))
+    rows = page.locator(".values tbody tr")
+    expect(rows).to_have_count(ROWS)
+    assert rows.nth(1).locator("th, td").all_inner_texts()[:2] == ["2025-12-31 23:58:21.000", "-88999997"]
