@@ -1,6 +1,7 @@
 """What a request is refused with: an HTTP status and words that say what to do."""
 
 import logging
+import re
 from collections.abc import Mapping
 
 from ringlog.history.connection import ReadError
@@ -33,6 +34,8 @@ _DAMAGED = (
     "a part of this time is in the archive, and a file of it is missing or damaged: the server's log names it"
     ", and ringlog archive verify finds all such files"
 )
+# what libpq says of a role to act for that nobody has made
+_NO_ROLE = re.compile(r'FATAL:  (role "[^"]*" does not exist)')
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
 
 
@@ -41,6 +44,9 @@ def refused(error: ReadError | Damaged) -> Refused:
     if isinstance(error, Damaged):
         log.error("a file of the archive is damaged: %s", error)
         return Refused(503, _DAMAGED)
+    if no_role := _NO_ROLE.search(str(error)):
+        words = "everyone is to read as it (--http-role), so make it: ringlog user add NAME --reader"
+        return Refused(503, f"{no_role[1]}: {words}")
     text = " ".join(str(error).split())
     state = error.sqlstate or ""
     if "authentication failed" in text or "no password supplied" in text:

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from psycopg.conninfo import make_conninfo
 
+from ringlog.history.connection import ReadError, connect
+from ringlog.postgres import Postgres
 from ringlog.retrieval.access import Access
-from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.refused import Refused, refused
 from servers import Login, free_port, ringlog, serving
 
 ME = "/api/v1/me"
@@ -101,3 +104,13 @@ def test_a_role_without_http_is_refused(temporary_directory: Path) -> None:
     answer = ringlog("serve", "--http-role", "display", "--data", temporary_directory / "never")
     assert answer.returncode == 2
     assert "--http HOST:PORT" in answer.stderr
+
+
+def test_an_open_role_that_nobody_has_made_is_named(scratch_postgres: Postgres) -> None:
+    conninfo = make_conninfo(scratch_postgres.conninfo("postgres"), options="-c role=nobody_yet")
+    with pytest.raises(ReadError) as missing:
+        connect(conninfo)
+    answer = refused(missing.value)
+    assert answer.status == 503
+    assert str(answer).startswith('role "nobody_yet" does not exist: ')
+    assert "ringlog user add NAME --reader" in str(answer)
