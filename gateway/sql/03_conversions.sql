@@ -444,13 +444,22 @@ create or replace function tsql.varbytes(value character) returns bytea
 language sql immutable strict parallel safe return tsql.ascii_bytes(tsql.padded(value));
 create or replace function tsql.varbytes(value bytea) returns bytea
 language sql immutable strict parallel safe return value;
+create or replace function tsql.guid_order(value bytea) returns bytea
+language sql immutable strict parallel safe
+return substring(value from 4 for 1) || substring(value from 3 for 1) || substring(value from 2 for 1)
+  || substring(value from 1 for 1) || substring(value from 6 for 1) || substring(value from 5 for 1)
+  || substring(value from 8 for 1) || substring(value from 7 for 1) || substring(value from 9);
+comment on function tsql.guid_order(bytea) is
+  'Bytes of a uniqueidentifier as SQL Server has them from those as they are read, and back: the first three parts
+begin with their last byte ("uniqueidentifier": 6F9619FF-8B86-D011-B42D-00C04FC964FF is
+0xff19966f868b11d0b42d00c04fc964ff).';
 create or replace function tsql.varbytes(value uuid) returns bytea
-language sql immutable strict parallel safe return uuid_send(value);
+language sql immutable strict parallel safe return tsql.guid_order(uuid_send(value));
 do $$
 declare
   source record;
 begin
-  for source in select * from (values ('text'), ('character'), ('bytea')) as sources (type) loop
+  for source in select * from (values ('text'), ('character'), ('bytea'), ('uuid')) as sources (type) loop
     execute format(
       'create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea'
       ' language sql immutable parallel safe'
@@ -485,3 +494,13 @@ create or replace function tsql.to_guid(value uuid) returns uuid
 language sql immutable strict parallel safe return value;
 create or replace function tsql.to_guid(value text) returns uuid
 language sql immutable strict parallel safe return tsql.read_guid(value);
+create or replace function tsql.to_guid(value bytea) returns uuid
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if length(value) <> 16 then
+    perform tsql.fail(8169, 'Conversion failed when converting from bytes that are not 16 to uniqueidentifier.');
+  end if;
+  return encode(tsql.guid_order(value), 'hex')::uuid;
+end
+$$;

@@ -64,7 +64,9 @@ impl<'t> Parser<'t> {
 
     /// `name`, `owner.name`, `database.owner.name`, `database..name`.
     pub(super) fn object_name(&mut self) -> Result<ObjectName, Error> {
-        let first = self.name()?;
+        // `..t` and `.dbo.t`: the database in use
+        let nothing = Name { text: String::new(), at: self.position() };
+        let first = if self.next_is_symbol(".") { nothing } else { self.name()? };
         self.object_name_after(first)
     }
 

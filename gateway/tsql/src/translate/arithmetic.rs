@@ -1,10 +1,10 @@
 //! Operators between values: `+ - * / % & | ^`.
 
 use super::digits::{combined, may_be_decimal, of_operand, of_result};
-use super::value::{digits_of, numeric, Value};
+use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
 use crate::facts::types::{
-    decimal, varchar, Family, Type, BIT, FLOAT, LONGEST_VARCHAR, MONEY, REAL, TINYINT,
+    decimal, varchar, Family, Type, BIT, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL, TINYINT,
 };
 
 /// `left operator right`
@@ -15,6 +15,7 @@ pub fn arithmetic(
     line: u32,
     sybase: bool,
 ) -> Result<Value, Error> {
+    let [left, right] = whole_numbers(left, right, line, sybase)?;
     if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
         if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, sybase)? {
             return Ok(known);
@@ -32,6 +33,20 @@ pub fn arithmetic(
         plain(operator, &left, &right, sybase)
     };
     Ok(Value { digits: Some(digits), ..Value::unknown(sql) })
+}
+
+/// Bytes beside a whole number are one ("Data type precedence").
+fn whole_numbers(left: Value, right: Value, line: u32, sybase: bool) -> Result<[Value; 2], Error> {
+    Ok(match [left.of, right.of].map(|of| of.map(|of| of.family)) {
+        [Some(Family::Binary), Some(Family::Integer)] => {
+            [converted(left, right.of.unwrap_or(INT), line, sybase)?, right]
+        }
+        [Some(Family::Integer), Some(Family::Binary)] => {
+            let of = left.of.unwrap_or(INT);
+            [left, converted(right, of, line, sybase)?]
+        }
+        _ => [left, right],
+    })
 }
 
 fn plain(operator: &str, left: &Value, right: &Value, sybase: bool) -> String {

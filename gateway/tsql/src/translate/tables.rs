@@ -118,6 +118,30 @@ pub fn forgotten(name: &ObjectName) -> Result<String, Error> {
     Ok(format!("do {}", names::literal(&drop)))
 }
 
+/// The line of a column that says NULL and is of the primary key.
+fn nullable_key(elements: &[TableElement]) -> Option<u32> {
+    let keys = |constraint: &Constraint| match &constraint.kind {
+        ConstraintKind::PrimaryKey { columns } => Some(columns.clone()),
+        _ => None,
+    };
+    let of_table: Vec<Name> = elements
+        .iter()
+        .filter_map(|element| match element {
+            TableElement::Constraint(constraint) => keys(constraint),
+            TableElement::Column(_) => None,
+        })
+        .flatten()
+        .collect();
+    elements.iter().find_map(|element| match element {
+        TableElement::Column(column) if column.nullable == Some(true) => {
+            let is_key = column.constraints.iter().any(|one| keys(one).is_some())
+                || of_table.iter().any(|name| name.text.eq_ignore_ascii_case(&column.name.text));
+            is_key.then_some(column.name.at.line)
+        }
+        _ => None,
+    })
+}
+
 fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<String>, Error> {
     let mut seen = HashSet::new();
     let mut types = HashMap::new();
@@ -135,6 +159,10 @@ fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<St
             );
             return Err(Error::new(2705, text, line).with_severity(16));
         }
+    }
+    if let Some(line) = nullable_key(elements) {
+        let text = format!("Cannot define PRIMARY KEY constraint on nullable column in table '{of}'.");
+        return Err(Error::new(8111, text, line).with_severity(16));
     }
     let write = |element: &TableElement| match element {
         TableElement::Column(column) => self::column(column, &types, scope),
