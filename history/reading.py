@@ -104,11 +104,24 @@ class _ColdWeek:
     ends: datetime
     folder: str
     file: str
+    rows: int
+
+
+def count_cold(connection: Connection, table: str, start: datetime, end: datetime) -> int:
+    """How many rows from `start` on and before `end` are in files. Raises ReadError, Damaged."""
+    n = 0
+    for week in [*_cold_weeks(connection, table, end)]:
+        if start <= week.begins and week.ends <= end:
+            n += week.rows
+        elif week.ends > start:
+            times = read_file(Folder(week.folder), week.file, ["time"], start, end)
+            n += sum(batch.num_rows for batch in times)
+    return n
 
 
 def _cold_weeks(connection: Connection, table: str, end: datetime | None) -> Iterator[_ColdWeek]:
     query = sql.SQL(
-        "select begins, ends, archive as folder, file from ringlog.cold_week, ringlog.history"
+        "select begins, ends, archive as folder, file, rows from ringlog.cold_week, ringlog.history"
         " where table_name = {} and recalled_until is null and rows > 0 and begins < {} order by begins"
     ).format(sql.Literal(table), _moment(end, "infinity"))
     for batch in rows(connection, query):

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history.connection import Connection
-from ringlog.history.reading import read
+from ringlog.history.reading import count_cold, read
 from ringlog.history.signals import Place, places
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.signals import Signal, records, told_type
@@ -129,7 +129,9 @@ def demand_few(
 
 
 def count(connection: Connection, signal: Signal, start: datetime, end: datetime, bound: int) -> int:
-    """How many samples there are, null ones too; more than `bound` are bound + 1."""
+    """How many samples there are, null ones too, of the log and of the archive; what is more than `bound` is
+    not counted exactly.
+    """
     n = 0
     for place in places(connection, [signal.name])[signal.name]:
         since = start if place.since is None else max(start, place.since)
@@ -143,6 +145,7 @@ def count(connection: Connection, signal: Signal, start: datetime, end: datetime
                 bound=sql.Literal(bound + 1 - n),
             )
             n += records(connection, text)[0]["n"]
+            n += count_cold(connection, place.table, since, until)
     return n
 
 

@@ -1,5 +1,6 @@
 """Weeks that are files of the archive, over HTTP."""
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,6 +60,26 @@ def archived(database_url: sa.URL, tmp_path: Path) -> Iterator[tuple[httpx.Clien
 def week(number: int) -> dict[str, str]:
     begin = WEEK + number * timedelta(weeks=1)
     return {"from": begin.isoformat(), "to": (begin + timedelta(weeks=1)).isoformat()}
+
+
+def test_a_trend_of_files_has_as_many_points_as_asked_for(archived: tuple[httpx.Client, Path]) -> None:
+    client, _ = archived
+
+    def trend(points: int, span: dict[str, str]) -> dict[str, list[float]]:
+        asked = {"signal": "t/double", "points": str(points)} | span
+        answer = client.get("/api/v1/trend", params=asked)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, list[float]] = answer.json()["signals"][0]
+        return found
+
+    # the rows are sin(0), sin(1), ...: 72 a day
+    days = trend(7, week(0))
+    assert days["n"] == [72] * 7
+    assert days["max"] == [max(math.sin(72 * day + n) for n in range(72)) for day in range(7)]
+    part = {"from": (WEEK + timedelta(days=1)).isoformat(), "to": (WEEK + timedelta(days=2)).isoformat()}
+    assert sum(trend(24, part)["n"]) == 72
+    assert len(trend(24, part)["n"]) == 24
+    assert trend(100, part)["mean"] == [math.sin(72 + n) for n in range(72)]
 
 
 def test_a_damaged_file_is_told(archived: tuple[httpx.Client, Path]) -> None:
