@@ -35,6 +35,7 @@ CHECKED := tests/schema tests/tsql tests/server/test_packaging.py
 # The page of retrieval, and the library that draws its charts.
 PAGE := retrieval/page
 CHARTS := $(PAGE)/uplot.js
+NPM := build/page/.fetched
 # Folders that setup.cfg maps to packages below ringlog.
 FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
 
@@ -113,12 +114,15 @@ define install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'
 endef
 
-# The page's charts, from npm into the package, and what its test looks with; Node comes from PyPI where the machine has none.
-$(CHARTS): $(PAGE)/package.json $(PAGE)/package-lock.json | $(VENV)/bin/python
+# Of npm: the page's charts, which go into the package, and what its test looks with. Node comes from PyPI where the machine has none.
+$(NPM): $(PAGE)/package.json $(PAGE)/package-lock.json | $(VENV)/bin/python
 	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet $(NODE_BIN)
 	mkdir -p build/page
 	cp $(PAGE)/package.json $(PAGE)/package-lock.json build/page/
 	cd build/page && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent --ignore-scripts --cache $(CURDIR)/build/npm
+	@touch $@
+
+$(CHARTS): $(NPM)
 	cp build/page/node_modules/uplot/LICENSE $(PAGE)/uplot.txt
 	cp build/page/node_modules/uplot/dist/uPlot.min.css $(PAGE)/uplot.css
 	cp build/page/node_modules/uplot/dist/uPlot.iife.min.js $@

@@ -40,6 +40,7 @@ export async function open(name, onto = null) {
   if (!fits) wanted.push({ mode: "trend", signals: [name] });
   else if (!there.signals.includes(name)) there.signals.push(name);
   change({ view: "trends", charts: wanted });
+  begun = undefined;
 }
 
 const copy = () => state.charts.map((chart) => ({ ...chart, signals: [...chart.signals] }));
@@ -58,7 +59,6 @@ export function build() {
     charts[index] = chart;
     wire(chart);
     chart.begun = begun;
-    begun = undefined;
     chart.load(shownTime());
   }
   for (const chart of charts.splice(state.charts.length)) chart.end();

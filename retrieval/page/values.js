@@ -44,6 +44,7 @@ export class Values extends Trend {
       return row;
     }));
     this.chart.show(this.region);
+    if (!times.length) this.chart.note("No samples in this time");
   }
 }
 

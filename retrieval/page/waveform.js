@@ -29,6 +29,8 @@ export class Waveform {
   }
 
   async fetch(time, abort) {
+    const texts = this.names.filter((name) => this.chart.of(name).type.startsWith("varchar"));
+    if (texts.length) throw new Error(`${texts.join(", ")}: lists of texts are saved, not drawn.`);
     const moments = [["A", state.a ?? time.to], ...(state.b === null ? [] : [["B", state.b]])];
     const found = await Promise.all(moments.map(([cursor, moment]) => api.at(this.names, moment, abort)
       .then((signals) => signals.map((each) => ({ ...each, cursor, time: each.samples[0]?.[0] ?? null,
