@@ -17,7 +17,8 @@ from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.procedure import Argument, Refused, output
 from ringlog.clients.readings import Reading, swapped
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
-from ringlog.clients.spool import EVENTS, Event, Spool, Spooled
+from ringlog.clients.spool import Spool, Spooled
+from ringlog.clients.spool_books import EVENTS, Event
 from ringlog.schema.entries import WIDTHS
 from ringlog.schema.facility import Table
 

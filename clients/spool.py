@@ -10,33 +10,27 @@ When the budget or the disk is full, the older half of the rows is thinned from 
 the others cover the whole outage evenly. The books have what was dropped.
 """
 
-import os
 import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading, restored, stored
-from ringlog.clients.spool_file import PAGE, SpoolError, is_one_of, open_file
+from ringlog.clients.spool_books import Books, Event, Hour
+from ringlog.clients.spool_file import SpoolError, is_one_of, open_file
+from ringlog.clients.spool_room import NoRoomError, Room, Thinning, log_bytes
 
 GiB = 2**30
 LEAST_BUDGET = 2**20
-# Events that are told at once.
-EVENTS = 500
 
 # Acknowledged rows that are removed together at the latest.
 _TOGETHER = 256
 # Rows kept in memory while the disk takes nothing at all.
 _MOST_HELD = 1000
-# Seconds after which a disk that was full is tried again.
-_RETRY = 30.0
-# Hours whose figures the server has are kept this long: late rows find theirs.
-_KEPT = 14 * 24 * HOUR
 
 
 class Spooled(NamedTuple):
@@ -47,39 +41,6 @@ class Spooled(NamedTuple):
     time: int
     seq_no: int | None
     readings: tuple[Reading, ...]
-
-
-class Hour(NamedTuple):
-    """A writer's books of an hour; rows belong to the hour of their time.
-
-    Every row produced is acknowledged, thinned or refused, or is still in the spool.
-    """
-
-    hour: int
-    """its begin, in microseconds since 1970"""
-    produced: int
-    acknowledged: int
-    thinned: int
-    refused: int
-    late: int
-    """rows that came to the server after later ones"""
-    repeated: int
-    """calls sent again because no answer came"""
-
-
-class Event(NamedTuple):
-    """Something that happened to a table's readings, from `time` to `until` (microseconds since 1970)."""
-
-    id: int
-    time: int
-    until: int | None
-    kind: str
-    rows: int | None
-    words: str
-
-
-class _NoRoomError(Exception):
-    """There is nothing left to thin."""
 
 
 class Spool:
@@ -94,13 +55,6 @@ class Spool:
             raise SpoolError(f"a spool's budget of {budget} bytes is below {LEAST_BUDGET}, 1 MiB")
         self.file = file
         self._rows = rows
-        # bytes of the log that SQLite writes before the file itself, and as many of the reserve
-        self._log = min(4 * 2**20, budget // 8)
-        self._budget = budget - 3 * self._log
-        # rows looked at in one step of thinning: few enough for the log, and for a source that waits
-        self._stretch = self._log // 4 // PAGE
-        self._reserve = file.with_name(file.name + "-reserve")
-        self._full_until: float | None = None
         self._lock = threading.Lock()
         # rows that the disk has not taken yet, and how many such were given up, by their hour
         self._held: list[tuple[int, str | bytes]] = []
@@ -112,10 +66,10 @@ class Spool:
         self._in_flight = range(0)
         # ids of rows that may be on the server, though it never said so
         self._doubtful: set[int] = set()
-        # thinning has come to the row of this id, goes on to that one, and keeps rows of every such id
-        self._passed = self._middle = 0
-        self._keep_each = 2
-        self._db = open_file(file, table, [*columns], self._log)
+        self._db = open_file(file, table, [*columns], log_bytes(budget))
+        self._books = Books(self._db)
+        self._room = Room(self._db, file, budget)
+        self._thinning = Thinning(self._db, budget)
         state = self._db.execute("select spool, id, seq_no, time from state").fetchone()
         self.name: str = state[0]
         """an identifier that no other spool has"""
@@ -124,7 +78,7 @@ class Spool:
         self.seq_no: int | None = state[2]
         self.time: int | None = state[3]
         """seq_no and time of the row put last, or of the server's latest row"""
-        self.depth = self._number("select count(*) from row")
+        self.depth: int = self._db.execute("select count(*) from row").fetchone()[0]
         """rows not yet acknowledged"""
         self.thinned = 0
         """rows dropped since it was opened"""
@@ -137,7 +91,7 @@ class Spool:
         content = stored(readings)
         with self._lock:
             self._held.append((time, content))
-            if self._is_full(len(content)):
+            if self._room.is_full(len(content)):
                 self._thin()
             while not self._take_in():
                 if not self._thin():
@@ -149,7 +103,7 @@ class Spool:
     ) -> None:
         """Keeps an event, to be told to the server."""
         with self._lock:
-            self._commit(lambda: self._insert_event(kind, time, words, until, rows))
+            self._commit(lambda: self._books.note(kind, time, words, until, rows))
 
     def begin(self, seq_no: int, time: int | None) -> None:
         """Hears the server's latest row: 0 and None for a ring never written.
@@ -239,8 +193,8 @@ class Spool:
                 (reason, row.id),
             )
             self._db.execute("delete from row where id = ?", (row.id,))
-            self._count(row.time, refused=1)
-            self._insert_event("refused", row.time, reason, None, 1)
+            self._books.count(row.time, refused=1)
+            self._books.note("refused", row.time, reason, None, 1)
 
         with self._lock:
             if self._commit(lay_aside):
@@ -274,51 +228,31 @@ class Spool:
     def hours(self) -> list[Hour]:
         """Hours with other figures than the server was told; the first hundred, when they are many."""
         with self._lock:
-            changed = self._db.execute(
-                "select hour, produced, acknowledged, thinned, refused, late, repeated"
-                " from ledger where changed order by hour limit 100"
-            )
-            return [Hour(*row) for row in changed]
+            return self._books.hours()
 
     def hour_told(self, hour: Hour) -> None:
         """The server has these figures."""
-
-        def mark() -> None:
-            self._db.execute(
-                "update ledger set changed = 0 where (hour, produced, acknowledged, thinned, refused, late,"
-                " repeated) = (?, ?, ?, ?, ?, ?, ?)",
-                hour,
-            )
-            old = time.time_ns() // 1000 - _KEPT
-            self._db.execute("delete from ledger where hour < ? and not changed", (old,))
-
         with self._lock:
-            self._commit(mark)
+            self._commit(lambda: self._books.hour_told(hour))
 
     def events(self) -> list[Event]:
         """Events that the server was not told, oldest first; the first EVENTS, when they are many."""
         with self._lock:
-            untold = self._db.execute(
-                "select id, time, until, kind, rows, words from event order by id limit ?", (EVENTS,)
-            )
-            return [Event(*row) for row in untold]
+            return self._books.events()
 
     def events_told(self, last: Event) -> None:
         """The server has the events up to this one."""
         with self._lock:
-            self._commit(lambda: self._db.execute("delete from event where id <= ?", (last.id,)))
+            self._commit(lambda: self._books.events_told(last))
 
     def close(self) -> None:
         """Writes down what is known and lets go of the file."""
         self.settle()
         with self._lock:
             self._db.close()
-            self._reserve.unlink(missing_ok=True)
+            self._room.close()
 
     # --- inside, with the lock held ---
-
-    def _number(self, query: str) -> int:
-        return int(self._db.execute(query).fetchone()[0])
 
     def _commit(self, work: Callable[[], object] | None = None) -> bool:
         """Does some work, and what waits to be written, in one transaction. False when there is no room for
@@ -327,45 +261,29 @@ class Spool:
             self._db.execute("begin immediate")
             for row, late in self._done.items():
                 found = self._db.execute("delete from row where id = ? returning time", (row,)).fetchone()
-                self._count(found[0], acknowledged=1, late=int(late))
+                self._books.count(found[0], acknowledged=1, late=int(late))
             for hour, rows in self._given_up.items():
-                self._count(hour, produced=rows, thinned=rows)
-                self._insert_event(
+                self._books.count(hour, produced=rows, thinned=rows)
+                self._books.note(
                     "thinned", hour, "the disk took nothing: rows in memory were dropped", None, rows
                 )
             repeated = self._repeated
-            self._count(time.time_ns() // 1000, repeated=repeated)
+            self._books.count(time.time_ns() // 1000, repeated=repeated)
             if work is not None:
                 work()
             self._db.execute("commit")
-        except (sqlite3.OperationalError, _NoRoomError) as error:
+        except (sqlite3.OperationalError, NoRoomError) as error:
             if self._db.in_transaction:
                 self._db.execute("rollback")
             if isinstance(error, sqlite3.OperationalError):
                 if not is_one_of(error, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                     raise
-                self._make_room()
+                self._room.disk_is_full()
             return False
         self._done.clear()
         self._given_up.clear()
         self._repeated -= repeated
         return True
-
-    def _count(self, moment: int, **figures: int) -> None:
-        counted = {name: figure for name, figure in figures.items() if figure}
-        if counted:
-            self._db.execute(
-                f"insert into ledger (hour, {', '.join(counted)}) values (?{', ?' * len(counted)})"
-                " on conflict (hour) do update set changed = 1,"
-                f" {', '.join(f'{name} = {name} + excluded.{name}' for name in counted)}",
-                (moment // HOUR * HOUR, *counted.values()),
-            )
-
-    def _insert_event(self, kind: str, time: int, words: str, until: int | None, rows: int | None) -> None:
-        self._db.execute(
-            "insert into event (time, until, kind, rows, words) values (?, ?, ?, ?, ?)",
-            (time, until, kind, rows, words),
-        )
 
     def _take_in(self) -> bool:
         """Writes the rows in memory into the file."""
@@ -378,7 +296,7 @@ class Spool:
                 if seq_no is not None:
                     seq_no = seq_no % self._rows + 1
                 self._db.execute("insert into row values (?, ?, ?, ?)", (newest, moment, seq_no, content))
-                self._count(moment, produced=1)
+                self._books.count(moment, produced=1)
             self._db.execute("update state set id = ?, seq_no = ?, time = ?", (newest, seq_no, moment))
 
         if not self._commit(insert):
@@ -390,42 +308,18 @@ class Spool:
 
     # --- when it is full ---
 
-    def _is_full(self, more: int) -> bool:
-        free = self._number("pragma freelist_count")
-        if self._full_until is not None:
-            # what the file has is all there is, until the disk is tried again
-            if time.monotonic() < self._full_until:
-                return free < 16 + more // PAGE
-            self._full_until = None
-        self._keep_reserve()
-        return (self._number("pragma page_count") - free) * PAGE + more > self._budget
-
     def _thin(self) -> bool:
         """Drops rows of the next stretch on the way through the older half."""
         dropped = 0
 
         def thin() -> None:
             nonlocal dropped
-            count = self.depth
-            for _ in range(count // self._stretch + 2):
-                stretch = self._db.execute(
-                    "select id, time from row where id > ? and id <= ? order by id limit ?",
-                    (self._passed, self._middle, self._stretch),
-                ).fetchall()
-                doomed = [row for row in stretch if row[0] % self._keep_each and not self._is_sent(row[0])]
-                if doomed:
-                    break
-                if stretch:
-                    self._passed = stretch[-1][0]
-                else:
-                    self._begin_pass(count)
-            else:
-                raise _NoRoomError
+            doomed = self._thinning.doomed(self.depth, self._is_sent)
             for row, moment in doomed:
                 self._db.execute("delete from row where id = ?", (row,))
-                self._count(moment, thinned=1)
-            words = f"the spool was full: of the oldest rows one in {self._keep_each} was kept"
-            self._insert_event("thinned", doomed[0][1], words, doomed[-1][1], len(doomed))
+                self._books.count(moment, thinned=1)
+            words = f"the spool was full: of the oldest rows one in {self._thinning.keep_each} was kept"
+            self._books.note("thinned", doomed[0][1], words, doomed[-1][1], len(doomed))
             dropped = len(doomed)
 
         if not self._commit(thin):
@@ -437,16 +331,6 @@ class Spool:
     def _is_sent(self, row: int) -> bool:
         return row in self._in_flight or row in self._doubtful
 
-    def _begin_pass(self, count: int) -> None:
-        """Another pass through the older half, at the distance that leaves it three quarters of its rows."""
-        middle = self._db.execute("select id from row order by id limit 1 offset ?", (count // 2,)).fetchone()
-        if middle is None:
-            raise _NoRoomError
-        (oldest,) = self._db.execute("select min(id) from row").fetchone()
-        self._passed, self._middle, self._keep_each = 0, middle[0], 2
-        while (self._middle - oldest) / self._keep_each > 0.75 * (count // 2):
-            self._keep_each *= 2
-
     def _give_up(self) -> None:
         """Drops every second row in memory when they are too many; the books hear of it when they can."""
         if len(self._held) > _MOST_HELD:
@@ -454,23 +338,3 @@ class Spool:
                 self._given_up[moment // HOUR * HOUR] += 1
                 self.thinned += 1
             del self._held[1::2]
-
-    def _keep_reserve(self) -> None:
-        """Holds some of the disk: enough to bring the log home, so that removing rows needs nothing more."""
-        if self._reserve.exists():
-            return
-        try:
-            file = os.open(self._reserve, os.O_WRONLY | os.O_CREAT, 0o644)
-            try:
-                os.posix_fallocate(file, 0, self._log)
-            finally:
-                os.close(file)
-        except OSError:
-            self._reserve.unlink(missing_ok=True)
-            self._full_until = time.monotonic() + _RETRY
-
-    def _make_room(self) -> None:
-        self._full_until = time.monotonic() + _RETRY
-        self._reserve.unlink(missing_ok=True)
-        with suppress(sqlite3.OperationalError):
-            self._db.execute("pragma wal_checkpoint(restart)").fetchall()

@@ -129,16 +129,42 @@ def serving(data: Path, *options: str, facility: Path | None = FACILITY) -> Iter
         ) as process,
     ):
         try:
-            assert process.stdout is not None
-            address = next((line for line in process.stdout if line.startswith("TDS on ")), None)
-            assert address is not None, f"ringlog serve did not start: {log.read_text()}"
-            host, port = address.removeprefix("TDS on ").strip().rsplit(":", 1)
+            host, port = address_of(process, log)
             dsn = ringlog("dsn", "--data", data).stdout.strip()
             postgres_port = int(str(conninfo_to_dict(dsn)["port"]))
-            yield RunningServer(process, data, host, int(port), dsn, postgres_port, WRITER, READER)
+            yield RunningServer(process, data, host, port, dsn, postgres_port, WRITER, READER)
         finally:
             process.terminate()
             process.wait()
+
+
+@contextmanager
+def serving_external(dsn: str, log: Path, *options: str | Path) -> Iterator[tuple[str, int]]:
+    """`ringlog serve` before a PostgreSQL of somebody else's; yields the gateway's host and port."""
+    command = [RINGLOG, "serve", "--listen", "127.0.0.1:0", *options]
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [str(word) for word in command],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=os.environ | {"RINGLOG_DSN": dsn},
+        ) as process,
+    ):
+        try:
+            yield address_of(process, log)
+        finally:
+            process.terminate()
+
+
+def address_of(process: subprocess.Popen[str], log: Path) -> tuple[str, int]:
+    """Host and port of the gateway of a `ringlog serve`, once it says them."""
+    assert process.stdout is not None
+    address = next((line for line in process.stdout if line.startswith("TDS on ")), None)
+    assert address is not None, f"ringlog serve did not start: {log.read_text()}"
+    host, port = address.removeprefix("TDS on ").strip().rsplit(":", 1)
+    return host, int(port)
 
 
 PATH = ("online", "log", "ringlog", "public", "gateway_test", "call_forms", "client_compat")

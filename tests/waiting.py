@@ -2,7 +2,10 @@
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import psycopg
 
 Found = TypeVar("Found")
 # Seconds after which what has not come is taken not to come at all.
@@ -16,3 +19,17 @@ def wait_until(find: Callable[[], Found], why: Callable[[], object] = lambda: No
         assert time.monotonic() < end, why()
         time.sleep(0.02)
     return found
+
+
+def is_taken(call: Callable[[], object], refused: type[Exception]) -> bool:
+    """Whether a call is not refused: a procedure that has just been made is not known at once."""
+    with suppress(refused):
+        call()
+        return True
+    return False
+
+
+def one_sleeps(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a process of PostgreSQL runs pg_sleep."""
+    query = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'"
+    return connection.execute(query).fetchone() != (0,)

@@ -16,7 +16,7 @@ from pymssql import _mssql
 from raw_tds import ATTENTION, BATCH7, RawClient, batch7
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients
-from waiting import wait_until
+from waiting import one_sleeps, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -250,11 +250,6 @@ def test_a_cancel_amid_the_rows(server: RunningServer, admin: Admin) -> None:
     assert stored(admin) == [(1, None, None, None)]
 
 
-def sleeping(admin: Admin) -> bool:
-    query = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'"
-    return admin.execute(query).fetchone() != (0,)
-
-
 def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
     """PostgreSQL still works at them: a trigger takes its time."""
     admin.execute(
@@ -266,7 +261,7 @@ def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
         with Copying(server, server.writer) as copying:
             copying.batch(INSERT)
             copying.client.send(BULK7, colmetadata() + row(1))
-            wait_until(lambda: sleeping(admin))
+            wait_until(lambda: one_sleeps(admin))
             start = time.monotonic()
             copying.client.send(ATTENTION, b"")
             assert copying.client.receive()[:3] == b"\xfd\x02\0"

@@ -12,7 +12,7 @@ import pytest
 
 from servers import Login, RunningServer, ringlog
 from tds_clients import Admin, Clients, errors_of
-from waiting import wait_until
+from waiting import one_sleeps, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -51,11 +51,6 @@ def number_of(connection: pymssql.Connection, procedure: str, *params: Any) -> i
     return OK
 
 
-def is_sleeping(admin: Admin) -> bool:
-    query = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'"
-    return admin.execute(query).fetchone() != (0,)
-
-
 def test_a_group_is_one_transaction_and_a_bad_call_hurts_only_its_sender(
     clients: Clients, admin: Admin, writers: tuple[Login, Login], pool: ThreadPoolExecutor
 ) -> None:
@@ -71,7 +66,7 @@ def test_a_group_is_one_transaction_and_a_bad_call_hurts_only_its_sender(
         def together(entries: list[str], *others: tuple[pymssql.Connection, str]) -> list[Future[int]]:
             entry = f"first of {entries[0]}"
             sleeping = pool.submit(number_of, first, "enter_slowly", entry, 0.5)
-            wait_until(lambda: sleeping.done() or is_sleeping(admin))
+            wait_until(lambda: sleeping.done() or one_sleeps(admin))
             calls = [(rest[i], entry) for i, entry in enumerate(entries)] + list(others)
             answers = [pool.submit(number_of, who, "enter_slowly", entry, 0.0) for who, entry in calls]
             assert sleeping.result() == OK

@@ -4,7 +4,6 @@ import json
 import socket
 import subprocess
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ import pytest
 from ringlog.gateway import Mirror
 from servers import FACILITY, RINGLOG, RunningServer, add_logins, free_port, ringlog, serving
 from tds_clients import Clients, Param
+from waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,7 @@ class RunningMirror:
 
     def wait(self, is_so: Callable[[], bool]) -> None:
         """Until it is so: the shadow follows behind the clients."""
-        while not is_so():
-            time.sleep(0.01)
+        wait_until(is_so)
 
 
 @contextmanager

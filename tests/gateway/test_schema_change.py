@@ -1,7 +1,6 @@
 """The facility grows and types change while writers write: nothing is lost and nobody logs in anew."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from servers import FACILITY, RunningServer, ringlog, serving
 from tds_clients import Clients, Param, errors_of
-from waiting import wait_until
+from waiting import is_taken, wait_until
 from writing import Writers
 
 GROWN = """
@@ -136,14 +135,6 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
     writers.check(server.dsn, "log.sr_rf", "seq_no, time, power, arcs")
 
 
-def known(cursor: pymssql.Cursor) -> bool:
-    """Names that are unknown are looked up twice a second at most."""
-    with suppress(pymssql.Error):
-        cursor.callproc("generation", ())
-        return True
-    return False
-
-
 def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> None:
     """Dropped and made anew, it has another oid."""
     server = own_clients.server
@@ -158,7 +149,7 @@ def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> Non
     ):
         cursor = connection.cursor()
         admin.execute(f"{make.format(1)} notify ringlog_catalogue")
-        wait_until(lambda: known(cursor))
+        wait_until(lambda: is_taken(lambda: cursor.callproc("generation", ()), pymssql.Error))
         for generation in range(2, 12):
             cursor.callproc("generation", ())
             assert cursor.returnvalue == generation - 1

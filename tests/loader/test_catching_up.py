@@ -1,6 +1,5 @@
 """After an outage: rows of the spool go in order and in batches, live rows first, each stored once."""
 
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from ringlog.clients.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility, Table
 from servers import RunningServer
+from waiting import wait_until
 
 BEGIN = datetime(2024, 2, 5, 12, tzinfo=UTC)
 
@@ -150,10 +150,7 @@ def test_live_rows_overtake_the_backlog(site: Site) -> None:
         for number in range(8):
             live = begin + timedelta(seconds=2000 + number)
             writer.put(live, a_real=1.5)
-            until = time.monotonic() + 60
-            while live not in stored[-2000:]:
-                assert time.monotonic() < until, (writer.error, figures)
-                time.sleep(0.001)
+            wait_until(lambda live=live: live in stored[-2000:], lambda: (writer.error, figures))
             waiting.append(writer.waiting)
         assert writer.drain(30), (writer.error, figures)
     assert waiting[3] > 100, "live rows come between those of the backlog"

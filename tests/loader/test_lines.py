@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from ringlog.loader.sources.lines import LineReader
 from ringlog.schema.facility_file import load_facility
 from servers import free_port
+from waiting import wait_until
 
 FACILITY = Path(__file__).with_name("facility.toml")
 
@@ -47,24 +49,26 @@ def test_lines_are_logged(
     port = free_port()
     options = ("--facility", monitored, "--tables", "beam", "--source", f"lines:127.0.0.1:{port}")
     one = load(*options)
-    until = time.monotonic() + 60
-    while True:
-        try:
-            connection = socket.create_connection(("127.0.0.1", port))
-            break
-        except OSError:
-            assert time.monotonic() < until
-            time.sleep(0.05)
+
+    def connection_to_it() -> socket.socket | None:
+        with suppress(OSError):
+            return socket.create_connection(("127.0.0.1", port))
+        return None
+
+    connection = wait_until(connection_to_it)
+    assert connection is not None
     begin = int(time.time())
     with connection:
         for number in range(20):
             connection.sendall(f"sr_beam/current {number}.5 {begin + number / 10}\n".encode())
         connection.sendall(b"current much\n")
         assert connection.recv(100) == b"current: 'much' is not a number (no reading is an empty cell)\n"
-        while len(stored("beam")) < before + 20:
+
+        def are_stored() -> bool:
             assert one.process.poll() is None
-            assert time.monotonic() < until
-            time.sleep(0.1)
+            return len(stored("beam")) >= before + 20
+
+        wait_until(are_stored)
     assert one.stop()[0] == 0
     rows = [(row[1], row[2]) for row in stored("beam")[before:]]
     assert rows == [(datetime.fromtimestamp(begin + number / 10, UTC), number + 0.5) for number in range(20)]

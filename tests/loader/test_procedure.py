@@ -2,7 +2,6 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from ringlog.clients import Address, Refused, Unanswered, call, connect, output
 from servers import Login, RunningServer
-from waiting import wait_until
+from waiting import is_taken, wait_until
 
 # Times that no other test writes.
 BEGIN = datetime(2031, 5, 1, 12, 0, 0, 123457, UTC)
@@ -111,21 +110,13 @@ def test_what_the_driver_would_change_is_refused_before_anything_is_sent(
     call(writer, "last_every_type", output(int), output(str))
 
 
-def is_known(connection: pymssql.Connection, procedure: str, what: str) -> bool:
-    """Names that are unknown are looked up twice a second at most."""
-    with suppress(Refused):
-        call(connection, procedure, what=what)
-        return True
-    return False
-
-
 def test_a_long_text_is_not_cut(quick_server: RunningServer, reader: pymssql.Connection) -> None:
     with psycopg.connect(quick_server.dsn, autocommit=True) as administrator:
         administrator.execute(
             "create function ringlog.echo(what text) returns setof text language sql as 'select what'"
         )
         administrator.execute("notify ringlog_catalogue")
-    wait_until(lambda: is_known(reader, "echo", "x"))
+    wait_until(lambda: is_taken(lambda: call(reader, "echo", what="x"), Refused))
     for text in ("磁" * 1333, "é" * 2001, "x" * 8001, "€" * 300_000):
         (row,) = call(reader, "echo", what=text).rows
         assert row == (text,)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import psutil
 import pytest
@@ -30,6 +31,14 @@ def count(statistics: Statistics, stop: StopSignal) -> None:
     while True:
         stop.sleep(0.01)
         statistics.sent += 1
+
+
+def tend_until(supervisor: Supervisor, find: Callable[[], object]) -> None:
+    def tended() -> object:
+        supervisor.tend(0.05)
+        return find()
+
+    wait_until(tended)
 
 
 def test_a_killed_process_is_started_again() -> None:
@@ -78,10 +87,7 @@ def test_a_job_that_is_done_or_failed_for_good_is_not_started_again() -> None:
 
     with Supervisor([Job("done", done), Job("failed", failed)]) as supervisor:
         supervisor.start()
-        until = time.monotonic() + 60
-        while not supervisor.finished:
-            assert time.monotonic() < until
-            supervisor.tend(0.05)
+        tend_until(supervisor, lambda: supervisor.finished)
         supervisor.tend(1.0)
         assert supervisor.pids == {}
         states = {name: (one.state, one.restarts) for name, one in supervisor.statistics.items()}
@@ -154,21 +160,16 @@ def test_a_process_of_several_jobs_is_started_again_whole() -> None:
     with Supervisor(jobs, processes=1) as supervisor:
         supervisor.start()
         one = supervisor.statistics
-        until = time.monotonic() + 60
-        while not (one["a"].sent and one["b"].sent and one["failed"].state == State.FAILED):
-            assert time.monotonic() < until
-            supervisor.tend(0.05)
+        tend_until(
+            supervisor, lambda: one["a"].sent and one["b"].sent and one["failed"].state == State.FAILED
+        )
         assert len({*supervisor.pids.values()}) == 1
         assert (one["done"].state, one["failed"].message) == (State.DONE, "no such column")
         os.kill(supervisor.pids["a"], signal.SIGKILL)
-        while not (one["a"].restarts and one["b"].restarts):
-            assert time.monotonic() < until
-            supervisor.tend(0.05)
+        tend_until(supervisor, lambda: one["a"].restarts and one["b"].restarts)
         assert (one["done"].restarts, one["failed"].restarts) == (0, 0)
         sent = one["a"].sent, one["b"].sent
-        while one["a"].sent <= sent[0] or one["b"].sent <= sent[1]:
-            assert time.monotonic() < until
-            supervisor.tend(0.05)
+        tend_until(supervisor, lambda: one["a"].sent > sent[0] and one["b"].sent > sent[1])
 
 
 def test_a_job_that_breaks_is_started_again_with_those_beside_it() -> None:
@@ -181,8 +182,5 @@ def test_a_job_that_breaks_is_started_again_with_those_beside_it() -> None:
     with Supervisor([Job("a", breaks_once), Job("b", count)], processes=1) as supervisor:
         supervisor.start()
         one = supervisor.statistics
-        until = time.monotonic() + 60
-        while not (one["a"].restarts and one["b"].restarts and one["a"].sent and one["b"].sent):
-            assert time.monotonic() < until
-            supervisor.tend(0.05)
+        tend_until(supervisor, lambda: all(each.restarts and each.sent for each in one.values()))
         assert one["a"].message == "OSError: the device is away"

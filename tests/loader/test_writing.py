@@ -27,11 +27,25 @@ from ringlog.loader.writer import Writer
 from ringlog.loadtest.verification import verify
 from ringlog.schema.facility import Facility
 from servers import RunningServer
+from waiting import wait_until
 
 FACILITY = Path(__file__).with_name("facility.toml")
 # Seconds for which a server cannot be reached.
 AWAY = 3.0
 Stored = Callable[[str], list[tuple[Any, ...]]]
+
+
+def pid_of(supervisor: Supervisor, job: str) -> int:
+    """The process of a job, once it has been started again."""
+
+    def found() -> int | None:
+        if job not in supervisor.pids:
+            supervisor.tend(0.1)
+        return supervisor.pids.get(job)
+
+    pid = wait_until(found, lambda: supervisor.statistics[job].message)
+    assert pid is not None
+    return pid
 
 
 def in_step(rows: list[tuple[Any, ...]], ring: int) -> bool:
@@ -74,11 +88,7 @@ def test_killed_writers_go_on_at_the_next_row(
         for _ in range(3):
             supervisor.tend(1.2)
             for table in tables:
-                until = time.monotonic() + 30.0
-                while table.name not in supervisor.pids:
-                    assert time.monotonic() < until, supervisor.statistics[table.name].message
-                    supervisor.tend(0.1)
-                os.kill(supervisor.pids[table.name], signal.SIGKILL)
+                os.kill(pid_of(supervisor, table.name), signal.SIGKILL)
         supervisor.tend(3.0)
         assert [one.restarts for one in supervisor.statistics.values()] == [3, 3]
         assert all(one.state == State.RUNNING for one in supervisor.statistics.values())
@@ -257,13 +267,16 @@ def test_unanswered_calls_are_repeated_and_stored_once(
     before = len(stored("beam"))
     with cutter(quick_server) as way:
         one = load("--tables", "beam", "--url", f"tds://writer@127.0.0.1:{way.port}")
-        while len(stored("beam")) < before + 5:
+
+        def come(count: int) -> bool:
             assert one.process.poll() is None
+            return len(stored("beam")) >= count
+
+        wait_until(lambda: come(before + 5))
         for number in range(6):
             cuts = way.cuts
             way.cut(answer=number % 2 == 0)
-            while way.cuts == cuts:
-                time.sleep(0.01)
+            wait_until(lambda cuts=cuts: way.cuts > cuts)
             time.sleep(0.5)
         # the server is away for a while: the writer comes back by itself
         way.closed = True
@@ -271,8 +284,7 @@ def test_unanswered_calls_are_repeated_and_stored_once(
         time.sleep(AWAY)
         way.closed = False
         away = len(stored("beam"))
-        while len(stored("beam")) < away + 5:
-            assert one.process.poll() is None
+        wait_until(lambda: come(away + 5))
         code, said = one.stop()
     assert code == 0
     rows = stored("beam")[before:]

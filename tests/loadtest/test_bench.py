@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from ringlog.loadtest.bench.verification import SETS, reading, verify
 from ringlog.loadtest.bench.waveforms import POINTS
 from ringlog.postgres import Postgres
 from servers import RINGLOG, ringlog, run
+from waiting import wait_until
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -333,11 +333,12 @@ def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path) -> 
     with subprocess.Popen(
         [str(word) for word in command], stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(folder)}
     ) as running:
-        deadline = time.monotonic() + 60
-        while not [*folder.glob("ringlog-bench-*/data/postgresql-18/postmaster.pid")]:
-            assert time.monotonic() < deadline
+
+        def has_a_server() -> bool:
             assert running.poll() is None
-            time.sleep(0.1)
+            return any(folder.glob("ringlog-bench-*/data/postgresql-18/postmaster.pid"))
+
+        wait_until(has_a_server)
         children = psutil.Process(running.pid).children(recursive=True)
         assert children
         running.send_signal(signal.SIGINT)

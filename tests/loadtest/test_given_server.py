@@ -6,15 +6,16 @@ import signal
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 import psycopg
 import pytest
 
 from ringlog.loadtest.spring8.results import read_results
 from servers import RINGLOG, RunningServer, free_port
+from waiting import wait_until
 
 LoadTest = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -191,15 +192,13 @@ def test_locust_with_its_web_page(there: tuple[str, ...], home: Path) -> None:
     page = f"http://127.0.0.1:{port}"
     words = (*there, "--reader", "reader", "--web-host", "127.0.0.1", "--web-port", str(port))
     with locust(home, *words, "--autostart", "--run-time", "8s", "--autoquit", "10") as process:
-        until = monotonic() + 60
-        shown = ""
-        while "put_beam" not in shown and monotonic() < until:
-            sleep(0.2)
-            try:
-                shown = urllib.request.urlopen(f"{page}/stats/requests", timeout=2).read().decode()
-            except OSError:
-                continue
-        assert "put_beam" in shown
+
+        def is_shown() -> bool:
+            with suppress(OSError), urllib.request.urlopen(f"{page}/stats/requests", timeout=2) as answer:
+                return b"put_beam" in answer.read()
+            return False
+
+        wait_until(is_shown)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert ", 0 lost" in said

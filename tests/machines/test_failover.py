@@ -5,21 +5,18 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import psycopg
 import pymssql
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from ringlog.account import Account, account_for
+from clusters import Cluster, cluster_in
 from servers import RINGLOG, free_port, ringlog
 from waiting import wait_until
 
-DEBIAN = Path("/usr/lib/postgresql/15/bin")
 TABLES = ("magnets", "cavities", "vacuum", "beam")
 FACILITY = 'timezone = "UTC"\n' + "".join(
     f'[[table]]\nname = "{name}"\nrows = 1000\ncycle = 0.1\n'
@@ -39,77 +36,30 @@ def read(table):
 """
 
 
-@dataclass
-class Machine:
-    """A PostgreSQL, the primary or its standby."""
-
-    folder: Path
-    account: Account
-    port: int
-
-    @property
-    def superuser(self) -> str:
-        return make_conninfo(host=str(self.folder), port=self.port, user="postgres", dbname="plant")
-
-    def run(self, program: str, *arguments: str) -> None:
-        self.account.run([str(DEBIAN / program), *arguments], cwd=self.folder)
-
-    def start(self) -> None:
-        options = (
-            f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories={self.folder}"
-        )
-        words = ("-D", str(self.folder / "data"), "-w", "-l", str(self.folder / "log"), "-o", options)
-        self.run("pg_ctl", *words, "start")
-
-    def promote(self) -> None:
-        self.run("pg_ctl", "-D", str(self.folder / "data"), "-w", "promote")
-
-    def die(self) -> None:
-        """All processes of the machine end at once."""
-        with suppress(FileNotFoundError, psutil.NoSuchProcess):
-            postmaster = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]))
-            postmaster.suspend()
-            processes = [postmaster, *postmaster.children(recursive=True)]
-            for process in processes:
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
-            psutil.wait_procs(processes)
-
-
-def machine(folder: Path) -> Machine:
-    folder.mkdir()
-    account = account_for(folder / "data")
-    account.own(folder)
-    return Machine(folder, account, free_port())
-
-
 @pytest.fixture
-def machines(temporary_directory: Path) -> Iterator[tuple[Machine, Machine]]:
+def machines(temporary_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
     """A primary with database `plant`, and its synchronous standby."""
     folder = temporary_directory / "machines"
     folder.mkdir()
-    primary, standby = machine(folder / "a"), machine(folder / "b")
+    primary, standby = cluster_in(folder / "a"), cluster_in(folder / "b")
     try:
-        primary.run(
-            *("initdb", "-D", str(primary.folder / "data"), "-U", "postgres", "--encoding=UTF8"),
-            *("--auth-local=trust", "--auth-host=scram-sha-256"),
-        )
+        primary.make()
         primary.start()
-        with psycopg.connect(primary.superuser, dbname="postgres", autocommit=True) as connection:
+        with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
             connection.execute("create role keeper login createrole password 'k'")
             connection.execute("create database plant owner keeper")
         standby.run(
-            *("pg_basebackup", "-h", str(primary.folder), "-p", str(primary.port), "-U", "postgres"),
-            *("-D", str(standby.folder / "data"), "-R", "-c", "fast"),
+            *("pg_basebackup", "-h", primary.folder, "-p", str(primary.port), "-U", "postgres"),
+            *("-D", standby.data, "-R", "-c", "fast"),
         )
         standby.start()
-        with psycopg.connect(primary.superuser, autocommit=True) as connection:
+        with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
             connection.execute("alter system set synchronous_standby_names = '*'")
             connection.execute("select pg_reload_conf()")
             state = "select sync_state from pg_stat_replication"
             wait_until(
                 lambda: connection.execute(state).fetchall() == [("sync",)],
-                (standby.folder / "log").read_text,
+                lambda: standby.log,
             )
         yield primary, standby
     finally:
@@ -146,7 +96,7 @@ def gateway(folder: Path, port: int, dsn: str) -> Iterator[subprocess.Popen[str]
         process.wait()
 
 
-def test_writers_go_on_when_machines_die(machines: tuple[Machine, Machine], tmp_path: Path) -> None:
+def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
     primary, standby = machines
     facility = tmp_path / "two.toml"
     facility.write_text(FACILITY)
@@ -169,8 +119,8 @@ def test_writers_go_on_when_machines_die(machines: tuple[Machine, Machine], tmp_
     ports = free_port(), free_port()
     url = f"tds://writer@127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"
 
-    def numbers(machine: Machine, table: str) -> Counter[int]:
-        with psycopg.connect(machine.superuser) as connection:
+    def numbers(machine: Cluster, table: str) -> Counter[int]:
+        with psycopg.connect(machine.conninfo("plant")) as connection:
             query = f'select count::int from log."{table}"'.encode()
             return Counter(number for (number,) in connection.execute(query).fetchall())
 
@@ -178,7 +128,7 @@ def test_writers_go_on_when_machines_die(machines: tuple[Machine, Machine], tmp_
         file = tmp_path / f"given.{table}"
         return len(file.read_text().split()) if file.exists() else 0
 
-    def rows_go_on(machine: Machine) -> None:
+    def rows_go_on(machine: Cluster) -> None:
         """Rows that were taken from now on come into the log of each table."""
         before = {table: given(table) for table in TABLES}
         wait_until(

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from known_rows import ROWS
 import ringlog as package
 from ringlog.loader.metrics import Metrics
 from servers import free_port
+from waiting import wait_until
 
 FOLDER = Path(package.__file__).parent / "monitoring" / "grafana"
 DASHBOARDS = {file.stem: json.loads(file.read_text()) for file in (FOLDER / "dashboards").glob("*.json")}
@@ -105,10 +105,7 @@ def prometheus(web, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}"
     with (folder / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
         try:
-            deadline = time.monotonic() + 120
-            while not asked(url, "ringlog_up"):
-                assert time.monotonic() < deadline, (folder / "log").read_text()
-                time.sleep(0.3)
+            wait_until(lambda: asked(url, "ringlog_up"), (folder / "log").read_text)
             yield url
         finally:
             process.terminate()

@@ -1,7 +1,6 @@
 """A restore to a moment under load: every row acknowledged until then is there, and none of later."""
 
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -42,11 +41,9 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
             made = ringlog("backup", copies, "--data", data, timeout=200)
             assert made.returncode == 0, made.stderr
             after_copy = len(acknowledged)
-            while len(acknowledged) < after_copy + 200:
-                time.sleep(0.05)
+            wait_until(lambda: len(acknowledged) >= after_copy + 200)
             moment = datetime.now(UTC)
-            while len(acknowledged) < after_copy + 400:
-                time.sleep(0.05)
+            wait_until(lambda: len(acknowledged) >= after_copy + 400)
         finally:
             stop.set()
             writer.join()

@@ -1,10 +1,6 @@
 """TLS between the gateway and a PostgreSQL that lets nobody in without it: Debian's, which has OpenSSL."""
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,11 +10,10 @@ import pymssql
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from clusters import cluster_in
 from ringlog.gateway import Gateway
-from servers import FACILITY, READER, RINGLOG, WRITER, free_port, ringlog
+from servers import FACILITY, READER, WRITER, ringlog, serving_external
 
-ACCOUNT = "postgres" if os.geteuid() == 0 else None
-"""whom PostgreSQL runs as, since it refuses to run as root"""
 PASSWORD = "super-Ω-3"
 
 
@@ -37,60 +32,23 @@ class Encrypted:
 
 @pytest.fixture(scope="module")
 def encrypted(temporary_directory: Path) -> Iterator[Encrypted]:
-    binaries = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     home = temporary_directory / "encrypted"
     made = ringlog("cert", home, "--host", "localhost")
     assert made.returncode == 0, made.stderr
     (home / "password").write_text(PASSWORD)
-    if ACCOUNT is not None:
-        for path in (home, *home.iterdir()):
-            shutil.chown(path, ACCOUNT, ACCOUNT)
-    data, port = home / "data", free_port()
-
-    def as_postgres(*command: str | Path) -> None:
-        subprocess.run(
-            [str(word) for word in command], check=True, user=ACCOUNT, cwd=home, capture_output=True
-        )
-
-    as_postgres(
-        binaries / "initdb", "--pgdata", data, "--username", "postgres", "--pwfile", home / "password",
-        "--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C",
-    )  # fmt: skip
-    (data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256\n")
-    with (data / "postgresql.conf").open("a") as settings:
-        settings.write(
-            f"listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = ''\nssl = on\n"
-            f"ssl_cert_file = '{home}/ringlog.crt'\nssl_key_file = '{home}/ringlog.key'\n"
-        )
-    as_postgres(binaries / "pg_ctl", "start", "--wait", "--pgdata", data, "--log", home / "log")
+    cluster = cluster_in(home)
+    cluster.make("--pwfile", home / "password", "--locale=C")
+    (cluster.data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256\n")
+    cluster.start(ssl="on", ssl_cert_file=home / "ringlog.crt", ssl_key_file=home / "ringlog.key")
     try:
-        yield Encrypted(port, home / "ringlog.crt")
+        yield Encrypted(cluster.port, home / "ringlog.crt")
     finally:
-        as_postgres(binaries / "pg_ctl", "stop", "--pgdata", data, "--mode", "immediate")
+        cluster.die()
 
 
-@contextmanager
-def served(dsn: str) -> Iterator[tuple[str, int]]:
-    """`ringlog serve` on a database of somebody else's; host and port of its gateway."""
-    command = [RINGLOG, "serve", "--facility", FACILITY, "--listen", "127.0.0.1:0"]
-    with subprocess.Popen(
-        [str(word) for word in command],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"RINGLOG_DSN": dsn},
-    ) as process:
-        try:
-            assert process.stdout is not None
-            address = next(line for line in process.stdout if line.startswith("TDS on "))
-            host, port = address.removeprefix("TDS on ").strip().rsplit(":", 1)
-            yield host, int(port)
-        finally:
-            process.terminate()
-
-
-def test_everything_goes_by_tls(encrypted: Encrypted) -> None:
+def test_everything_goes_by_tls(encrypted: Encrypted, tmp_path: Path) -> None:
     dsn = encrypted.conninfo(sslmode="verify-full", sslrootcert=encrypted.certificate)
-    with served(dsn) as (host, port):
+    with serving_external(dsn, tmp_path / "log", "--facility", FACILITY) as (host, port):
         for login, right in ((WRITER, "--writer"), (READER, "--reader")):
             words = ("user", "add", login.user, right, "--password-stdin")
             added = ringlog(*words, stdin=login.password, RINGLOG_DSN=dsn)

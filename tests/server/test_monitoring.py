@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import psycopg
 import ringlog as package
 from ringlog.loader.metrics import Metrics
 from servers import free_port, serving
+from waiting import wait_until
 
 RULES = Path(package.__file__).parent / "monitoring" / "alerts.yml"
 
@@ -25,6 +25,14 @@ def asked(port: int, path: str) -> Any:
 def told(port: int) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         return str(answer.read(), "utf-8")
+
+
+def alerts_of(prometheus: int) -> list[Any]:
+    try:
+        alerts: list[Any] = asked(prometheus, "/api/v1/alerts")["alerts"]
+    except OSError:
+        return []
+    return alerts
 
 
 def test_a_silent_table_raises_its_alert(data: Path, tmp_path: Path) -> None:
@@ -41,15 +49,7 @@ def test_a_silent_table_raises_its_alert(data: Path, tmp_path: Path) -> None:
         command.append(f"--web.listen-address=127.0.0.1:{prometheus}")
         with (tmp_path / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
             try:
-                end = time.monotonic() + 60
-                alerts: list[Any] = []
-                while not alerts:
-                    assert time.monotonic() < end, (tmp_path / "log").read_text()
-                    time.sleep(0.5)
-                    try:
-                        alerts = asked(prometheus, "/api/v1/alerts")["alerts"]
-                    except OSError:
-                        continue
+                alerts = wait_until(lambda: alerts_of(prometheus), (tmp_path / "log").read_text)
                 (group,) = asked(prometheus, "/api/v1/rules")["groups"]
             finally:
                 process.terminate()

@@ -1,0 +1,149 @@
+"""The columns of a facility file's tables, and whether a row of them fits a page of PostgreSQL."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ringlog.schema.entries import (
+    IDENTIFIER,
+    NAME_BYTES,
+    NUMERIC,
+    ROW_BYTES,
+    SYSTEM_COLUMNS,
+    TABLE_COLUMNS,
+    VARCHAR,
+    WIDTHS,
+    Entry,
+    check_identifier,
+    column_type,
+    count_of,
+    is_number,
+    is_text,
+    limits_of,
+)
+from ringlog.schema.facility import KEY_COLUMNS, MOST_POINTS, Column, Deadband
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
+
+
+def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
+    """The column of an entry, or the `count` columns it stands for."""
+    pattern = entry.text("name", None)
+    number = entry.take("count")
+    count = 1 if number is None else count_of(entry, "count", number)
+    signal = entry.text("signal", f"{table}/{pattern}")
+    kind = column_type(entry)
+    points, compress = _waveform(entry, kind)
+    unit = entry.text("unit")
+    description = entry.text("description")
+    limits = limits_of(entry, kind)
+    deadband = _deadband(entry, kind)
+    former = entry.text("renamed_from")
+    if former and ("{n}" in former) != (number is not None):
+        entry.refuse(f"renamed_from '{former}' needs {{n}} where a count is given, and only there")
+        former = ""
+    if former and not IDENTIFIER.fullmatch(former.replace("{n}", "1")):
+        entry.refuse(f"renamed_from '{former}' is no name")
+        former = ""
+    retired = entry.flag("retired")
+    entry.end("column")
+    if not pattern:
+        return
+    for key, value in (("name", pattern), ("signal", signal)):
+        if number is not None and "{n}" not in value:
+            entry.refuse(f"{key} needs {{n}} where a count is given")
+            return
+        if number is None and "{n}" in value:
+            entry.refuse(f"{key} has {{n}} but no count is given")
+            return
+    if not signal or "\n" in signal or signal != signal.strip():
+        entry.refuse("signal must be one line of text without blanks around it")
+    if count > TABLE_COLUMNS:
+        entry.refuse(f"count {count} is more than a PostgreSQL table can have")
+        return
+    longest = pattern.replace("{n}", str(count))
+    check_identifier(entry, longest, NAME_BYTES, "a PostgreSQL name")
+    if longest in KEY_COLUMNS:
+        entry.refuse("name is taken: every table has seq_no and time by itself")
+    if longest in SYSTEM_COLUMNS:
+        entry.refuse(f"name is taken: PostgreSQL has a column {longest} in every table")
+    for n in (str(n) for n in range(1, count + 1)):
+        yield Column(
+            pattern.replace("{n}", n),
+            signal.replace("{n}", n),
+            kind,
+            unit,
+            description.replace("{n}", n),
+            limits,
+            deadband,
+            points,
+            compress,
+            byte_order,
+            former.replace("{n}", n) or None,
+            retired,
+        )
+
+
+def _waveform(entry: Entry, kind: str) -> tuple[int | None, bool]:
+    """The most points of a waveform, and whether it is compressed."""
+    points, compress = entry.take("points"), entry.take("compress")
+    if not kind.endswith("[]"):
+        for key, value in (("points", points), ("compress", compress)):
+            if value is not None and kind:
+                entry.refuse(f"{key} is for waveforms, and this column is {kind}")
+        return None, False
+    if not isinstance(points, int) or isinstance(points, bool) or not 1 <= points <= MOST_POINTS:
+        entry.refuse(f"a waveform needs points, the most it may have, from 1 to {MOST_POINTS}")
+        points = 1
+    if compress not in (None, True, False):
+        entry.refuse("compress must be true or false")
+    return points, bool(compress)
+
+
+def _deadband(entry: Entry, kind: str) -> Deadband | None:
+    value = entry.take("deadband")
+    if value is None:
+        return None
+    if kind in ("bit", "datetime") or is_text(kind) or kind.startswith("numeric"):
+        entry.refuse(f"a deadband is for numbers, and this column is {kind}")
+        return None
+    if kind.endswith("[]"):
+        entry.refuse(f"a deadband is for single values, and this column is {kind}")
+        return None
+    if is_number(value) and value >= 0:
+        return Deadband(float(value))
+    if isinstance(value, str) and (percent := _PERCENT.fullmatch(value)):
+        return Deadband(float(percent[1]) / 100, relative=True)
+    entry.refuse('deadband must be a number in the unit of the column, or a part as "0.5 %"')
+    return None
+
+
+def check_row_size(entry: Entry, columns: Sequence[Column]) -> None:
+    most = TABLE_COLUMNS - len(KEY_COLUMNS)
+    if len(columns) > most:
+        entry.refuse(f"{len(columns)} columns are too many: PostgreSQL's limit leaves {most} for data")
+        return
+    # The header, a bit for each column, seq_no, time, then each value at a multiple of its width.
+    size = _aligned(23 + (len(columns) + len(KEY_COLUMNS) + 7) // 8, 8) + 16
+    for column in columns:
+        if column.type in WIDTHS:
+            size = _aligned(size, WIDTHS[column.type]) + WIDTHS[column.type]
+        elif numeric := NUMERIC.fullmatch(column.type):
+            # a header of 3 bytes, and 2 for every four digits on either side of the point
+            size += 3 + 2 * (-(-int(numeric[1]) // 4) + 1)
+        elif column.type == "datetime":
+            size = _aligned(size, 8) + 8
+        elif varchar := VARCHAR.fullmatch(column.type):
+            # what is longer moves out of the row (TOAST); at most 4 bytes a character and one of length
+            size += min(1 + 4 * int(varchar[1]), 24)
+        else:
+            # a text of any length and a waveform move out of the row too
+            size += 24
+    size = _aligned(size, 8)
+    if size > ROW_BYTES:
+        entry.refuse(
+            f"a row takes up to {size} bytes and PostgreSQL's page holds {ROW_BYTES}: split the table"
+        )
+
+
+def _aligned(size: int, width: int) -> int:
+    return -(-size // width) * width

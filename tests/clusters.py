@@ -1,0 +1,91 @@
+"""PostgreSQL clusters of a test's own, as `initdb` makes them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from psycopg.conninfo import make_conninfo
+
+from ringlog.account import Account, account_for
+from ringlog.programs import programs_for
+from servers import free_port
+
+# Debian 12 has PostgreSQL 15, and with it amcheck, which only a superuser may install, and OpenSSL.
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster in a folder; its superuser is `postgres`. It listens on 127.0.0.1 and on a socket there."""
+
+    folder: Path
+    account: Account
+    programs: Path
+    port: int
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def conninfo(self, database: str = "postgres") -> str:
+        """The superuser's connection string, through the socket."""
+        return make_conninfo(host=str(self.folder), port=self.port, user="postgres", dbname=database)
+
+    def run(self, program: str, *arguments: str | Path) -> None:
+        """Runs one of PostgreSQL's programs as the cluster's account."""
+        self.account.run([str(self.programs / program), *map(str, arguments)], cwd=self.folder)
+
+    def make(self, *options: str | Path) -> None:
+        """`initdb`: no password on the socket, one over TCP."""
+        words = ("-D", self.data, "-U", "postgres", "--encoding=UTF8", "--data-checksums")
+        self.run("initdb", *words, "--auth-local=trust", "--auth-host=scram-sha-256", *options)
+
+    def start(self, **settings: str | int | Path) -> None:
+        own = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder}
+        options = " ".join(f"-c {name}={value}" for name, value in (own | settings).items())
+        self.run("pg_ctl", "-D", self.data, "-w", "-l", self.folder / "log", "-o", options, "start")
+
+    def promote(self) -> None:
+        self.run("pg_ctl", "-D", self.data, "-w", "promote")
+
+    def stop(self) -> None:
+        self.run("pg_ctl", "-D", self.data, "-w", "-m", "fast", "stop")
+
+    def die(self) -> None:
+        """All processes end at once, as with their machine."""
+        with suppress(FileNotFoundError, psutil.NoSuchProcess):
+            postmaster = psutil.Process(int((self.data / "postmaster.pid").read_text().split()[0]))
+            postmaster.suspend()
+            processes = [postmaster, *postmaster.children(recursive=True)]
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(processes)
+
+
+def cluster_in(folder: Path, version: int = 15) -> Cluster:
+    """A cluster of this version (15 is Debian's) that is yet to be made. `folder` may hold files for it."""
+    folder.mkdir(exist_ok=True)
+    account = account_for(folder / "data")
+    for path in (folder, *folder.iterdir()):
+        account.own(path)
+    programs = DEBIAN if version == 15 else programs_for(account, version)
+    return Cluster(folder, account, programs, free_port())
+
+
+@contextmanager
+def running_cluster(folder: Path, version: int = 15) -> Iterator[Cluster]:
+    """A new cluster with its server."""
+    cluster = cluster_in(folder, version)
+    cluster.make()
+    cluster.start(max_connections=60)
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
