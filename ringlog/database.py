@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
-import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.postgres import Postgres
+
+if TYPE_CHECKING:
+    import sqlalchemy
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,11 @@ def default_data() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "ringlog"
 
 
-def engine(conninfo: str) -> sqlalchemy.Engine:
+def engine(conninfo: str) -> "sqlalchemy.Engine":
     """A SQLAlchemy engine for a libpq connection string."""
+    # not every command needs it
+    import sqlalchemy
+
     return sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(conninfo))
 
 

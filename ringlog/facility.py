@@ -1,4 +1,4 @@
-"""The commands `ringlog facility`: what a facility file says, and what it would change."""
+"""The commands `ringlog init` and `ringlog facility`: what a facility file says, changes and would change."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +9,19 @@ from ringlog.database import chosen_database, engine
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.options import Data, Dsn
 from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import difference
+from ringlog.schema.install import difference, install
 
 facility_app = typer.Typer(help="Facility files.", no_args_is_help=True)
+
+FacilityFile = Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")]
+
+
+def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None) -> None:
+    """Install a facility, or what its file has gained since; a second run changes nothing."""
+    database = chosen_database(data, dsn)
+    loaded = load_facility(facility)
+    with database.opened(make=True) as conninfo:
+        print(install(engine(conninfo), loaded, [install_tsql]))
 
 
 @facility_app.command("check")

@@ -1,18 +1,26 @@
 """What writers tell of themselves, for a person: `ringlog status` and `ringlog report losses`."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
 import psycopg
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from ringlog import watching
+from ringlog.database import Embedded, chosen_database, demand_facility
 from ringlog.errors import UsageError
+from ringlog.options import Data, Dsn
 from ringlog.watching import TableState, space, table_states
+
+report_app = typer.Typer(help="What became of the rows.", no_args_is_help=True)
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LOSSES = (
@@ -28,7 +36,45 @@ _LOSSES = (
 )
 
 
-def since(text: str) -> datetime:
+@report_app.command("losses")
+def losses(
+    since: Annotated[str, typer.Option(metavar="TIME", help="So long ago: 90m, 24h, 7d, 2w.")] = "24h",
+    table: Annotated[
+        str | None, typer.Option(metavar="TABLE", show_default=False, help="This table only.")
+    ] = None,
+    hourly: Annotated[bool, typer.Option("--hourly", help="Each hour by itself.")] = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """What became of the rows of each table, and the events that say why. Code 1: some are lost."""
+    begin = moment_of(since)
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        if not print_losses(conninfo, begin, table, hourly):
+            raise typer.Exit(1)
+
+
+def status(
+    data: Data = None,
+    dsn: Dsn = None,
+    machine: Annotated[bool, typer.Option("--json", help="For machines: the tables and the disk.")] = False,
+) -> None:
+    """How each table does, whoever writes it, and the disk. Code 1: a table is silent."""
+    database = chosen_database(data, dsn)
+    disk = database.data if isinstance(database, Embedded) else None
+    with database.opened() as conninfo:
+        demand_facility(conninfo)
+        if machine:
+            states = watching.table_states(conninfo)
+            left = None if disk is None else watching.space(conninfo, disk)
+            print(json.dumps(watching.as_json(states, left)))
+        else:
+            states = print_status(conninfo, disk)
+    if any(state.silent for state in states):
+        raise typer.Exit(1)
+
+
+def moment_of(text: str) -> datetime:
     """A time so long ago: 90m, 24h, 7d, 2w. Raises UsageError."""
     found = re.fullmatch(r"(\d{1,5})([mhdw])", text, re.ASCII)
     if found is None:
@@ -36,7 +82,7 @@ def since(text: str) -> datetime:
     return datetime.now(UTC) - timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> bool:
+def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> bool:
     """Prints what became of the rows since `begin`; whether none are missing, thinned, refused, not taken.
 
     Raises UsageError for a table that is not there.
@@ -90,7 +136,7 @@ def losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> b
     return not lost and not gaps
 
 
-def status(conninfo: str, data: Path | None) -> list[TableState]:
+def print_status(conninfo: str, data: Path | None) -> list[TableState]:
     """Prints how each table does, whoever writes it, and who of ringlog's writers writes it."""
     states = table_states(conninfo)
     console = _console()

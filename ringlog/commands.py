@@ -1,0 +1,75 @@
+"""The commands of `ringlog`. Each is imported when it is asked for: most take what no other needs."""
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
+
+from ringlog.options import logging_command
+
+_WHERE = {
+    "user": "users:user",
+    "facility": "facility:facility_app",
+    "report": "report:report_app",
+    "archive": "archive:archive_app",
+    "ha": "ha:ha_app",
+    "loadtest": "loadtest.command:app",
+    "init": "facility:init",
+    "maintain": "maintaining:maintain",
+    "dsn": "dsn:dsn",
+    "status": "report:status",
+    "serve": "serving:serve",
+    "web": "serving:web",
+    "recall": "archive:recall_weeks",
+    "load": "loader.command:load",
+    "reload": "loader.command:reload",
+    "adopt": "adopt:adopt",
+    "mirror": "mirror:mirror",
+    "mirror-switch": "mirror:mirror_switch",
+    "demo": "demo:demo",
+    "bench": "loadtest.bench.command:bench",
+    "cert": "certificate:cert",
+    "export": "export:export",
+    "plot": "export:plot",
+    "plan": "loadtest.ess.plan:plan",
+    "backup": "backup:backup",
+    "restore": "backup:restore",
+    "verify": "verification:verify",
+    "upgrade": "upgrade:upgrade",
+    "doctor": "doctor:doctor",
+}
+"""The module of each, below ringlog, and what it is there: a function, or a Typer of further commands."""
+
+_LOGGING = ("load", "mirror")
+"""Those with --log-level and --log-format."""
+
+
+class Commands(TyperGroup):
+    """All of them, by their names."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*_WHERE]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _WHERE:
+            # of which one may be meant
+            self.commands = dict.fromkeys(_WHERE, TyperCommand(None))
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _imported(cmd_name)
+        return self.commands[cmd_name]
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = _WHERE[name].partition(":")
+    found = getattr(import_module(f"ringlog.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        command: Any = get_group(found)
+    else:
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(logging_command(found) if name in _LOGGING else found)
+        command = get_command(alone)
+    command.name = name
+    return command
