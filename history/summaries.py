@@ -304,13 +304,18 @@ def _make(connection: psycopg.Connection, table: _Table, begin: datetime, end: d
     rows = 0
     changed: list[np.ndarray] = [marked]
     for start, stop in [*_runs(marked), *_online(connection, table, first, last)]:
-        # a year that was imported is one run
-        for part in range(start, stop, _spans_at_once(table)):
-            count, spans = _of_the_log(connection, table, part, min(stop, part + _spans_at_once(table)))
+        part = start
+        while part < stop:  # a year that was imported is one run
+            after = min(stop, part + _spans_at_once(table))
+            count, spans = _of_the_log(connection, table, part, after)
             rows += count
+            part = after
             if spans is not None:
                 blocks.store(connection, table.name, level, table.columns, spans, table.single)
                 changed.append(spans.numbers)
+            else:  # years may lie between two rows
+                following = _oldest(connection, table, blocks.EPOCH + timedelta(seconds=after * level))
+                part = stop if following is None else max(after, _number(following, level))
     _make_longer(connection, table, np.unique(np.concatenate(changed)), begin, end)
     connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
     return rows
