@@ -16,8 +16,8 @@ SHELL := /bin/bash
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml gateway/Cargo.lock \
 	$(shell find gateway -not -path '*/target/*' '(' -name '*.rs' -o -name Cargo.toml ')')
-# TDS clients the tests drive; a clock they can set; a PostgreSQL with TLS; a Prometheus that reads the alert rules; etcd; Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := chromium etcd-server freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc prometheus
+# TDS clients the tests drive; a clock they can set; a PostgreSQL with TLS; a Prometheus that reads the alert rules; etcd, and machines with networks of their own; Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := chromium etcd-server freetds-bin freetds-dev iproute2 libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc prometheus
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
 CLIENT_COMPAT := build/client_compat
 PROGRAMS := tests/client_compat/programs

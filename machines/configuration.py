@@ -69,9 +69,6 @@ def etcd(site: Site, machine: Machine, layout: Layout) -> dict[str, object]:
         "initial-cluster-state": "new",
         # what Patroni talks to; etcd 3.4 has it by default, but not where it reads a file
         "enable-grpc-gateway": True,
-        # milliseconds; a disk that is busy with rows may keep etcd waiting
-        "heartbeat-interval": 200,
-        "election-timeout": 2000,
         "auto-compaction-mode": "periodic",
         "auto-compaction-retention": "1h",
         "logger": "zap",
@@ -144,7 +141,7 @@ def patroni(
             },
             "parameters": own
             | {
-                "unix_socket_directories": str(layout.data / "socket"),
+                "unix_socket_directories": str(layout.socket),
                 # rows wait so long for a standby that has vanished
                 "wal_sender_timeout": "5s",
                 "wal_receiver_timeout": "5s",

@@ -26,6 +26,8 @@ SILENCE = 3.0
 """seconds in which nothing on the primary's machine takes a connection"""
 _LOOK = 0.5
 _PATIENCE = 1.0
+# Seconds after which nobody knows any more who the synchronous standby is.
+_STALE = 30.0
 # Where Patroni keeps the lock of a cluster, by its default `namespace`.
 _LOCK = "/service/{scope}/leader"
 
@@ -33,12 +35,12 @@ _LOCK = "/service/{scope}/leader"
 def guard(access: Access, stop: threading.Event) -> None:
     """Watches the primary from a standby's machine until `stop` is set."""
     known: Cluster | None = None
-    heard = time.monotonic()
+    told = heard = time.monotonic()
     while not stop.wait(_LOOK):
         # while its own Patroni says nothing, what was known before may still be so
         with suppress(Unreachable):
-            known = cluster(access, (access.address,))
-        if known is None or not _may_take_over(access, known):
+            known, told = cluster(access, (access.address,)), time.monotonic()
+        if known is None or time.monotonic() - told > _STALE or not _may_take_over(access, known):
             heard = time.monotonic()
             continue
         leader = known.leader

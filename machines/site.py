@@ -61,6 +61,8 @@ class Layout:
     environment: Path
     """folder of the virtual environment that has ringlog and Patroni"""
     data: Path = Path("/var/lib/ringlog")
+    socket: Path = Path("/run/ringlog")
+    """PostgreSQL's, emptied at each boot: the lock file of a machine that died may name a process of today"""
     configuration: Path = Path("/etc/ringlog")
     etcd: Path = Path("/usr/bin/etcd")
 

@@ -35,6 +35,10 @@ def _patroni(layout: Layout) -> str:
         layout,
         f"{layout.environment / 'bin' / 'patroni'} {layout.configuration / 'patroni.yml'}",
         "ExecReload=/bin/kill -s HUP $MAINPID",
+        f"RuntimeDirectory={layout.socket.name}",
+        "RuntimeDirectoryMode=0700",
+        # PostgreSQL may run on while Patroni does not
+        "RuntimeDirectoryPreserve=yes",
         # PostgreSQL is Patroni's to stop
         "KillMode=process",
         "TimeoutSec=60",
@@ -81,8 +85,8 @@ def _unit(what: str, after: str, layout: Layout, command: str, *lines: str) -> s
             "",
             "[Service]",
             f"User={layout.account}",
-            # folders that are the account's own
-            f"StateDirectory={layout.data.name} {layout.data.name}/socket",
+            # a folder that is the account's own
+            f"StateDirectory={layout.data.name}",
             "StateDirectoryMode=0700",
             f"ExecStart={command}",
             *lines,

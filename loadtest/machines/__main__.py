@@ -11,6 +11,7 @@ It takes root, or a kernel that lets users make namespaces, and Debian's package
 
 import argparse
 import json
+import math
 import os
 import shutil
 import statistics
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from ringlog.loadtest.machines.cluster import Cluster
@@ -56,6 +58,10 @@ def main() -> None:
     parser.add_argument("--switchovers", type=int, default=0, help="how often it gives its place away")
     parser.add_argument("--writers", type=int, default=60)
     parser.add_argument("--rate", type=float, default=10.0, help="rows a second of each writer")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which no fault begins")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the machines' folders and logs where they are"
+    )
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument(_INSIDE, action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -67,7 +73,10 @@ def main() -> None:
     try:
         _run(given, folder)
     finally:
-        shutil.rmtree(folder)
+        if given.keep:
+            print(folder, file=sys.stderr)
+        else:
+            shutil.rmtree(folder)
 
 
 def _run(given: argparse.Namespace, folder: Path) -> None:
@@ -85,18 +94,26 @@ def _run(given: argparse.Namespace, folder: Path) -> None:
             for number in range(given.writers)
         )
     )
+    wanted = {
+        "switchover": given.switchovers,
+        "standby": given.standbys,
+        "cut": given.cuts,
+        "kill": given.kills,
+    }
+    pauses: dict[str, list[list[float]]] = {kind: [] for kind in wanted}
     cluster = Cluster(folder, facility, say)
     try:
-        writers = Writers(cluster.url, cluster.password, facility, folder / "spool", given.rate)
+        writers = Writers(cluster.urls, cluster.password, facility, folder / "spool", given.rate)
         try:
-            pauses = {
-                "switchover": [_switchover(cluster, writers) for _ in range(given.switchovers)],
-                "kill": [_fault(cluster, writers, "kill") for _ in range(given.kills)],
-                "cut": [_fault(cluster, writers, "cut") for _ in range(given.cuts)],
-                "standby": [_fault(cluster, writers, "standby") for _ in range(given.standbys)],
-            }
+            for kind in (kind for kind, times in wanted.items() for _ in range(times)):
+                if time.monotonic() - begun > 60 * given.minutes:
+                    say("the time is over")
+                    break
+                pauses[kind].append(_fault(cluster, writers, kind))
         finally:
             writers.stop()
+        # a primary that comes back does not know yet what it has missed
+        cluster.wait_well()
         count = writers.count(cluster.dsn)
     finally:
         cluster.switch_off()
@@ -106,8 +123,11 @@ def _run(given: argparse.Namespace, folder: Path) -> None:
 
 
 def _fault(cluster: Cluster, writers: Writers, kind: str) -> list[float]:
-    """Takes a machine away, and back when every writer writes to the other one."""
+    """Makes a fault; when every writer writes again, what was taken away comes back."""
     host = _ready(cluster, writers)
+    if kind == "switchover":
+        switch = partial(cluster.ringlog, "ha", "switchover", "--config", str(cluster.config))
+        return _paused(cluster, writers, kind, lambda: cluster.say(switch().strip()))
     if kind == "standby":
         (host,) = (other for other in cluster.members if other is not host)
     found = _paused(cluster, writers, f"{kind} of {host.name}", host.cut if kind == "cut" else host.die)
@@ -116,15 +136,6 @@ def _fault(cluster: Cluster, writers: Writers, kind: str) -> list[float]:
     else:
         cluster.switch_on(host)
     return found
-
-
-def _switchover(cluster: Cluster, writers: Writers) -> list[float]:
-    _ready(cluster, writers)
-
-    def switch() -> None:
-        cluster.say(cluster.ringlog("ha", "switchover", "--config", str(cluster.config)).strip())
-
-    return _paused(cluster, writers, "switchover", switch)
 
 
 def _ready(cluster: Cluster, writers: Writers) -> Host:

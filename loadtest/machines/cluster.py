@@ -18,7 +18,7 @@ from ringlog.machines.units import ETCD, GATEWAY, GUARD, PATRONI
 
 # Documentation's own network (RFC 5737): nobody's outside of these namespaces either.
 _NETWORK = "192.0.2"
-_PATIENCE = 90.0
+_PATIENCE = 180.0
 WRITER = "daq"
 _PASSWORD = "rows-for-ever"
 
@@ -50,15 +50,16 @@ class Cluster:
         self.ringlog("init", "--facility", str(facility))
         self.ringlog("user", "add", WRITER, "--writer", "--password-stdin", stdin=_PASSWORD)
         self.wait_well()
-        say("the machines are well")
+        say("the machines are well\n" + self.ringlog("ha", "status", "--config", str(self.config)))
 
     def _host(self, name: str, place: int) -> Host:
         return Host(name, f"{_NETWORK}.{place}", self.folder / name)
 
     @property
-    def url(self) -> str:
-        """Of both gateways."""
-        return f"tds://{WRITER}@" + ",".join(f"{host.address}:{GATEWAY_PORT}" for host in self.members)
+    def urls(self) -> list[str]:
+        """Of both gateways, in either order."""
+        places = [f"{host.address}:{GATEWAY_PORT}" for host in self.members]
+        return [f"tds://{WRITER}@{','.join(order)}" for order in (places, places[::-1])]
 
     @property
     def password(self) -> str:

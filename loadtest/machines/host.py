@@ -4,6 +4,7 @@ import configparser
 import os
 import pwd
 import shlex
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -64,15 +65,12 @@ class Host:
                 place = self.folder / file.relative_to(files)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 text = file.read_text()
-                for root in ("/etc/ringlog", "/var/lib/ringlog"):
+                for root in ("/etc/ringlog", "/var/lib/ringlog", "/run/ringlog"):
                     text = text.replace(root, f"{self.folder}{root}")
                 place.touch(0o600)
                 place.write_text(text)
-        (self.folder / "var/lib/ringlog/socket").mkdir(parents=True)
-        if os.geteuid() == 0:
-            user = pwd.getpwnam(_UNPRIVILEGED)
-            for path in (self.folder, *self.folder.rglob("*")):
-                os.chown(path, user.pw_uid, user.pw_gid)
+        (self.folder / "var/lib/ringlog").mkdir(parents=True)
+        _give_away(self.folder, *self.folder.rglob("*"))
 
     @property
     def is_up(self) -> bool:
@@ -82,6 +80,10 @@ class Host:
         """Switches it on. Nothing runs yet."""
         assert self._holder is None
         self._starts += 1
+        run = self.folder / "run"
+        shutil.rmtree(run, ignore_errors=True)
+        (run / "ringlog").mkdir(parents=True)
+        _give_away(run, run / "ringlog")
         self._holder = subprocess.Popen(
             [*_NAMESPACES, "sh", "-c", "while :; do sleep 3600; done"],
             stdin=subprocess.DEVNULL,
@@ -160,6 +162,14 @@ class Host:
 
     def _inside(self, first: int) -> list[str]:
         return ["nsenter", "--target", str(first), "--net", "--mount", "--pid", "--"]
+
+
+def _give_away(*paths: Path) -> None:
+    """To whom the machines' programs run under."""
+    if os.geteuid() == 0:
+        user = pwd.getpwnam(_UNPRIVILEGED)
+        for path in paths:
+            os.chown(path, user.pw_uid, user.pw_gid)
 
 
 def _ip(*words: str) -> None:

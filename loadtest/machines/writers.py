@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -39,11 +39,12 @@ class Count:
 
 
 class Writers:
-    """One writer a table of the facility, each of which gives so many rows a second."""
+    """One writer a table of the facility, each of which gives so many rows a second. The writers begin at
+    different gateways."""
 
-    def __init__(self, url: str, password: str, facility: Path, spool: Path, rate: float) -> None:
+    def __init__(self, urls: Sequence[str], password: str, facility: Path, spool: Path, rate: float) -> None:
         loaded = load_facility(facility)
-        address = Address.parse(url)
+        addresses = cycle(map(Address.parse, urls))
         self.told = {table.name: Told() for table in loaded.tables}
         self._stop = threading.Event()
         self._writers = []
@@ -55,7 +56,7 @@ class Writers:
 
             zone = ZoneInfo(loaded.timezone)
             self._writers.append(
-                Writer(table.written, zone, address, password, spool, acknowledged=acknowledged)
+                Writer(table.written, zone, next(addresses), password, spool, acknowledged=acknowledged)
             )
         self._threads = [
             threading.Thread(target=self._give, args=(writer, place / rate / len(self._writers), 1 / rate))
