@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from string import Formatter
 
 from psycopg import sql
 
@@ -191,17 +192,17 @@ def table_procedures(
         "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
         "claimed": sql.Identifier(SCHEMA, OF_A_TABLE["put_claimed"].format(table)),
     }
+    written = {name: value.as_string() for name, value in of_the_table.items()}
     for file, pattern in OF_A_TABLE.items():
         if retired and file in WRITING:
             continue
         name = pattern.format(called or table)
-        of_the_procedure = {
-            "procedure": sql.Identifier(SCHEMA, name),
-            "this": sql.Identifier(name),
-            "name": sql.Literal(name),
+        written |= {
+            "procedure": sql.Identifier(SCHEMA, name).as_string(),
+            "this": _quoted(name),
+            "name": sql.Literal(name).as_string(),
         }
-        template = sql.SQL(_read(file))
-        yield Procedure(name, template.format(**of_the_table, **of_the_procedure).as_string())
+        yield Procedure(name, _filled(file, written))
 
 
 def _without_nan(
@@ -282,6 +283,18 @@ def system_script() -> Procedure:
 @cache
 def _read(file: str) -> str:
     return files(__name__).joinpath(f"{file}.sql").read_text()
+
+
+def _filled(file: str, written: Mapping[str, str]) -> str:
+    """A template as psycopg.sql fills it, from values that are written already: each start makes thousands of
+    texts."""
+    return "".join(text if name is None else text + written[name] for text, name in _template(file))
+
+
+@cache
+def _template(file: str) -> list[tuple[str, str | None]]:
+    """The pieces of a template, each with the name of the value behind it."""
+    return [(text, name) for text, name, *_ in Formatter().parse(_read(file))]
 
 
 @lru_cache(maxsize=100_000)

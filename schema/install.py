@@ -1,7 +1,7 @@
 """Brings a database to what a facility file says: in one transaction, or not at all."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -187,9 +187,10 @@ class _Installation(_Ringlogs):
         )
 
         self._create_tables([table for table in self.facility.tables if table.name not in known])
-        for table in self.facility.tables:
-            if table.name in known:
-                self._grow(table, rings[table.name], logs[table.name], own.get(table.name))
+        there = [table for table in self.facility.tables if table.name in known]
+        short = self._short_rings(there)
+        for table in there:
+            self._grow(table, rings[table.name], logs[table.name], own.get(table.name), table.name in short)
         self.changed += [f"table {name}" for name in registry.record_tables(self.connection, self.facility)]
         self.changed += [f"signal {name}" for name in registry.record_signals(self.connection, self.facility)]
         self.changed += summaries.create_missing(self.connection, self.facility.tables)
@@ -264,9 +265,9 @@ class _Installation(_Ringlogs):
                         ),
                     )
 
-    def _grow(self, table: Table, ring: Columns, log: Columns, own: Columns | None) -> None:
+    def _grow(self, table: Table, ring: Columns, log: Columns, own: Columns | None, is_short: bool) -> None:
         """Adds the columns and the rows that the facility file has more. `own` is what a ring without
-        waveforms stores itself."""
+        waveforms stores itself; `is_short`: the ring lacks rows."""
         added: dict[str, None] = {}
         stored_by = {"online": ring, "log": log} if own is None else {tables.RINGS: own, "log": log}
         for schema, stored in stored_by.items():
@@ -291,8 +292,29 @@ class _Installation(_Ringlogs):
                     table, [*ring, *(column.name for column in table.columns if column.name in added)]
                 )
         self.created += [f"column {table.name}.{column}" for column in added]
-        if rows := self._fill_ring(table):
+        if is_short and (rows := self._fill_ring(table)):
             self.changed.append(f"ring {table.name}: {rows} rows more")
+
+    def _short_rings(self, there: Sequence[Table]) -> set[str]:
+        """The tables of which rows of the ring are missing."""
+        short: set[str] = set()
+        for begin in range(0, len(there), 200):
+            count = sql.SQL(
+                "select {} where (select count(*) from {} where seq_no between 1 and {rows}) < {rows}"
+            )
+            counts = sql.SQL(" union all ").join(
+                count.format(
+                    sql.Literal(table.name),
+                    sql.Identifier(tables.ring_schema(table), table.name),
+                    rows=sql.Literal(table.rows),
+                )
+                for table in there[begin : begin + 200]
+            )
+            rows = self.connection.exec_driver_sql(
+                counts.as_string(), execution_options={"no_parameters": True}
+            )
+            short.update(name for (name,) in rows)
+        return short
 
     def _fill_ring(self, table: Table) -> int:
         """Makes the rows of the ring, 1 to its size, that are not there. Returns how many."""

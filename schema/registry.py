@@ -108,12 +108,13 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
     """
     columns = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
     now = signal.c.valid_to.is_(None)
-    known = {
-        row["signal"]: dict(row) for row in connection.execute(sa.select(*columns).where(now)).mappings()
-    }
-    wanted = {row["signal"]: row for row in _signals(facility)}
+    known = {row[0]: tuple(row) for row in connection.execute(sa.select(*columns).where(now))}
+    wanted = {row[0]: row for row in _signals(facility)}
     ended = [name for name, row in known.items() if wanted.get(name) != row]
-    begun = [row for name, row in wanted.items() if known.get(name) != row]
+    names = [column.name for column in columns]
+    begun = [dict(zip(names, row, strict=True)) for name, row in wanted.items() if known.get(name) != row]
+    if not (ended or begun):
+        return []
     were = sa.select(signal.c.signal).where(signal.c.signal.in_([row["signal"] for row in begun]))
     again = set(connection.scalars(were)).difference(known)
     if ended:
@@ -132,20 +133,19 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
     return [*ended, *sorted(again)]
 
 
-def _signals(facility: Facility) -> Iterator[dict[str, object]]:
+def _signals(facility: Facility) -> Iterator[tuple[object, ...]]:
+    """The rows of `signal`, without when they are valid."""
     for table in facility.tables:
         for column in () if table.retired else table.written.columns:
-            low, high = column.limits or (None, None)
-            yield {
-                "signal": column.signal,
-                "table_name": table.name,
-                "column_name": column.name,
-                "type": column.type,
-                "unit": column.unit,
-                "description": column.description,
-                "limit_low": low,
-                "limit_high": high,
-            }
+            yield (
+                column.signal,
+                table.name,
+                column.name,
+                column.type,
+                column.unit,
+                column.description,
+                *(column.limits or (None, None)),
+            )
 
 
 _DEFINITION = "encode(sha256(convert_to(pg_get_functiondef(pg_proc.oid), 'utf8')), 'hex')"

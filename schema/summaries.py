@@ -6,7 +6,7 @@ numbers has n 0 and NaN in its other arrays, which no number is. A waveform has 
 `trace.rms`: see ringlog.history.waveforms.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -56,6 +56,15 @@ def create_missing(connection: sa.Connection, tables: Iterable[Table]) -> list[s
         )
     )
     levels = {row.table_name: tuple(row.levels) for row in connection.execute(sa.select(summarised))}
+    views = {
+        (row.schema, row.name)
+        for row in connection.execute(
+            sa.text(
+                "select relnamespace::regnamespace::text as schema, relname as name from pg_class"
+                " where relkind = 'v'"
+            )
+        )
+    }
     changed = []
     for table in tables:
         single = all(column.type in _SINGLE for column in table.columns if is_summarised(column))
@@ -67,7 +76,7 @@ def create_missing(connection: sa.Connection, tables: Iterable[Table]) -> list[s
             _note(connection, table)
             if table.name in levels:
                 changed.append(f"summaries of {table.name}")
-        _create_views(connection, table)
+        _create_views(connection, table, views)
     return changed
 
 
@@ -167,19 +176,11 @@ where block.level = {level} and (span.n > 0 or span.nans > 0 or span.nulls > 0)
 """
 
 
-def _create_views(connection: sa.Connection, table: Table) -> None:
-    there = set(
-        connection.scalars(
-            sa.text(
-                "select relnamespace::regnamespace::text from pg_class"
-                " where relname = :name and relkind = 'v'"
-            ),
-            {"name": table.name},
-        )
-    )
+def _create_views(connection: sa.Connection, table: Table, there: Container[tuple[str, str]]) -> None:
+    """`there` has schema and name of the views that there are."""
     for level in table.summaries:
         schema = SCHEMA_OF_LEVEL[level]
-        if schema in there:
+        if (schema, table.name) in there:
             continue
         view = sql.Identifier(schema, table.name)
         statement = sql.SQL(_VIEW).format(

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.engine.reflection import ObjectKind
 
 from ringlog.schema.facility import KEY_COLUMNS, Column, Table
 
@@ -39,6 +39,7 @@ def column_type(name: str) -> sa.types.TypeEngine[Any]:
     return postgresql.TIMESTAMP(timezone=True) if name == "datetime" else _TYPES[name]()
 
 
+@cache
 def type_name(name: str) -> str:
     """The SQL text of a column type of a facility file."""
     return column_type(name).compile(dialect=_DIALECT)
@@ -111,16 +112,22 @@ def _data_columns(columns: Iterable[Column]) -> Iterator[sa.Column[Any]]:
 
 def stored_columns(connection: sa.Connection, schema: str, names: Collection[str]) -> dict[str, Columns]:
     """The data columns of what is stored in a schema under these names, by name."""
-    if not names:
-        return {}
-    found = sa.inspect(connection).get_multi_columns(
-        schema=schema, filter_names=[*names], kind=ObjectKind.ANY
+    # reading them by SQLAlchemy's reflection takes five times as long
+    statement = sa.text(
+        "select relname, json_object_agg(attname, format_type(atttypid, atttypmod) order by attnum)"
+        " from pg_class join pg_attribute on attrelid = pg_class.oid"
+        " where relnamespace = to_regnamespace(:schema) and relname = any(:names)"
+        " and relkind in ('r', 'p', 'v') and attnum > 0 and not attisdropped and attname <> all(:keys)"
+        " group by relname"
     )
+    words = {"schema": schema, "names": [*names], "keys": [*KEY_COLUMNS]}
     return {
-        name: {
-            column["name"]: column["type"].compile(dialect=connection.dialect)
-            for column in columns
-            if column["name"] not in KEY_COLUMNS
-        }
-        for (_, name), columns in found.items()
+        name: {column: _as_sqlalchemy_writes(kind) for column, kind in columns.items()}
+        for name, columns in connection.execute(statement, words)
     }
+
+
+@cache
+def _as_sqlalchemy_writes(kind: str) -> str:
+    """A type as `type_name` has it, from what PostgreSQL's format_type makes of it."""
+    return kind.upper().replace("CHARACTER VARYING", "VARCHAR").replace(",", ", ")

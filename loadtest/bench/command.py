@@ -50,6 +50,9 @@ def bench(
     readers: Annotated[
         str, typer.Option(metavar="N,N,...", help="How many read beside the writers in part mixed.")
     ] = ",".join(map(str, READERS)),
+    tables: Annotated[
+        int, typer.Option("--tables", metavar="N", min=1, max=10_000, help="Tables of part tables.")
+    ] = 600,
     stall: Annotated[
         float | None,
         typer.Option(
@@ -77,7 +80,9 @@ def bench(
     """Measure the gateway beside PostgreSQL called directly, alternating, on a server of its own."""
     console = Console(highlight=False)
     try:
-        plan = Plan(_parts(only, stall), seconds, rounds, columns, connections, stall, _numbers(readers))
+        plan = Plan(
+            _parts(only, stall), seconds, rounds, columns, connections, stall, _numbers(readers), tables
+        )
         if data is not None and data.exists():
             raise BenchUsageError(f"{data} exists: the benchmark makes a data directory of its own")
         earlier = None if compare is None else Results.read(compare)
@@ -122,6 +127,7 @@ def _run(console: Console, plan: Plan, data: Path | None) -> Results:
                 "columns": plan.columns,
                 "connections": plan.connections,
                 "stall": plan.stall,
+                "tables": plan.count,
             },
             data or folder,
         )

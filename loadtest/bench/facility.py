@@ -49,6 +49,11 @@ def ten_years() -> Tables:
     return Tables("decade_", 1, 10)
 
 
+def many_tables(count: int) -> Tables:
+    """Tables that a server starts on; their rings are short, for their rows do not matter."""
+    return Tables("many_", count, 100, 10)
+
+
 def waveforms(points: int) -> Tables:
     """Tables of waveforms: with one writer each as many as write at once."""
     return Tables(f"wave{points}_", 4, 1, 100, points)

@@ -20,7 +20,7 @@ from ringlog.history.spans import NAMES, Spans
 from ringlog.history.summaries import summarise
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import ten_years
-from ringlog.loadtest.bench.results import Kept
+from ringlog.loadtest.bench.record import Figure
 from ringlog.loadtest.bench.server import READER, Server
 from ringlog.schema.merging import MONTHS_AFTER, YEARS_AFTER, Block
 from ringlog.schema.partitions import Week
@@ -47,7 +47,7 @@ DAY_ROWS = 86_400
 
 def measure_history(
     server: Server, folder: str, rounds: int, doing: Callable[[str], None], days: int = 3650
-) -> Iterator[Kept]:
+) -> Iterator[Figure]:
     """All figures of the part. `days` are how far back the log goes."""
     doing("making ten years of summaries")
     table, columns = ten_years().names[0], ten_years().column_names
@@ -125,7 +125,7 @@ def _store(
             blocks.store(connection, table, level, columns, Spans(numbers, **of), True)
 
 
-def _trends(server: Server, table: str, columns: list[str], end: datetime, rounds: int) -> Iterator[Kept]:
+def _trends(server: Server, table: str, columns: list[str], end: datetime, rounds: int) -> Iterator[Figure]:
     with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
         for title, days in SPANS.items():
             for count in SIGNALS:
@@ -133,7 +133,7 @@ def _trends(server: Server, table: str, columns: list[str], end: datetime, round
                 text = sql.SQL("select * from ringlog.get_trends({}, {}, {}, {})").format(
                     names, end - timedelta(days=days), end, POINTS
                 )
-                yield Kept(f"trend {count} {title}", _median(connection, text, rounds), "ms")
+                yield Figure(f"trend {count} {title}", _median(connection, text, rounds), "ms")
 
 
 def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> float:
@@ -150,7 +150,7 @@ def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> 
     return float(np.median(took))
 
 
-def _summarising(server: Server, table: str, columns: list[str], end: datetime) -> Kept:
+def _summarising(server: Server, table: str, columns: list[str], end: datetime) -> Figure:
     """Microseconds of CPU, ours and PostgreSQL's, for each row of an hour."""
     for hour in range(_TRIES):
         begin = end + timedelta(hours=hour)
@@ -169,7 +169,7 @@ def _summarising(server: Server, table: str, columns: list[str], end: datetime) 
         rows = summarise(_conninfo(server), begin + timedelta(hours=2)).get(table, 0)
         spent = server.mark().postgres - before.postgres + time.process_time() - own
         if rows >= _HOUR:
-            return Kept("summarising a row", spent / rows * 1e6, "µs")
+            return Figure("summarising a row", spent / rows * 1e6, "µs")
     raise BenchError("the server's own housekeeping has made the summaries each time")
 
 
@@ -180,7 +180,7 @@ def _conninfo(server: Server) -> str:
 
 def _files(
     folder: str, title: str, length: int, kind: pa.DataType, column: Callable[[int], np.ndarray], rounds: int
-) -> Iterator[Kept]:
+) -> Iterator[Figure]:
     """A table as a file: room, and speed of writing and reading it, by one core."""
     moments = pa.array(1_794_823_200_000_000 + 100_000 * np.arange(length), pa.timestamp("us", tz="UTC"))
     names = [f"c{number}" for number in range(COLUMNS)]
@@ -203,10 +203,10 @@ def _files(
         single.append(rows / (time.perf_counter() - begun))
         if rows != length:
             raise BenchError(f"{rows} rows of {length} came back")
-    yield Kept(f"file of {title}", there.size("table/2026w47.parquet") / count, "bytes/value")
-    yield Kept(f"writing {title}", float(np.median(written)) / 1e6, "M values/s")
-    yield Kept(f"reading {title}", float(np.median(whole)) / 1e6, "M values/s")
-    yield Kept(f"reading one signal of {title}", float(np.median(single)) / 1e6, "M values/s")
+    yield Figure(f"file of {title}", there.size("table/2026w47.parquet") / count, "bytes/value")
+    yield Figure(f"writing {title}", float(np.median(written)) / 1e6, "M values/s")
+    yield Figure(f"reading {title}", float(np.median(whole)) / 1e6, "M values/s")
+    yield Figure(f"reading one signal of {title}", float(np.median(single)) / 1e6, "M values/s")
 
 
 def _half(number: int) -> np.ndarray:

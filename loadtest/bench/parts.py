@@ -10,6 +10,7 @@ from ringlog.loadtest.bench.facility import (
     Tables,
     history,
     main_tables,
+    many_tables,
     narrow_and_wide,
     ten_years,
     waveforms,
@@ -25,6 +26,7 @@ from ringlog.loadtest.bench.load import (
     Load,
     Stand,
 )
+from ringlog.loadtest.bench.many_tables import measure_many_tables
 from ringlog.loadtest.bench.mixed import CONTENDERS as MIXED
 from ringlog.loadtest.bench.mixed import NICE, READERS, measure_mixed
 from ringlog.loadtest.bench.over_http import CLIENTS, FORMS, fetch
@@ -41,7 +43,7 @@ from ringlog.loadtest.bench.waveforms import (
 
 USUAL = ("write", "lone", "memory", "columns", "read")
 """the parts of a run that names none"""
-PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms")
+PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms", "tables")
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
 _LAP = 15.0  # seconds at most, to write every row of the rings once
 _START = 1.0  # seconds that a client takes to log in its connections
@@ -60,6 +62,8 @@ class Plan:
     stall: float | None = None
     readers: Sequence[int] = READERS
     """beside the writers of part mixed"""
+    count: int = 600
+    """of the tables of part tables"""
 
     def tables(self) -> Iterator[Tables]:
         """The tables that are needed."""
@@ -71,6 +75,9 @@ class Plan:
             yield history(self.columns)
         if "history" in self.parts:
             yield ten_years()
+        if "tables" in self.parts:
+            # its own server has them
+            yield many_tables(1)
         if "waveforms" in self.parts:
             yield SMALL
             yield from map(waveforms, POINTS)
@@ -118,6 +125,8 @@ class Plan:
         if "waveforms" in self.parts:
             writing = 3 * len(POINTS) * self.rounds * (each + self.short)
             yield "waveforms", writing + 10 * self.rounds + 60
+        if "tables" in self.parts:
+            yield "tables", 20 + self.count / 10
         if self.stall is not None:
             yield "stall", each + self.stall
 
@@ -186,6 +195,8 @@ class _Measuring:
             self._history()
         if "waveforms" in plan.parts:
             self._waveforms()
+        if "tables" in plan.parts:
+            self._many_tables()
         if plan.stall is not None:
             self._one("stall", TDS5, self._main, plan.connections, plan.stall)
 
@@ -262,6 +273,15 @@ class _Measuring:
         self._results.measurements.extend(write_alternating(stand, plan.short, plan.rounds, doing))
         data = Path(stand.server.administrator.execute("show data_directory").fetchall()[0][0])
         self._results.waveforms = measure_waveforms(stand, data, plan.short, plan.rounds, doing)
+
+    def _many_tables(self) -> None:
+        with TemporaryDirectory(prefix="ringlog-bench-tables-") as name:
+            folder = Path(name)
+            # PostgreSQL's account has to reach it
+            folder.chmod(0o755)
+            self._results.many_tables.extend(
+                measure_many_tables(folder, self._plan.count, lambda what: self._doing("tables", what))
+            )
 
     def _mixed(self) -> None:
         plan = self._plan

@@ -14,3 +14,12 @@ class Record:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
         return cls(**content)
+
+
+@dataclass(frozen=True)
+class Figure(Record):
+    """A figure by itself: what it is of, and how much of its unit."""
+
+    name: str
+    amount: float
+    unit: str

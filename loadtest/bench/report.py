@@ -1,11 +1,12 @@
 """What a person reads: the figures of a run as tables."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ringlog.loadtest.bench.facility import main_tables
 from ringlog.loadtest.bench.load import CONTENDERS, DIRECT, GATEWAY
 from ringlog.loadtest.bench.mixed import Mixed
 from ringlog.loadtest.bench.reading import COPY
+from ringlog.loadtest.bench.record import Figure
 from ringlog.loadtest.bench.results import Results, median
 from ringlog.loadtest.bench.tables import Table
 from ringlog.loadtest.bench.targets import verdicts
@@ -40,7 +41,9 @@ def tables(results: Results) -> Iterator[Table]:
     if results.fetching:
         yield _fetching(results)
     if results.kept:
-        yield _kept(results)
+        yield _figures("Ten years", results.kept)
+    if results.many_tables:
+        yield _figures(f"{results.options['tables']} tables", results.many_tables)
     if results.waveforms:
         yield from waveform_tables(results, results.waveforms)
 
@@ -240,9 +243,8 @@ def _fetching(results: Results) -> Table:
     return Table("Over HTTP", ["", "bytes", "values/s", "requests/s", "memory", "refused"], rows)
 
 
-def _kept(results: Results) -> Table:
-    rows = [[one.name, _number(one.amount, 2, one.unit)] for one in results.kept]
-    return Table("Ten years", ["", "median"], rows)
+def _figures(title: str, figures: Iterable[Figure]) -> Table:
+    return Table(title, ["", "median"], [[one.name, _number(one.amount, 2, one.unit)] for one in figures])
 
 
 def _titles(results: Results) -> dict[str, str]:

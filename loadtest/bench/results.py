@@ -19,21 +19,12 @@ from ringlog.loadtest.bench.load import Measurement
 from ringlog.loadtest.bench.mixed import Mixed
 from ringlog.loadtest.bench.over_http import Fetching
 from ringlog.loadtest.bench.reading import Reading
-from ringlog.loadtest.bench.record import Record
+from ringlog.loadtest.bench.record import Figure
 from ringlog.loadtest.bench.text import Beside, Compiling, Timing
 from ringlog.loadtest.bench.verification import Check
 from ringlog.loadtest.bench.waveforms import Waveforms
 
 FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Kept(Record):
-    """A figure of the part history: what it is of, and how much of its unit."""
-
-    name: str
-    amount: float
-    unit: str
 
 
 @dataclass
@@ -58,8 +49,9 @@ class Results:
     """one who writes, alone and beside those who send texts"""
     fetching: list[Fetching] = field(default_factory=list)
     """over HTTP"""
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[Figure] = field(default_factory=list)
     """of ten years"""
+    many_tables: list[Figure] = field(default_factory=list)
     waveforms: Waveforms | None = None
     check: Check | None = None
 
@@ -100,6 +92,7 @@ class Results:
             "beside": [one.to_json() for one in self.beside],
             "fetching": [one.to_json() for one in self.fetching],
             "kept": [one.to_json() for one in self.kept],
+            "many_tables": [one.to_json() for one in self.many_tables],
             "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
             "check": None if self.check is None else self.check.to_json(),
         }
@@ -119,7 +112,8 @@ class Results:
             content["compiling"] = [Compiling.from_json(one) for one in content.get("compiling", [])]
             content["beside"] = [Beside.from_json(one) for one in content.get("beside", [])]
             content["fetching"] = [Fetching.from_json(one) for one in content.get("fetching", [])]
-            content["kept"] = [Kept.from_json(one) for one in content.get("kept", [])]
+            for name in ("kept", "many_tables"):
+                content[name] = [Figure.from_json(one) for one in content.get(name, [])]
             found = content.get("waveforms")
             content["waveforms"] = found and Waveforms.from_json(found)
             content["check"] = content["check"] and Check.from_json(content["check"])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -44,6 +45,16 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Begun:
+    """What it took until the server said that it serves. CPU in seconds."""
+
+    gateway: float
+    postgres: float
+    memory: int
+    """resident bytes of the gateway's process"""
+
+
+@dataclass(frozen=True)
 class Server:
     """A running server: its gateway and its PostgreSQL."""
 
@@ -58,6 +69,7 @@ class Server:
     administrator: psycopg.Connection
     metrics: str
     """the URL of the gateway's counts"""
+    begun: Begun
 
     def mark(self) -> Mark:
         row = self.administrator.execute("select pg_current_wal_insert_lsn() - '0/0'").fetchone()
@@ -84,6 +96,19 @@ class Server:
             password=self.password,
         )
 
+    def by_pymssql(self) -> Any:
+        """A connection of READER through the gateway."""
+        import pymssql
+
+        return pymssql.connect(
+            server=self.host,
+            port=str(self.port),
+            user=READER,
+            password=self.password,
+            tds_version="7.4",
+            autocommit=True,
+        )
+
     def settings(self) -> dict[str, str]:
         """PostgreSQL's version and settings that matter here."""
         rows = self.administrator.execute(
@@ -94,8 +119,9 @@ class Server:
 
 
 @contextmanager
-def serving(facility: Path, data: Path, *, keep: bool) -> Iterator[Server]:
-    """A server with a facility on a new data directory, with the logins WRITER and READER.
+def serving(facility: Path, data: Path, *, keep: bool, password: str | None = None) -> Iterator[Server]:
+    """A server with a facility on a data directory, with the logins WRITER and READER. They are made
+    unless their password is given.
 
     Unless the data are to be kept, PostgreSQL is ended without writing everything down first.
     """
@@ -121,16 +147,22 @@ def serving(facility: Path, data: Path, *, keep: bool) -> Iterator[Server]:
         )
     try:
         host, port = _address(process, said)
-        metrics = _metrics(said)
         gateway = psutil.Process(process.pid)
         postmaster = next(child for child in gateway.children() if "postgres" in child.name())
-        password = secrets.token_urlsafe(12)
-        for name, right in ((WRITER, "--writer"), (READER, "--reader")):
-            _ringlog("user", "add", name, right, "--password-stdin", "--data", data, stdin=f"{password}\n")
+        own = gateway.cpu_times()
+        begun = Begun(own.user + own.system, _postgres_cpu(postmaster)[0], gateway.memory_info().rss)
+        metrics = _metrics(said)
+        if password is None:
+            password = secrets.token_urlsafe(12)
+            for name, right in ((WRITER, "--writer"), (READER, "--reader")):
+                words = ("user", "add", name, right, "--password-stdin", "--data", data)
+                _ringlog(*words, stdin=f"{password}\n")
         dsn = _ringlog("dsn", "--data", data).strip()
         with psycopg.connect(dsn, autocommit=True) as administrator:
             postgres_port = int(str(conninfo_to_dict(dsn)["port"]))
-            server = Server(gateway, postmaster, host, port, postgres_port, password, administrator, metrics)
+            server = Server(
+                gateway, postmaster, host, port, postgres_port, password, administrator, metrics, begun
+            )
             lax = [name for name in _DURABLE if server.settings()[name] != "on"]
             if lax:
                 raise BenchError(f"{', '.join(lax)} is not on: an acknowledged row would not be durable")

@@ -115,7 +115,7 @@ def measure_texts(
     """Each usual text by pymssql and by psycopg, alternating, for so many seconds each."""
     server = stand.server
     numbers = itertools.cycle(range(1, tables.rows + 1))
-    with closing(_pymssql(server)) as tds, closing(_psycopg(server)) as direct:
+    with closing(server.by_pymssql()) as tds, closing(_psycopg(server)) as direct:
         senders = {"tds74": _by_pymssql(tds), "psycopg": _by_psycopg(direct)}
         for text in usual(tables):
             expected = {key: _singles(send(_written(text, key, 7))) for key, send in senders.items()}
@@ -166,7 +166,7 @@ def _written(text: Usual, contender: str, number: int) -> str:
 def measure_compiling(stand: Stand, tables: Tables, doing: Callable[[str], None]) -> Iterator[Compiling]:
     """Texts that have not come before: what the gateway says that reading and translating them took."""
     numbers = itertools.count()
-    with closing(_pymssql(stand.server)) as connection:
+    with closing(stand.server.by_pymssql()) as connection:
         send = _by_pymssql(connection)
         for text in usual(tables)[::2]:
             doing(f"compiling: {text.title}")
@@ -217,19 +217,6 @@ def measure_beside(
                 began = time.monotonic()
                 writing = stand.run(load, "text", round)
                 yield Beside(round, sent() / (time.monotonic() - began), writing)
-
-
-def _pymssql(server: Server) -> Any:
-    import pymssql
-
-    return pymssql.connect(
-        server=server.host,
-        port=str(server.port),
-        user=READER,
-        password=server.password,
-        tds_version="7.4",
-        autocommit=True,
-    )
 
 
 def _psycopg(server: Server) -> psycopg.Connection[Any]:

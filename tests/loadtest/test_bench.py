@@ -415,3 +415,16 @@ def test_waveforms_are_measured(temporary_directory: Path) -> None:
     assert results.check is not None
     assert results.check.stored == results.check.acknowledged
     assert "Waveforms read back" in (out / "bench.md").read_text()
+
+
+def test_many_tables(temporary_directory: Path) -> None:
+    out = temporary_directory / "bench-tables"
+    done = ringlog("bench", "--only", "tables", "--tables", "2", "--out", out, timeout=300)
+    assert done.returncode == 0, done.stderr
+    figures = {one.name: one.amount for one in Results.read(out / "bench.json").many_tables}
+    for what in ("first start", "starting again"):
+        assert figures[f"{what}, CPU of the gateway's process"] > 0.1
+        assert figures[f"{what}, memory of the gateway's process"] > 20
+    assert figures["/metrics"] < 1
+    assert figures["sp_columns"] > 0
+    assert "2 tables" in done.stdout
