@@ -8,12 +8,13 @@ moment, the same command goes on after the last row that was taken.
 import hashlib
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -36,6 +37,9 @@ _PASSING = frozenset({"25006", "40001", "40P01", _LOCKED, _TWICE, "53300", "57P0
 _ATTEMPTS = 5
 """of a block that PostgreSQL refuses for such a reason"""
 _PAUSE = 1.0  # seconds
+
+
+_Item = TypeVar("_Item")
 
 
 @dataclass
@@ -164,26 +168,34 @@ class _Import:
         if ended:
             return
         file = File(path, self._table, self._zone)
-        for block in file.blocks(taken):
-            if self._stop.is_set():
-                raise Stopped
-            if not file.numbered:
-                places = pa.array(range(base + taken, base + taken + block.num_rows), pa.int64())
-                rows = pa.scalar(self._table.rows, pa.int64())
-                # Arrow has no remainder
-                place = pc.subtract(places, pc.multiply(pc.divide(places, rows), rows))
-                block = block.add_column(0, "seq_no", pc.add(place, 1).cast(pa.int32()))
-            self._make_weeks(connection, block["time"])
-            with closing(connection.cursor()) as cursor:
-                cursor.adbc_ingest(self._table.name, block, mode="append", db_schema_name="pg_temp")
-            stored, repeated, refused = self._take_over(connection, name, taken, file.numbered, last=False)
-            taken += block.num_rows
-            progress.rows += block.num_rows
-            progress.stored += stored
-            progress.repeated += repeated
-            progress.refused += refused
-            progress.part = (sum(self._sizes[:number]) + file.place) / max(1, sum(self._sizes))
+        # the next block is read and converted while PostgreSQL has one
+        with closing(_ahead((block, file.place) for block in file.blocks(taken))) as blocks:
+            for block, place in blocks:
+                if self._stop.is_set():
+                    raise Stopped
+                stored, repeated, refused = self._take(connection, name, block, base, taken, file.numbered)
+                taken += block.num_rows
+                progress.rows += block.num_rows
+                progress.stored += stored
+                progress.repeated += repeated
+                progress.refused += refused
+                progress.part = (sum(self._sizes[:number]) + place) / max(1, sum(self._sizes))
         self._take_over(connection, name, taken, file.numbered, last=True)
+
+    def _take(
+        self, connection: Connection, name: str, block: pa.RecordBatch, base: int, taken: int, numbered: bool
+    ) -> tuple[int, int, int]:
+        """Stores the block that comes after so many rows of a file."""
+        if not numbered:
+            places = pa.array(range(base + taken, base + taken + block.num_rows), pa.int64())
+            rows = pa.scalar(self._table.rows, pa.int64())
+            # Arrow has no remainder
+            place = pc.subtract(places, pc.multiply(pc.divide(places, rows), rows))
+            block = block.add_column(0, "seq_no", pc.add(place, 1).cast(pa.int32()))
+        self._make_weeks(connection, block["time"])
+        with closing(connection.cursor()) as cursor:
+            cursor.adbc_ingest(self._table.name, block, mode="append", db_schema_name="pg_temp")
+        return self._take_over(connection, name, taken, numbered, last=False)
 
     def _take_over(
         self, connection: Connection, name: str, taken: int, numbered: bool, *, last: bool
@@ -226,6 +238,15 @@ class _Import:
         finally:
             _answer(connection, sql.SQL("select pg_advisory_unlock({})").format(lock))
             connection.commit()
+
+
+def _ahead(items: Iterator[_Item]) -> Generator[_Item, None, None]:
+    """The same, of which a thread makes the next one while the caller has one."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
 
 
 def _answer(connection: Connection, query: sql.Composable) -> tuple:  # type: ignore[type-arg]

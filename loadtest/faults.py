@@ -210,11 +210,15 @@ class Site:
         time.sleep(seconds)
         self.proxy.closed = False
 
+    def _rows_of(self, name: str) -> dict[datetime, list[object]]:
+        """What the log of a table must have: the values by their times."""
+        return recorded(self._recordings / f"{name}.{self._form}")
+
     def compare(self, figures: Figures) -> None:
         """Looks for every row of the recordings in the log, and for every row of the log in them."""
         with psycopg.connect(self.dsn, options="-c timezone=UTC") as connection:
             for name in self._tables:
-                wanted = recorded(self._recordings / f"{name}.{self._form}")
+                wanted = self._rows_of(name)
                 columns = (sql.Identifier(column) for column in self._columns)
                 query = sql.SQL('select seq_no, "time", {} from {}').format(
                     sql.SQL(", ").join(columns), sql.Identifier("log", name)

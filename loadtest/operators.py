@@ -4,12 +4,14 @@
 
 Writers replay recordings at their own pace: of now, and of a hundred days ago, whose weeks go to the archive
 while their rows still come. Meanwhile somebody adds, locks and removes logins, changes the facility file and
-installs it, reloads writers, backs up, archives, merges, verifies, restarts the server; and processes are
-killed and connections cut as in ringlog.loadtest.faults. At the end every row of every recording must be in
-the database exactly once, with its values, and in what is restored from the backup.
+installs it, reloads writers, imports files of old rows again and again, backs up, archives, merges, verifies,
+restarts the server; and processes are killed and connections cut as in ringlog.loadtest.faults. At the end
+every row of every recording and file must be in the database exactly once, with its values, and in what is
+restored from the backup.
 """
 
 import argparse
+import os
 import random
 import secrets
 import subprocess
@@ -25,12 +27,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.loadtest.faults import Figures, Site
 from ringlog.loadtest.killed_server import RINGLOG, KilledServer
-from ringlog.loadtest.recordings import COLUMNS, record_values
+from ringlog.loadtest.recordings import COLUMNS, record_values, recorded
 
 _LONG_AGO = timedelta(days=100)
+_BEFORE_THAT = timedelta(days=30)
+"""How long before the rows of the writers the files of old rows begin, a row a minute."""
+_OLD_ROWS = 30_000
 _FAULTS = Counter({"writer": 4, "connections": 4, "supervisor": 1, "gateway": 1, "postgresql": 1})
 _COMMANDS = Counter(
     {
@@ -44,6 +50,7 @@ _COMMANDS = Counter(
         "back up": 2,
         "archive": 3,
         "recall": 1,
+        "backfill": 3,
         "maintain": 2,
         "verify": 1,
         "status": 2,
@@ -101,7 +108,12 @@ class OperatedSite(Site):
         now = datetime.now(UTC).replace(microsecond=0)
         begins = {name: now - _LONG_AGO if number % 2 else now for number, name in enumerate(self._tables)}
         record_values(self._recordings, begins, cycle, rows)
+        before = {name: begin - _BEFORE_THAT for name, begin in begins.items()}
+        record_values(self.old, before, 60.0, _OLD_ROWS)
         self._write_facility()
+
+    def _rows_of(self, name: str) -> dict[datetime, list[object]]:
+        return recorded(self.old / f"{name}.csv") | super()._rows_of(name)
 
     def _write_facility(self) -> None:
         text = f'[history]\nonline = "4 weeks"\narchive = "{self.archive}"\n'
@@ -123,11 +135,33 @@ class OperatedSite(Site):
             self._columns_more += 1
         self._write_facility()
 
+    @property
+    def old(self) -> Path:
+        """The folder of files of old rows."""
+        return self.folder / "old"
+
+    def backfill(self) -> subprocess.CompletedProcess[str]:
+        """Imports the files of old rows, or goes on with it."""
+        server = conninfo_to_dict(self.dsn)
+        return self.command(
+            *("load", "--backfill", "--facility", self._facility, "--source", f"csv:{self.old}"),
+            *("--url", f"postgresql://writer@127.0.0.1:{server['port']}/{server['dbname']}"),
+            password=self._password,
+            on_data=False,
+        )
+
     def command(
-        self, *words: str | Path, stdin: str = "", on_data: bool = True
+        self, *words: str | Path, stdin: str = "", on_data: bool = True, password: str = ""
     ) -> subprocess.CompletedProcess[str]:
         command = self.server.command(*words) if on_data else [*RINGLOG, *map(str, words)]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=_PATIENCE)
+        return subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            env=os.environ | ({"RINGLOG_PASSWORD": password} if password else {}),
+        )
 
     def in_log(self, dsn: str | None = None) -> int:
         """Rows of all logs together."""
@@ -220,6 +254,8 @@ class _Operator:
                     *("recall", table, f"{day - timedelta(days=8):%Y-%m-%d}"),
                     f"{day + timedelta(days=8):%Y-%m-%d}",
                 )
+            case "backfill":
+                return site.backfill()
             case "maintain" | "verify" | "status":
                 return site.command(what)
             case "restart":
@@ -275,8 +311,11 @@ def run(site: OperatedSite, faults: float, commands: float, say: Callable[[str],
 
 
 def _count(site: OperatedSite, night: Night, say: Callable[[str], None]) -> None:
-    day = datetime.now(UTC) - _LONG_AGO
-    days = f"{day - timedelta(days=15):%Y-%m-%d}", f"{day + timedelta(days=15):%Y-%m-%d}"
+    now = datetime.now(UTC)
+    days = f"{now - _LONG_AGO - _BEFORE_THAT - timedelta(days=15):%Y-%m-%d}", f"{now:%Y-%m-%d}"
+    imported = site.backfill()
+    if imported.returncode:
+        say(f"backfill: {imported.stdout}{imported.stderr}")
     # what came for weeks in the archive goes there first
     for words in (("archive", "now"), *(("recall", table, *days) for table in site.tables)):
         done = site.command(*words)
@@ -322,12 +361,12 @@ def main() -> None:
         site = OperatedSite(folder, options.tables, options.cycle, rows, 1024, _say)
         try:
             night = run(site, options.faults, options.commands)
+            _say(str(night))
+            for crash in night.crashed:
+                _say(crash)
         finally:
             with suppress(OSError):
                 site.stop()
-    print(night)
-    for crash in night.crashed:
-        print(crash)
     sys.exit(not night.good)
 
 
