@@ -20,7 +20,7 @@ _LONGEST_PAUSE_OF_SEVERAL = 0.5
 # Errors that a call earns by its arguments: conversion, range, length, constraints. It would fail again, and
 # the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
 # of the arguments: it passes, or somebody repairs it.
-_ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 8114, 8115, 8152})
+_ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 2627, 8114, 8115, 8152})
 # What a login without rights or a facility file of another server earns: no such procedure, no
 # permission, no such parameter. Where no call ever worked, nobody is about to repair it.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})

@@ -29,8 +29,8 @@ _LIVE_IN_A_ROW = 4
 _TOGETHER = 1000
 _CHARACTERS = 2**18
 _HOLD = 0.1
-# Error of a row whose place in the log, seq_no and time, another one has.
-_PLACE_TAKEN = 2601
+# Errors of a row whose place in the log, seq_no and time, another one has: found by put, or by the key.
+_PLACE_TAKEN = frozenset({2601, 2627})
 _REAL = struct.Struct("f")
 
 
@@ -213,7 +213,7 @@ class Sender:
             readings |= {"seq_no": row.seq_no, "time": moment, "_epoch": self._epoch}
             self._connection.attempt(f"put_{self._table}_claimed", **readings)
         except (Refused, ValueError, TypeError) as error:
-            if isinstance(error, Refused) and error.number == _PLACE_TAKEN:
+            if isinstance(error, Refused) and error.number in _PLACE_TAKEN:
                 # the clock was set back by as long as the ring takes to go round
                 other = self._spool.renumber(row)
                 return other is not row and self._send(other, late)

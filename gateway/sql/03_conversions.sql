@@ -21,16 +21,47 @@ return case
 end;
 comment on function tsql.read_integer(text, text) is 'A text of digits; blanks are 0. Error 245 otherwise.';
 
-create or replace function tsql.narrowed(value numeric, low numeric, high numeric, type_ text) returns numeric
+create or replace function tsql.overflow(value numeric, type_ text, source text) returns void
+language plpgsql immutable parallel safe
+as $$
+begin
+  -- SQL Server's numbers, by what did not fit: "Database Engine events and errors"
+  if source = 'int' and type_ in ('tinyint', 'smallint', 'int', 'smallmoney') then
+    perform tsql.fail(220, format('Arithmetic overflow error for data type %s, value = %s.', type_, value));
+  elsif source = 'float' and type_ in ('tinyint', 'smallint', 'int') then
+    perform tsql.fail(232, format('Arithmetic overflow error for type %s, value = %s.', type_, round(value, 6)));
+  elsif source = 'varchar' and type_ in ('tinyint', 'smallint') then
+    perform tsql.fail(244, format('The conversion of the varchar value ''%s'' overflowed an %s column. '
+      'Use a larger integer column.', value, case type_ when 'tinyint' then 'INT1' else 'INT2' end));
+  elsif source = 'varchar' and type_ = 'int' then
+    perform tsql.fail(248, format('The conversion of the varchar value ''%s'' overflowed an int column.', value));
+  elsif source = 'money' and type_ = 'smallint' and abs(value) < 2147483648 then
+    perform tsql.fail(220, format('Arithmetic overflow error for data type smallint, value = %s.', trunc(value * 10000)));
+  elsif source = 'money' and type_ = 'tinyint' and abs(value) < 2147483648 then
+    perform tsql.fail(232, format('Arithmetic overflow error for type tinyint, value = %s.', round(value, 6)));
+  elsif source = 'money' and type_ in ('tinyint', 'smallint', 'int', 'smallmoney') then
+    perform tsql.fail(237, format('There is insufficient result space to convert a money value to %s.', type_));
+  end if;
+  perform tsql.fail(8115, format('Arithmetic overflow error converting expression to data type %s.', type_));
+end
+$$;
+comment on function tsql.overflow(numeric, text, text) is
+  'The error of a number that is beyond a type: 220, 232, 237, 244, 248 or 8115, by the type it has.';
+
+create or replace function tsql.narrowed(
+  value numeric, low numeric, high numeric, type_ text, source text, whole numeric
+) returns numeric
 language plpgsql immutable strict parallel safe
 as $$
 begin
   if value < low or value > high then
-    perform tsql.fail(8115, format('Arithmetic overflow error converting expression to data type %s.', type_));
+    perform tsql.overflow(whole, type_, source);
   end if;
   return value;
 end
 $$;
+comment on function tsql.narrowed(numeric, numeric, numeric, text, text, numeric) is
+  'The number, if it is in a range; whole: as it was before it was rounded.';
 
 create or replace function tsql.read_decimal(value text) returns numeric
 language plpgsql immutable strict parallel safe
@@ -315,6 +346,7 @@ declare
   source record;
   target record;
   body text;
+  whole text;
 begin
   for target in select * from (values
     ('to_bit', 'boolean', null::numeric, null::numeric, 'bit'),
@@ -330,20 +362,23 @@ begin
   ) as targets (name, type, low, high, shown)
   loop
     for source in select * from (values
-      ('boolean', 'value::integer::numeric'),
-      ('smallint', 'value::numeric'),
-      ('integer', 'value::numeric'),
-      ('bigint', 'value::numeric'),
-      ('numeric', 'value'),
+      ('boolean', 'value::integer::numeric', 'int'),
+      ('smallint', 'value::numeric', 'int'),
+      ('integer', 'value::numeric', 'int'),
+      ('bigint', 'value::numeric', 'bigint'),
+      ('numeric', 'value', 'numeric'),
+      ('tsql.money', 'value::numeric', 'money'),
+      ('tsql.smallmoney', 'value::numeric', 'money'),
       -- exactly, and not by its shortest text
-      ('real', 'value::double precision::text::numeric'),
-      ('double precision', 'value::text::numeric'),
-      ('text', ''),
-      ('timestamp', 'tsql.days(value)'),
-      ('timestamptz', 'tsql.days(value::timestamp)')
-    ) as sources (type, number)
+      ('real', 'value::double precision::text::numeric', 'float'),
+      ('double precision', 'value::text::numeric', 'float'),
+      ('text', '', 'varchar'),
+      ('timestamp', 'tsql.days(value)', 'datetime'),
+      ('timestamptz', 'tsql.days(value::timestamp)', 'datetime')
+    ) as sources (type, number, shown)
     loop
       body := source.number;
+      whole := body;
       if source.type = 'text' then
         body := case target.name
           when 'to_bit' then 'tsql.read_bit(value)'
@@ -353,12 +388,15 @@ begin
           when 'to_real' then 'tsql.read_float(value)'
           when 'to_float' then 'tsql.read_float(value)'
           else format('tsql.read_integer(value, %L)', target.shown) end;
+        whole := body;
       elsif target.name = 'to_bit' then
         body := case source.type when 'boolean' then 'value' else body || ' <> 0' end;
       elsif target.name in ('to_real', 'to_float') and source.type in ('real', 'double precision', 'numeric') then
         body := 'value';
       elsif target.name in ('to_tinyint', 'to_smallint', 'to_int', 'to_bigint') then
+        -- "Truncating and rounding results" of "CAST and CONVERT": money is rounded
         body := case when source.type like 'timestamp%' then format('floor(%s + 0.5)', body)
+          when source.shown = 'money' then format('round(%s)', body)
           else format('trunc(%s)', body) end;
       end if;
       if source.type = target.type and target.name <> 'to_tinyint'
@@ -367,9 +405,9 @@ begin
         body := 'value';
       elsif target.low is not null then
         -- money keeps four decimals
-        body := format('tsql.narrowed(%s, %s, %s, %L)',
+        body := format('tsql.narrowed(%s, %s, %s, %L, %L, %s)',
           case when target.shown like '%money' then format('round(%s, 4)', body) else body end,
-          target.low, target.high, target.shown);
+          target.low, target.high, target.shown, source.shown, whole);
       end if;
       execute format(
         'create or replace function tsql.%I(value %s) returns %s language sql %s strict parallel safe'

@@ -7,70 +7,137 @@ return case digits when 4 then tsql.to_datetime(moment) when 1 then tsql.to_smal
 comment on function tsql.fitted(timestamp, integer) is
   'Rounded as datetime and smalldatetime are, whose domains have 4 and 1 digits.';
 
+create or replace function tsql.conversion_class(type_ regtype) returns text
+language sql immutable parallel safe
+return case format_type(type_, null)
+  when 'boolean' then 'bit'
+  when 'smallint' then 'int' when 'integer' then 'int' when 'bigint' then 'int' when 'tsql.tinyint' then 'int'
+  when 'numeric' then 'numeric' when 'tsql.money' then 'numeric' when 'tsql.smallmoney' then 'numeric'
+  when 'real' then 'float' when 'double precision' then 'float'
+  when 'bytea' then 'varbinary'
+  when 'uuid' then 'uniqueidentifier'
+  when 'date' then 'date'
+  when 'time without time zone' then 'time'
+  when 'timestamp without time zone' then 'datetime' when 'timestamp with time zone' then 'datetime'
+  when 'tsql.datetime' then 'datetime' when 'tsql.smalldatetime' then 'datetime'
+  when 'xml' then 'xml'
+  else 'varchar'
+end;
+comment on function tsql.conversion_class(regtype) is 'As tsql.assignment_error names the classes of types.';
+
+create or replace function tsql.assigned(value anyelement, target text, sybase boolean) returns anyelement
+language plpgsql immutable parallel safe
+as $$
+declare
+  source text := tsql.conversion_class(pg_typeof(value));
+  error integer := tsql.assignment_error(source, target, sybase);
+begin
+  if error is not null then
+    perform tsql.fail_assignment(error, source, target);
+  end if;
+  return value;
+end
+$$;
+comment on function tsql.assigned(anyelement, text, boolean) is
+  'The value, where its type converts by itself to those of a class; error 206 or 257 otherwise.';
+
 do $$
 declare
   source record;
   target record;
+  dialect record;
+  carrier text;
   body text;
+  refused integer;
+  refused_fine integer;
   volatility text;
 begin
   for source in select * from (values
-    ('bit', 'boolean'), ('smallint', 'smallint'), ('int', 'integer'), ('bigint', 'bigint'), ('numeric', 'numeric'),
-    ('real', 'real'), ('float', 'double precision'), ('text', 'text'), ('char', 'character'),
-    ('timestamp', 'timestamp'), ('timestamptz', 'timestamptz'), ('date', 'date'), ('time', 'time'),
-    ('bytea', 'bytea'), ('uuid', 'uuid'), ('xml', 'xml')
-  ) as sources (name, type)
+    ('bit', 'boolean', 'bit'), ('smallint', 'smallint', 'int'), ('int', 'integer', 'int'),
+    ('bigint', 'bigint', 'int'), ('numeric', 'numeric', 'numeric'), ('money', 'tsql.money', 'numeric'),
+    ('smallmoney', 'tsql.smallmoney', 'numeric'), ('real', 'real', 'float'),
+    ('float', 'double precision', 'float'), ('text', 'text', 'varchar'), ('char', 'character', 'varchar'),
+    ('timestamp', 'timestamp', 'datetime'), ('timestamptz', 'timestamptz', 'datetime'),
+    ('datetime2', 'timestamp', 'datetime2'), ('date', 'date', 'date'), ('time', 'time', 'time'),
+    ('bytea', 'bytea', 'varbinary'), ('uuid', 'uuid', 'uniqueidentifier'), ('xml', 'xml', 'xml')
+  ) as sources (name, type, class)
   loop
-    if to_regtype('tsql.carried_' || source.name) is null then
-      execute format('create type tsql.carried_%s as (value %s)', source.name,
-        case source.type when 'character' then 'bpchar' else source.type end);
-    end if;
-    execute format('create or replace function tsql.carry(value %s) returns tsql.carried_%s'
-      ' language sql immutable parallel safe return row(value)::tsql.carried_%2$s', source.type, source.name);
-    for target in select * from (values
-      ('boolean', 'to_bit'), ('smallint', 'to_smallint'), ('integer', 'to_int'), ('bigint', 'to_bigint'),
-      ('numeric', 'to_numeric'), ('real', 'to_real'), ('double precision', 'to_float'), ('text', 'text_of'),
-      ('varchar', 'text_of'), ('bpchar', 'text_of'), ('timestamp', 'moment'), ('timestamptz', 'moment'),
-      ('date', 'to_date'), ('time', 'to_time'), ('bytea', 'varbytes'), ('uuid', 'to_guid'), ('xml', '')
-    ) as targets (type, reader)
+    for dialect in select * from (values (false, '', ''), (true, 'sybase_', '_sybase')) as dialects (sybase, prefix, suffix)
     loop
-      volatility := 'immutable';
-      body := null;
-      if source.type = target.type then
-        body := '(carried).value';
-      elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text') then
-        body := 'tsql.moment((carried).value)::timestamptz';
-        volatility := 'stable';
-      elsif (source.type, target.type) = ('text', 'xml') then
-        body := '(carried).value::xml';
-      elsif target.reader <> '' and exists (
-        select from pg_proc
-        where pronamespace = 'tsql'::regnamespace and proname = target.reader and pronargs = 1
-          and proargtypes[0] = to_regtype(source.type)
-      ) and target.type <> 'timestamptz' then
-        body := format('tsql.%I((carried).value)', target.reader);
-        if source.type = 'timestamptz' then
+      carrier := 'carried_' || dialect.prefix || source.name;
+      if dialect.sybase and source.name = 'datetime2' then
+        continue;
+      elsif dialect.sybase and source.class not in ('bit', 'int', 'numeric', 'float', 'varchar') then
+        -- as in SQL Server
+        execute format('create or replace function tsql.carry_sybase(value %s) returns tsql.carried_%s'
+          ' language sql immutable parallel safe return row(value)::tsql.carried_%2$s', source.type, source.name);
+        continue;
+      end if;
+      if to_regtype('tsql.' || carrier) is null then
+        execute format('create type tsql.%s as (value %s)', carrier,
+          case source.type when 'character' then 'bpchar' else source.type end);
+      end if;
+      execute format('create or replace function tsql.%s(value %s) returns tsql.%s'
+        ' language sql immutable parallel safe return row(value)::tsql.%3$s',
+        case source.name when 'datetime2' then 'carry_datetime2' else 'carry' || dialect.suffix end,
+        source.type, carrier);
+      for target in select * from (values
+        ('boolean', 'to_bit', 'bit'), ('smallint', 'to_smallint', 'int'), ('integer', 'to_int', 'int'),
+        ('bigint', 'to_bigint', 'int'), ('numeric', 'to_numeric', 'numeric'), ('real', 'to_real', 'float'),
+        ('double precision', 'to_float', 'float'), ('text', 'text_of', 'varchar'), ('varchar', 'text_of', 'varchar'),
+        ('bpchar', 'text_of', 'varchar'), ('timestamp', 'moment', 'datetime'), ('timestamptz', 'moment', 'datetime2'),
+        ('date', 'to_date', 'date'), ('time', 'to_time', 'time'), ('bytea', 'varbytes', 'varbinary'),
+        ('uuid', 'to_guid', 'uniqueidentifier'), ('xml', '', 'xml')
+      ) as targets (type, reader, class)
+      loop
+        volatility := 'immutable';
+        body := null;
+        refused := tsql.assignment_error(source.class, target.class, dialect.sybase);
+        if refused is not null then
+          body := format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type);
+        elsif source.type = target.type then
+          body := '(carried).value';
+        elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text') then
+          body := 'tsql.moment((carried).value)::timestamptz';
           volatility := 'stable';
+        elsif (source.type, target.type) = ('text', 'xml') then
+          body := '(carried).value::xml';
+        elsif target.reader <> '' and exists (
+          select from pg_proc
+          where pronamespace = 'tsql'::regnamespace and proname = target.reader and pronargs = 1
+            and proargtypes[0] = to_regtype(source.type)
+        ) and target.type <> 'timestamptz' then
+          body := format('tsql.%I((carried).value)', target.reader);
+          if source.type = 'timestamptz' then
+            volatility := 'stable';
+          end if;
+        elsif source.type like 'tsql.%' and target.type = 'timestamp' then
+          body := 'tsql.moment((carried).value::numeric)';
         end if;
-      end if;
-      continue when body is null;
-      if target.type = 'timestamp' then
-        execute format('create or replace function tsql.carried_to_timestamp(carried tsql.carried_%s, digits integer)'
-          ' returns timestamp language sql %s parallel safe return tsql.fitted(%s, digits)',
-          source.name, volatility, body);
-      else
-        execute format('create or replace function tsql.%I(carried tsql.carried_%s) returns %s'
-          ' language sql %s parallel safe return %s',
-          'carried_to_' || replace(target.type, ' ', '_'), source.name, target.type, volatility, body);
-      end if;
-      if not exists (
-        select from pg_cast
-        where castsource = to_regtype('tsql.carried_' || source.name) and casttarget = to_regtype(target.type)
-      ) then
-        execute format('create cast (tsql.carried_%s as %s) with function tsql.%I(tsql.carried_%1$s%4$s) as assignment',
-          source.name, target.type, 'carried_to_' || replace(target.type, ' ', '_'),
-          case target.type when 'timestamp' then ', integer' else '' end);
-      end if;
+        continue when body is null;
+        if target.type = 'timestamp' then
+          -- any number of digits but those of datetime and smalldatetime is datetime2's
+          refused_fine := tsql.assignment_error(source.class, 'datetime2', dialect.sybase);
+          execute format('create or replace function tsql.carried_to_timestamp(carried tsql.%s, digits integer)'
+            ' returns timestamp language sql %s parallel safe return case when digits in (1, 4) then %s else %s end',
+            carrier, volatility,
+            case when refused is null then format('tsql.fitted(%s, digits)', body) else body end,
+            case when refused_fine is null then body
+              else format('tsql.fail_assignment(%s, %L, ''datetime2'')::timestamp', refused_fine, source.class) end);
+        else
+          execute format('create or replace function tsql.%I(carried tsql.%s) returns %s'
+            ' language sql %s parallel safe return %s',
+            'carried_to_' || replace(target.type, ' ', '_'), carrier, target.type, volatility, body);
+        end if;
+        if not exists (
+          select from pg_cast
+          where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
+        ) then
+          execute format('create cast (tsql.%s as %s) with function tsql.%I(tsql.%1$s%4$s) as assignment',
+            carrier, target.type, 'carried_to_' || replace(target.type, ' ', '_'),
+            case target.type when 'timestamp' then ', integer' else '' end);
+        end if;
+      end loop;
     end loop;
   end loop;
 end

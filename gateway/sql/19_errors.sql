@@ -44,6 +44,25 @@ comment on function tsql.error_number(text) is
 $$The number legacy code knows a SQLSTATE by; 50000 where it has none. S0245 is T-SQL's own 245.$$;
 
 
+create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)
+returns text
+language sql
+immutable
+as $$
+  select case
+    when constraint_ = 'smallmoney_range' then 'S8115'
+    when constraint_ = 'tinyint_range' then 'S0220'
+    when not sybase and sqlstate = '23505' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
+      then 'S2627'
+    else sqlstate
+  end
+$$;
+
+comment on function tsql.own_state(text, text, text, boolean) is
+$$A SQLSTATE, or that of a number T-SQL has for an error of this constraint: a value beyond a type, and, unless in ASE, a
+row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made are named by their table first.$$;
+
+
 create or replace function tsql.error_severity(number integer)
 returns integer
 language sql
@@ -58,6 +77,7 @@ as $$
     when 1105 then 17
     when 17809 then 20
     when 3617 then 11
+    when 2627 then 14
     else 16
   end
 $$;

@@ -82,7 +82,12 @@ begin
     case when coalesce(detail, '') = '' then message
       when right(message, 1) in ('.', ':', ';', '!', '?') then message || ' ' || detail
       else message || '. ' || detail end
-      || case when sqlstate ~ '^S\d{4}$' then '' else format(' (SQLSTATE %s)', sqlstate) end,
+      || case
+        -- of tsql.own_state
+        when sqlstate = 'S2627' then ' (SQLSTATE 23505)'
+        when sqlstate ~ '^S\d{4}$' then ''
+        else format(' (SQLSTATE %s)', sqlstate)
+      end,
     line,
     procedure
   )::tsql.error;
@@ -102,7 +107,7 @@ declare
   error tsql.error := tsql.caught(sqlstate, message, detail, line, procedure);
 begin
   perform tsql.tell(error.number, error.severity, error.state, error.message, error.line, error.procedure);
-  if error.number in (515, 547, 2601, 8152) then
+  if error.number in (515, 547, 2601, 2627, 8152) then
     perform tsql.tell(3621, 10, 0, 'The statement has been terminated.', error.line, error.procedure);
   end if;
   return error.number;

@@ -17,7 +17,7 @@ Order = Literal["<", ">"]
 LITTLE: Order = "<"
 BIG: Order = ">"
 
-LAST = 1
+LAST, IGNORE = 1, 2
 HEADER = 8
 LOGIN5, RPC7, ATTENTION, NORMAL, LOGIN7, PRELOGIN, BATCH7 = 0x02, 0x03, 0x06, 0x0F, 0x10, 0x12, 0x01
 

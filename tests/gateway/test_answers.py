@@ -6,12 +6,11 @@ from collections.abc import Iterator
 import pymssql
 import pytest
 
-from raw_tds import BATCH7, LAST, LOGIN7, PRELOGIN, RPC7, RawClient, batch7, login7, prelogin, rpc7
+from raw_tds import BATCH7, IGNORE, LAST, LOGIN7, PRELOGIN, RPC7, RawClient, batch7, login7, prelogin, rpc7
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients, Param
 
 AUTHOR = Login("answering", "answering")
-IGNORE = 2
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +140,61 @@ def test_every_statement_has_an_end_that_says_what_it_was(server: RunningServer)
             (more | counted, 0xC4, 2),
             (more | counted, 0xC2, 1),
             (more, 0, 0),
-            (more, 0, 0),
-            (0, 0xC1, 0),
+            # an assignment is a SELECT of one row (microsoft/mssql-rs, #372, from SQL Server 2022)
+            (more | counted, 0xC1, 1),
+            (counted, 0xC1, 1),
         ]
+        client.send(BATCH7, batch7("declare @a int = 1 select @a = a from (values (1), (2)) t (a)"))
+        assert ends(client.receive()) == [(more | counted, 0xC1, 1), (counted, 0xC1, 2)]
         client.send(BATCH7, batch7("select 1"))
         assert client.receive()[-13:] == struct.pack("<BHHQ", 0xFD, counted, 0xC1, 1)
+
+
+def said(answer: bytes) -> list[tuple[int, str, int]]:
+    """Number, procedure and line of each message of an answer without rows (MS-TDS 2.2.7.10, ERROR)."""
+    found, at = [], 0
+    while at < len(answer):
+        token = answer[at]
+        if token in (0xAA, 0xAB):
+            (length, number) = struct.unpack_from("<Hi", answer, at + 1)
+            (text,) = struct.unpack_from("<H", answer, at + 9)
+            server = at + 11 + 2 * text
+            procedure = server + 1 + 2 * answer[server]
+            end = procedure + 1 + 2 * answer[procedure]
+            (line,) = struct.unpack_from("<i", answer, end)
+            found.append((number, answer[procedure + 1 : end].decode("utf-16-le"), line))
+            at += 3 + length
+        else:
+            at += {0xFD: 13, 0xFE: 13, 0xFF: 13, 0x79: 5}[token]
+    return found
+
+
+def test_messages_name_their_procedure_and_line(server: RunningServer, author: Login) -> None:
+    """ERROR_LINE: "the line number within the stored procedure" (SQL Server documentation)."""
+    texts = (
+        "create procedure says @divisor int as\nbegin\n  declare @i int print 'line 3'\n"
+        "  print 'lines 4\nand 5'\n  if @divisor = 0\n    raiserror('line 7', 10, 1)\n"
+        "  while @divisor < 1\n  begin\n    set @divisor = 1\n    select @i =\n"
+        "      1 / (@divisor - 1)\n  end\nend",
+        "create procedure calls as\n\nexec says 0",
+        "create procedure keeps @a int as\ncreate table #k (a int primary key)\ninsert #k values (1)\n\n"
+        "insert #k\nvalues (@a)",
+    )
+    inner = [(0, "says", 3), (0, "says", 4), (50000, "says", 7), (8134, "says", 11)]
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+        for text in ("use answers", *texts):
+            client.send(BATCH7, batch7(text))
+            client.receive()
+        for text, expected in (
+            ("exec says 0", inner),
+            ("print 'first'\nexec calls", [(0, "", 1), *inner]),
+            ("exec keeps 1", [(2627, "keeps", 5), (3621, "", 1)]),
+            ("\n\nselect convert(int, 'x') as a into #a", [(245, "", 3)]),
+        ):
+            client.send(BATCH7, batch7(text))
+            answer = client.receive()
+            assert said(answer) == expected, text
 
 
 def test_columns_are_told_as_they_were_declared(clients: Clients, server: RunningServer) -> None:

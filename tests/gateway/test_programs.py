@@ -29,20 +29,33 @@ def said(answer: Answer) -> list[tuple[str, object]]:
     ]
 
 
+ASSIGNED = "assigned"
+"""an assignment's number of rows, which SQL Server tells (microsoft/mssql-rs, #372)"""
+ONE_ASSIGNED = (ASSIGNED, 1)
 PROGRAMS: dict[str, list[tuple[str, object]]] = {
     # control flow
     "declare @i int set @i = 0 while @i < 5 begin set @i = @i + 1 if @i = 2 continue if @i = 4 break "
     "print 'turn ' + convert(varchar(9), @i) end print 'end'": [
+        ONE_ASSIGNED,
+        ONE_ASSIGNED,
         (MESSAGE, "turn 1"),
+        ONE_ASSIGNED,
+        ONE_ASSIGNED,
         (MESSAGE, "turn 3"),
+        ONE_ASSIGNED,
         (MESSAGE, "end"),
     ],
     "if 1 = 2 print 'then' else if 2 = 2 print 'else if' else print 'else'": [(MESSAGE, "else if")],
     "declare @a int if @a = 1 print 'equal' else print 'unknown'": [(MESSAGE, "unknown")],
     "print 'a' return print 'b'": [(MESSAGE, "a")],
-    "declare @n int = 3 begin declare @m int = @n * 2 end select @n + @m": [(ROW, ["9"]), (COUNT, 1)],
+    "declare @n int = 3 begin declare @m int = @n * 2 end select @n + @m": [
+        ONE_ASSIGNED,
+        ONE_ASSIGNED,
+        (ROW, ["9"]),
+        (COUNT, 1),
+    ],
     "declare @i int = 0 while @i < 3 begin declare @kept int set @kept = isnull(@kept, 10) + 1 "
-    "set @i = @i + 1 end select @kept": [(ROW, ["13"]), (COUNT, 1)],
+    "set @i = @i + 1 end select @kept": [*[ONE_ASSIGNED] * 7, (ROW, ["13"]), (COUNT, 1)],
     # the order of everything
     "print 'one' select 2 as two print 'three' select 4 as four select 5 as five": [
         (MESSAGE, "one"),
@@ -62,8 +75,12 @@ PROGRAMS: dict[str, list[tuple[str, object]]] = {
         (ROW, ["2"]),
         (COUNT, 1),
     ],
-    "declare @a int set @a = 5 select @@rowcount": [(ROW, ["1"]), (COUNT, 1)],
-    "declare @a int select @a = 1 where 1 = 2 select @@rowcount, @a": [(ROW, ["0", None]), (COUNT, 1)],
+    "declare @a int set @a = 5 select @@rowcount": [ONE_ASSIGNED, (ROW, ["1"]), (COUNT, 1)],
+    "declare @a int select @a = 1 where 1 = 2 select @@rowcount, @a": [
+        (ASSIGNED, 0),
+        (ROW, ["0", None]),
+        (COUNT, 1),
+    ],
     "select 1 if @@rowcount = 1 select @@rowcount": [(ROW, ["1"]), (COUNT, 1), (ROW, ["0"]), (COUNT, 1)],
     "print 'x' select @@rowcount": [(MESSAGE, "x"), (ROW, ["0"]), (COUNT, 1)],
     "set nocount on select 1 set nocount off select 2": [(ROW, ["1"]), (ROW, ["2"]), (COUNT, 1)],
@@ -76,14 +93,16 @@ PROGRAMS: dict[str, list[tuple[str, object]]] = {
     ],
     # strings that are run
     "exec ('declare @x int = 1 select @x') exec ('print ''in'' exec (''print ''''deeper'''''')')": [
+        ONE_ASSIGNED,
         (ROW, ["1"]),
         (COUNT, 1),
         (MESSAGE, "in"),
         (MESSAGE, "deeper"),
     ],
-    "declare @s varchar(20) = 'print ' exec (@s + '''built''')": [(MESSAGE, "built")],
+    "declare @s varchar(20) = 'print ' exec (@s + '''built''')": [ONE_ASSIGNED, (MESSAGE, "built")],
     # procedures among queries
     "declare @r int, @n int = 2 exec @r = status @n select @r + 1 as r": [
+        ONE_ASSIGNED,
         (STATUS, 2),
         (ROW, ["3"]),
         (COUNT, 1),
@@ -94,7 +113,9 @@ PROGRAMS: dict[str, list[tuple[str, object]]] = {
 @BOTH
 def test_programs(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
-        for text, expected in PROGRAMS.items():
+        for text, all_expected in PROGRAMS.items():
+            told = [event for event in all_expected if version != "5.0" or event[0] != ASSIGNED]
+            expected = [(COUNT if kind == ASSIGNED else kind, value) for kind, value in told]
             assert events(client, text) == expected, text
 
 
@@ -221,7 +242,7 @@ def test_a_failed_statement_keeps_the_transaction_and_a_conversion_ends_it(
             "begin tran insert #t values (1) insert #t values (1) insert #t values (2) "
             "select @@trancount commit select count(*) from #t"
         )
-        assert [error.number for error in answer.errors] == [2601]
+        assert [error.number for error in answer.errors] == [2601 if version == "5.0" else 2627]
         assert answer.rows == [["1"], ["2"]]
         answer = client.language("begin tran insert #t values (3) select convert(int, 'x') print 'never'")
         assert [error.number for error in answer.errors] == [245]
@@ -234,7 +255,7 @@ def test_xact_abort(clients: Clients) -> None:
         answer = client.language(
             "set xact_abort on begin tran insert #t values (1) insert #t values (1) print 'never'"
         )
-        assert [error.number for error in answer.errors] == [2601]
+        assert [error.number for error in answer.errors] == [2627]
         assert client.language("select @@trancount select count(*) from #t").rows == [["0"], ["0"]]
         assert client.language("set xact_abort off select 1 / 0 select 2").rows == [["2"]]
 

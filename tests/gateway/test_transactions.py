@@ -67,7 +67,8 @@ def test_a_statement_that_fails_keeps_the_transaction(
         assert client.call("no_such").error.number == 2812
         assert client.language("select * from no_such").error.number == 208
         assert client.language("select 1 +").error.number == 102
-        assert client.language(f"exec {enter} 'before'").error.number == 2601
+        duplicate = 2601 if version == "5.0" else 2627
+        assert client.language(f"exec {enter} 'before'").error.number == duplicate
         assert client.language(f"exec {enter} 'after' select @@trancount").rows == [["1"]]
         assert client.language("commit").errors == []
     assert entries(admin) == ["before", "after"]

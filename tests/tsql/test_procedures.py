@@ -398,12 +398,12 @@ def test_a_procedure_that_asks_for_error_goes_on(site: Site, points: None) -> No
     )
     called = site.call("asks", 10)
     ((number, severity, _, line, text),) = called.errors
-    assert (number, severity, line) == (2601, 14, 4)
+    assert (number, severity, line) == (2627, 14, 4)
     assert "duplicate key" in text
     assert called.prints == ["failed", "well"]
-    assert called.rows == [[(2601, 0)]]
+    assert called.rows == [[(2627, 0)]]
     assert site.rows("select id from site.points order by id") == [(10,), (11,)]
-    assert site.call("asks", 12).errors[0][0] == 2601, "10 is there already"
+    assert site.call("asks", 12).errors[0][0] == 2627, "10 is there already"
 
 
 def test_an_error_that_ends_a_batch_ends_the_procedure_whatever_it_asks_for(site: Site, points: None) -> None:
@@ -437,7 +437,7 @@ def test_xact_abort_says_which(site: Site, points: None) -> None:
         insert points values (2, 'c', 0)"""
     )
     called = site.call("goes_on")
-    assert [number for number, *_ in called.errors] == [2601]
+    assert [number for number, *_ in called.errors] == [2627]
     assert called.counts == [1, 1]
     assert site.rows("select id from site.points order by id") == [(1,), (2,)]
 
@@ -464,7 +464,7 @@ def test_try_and_catch(site: Site, points: None) -> None:
     called = site.call("tries", 1, 1)
     assert called.errors == [], "a caught error is not told"
     assert called.prints == ["caught", "after"]
-    assert called.rows == [[(2601, 14, 1, 5, "tries")]]
+    assert called.rows == [[(2627, 14, 1, 5, "tries")]]
     # what was done before the error stays
     assert site.rows("select id from site.points order by id") == [(1,), (99,)]
     site.run("delete from site.points")
@@ -763,15 +763,15 @@ TRANSACTIONS = {
     [
         ("commit", 1, [1, 2], [], [], 0),
         ("branches", 1, [1, 2], ["end"], [], 0),
-        ("branches", 2, [], ["undone", "end"], [2601], 0),
+        ("branches", 2, [], ["undone", "end"], [2627], 0),
         ("return", 1, [1, 2], ["end"], [], 0),
         ("return", 2, [], [], [50000], -1),
         ("inside_try", 2, [1, 2], ["committed", "end"], [], 0),
         ("inside_try", 1, [], ["undone", "0", "end"], [], 0),
         ("around_try", 2, [1, 2], ["end"], [], 0),
-        ("around_try", 1, [], ["2601", "undone"], [], -1),
+        ("around_try", 1, [], ["2627", "undone"], [], -1),
         ("loop", 2, [1, 3], [], [], 0),
-        ("after_commit", 1, [1], ["2601", "end"], [], 0),
+        ("after_commit", 1, [1], ["2627", "end"], [], 0),
         ("after_commit", 2, [], ["not after an error", "end"], [], 0),
         ("continues", 3, [1, 2, 4], ["1", "2", "4"], [], 0),
         ("rolled_back", 1, [], ["1", "0"], [], 0),

@@ -145,8 +145,7 @@ impl Backend {
         })
     }
 
-    /// Takes the rows that follow an `insert bulk`. False: another request came in their place, or the client has
-    /// given them up and waits for no answer.
+    /// Takes the rows that follow an `insert bulk`. False: another request came in their place.
     pub async fn take_rows(&mut self, client: &mut Client) -> Result<bool, SessionError> {
         let Some(mut bulk) = self.copy.take() else {
             return Ok(false);
@@ -180,9 +179,10 @@ impl Backend {
             };
             match part.kind {
                 Kind::BulkLoad if part.status.contains(packet::Status::IGNORE) => {
-                    // the client has thought better of it, and says so by an attention
+                    // the client has thought better of it, and waits for a word
                     self.give_up(client, &mut bulk).await?;
-                    return Ok(false);
+                    client.reply.close(Status::ERROR);
+                    return Ok(true);
                 }
                 Kind::BulkLoad => {}
                 Kind::Attention => {

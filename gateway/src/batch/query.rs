@@ -39,11 +39,13 @@ impl Interpreter {
             }
             self.procedures.backend.run(client, source, rows).await?
         };
-        client.reply.command = command(query);
         if !query.assigns.is_empty() {
             self.assign_row(&query.assigns, variables, &outcome, &columns)?;
-            client.reply.end(Status::empty(), outcome.count.filter(|_| query.kind == Kind::Change));
+        }
+        if query.kind == Kind::Select && !query.assigns.is_empty() {
+            client.reply.assigned(outcome.count);
         } else {
+            client.reply.command = command(query);
             client.reply.end(Status::empty(), outcome.count.filter(|_| query.kind != Kind::Definition));
         }
         if query.kind == Kind::Definition {

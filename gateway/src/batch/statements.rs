@@ -133,7 +133,8 @@ impl Interpreter {
             Action::Assign(name, value) => {
                 let value = self.value(client, value, variables).await?;
                 variables.set(name, &value, &self.gateway.zone()).map_err(Failure::of_value)?;
-                client.reply.finished(1);
+                client.reply.assigned(Some(1));
+                client.reply.passed(Some(1));
             }
             Action::Print(value) => self.print(client, value, statement.line, variables).await?,
             Action::Raise { message, sets_error, at_once } => {
@@ -254,7 +255,7 @@ impl Interpreter {
             return Err(failure.into());
         }
         let mut failure = failure;
-        if failure.message.line <= 1 {
+        if failure.message.line <= 1 && failure.message.procedure.is_empty() {
             failure.message.line = line;
         }
         self.fail(client, failure).await
@@ -262,6 +263,7 @@ impl Interpreter {
 
     /// An error goes to a CATCH or to the client. Ok: the next statement follows.
     pub(super) async fn fail(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
+        let failure = Failure { message: client.reply.numbered(failure.message), ..failure };
         client.reply.error = failure.message.number;
         client.reply.row_count = 0;
         let catching = if failure.ends == Ends::Text { self.tries.outside } else { self.tries.open };

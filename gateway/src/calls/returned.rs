@@ -82,7 +82,7 @@ impl Returned {
             Ok(outputs) => outputs,
             Err(message) => return end_failed(reply, &message, form),
         };
-        reply.error = self.error;
+        reply.error = reply.number(self.error);
         reply.row_count = self.rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
         if self.rows.is_some() {
             reply.command = Command::Select;
@@ -95,7 +95,7 @@ impl Returned {
 
 /// Ends a call that has failed.
 pub fn end_failed(reply: &mut Reply, message: &ServerMessage, form: Form) {
-    reply.error = message.number;
+    reply.error = reply.number(message.number);
     reply.row_count = 0;
     reply.error_message(message);
     end_procedure(reply, Status::ERROR, form);

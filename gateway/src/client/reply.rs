@@ -7,6 +7,7 @@ use crate::tds::tokens::done::{self, Command, Done, Scope, Status};
 use crate::tds::tokens::message::{self, ServerMessage};
 use crate::tds::types::{encode_value, ConvertError, Value};
 use bytes::{BufMut, BytesMut};
+use tsql::facts::errors::{DUPLICATE_OF_ANY, DUPLICATE_OF_CONSTRAINT};
 
 pub struct Reply {
     /// Tokens that were not sent yet.
@@ -54,20 +55,34 @@ impl Reply {
             state = message.state,
             "message"
         );
-        message::put(&mut self.tokens, message, &self.dialect);
+        let message = self.numbered(message.clone());
+        message::put(&mut self.tokens, &message, &self.dialect);
+    }
+
+    /// The number that the client's server has for an error.
+    pub fn number(&self, number: i32) -> i32 {
+        if number == DUPLICATE_OF_CONSTRAINT.0 && !self.dialect.is_tds7() {
+            DUPLICATE_OF_ANY
+        } else {
+            number
+        }
+    }
+
+    pub fn numbered(&self, message: ServerMessage) -> ServerMessage {
+        ServerMessage { number: self.number(message.number), ..message }
     }
 
     /// An error, and what T-SQL says after those that undo what a statement has done so far.
     pub fn error_message(&mut self, message: &ServerMessage) {
         self.message(message);
-        if matches!(message.number, 515 | 547 | 2601 | 8152) {
+        if matches!(message.number, 515 | 547 | 2601 | 2627 | 8152) {
             self.message(&ServerMessage::info(3621, "The statement has been terminated."));
         }
     }
 
     /// An error and the end of the statement it belongs to.
     pub fn refuse(&mut self, message: &ServerMessage) {
-        self.error = message.number;
+        self.error = self.number(message.number);
         self.row_count = 0;
         self.message(message);
         self.end(Status::ERROR, None);
@@ -77,6 +92,12 @@ impl Reply {
     pub fn end(&mut self, status: Status, count: Option<u64>) {
         let scope = if self.nesting > 0 { Scope::InProcedure } else { Scope::Statement };
         self.done(scope, status, count);
+    }
+
+    /// Variables have been given values of so many rows: to SQL Server that is a SELECT (microsoft/mssql-rs, #372).
+    pub fn assigned(&mut self, rows: Option<u64>) {
+        self.command = Command::Select;
+        self.end(Status::empty(), rows.filter(|_| self.dialect.is_tds7()));
     }
 
     /// A statement has come to its end. `rows`: what it leaves in @@rowcount, if anything.

@@ -12,6 +12,7 @@ pub struct Notice {
     pub message: String,
     pub detail: String,
     pub hint: String,
+    pub table: String,
     pub constraint: String,
     /// Where in a function or in a COPY it happened.
     pub context: String,
@@ -33,6 +34,7 @@ impl Notice {
                 b'M' => notice.message = value,
                 b'D' => notice.detail = value,
                 b'H' => notice.hint = value,
+                b't' => notice.table = value,
                 b'n' => notice.constraint = value,
                 b'W' => notice.context = value,
                 _ => {}
@@ -62,7 +64,15 @@ impl Notice {
                 return message;
             }
         }
-        ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::info(0, self.text()) }
+        self.placed(ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::info(0, self.text()) })
+    }
+
+    /// The message, said by the procedure it comes from.
+    fn placed(&self, message: ServerMessage) -> ServerMessage {
+        match self.context.lines().find_map(place) {
+            Some((procedure, line)) => ServerMessage { procedure: procedure.to_owned(), line, ..message },
+            None => message,
+        }
     }
 
     /// What the detail says: number, severity, state, line and procedure.
@@ -86,12 +96,31 @@ impl Notice {
         }
         if let Some(number) = errors::own_number(&self.sqlstate) {
             let error = ServerMessage::error(number, 16, self.text());
-            return ServerMessage { sqlstate: self.sqlstate.clone(), ..error };
+            return self.placed(ServerMessage { sqlstate: self.sqlstate.clone(), ..error });
         }
-        let (number, severity) = errors::number(&self.sqlstate, &self.constraint);
+        let (number, severity) = errors::number(&self.sqlstate, &self.table, &self.constraint);
         let text = format!("{} (SQLSTATE {})", self.text(), self.sqlstate);
-        ServerMessage { sqlstate: self.sqlstate.clone(), ..ServerMessage::error(number, severity, text) }
+        self.placed(ServerMessage {
+            sqlstate: self.sqlstate.clone(),
+            ..ServerMessage::error(number, severity, text)
+        })
     }
+}
+
+/// The function that a line of PostgreSQL's context names, and the line in it; None for those that stand for T-SQL
+/// itself. A procedure compiled from T-SQL has the lines of its text.
+fn place(context: &str) -> Option<(&str, u32)> {
+    let (signature, rest) = context.strip_prefix("PL/pgSQL function ")?.rsplit_once(") line ")?;
+    let (line, _) = rest.split_once(' ')?;
+    let name = match signature.rsplit_once("\"(") {
+        Some((quoted, _)) => quoted.rsplit_once('"')?.1,
+        None => {
+            let (name, _) = signature.split_once('(')?;
+            name.rsplit_once('.').map_or(name, |(_, name)| name)
+        }
+    };
+    let is_language = ["tsql.", "sys.", "sybsystemprocs."].iter().any(|schema| signature.starts_with(schema));
+    Some((name, line.parse().ok()?)).filter(|_| !is_language)
 }
 
 /// A notice that is an error or message of its own number, told by a procedure that goes on.
@@ -157,6 +186,26 @@ mod tests {
         let mut notice = Notice { message: "there is no signal 'x'".into(), ..Notice::default() };
         notice.hint = "find_signals lists them.".into();
         assert_eq!(notice.to_message().text, "there is no signal 'x'. find_signals lists them.");
+    }
+
+    #[test]
+    fn the_innermost_procedure_says_it() {
+        for (context, expected) in [
+            ("PL/pgSQL function p(integer) line 5 at SQL statement", ("p", 5)),
+            ("PL/pgSQL function site.p(integer,text) line 12 at RAISE", ("p", 12)),
+            ("PL/pgSQL function site.\"My p(1)\"(integer) line 1 at assignment", ("My p(1)", 1)),
+            (
+                "PL/pgSQL function tsql.fail(integer,text) line 3 at RAISE\nSQL function \"f\" statement 1\n\
+                 PL/pgSQL function inner() line 2 at SQL statement\nPL/pgSQL function around() line 7 at CALL",
+                ("inner", 2),
+            ),
+            ("SQL statement \"select 1\"", ("", 1)),
+            ("PL/pgSQL function inline_code_block line 3 at RAISE", ("", 1)),
+        ] {
+            let notice = Notice { context: context.into(), sqlstate: "22012".into(), ..Notice::default() };
+            let message = notice.to_error();
+            assert_eq!((message.procedure.as_str(), message.line), expected, "{context}");
+        }
     }
 
     #[test]

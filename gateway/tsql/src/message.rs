@@ -1,7 +1,7 @@
 //! What print, raiserror and throw say: texts that PostgreSQL formats.
 
 use crate::error::Error;
-use crate::facts::types::{varchar, Type, INT, LONGEST_VARCHAR, TEXT};
+use crate::facts::types::{varchar, Type, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::resolve::Scope;
 use crate::translate::{self, Variables};
 use crate::tree::{Expression, LiteralValue, Raise, Throw};
@@ -69,7 +69,7 @@ pub fn thrown(throw: &Throw, scope: &Scope, variables: &mut dyn Variables) -> Re
 }
 
 fn text(value: &Expression, scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
-    Ok(translate::value(value, scope, variables, Some(TEXT))?.sql)
+    Ok(translate::value(value, scope, variables, Some(VARCHAR))?.sql)
 }
 
 fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {

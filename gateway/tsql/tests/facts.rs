@@ -1,19 +1,24 @@
 //! Facts stand in `src/facts`; what SQL needs of them is made from there.
 
 use std::path::PathBuf;
-use tsql::facts::{errors, functions, types};
+use tsql::facts::{conversions, errors, functions, types};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../sql")
 }
 
-#[test]
-fn errors_in_sql_are_those_of_the_table() {
-    let file = folder().join("19_errors.sql");
+fn is_written(name: &str, sql: &str) {
+    let file = folder().join(name);
     if std::env::var_os("UPDATE_CASES").is_some() {
-        std::fs::write(&file, errors::sql()).unwrap();
+        std::fs::write(&file, sql).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), errors::sql());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), sql);
+}
+
+#[test]
+fn sql_says_what_the_tables_say() {
+    is_written("03_chart.sql", &conversions::sql());
+    is_written("19_errors.sql", &errors::sql());
 }
 
 fn sql() -> String {

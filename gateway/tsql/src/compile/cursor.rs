@@ -55,7 +55,7 @@ impl Compiler<'_> {
         for (place, of) in (1..).zip(types) {
             let value = Value::unknown(format!("${place}"));
             values.push(match of {
-                Some(of) => translate::converted(value, *of, line, self.scope.sybase)?.sql,
+                Some(of) => translate::assigned(value, *of, line, self.scope.sybase)?.sql,
                 None => value.sql,
             });
         }

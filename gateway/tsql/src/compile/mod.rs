@@ -10,7 +10,7 @@ mod value;
 pub(crate) use value::{literal, of_number};
 
 use crate::error::Error;
-use crate::facts::types::{self, INT, LONGEST_VARCHAR, TEXT};
+use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::message;
 use crate::procedure;
 use crate::program::{
@@ -184,7 +184,7 @@ impl Compiler<'_> {
                 Action::Throw(Some(selected(&sql, numbered)?))
             }
             Tree::Execute(execute) => Action::Execute(self.execute(execute)?),
-            Tree::ExecuteText(text) => Action::ExecuteText(self.value(&text.text, Some(TEXT))?),
+            Tree::ExecuteText(text) => Action::ExecuteText(self.value(&text.text, Some(VARCHAR))?),
             Tree::DeclareCursor(declare) => self.declare_cursor(declare)?,
             Tree::OpenCursor(name) => Action::Cursor(CursorAction::Open(cursor::cursor_name(name))),
             Tree::Fetch(fetch) => self.fetch(fetch)?,

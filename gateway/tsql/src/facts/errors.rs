@@ -91,14 +91,24 @@ pub fn own_number(sqlstate: &str) -> Option<i32> {
     sqlstate.strip_prefix('S').filter(|digits| digits.len() == 4)?.parse().ok()
 }
 
-/// Checks of the domains that hold T-SQL's types: a value beyond one is an overflow and breaks no rule of a table.
-const RANGES: &[&str] = &["smallmoney_range", "tinyint_range"];
-const OVERFLOW: (i32, u8) = (8115, 16);
+/// Checks of the domains that hold T-SQL's types, and the numbers of a value that is beyond one.
+const RANGES: [(&str, i32); 2] = [("smallmoney_range", 8115), ("tinyint_range", 220)];
 
-/// The number and the severity of a SQLSTATE that is PostgreSQL's, of this constraint if it is one's.
-pub fn number(sqlstate: &str, constraint: &str) -> (i32, u8) {
-    if RANGES.contains(&constraint) {
-        return OVERFLOW;
+/// A row that is there already, by a primary key or a UNIQUE constraint: SQL Server's (Database Engine events and
+/// errors, 2627 and 2601). ASE has one number for these and for unique indexes, whose names here begin with their
+/// table's.
+const DUPLICATE: &str = "23505";
+pub const DUPLICATE_OF_CONSTRAINT: (i32, u8) = (2627, 14);
+pub const DUPLICATE_OF_ANY: i32 = 2601;
+
+/// The number and the severity of a SQLSTATE that is PostgreSQL's, of this constraint and its table if it is one's.
+pub fn number(sqlstate: &str, table: &str, constraint: &str) -> (i32, u8) {
+    if let Some((_, number)) = RANGES.iter().find(|(name, _)| *name == constraint) {
+        return (*number, 16);
+    }
+    let is_index = constraint.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
+    if sqlstate == DUPLICATE && !constraint.is_empty() && !is_index {
+        return DUPLICATE_OF_CONSTRAINT;
     }
     known(sqlstate).map_or(NO_NUMBER, |(_, number, severity, _)| (*number, *severity))
 }
@@ -131,12 +141,18 @@ pub fn sql() -> String {
     let severities: String = OF_POSTGRESQL
         .iter()
         .filter(|(_, _, severity, _)| *severity != NO_NUMBER.1)
-        .map(|(_, number, severity, _)| format!("    when {number} then {severity}\n"))
+        .map(|(_, number, severity, _)| (*number, *severity))
+        .chain([DUPLICATE_OF_CONSTRAINT])
+        .map(|(number, severity)| format!("    when {number} then {severity}\n"))
         .collect();
     let states_that = |end_a_statement: bool| {
         let those = OF_POSTGRESQL.iter().filter(|(.., ends)| (*ends == Ends::Statement) == end_a_statement);
         quoted(&those.flat_map(|(states, ..)| states.iter().copied()).collect::<Vec<_>>())
     };
+    let ranges_of_domains: String = RANGES
+        .iter()
+        .map(|(name, number)| format!("    when constraint_ = '{name}' then 'S{number:04}'\n"))
+        .collect();
     let ranges: Vec<String> = OF_TSQL
         .iter()
         .map(|(first, last, _)| match first == last {
@@ -146,6 +162,9 @@ pub fn sql() -> String {
         .collect();
     include_str!("errors.sql")
         .replace("{numbers}", &numbers)
+        .replace("{range_states}", &ranges_of_domains)
+        .replace("{duplicate}", DUPLICATE)
+        .replace("{of_constraint}", &DUPLICATE_OF_CONSTRAINT.0.to_string())
         .replace("{severities}", &severities)
         .replace("{no_number}", &NO_NUMBER.0.to_string())
         .replace("{severity}", &NO_NUMBER.1.to_string())
@@ -172,8 +191,12 @@ mod tests {
             assert_eq!(sqlstate_ends(sqlstate), expected, "{sqlstate}");
         }
         assert_eq!((ends(245), ends(512), ends(102)), (Ends::Transaction, Ends::Statement, Ends::Text));
-        assert_eq!((number("23505", "pk"), number("XX000", "")), ((2601, 14), (50000, 16)));
-        assert_eq!((number("23514", "ck"), number("23514", "tinyint_range")), ((547, 16), OVERFLOW));
+        assert_eq!((number("23505", "", ""), number("XX000", "", "")), ((2601, 14), (50000, 16)));
+        assert_eq!((number("23505", "t", "t_pkey"), number("23505", "t", "t.i")), ((2627, 14), (2601, 14)));
+        assert_eq!(
+            (number("23514", "t", "ck"), number("23514", "", "tinyint_range")),
+            ((547, 16), (220, 16))
+        );
         assert_eq!((own_number("S0245"), own_number("23505")), (Some(245), None));
     }
 }

@@ -1,6 +1,7 @@
 //! What T-SQL has, as tables: each fact stands here once.
 
 pub mod collations;
+pub mod conversions;
 pub mod errors;
 pub mod functions;
 pub mod session;

@@ -43,6 +43,7 @@ pub const LONGEST_VARCHAR: u32 = 8000;
 const BYTEA: u32 = 17;
 const BPCHAR: u32 = 1042;
 const VARCHAR_OID: u32 = 1043;
+const TEXT_OID: u32 = 25;
 const NUMERIC: u32 = 1700;
 
 const fn plain(name: &'static str, family: Family, oid: u32) -> Type {
@@ -64,7 +65,7 @@ pub const MONEY: Type = scaled("money", Family::Money, 19, 4);
 pub const SMALLMONEY: Type = scaled("smallmoney", Family::Money, 10, 4);
 pub const VARCHAR: Type = plain("varchar", Family::Text, VARCHAR_OID);
 pub const CHAR: Type = plain("char", Family::Text, BPCHAR);
-pub const TEXT: Type = plain("text", Family::Text, 25);
+pub const TEXT: Type = plain("text", Family::Text, TEXT_OID);
 pub const VARBINARY: Type = plain("varbinary", Family::Binary, BYTEA);
 pub const BINARY: Type = plain("binary", Family::Binary, BYTEA);
 pub const IMAGE: Type = plain("image", Family::Binary, BYTEA);
@@ -259,6 +260,8 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
     match oid {
         NUMERIC if packed >= 0 => Some(decimal((packed >> 16 & 0xFF) as u8, (packed & 0x7FF) as u8)),
         NUMERIC => None,
+        // what declares nothing
+        TEXT_OID => Some(VARCHAR),
         VARCHAR_OID | BPCHAR => {
             let of = if oid == BPCHAR { CHAR } else { VARCHAR };
             Some(Type { length: u32::try_from(packed).ok().filter(|length| *length > 0), ..of })
@@ -269,7 +272,6 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
             BIGINT,
             SMALLINT,
             INT,
-            TEXT,
             XML,
             REAL,
             FLOAT,

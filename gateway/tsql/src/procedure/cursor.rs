@@ -120,7 +120,7 @@ impl<'t> Writer<'t> {
         for (column, into) in (1..).zip(&fetch.into) {
             let of = self.type_of(&into.name, line)?;
             let fetched = Value::unknown(format!("{row}.c{column}"));
-            let value = translate::converted(fetched, of, line, self.scope.sybase)?.sql;
+            let value = translate::assigned(fetched, of, line, self.scope.sybase)?.sql;
             lines.push(format!("  {} := ({value})::{};", quoted(&into.name), of.sql()));
         }
         let [status, sybase] = FETCH_STATUS.map(quoted);

@@ -47,9 +47,11 @@ const CALL: &str = "@@call";
 const CONDITION: &str = "@@condition";
 const CURSOR: &str = "@@cursor";
 const DETAIL: &str = "@@detail";
+const INDEX: &str = "@@index";
 const MESSAGE: &str = "@@message";
 const N: &str = "@@n";
 const ROW: &str = "@@row";
+const TABLE: &str = "@@table";
 const TEXT: &str = "@@text";
 const TRY: &str = "@@try";
 const TRY_SETTING: &str = "tsql.try";
@@ -261,25 +263,28 @@ fn bare(of: &Type) -> String {
     }
 }
 
+/// A body in PL/pgSQL. Each statement stands in the line of its T-SQL, which PostgreSQL tells with an error.
 fn body(parameters: &[(&Parameter, Type)], writer: &Writer<'_>, source: &str, end: &str) -> String {
-    let mut lines = vec![
-        String::new(),
-        String::from("#variable_conflict use_column"),
-        mark(source),
-        String::from("declare"),
-    ];
-    lines.extend(writer.declared.iter().map(|(name, kind)| format!("  {} {kind};", quoted(name))));
-    lines.push(String::from("begin"));
+    let mut body = String::from("#variable_conflict use_column declare");
+    for (name, kind) in &writer.declared {
+        body.push_str(&format!(" {} {kind};", quoted(name)));
+    }
+    body.push_str(" begin");
     for (parameter, of) in parameters {
         // a value that is longer is cut, as T-SQL does; arguments of PostgreSQL have no length
         if of.sql() != bare(of) {
             let name = quoted(&parameter.variable.name);
-            lines.push(format!("  {name} := {name}::{};", of.sql()));
+            body.push_str(&format!(" {name} := {name}::{};", of.sql()));
         }
     }
-    lines.extend(writer.lines.iter().cloned());
-    lines.push(format!("  {end}"));
-    lines.push(String::from("end"));
-    lines.push(String::new());
-    lines.join("\n")
+    let mut at = 1;
+    for (line, text) in writer.places.iter().zip(&writer.lines) {
+        match line.saturating_sub(at) {
+            0 => body.push(' '),
+            ahead => (0..ahead).for_each(|_| body.push('\n')),
+        }
+        body.push_str(text.trim_start());
+        at = at.max(*line) + text.matches('\n').count() as u32;
+    }
+    format!("{body} {end} end\n{}\n", mark(source))
 }

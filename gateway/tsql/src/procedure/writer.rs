@@ -77,6 +77,9 @@ pub struct Writer<'t> {
     pub scope: Scope,
     /// Its statements.
     pub lines: Vec<String>,
+    /// The lines of T-SQL that each of `lines` is for.
+    pub places: Vec<u32>,
+    line: u32,
     /// Its variables with their types, in the order in which they are declared.
     pub declared: Vec<(String, String)>,
     known: HashSet<String>,
@@ -119,6 +122,8 @@ impl<'t> Writer<'t> {
             schema,
             scope,
             lines: Vec::new(),
+            places: Vec::new(),
+            line: 1,
             declared: Vec::new(),
             known: HashSet::new(),
             own_connection: false,
@@ -212,6 +217,7 @@ impl<'t> Writer<'t> {
         let line = line.as_ref();
         self.written += line.len() + 2 * self.indent;
         self.lines.push(format!("{:indent$}{line}", "", indent = 2 * self.indent));
+        self.places.push(self.line);
     }
 
     pub(super) fn block(
@@ -250,6 +256,7 @@ impl<'t> Writer<'t> {
 
     /// A statement and what becomes of its error.
     pub(super) fn run(&mut self, place: &Place<'t>, line: u32, run: Run) {
+        self.line = line;
         let mut lines = run.lines;
         if self.tracks_rows {
             match run.rows.as_deref() {
@@ -267,9 +274,11 @@ impl<'t> Writer<'t> {
             }
             return;
         }
-        self.declare(super::TEXT, "text");
-        self.declare(super::DETAIL, "text");
-        let (text, detail) = (quoted(super::TEXT), quoted(super::DETAIL));
+        for part in [super::TEXT, super::DETAIL, super::TABLE, super::INDEX] {
+            self.declare(part, "text");
+        }
+        let [text, detail, table, index] =
+            [super::TEXT, super::DETAIL, super::TABLE, super::INDEX].map(quoted);
         self.add("begin");
         self.indent += 1;
         for text in lines {
@@ -278,13 +287,17 @@ impl<'t> Writer<'t> {
         self.indent -= 1;
         self.add("exception when others then");
         self.indent += 1;
-        self.add(format!("get stacked diagnostics {text} = message_text, {detail} = pg_exception_detail;"));
+        self.add(format!(
+            "get stacked diagnostics {text} = message_text, {detail} = pg_exception_detail, \
+             {table} = table_name, {index} = constraint_name;"
+        ));
         self.add(match (place.handler.as_try(), run.calls) {
             (None, _) => format!("if not tsql.ends_its_statement(sqlstate, {detail}) then raise; end if;"),
             (Some(_), true) => String::from("if sqlstate in ('40001', '40P01') then raise; end if;"),
             (Some(_), false) => String::from("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
         });
-        let said = format!("sqlstate, {text}, {detail}, {line}, {}", literal(&self.name));
+        let state = format!("tsql.own_state(sqlstate, {table}, {index}, {})", self.scope.sybase);
+        let said = format!("{state}, {text}, {detail}, {line}, {}", literal(&self.name));
         match place.handler.as_try() {
             Some(block) => {
                 let caught = quoted(&caught_name(block.number));
@@ -358,6 +371,7 @@ impl<'t> Writer<'t> {
             return Err(Error::nested_too_deeply(statement.at));
         }
         let line = statement.at.line;
+        self.line = line;
         self.caught = place.caught;
         match &statement.kind {
             Tree::Declare(variables) => self.declare_variables(variables, place),

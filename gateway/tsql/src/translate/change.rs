@@ -95,7 +95,7 @@ impl Translation<'_> {
             let before = Value::unknown(self.column_sql(column)?);
             value = arithmetic(sign, before, value, column.at.line, self.sybase())?;
         }
-        Ok(carried(&value))
+        Ok(carried(&value, self.sybase()))
     }
 
     /// `set @v = column = value` and `set @v = value`: the value for the variable, of the row that is changed last.

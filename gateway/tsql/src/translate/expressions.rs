@@ -1,7 +1,7 @@
 //! Values.
 
 use super::arithmetic::arithmetic;
-use super::value::{self, converted, Constant, Value};
+use super::value::{self, implicit, Constant, Value};
 use super::Translation;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
@@ -198,7 +198,7 @@ impl Translation<'_> {
         let sybase = self.sybase();
         let mut written = values.into_iter().map(|value| match of {
             Some(of) if !value.is_null() && value.of != Some(of) => {
-                converted(value, of, line, sybase).map(|value| value.sql)
+                implicit(value, of, line, sybase).map(|value| value.sql)
             }
             _ => Ok(value.sql),
         });

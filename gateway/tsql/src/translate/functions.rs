@@ -1,7 +1,7 @@
 //! Functions: each by its rule (`facts::functions`).
 
 use super::calls::Call;
-use super::value::{converted, Value};
+use super::value::{converted, implicit, Value};
 use super::{walk, Translation};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
@@ -169,7 +169,7 @@ impl Call<'_, '_, '_> {
         if second.is_null() && !keeps_length {
             return Ok(first);
         }
-        let second = converted(second, of, self.line, false)?.sql;
+        let second = implicit(second, of, self.line, self.sybase())?.sql;
         Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
     }
 
@@ -202,7 +202,7 @@ impl Call<'_, '_, '_> {
             parts.push(if value.of == Some(of) {
                 value.sql
             } else {
-                converted(value, of, self.line, false)?.sql
+                implicit(value, of, self.line, self.sybase())?.sql
             });
         }
         Ok(Value::new(format!("coalesce({})", parts.join(", ")), of))
@@ -225,7 +225,7 @@ impl Call<'_, '_, '_> {
         };
         let mut parts = Vec::with_capacity(values.len());
         for value in values {
-            parts.push(converted(value, of, self.line, false)?.sql);
+            parts.push(implicit(value, of, self.line, self.sybase())?.sql);
         }
         Ok(Value::new(format!("{}({})::{}", self.name, parts.join(", "), of.sql()), of))
     }

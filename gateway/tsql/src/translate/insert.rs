@@ -1,7 +1,7 @@
 //! Inserts.
 
 use super::select::{numbered, Stands, Written};
-use super::value::{carried, converted, Value};
+use super::value::{carried, implicit, Value};
 use super::Translation;
 use crate::error::Error;
 use crate::facts::types::unified;
@@ -103,7 +103,7 @@ impl Translation<'_> {
         }
         let rows = self.rows(rows, line)?;
         let Some(guard) = guard(given) else {
-            return Ok(format!("values {}", rows_sql(&rows, |_, _, sql| sql)));
+            return Ok(format!("values {}", rows_sql(&rows, self.sybase(), |_, _, sql| sql)));
         };
         let all = || rows.iter().flatten();
         if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
@@ -120,7 +120,7 @@ impl Translation<'_> {
             }
             _ => sql,
         };
-        Ok(format!("values {}", rows_sql(&rows, guarded)))
+        Ok(format!("values {}", rows_sql(&rows, self.sybase(), guarded)))
     }
 
     /// The values of rows; those of one column have one type. None stands for DEFAULT.
@@ -152,7 +152,7 @@ impl Translation<'_> {
             let Some(of) = unified(read.iter().filter_map(known)) else { continue };
             for row in &mut read {
                 if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != Some(of)) {
-                    row[place] = Some(converted(value, of, line, self.sybase())?);
+                    row[place] = Some(implicit(value, of, line, self.sybase())?);
                 }
             }
         }
@@ -178,7 +178,8 @@ impl Translation<'_> {
             return Err(mismatch(width, items.len(), line));
         }
         let names = numbered(&items);
-        let values: Vec<String> = names.iter().map(|name| format!("tsql.carry({name})")).collect();
+        let values: Vec<String> =
+            names.iter().map(|name| carried(&Value::unknown(name.as_str()), self.sybase())).collect();
         let condition = guard(items.len()).map_or_else(String::new, |guard| format!(" where {guard}"));
         let (values, names) = (values.join(", "), names.join(", "));
         Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))
@@ -215,11 +216,15 @@ impl Translation<'_> {
 }
 
 /// Rows on their way into columns; `write` has the last word on each value.
-fn rows_sql(rows: &[Vec<Option<Value>>], write: impl Fn(usize, usize, String) -> String) -> String {
+fn rows_sql(
+    rows: &[Vec<Option<Value>>],
+    sybase: bool,
+    write: impl Fn(usize, usize, String) -> String,
+) -> String {
     let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
         let values = values.iter().enumerate().map(|(column, value)| match value {
             None => "default".to_owned(),
-            Some(value) => write(row, column, carried(value)),
+            Some(value) => write(row, column, carried(value, sybase)),
         });
         format!("({})", values.collect::<Vec<_>>().join(", "))
     };

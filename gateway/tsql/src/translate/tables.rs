@@ -294,7 +294,7 @@ fn carried_constant(value: &Expression, scope: &Scope) -> Result<String, Error> 
     let scope = Scope { definition: true, ..scope.clone() };
     let mut none = NoVariables(NO_VARIABLES);
     let value = Translation::new(&scope, &mut none).value(value)?;
-    Ok(carried(&value))
+    Ok(carried(&value, scope.sybase))
 }
 
 /// A constraint; `own` is the column it stands behind.

@@ -2,6 +2,7 @@
 
 use super::precision::Digits;
 use crate::error::Error;
+use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
     self, decimal, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, VARBINARY, XML,
 };
@@ -84,7 +85,7 @@ pub fn of_text(text: &str, sybase: bool) -> Value {
     let text = if sybase && text.is_empty() { " " } else { text };
     let length = text.chars().count() as u32;
     let (sql, of) = if length > LONGEST_VARCHAR {
-        (format!("{}::text", literal(text)), types::TEXT)
+        (format!("{}::varchar", literal(text)), types::VARCHAR)
     } else {
         let length = length.max(1);
         (format!("{}::varchar({length})", literal(text)), varchar(Some(length)))
@@ -169,14 +170,31 @@ pub fn tried(value: Value, target: Type, line: u32, sybase: bool) -> Result<Valu
 }
 
 fn conversion(verb: &str, value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
-    let sql = if value.is_null() {
-        format!("null::{}", target.sql())
-    } else if target.is_text() {
+    if value.is_null() {
+        return Ok(Value::new(format!("null::{}", target.sql()), target));
+    }
+    if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), sybase)) {
+        let text =
+            format!("Explicit conversion from data type {} to {} is not allowed.", of.name, target.name);
+        return Err(Error::new(529, text, line).with_severity(16));
+    }
+    let value = Value { sql: of_own_type(&value), ..value };
+    let sql = if target.is_text() {
         as_text(verb, &value, target, line, sybase)?
     } else {
         as_other(verb, value, target, line)?
     };
     Ok(Value::new(sql, target))
+}
+
+/// Money as one of its own type, for what of it goes by the type: a variable of PostgreSQL's is any numeric.
+fn of_own_type(value: &Value) -> String {
+    match value.of {
+        Some(of) if of.family == Family::Money && value.sql.starts_with(['$', '"']) => {
+            format!("{}::tsql.{}", value.sql, of.name)
+        }
+        _ => value.sql.clone(),
+    }
 }
 
 fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> Result<String, Error> {
@@ -230,10 +248,9 @@ pub fn float_to_text(line: u32) -> Error {
 }
 
 fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String, Error> {
-    if let Some(of) = value.of.filter(|of| !convertible(*of, target)) {
-        let text =
-            format!("Explicit conversion from data type {} to {} is not allowed.", of.name, target.name);
-        return Err(Error::new(529, text, line).with_severity(16));
+    if let Some(of) = value.of.filter(|of| !is_known(class(*of), class(target))) {
+        let what = format!("{} to {}", of.name, target.name);
+        return Err(Error::refused(&what, "there is no such conversion", line));
     }
     if value.of == Some(target) && !matches!(target.family, Family::Decimal | Family::Binary) {
         return Ok(value.sql);
@@ -264,13 +281,22 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String,
     })
 }
 
-fn convertible(source: Type, target: Type) -> bool {
-    let moment = |of: Type| matches!(of.family, Family::Date | Family::Time);
-    !(moment(source) && target.is_number() || moment(target) && source.is_number())
+/// Whether schema tsql has a function for the pair.
+fn is_known(source: Class, target: Class) -> bool {
+    use Class::{Binary, Bit, DateTime, Guid, Image, Integer, Text, Varchar};
+    match target {
+        Binary | Image => matches!(source, Integer | Varchar | Text | Binary | Image | Guid),
+        Guid => matches!(source, Varchar | Text | Binary | Guid),
+        Bit | Integer => true,
+        DateTime => !matches!(source, Bit | Binary),
+        _ => !matches!(source, Binary | Image),
+    }
 }
 
-/// As a variable of a type takes it; the type of the SQL is exactly the variable's.
+/// As a variable of a type takes it; the type of the SQL is exactly the variable's. Errors 206 and 257 where a value
+/// does not convert by itself.
 pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+    let value = by_itself(value, target, line, sybase)?;
     if target == XML {
         return Ok(Value::new(format!("({})::xml", value.sql), target));
     }
@@ -279,13 +305,40 @@ pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<V
     Ok(Value::new(if sql.ends_with(&cast) { sql } else { format!("({sql}){cast}") }, target))
 }
 
-/// A value on its way into a column, whose type PostgreSQL knows: converted to it as T-SQL converts.
-pub fn carried(value: &Value) -> String {
-    if value.is_null() {
-        "null".to_owned()
-    } else {
-        format!("tsql.carry({})", value.sql)
+/// As `converted`, where T-SQL converts without being told to: errors 206 and 257 for what only CAST does.
+pub fn implicit(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+    converted(by_itself(value, target, line, sybase)?, target, line, sybase)
+}
+
+fn by_itself(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+    let (Some(of), false) = (value.of, value.is_null()) else {
+        // a text takes all that has one
+        if value.is_null() || target.is_text() {
+            return Ok(value);
+        }
+        let name = conversions::name(class(target));
+        return Ok(Value { sql: format!("tsql.assigned({}, '{name}', {sybase})", value.sql), ..value });
+    };
+    match conversions::assignment_error(class(of), class(target), sybase) {
+        None => Ok(value),
+        Some(number) => {
+            let text = conversions::message(number, of.name, target.name);
+            Err(Error::new(number, text, line).with_severity(16))
+        }
     }
+}
+
+/// A value on its way into a column, whose type PostgreSQL knows: converted to it as T-SQL converts.
+pub fn carried(value: &Value, sybase: bool) -> String {
+    if value.is_null() {
+        return "null".to_owned();
+    }
+    let carry = match value.of.map(class) {
+        Some(Class::DateTime2) => "carry_datetime2",
+        _ if sybase => "carry_sybase",
+        _ => "carry",
+    };
+    format!("tsql.{carry}({})", of_own_type(value))
 }
 
 /// As an operand of PostgreSQL's numeric arithmetic.
