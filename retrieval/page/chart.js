@@ -23,6 +23,7 @@ export class Chart {
     this.known = known;
     this.calls = calls;
     this.series = [];
+    this.meanwhile = null;
     this.drawn = null;
     this.isOfWaveforms = wanted.signals.some((name) => isWaveform(this.of(name)));
     this.view = new (this.isOfWaveforms ? Waveform : VIEWS[wanted.mode.split("-")[0]] ?? Trend)(this);
@@ -51,11 +52,14 @@ export class Chart {
     const { signal } = this.running;
     this.root.classList.add("busy");
     if (!this.time) this.note("Reading…");
+    this.meanwhile = []; // what the live stream brings until the answer is there
     try {
       const found = await this.view.fetch(time, signal);
       if (signal.aborted) return;
       this.series = found.map((each) => ({ ...this.of(each.signal), ...each }));
       this.time = time;
+      for (const values of this.meanwhile) this.view.append?.(values, time);
+      this.meanwhile = null;
       this.draw();
       this.measure();
       await this.view.after?.(time, signal);
@@ -80,7 +84,9 @@ export class Chart {
 
   // New samples of the live stream: {signal: [[milliseconds, value], …]}.
   append(values, time) {
-    if (!this.view.append || !this.series.length) return;
+    if (!this.view.append) return;
+    this.meanwhile?.push(values);
+    if (!this.series.length) return;
     this.time = time;
     this.view.append(values, time);
     this.draw();
