@@ -36,6 +36,9 @@ VALUES = 1_000_000
 NUMBERS = {*FORMATS} - {"timestamp with time zone"}
 """PostgreSQL's types that are summarised, and those of the points of waveforms that are."""
 
+NEAR = 10_000
+"""So many values between two spans are read with them."""
+
 PATIENCE = 5.0  # seconds for transactions that are under way
 
 _ONLINE = (
@@ -303,7 +306,10 @@ def _make(connection: psycopg.Connection, table: _Table, begin: datetime, end: d
     marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
     rows = 0
     changed: list[np.ndarray] = [marked]
-    for start, stop in [*_runs(marked), *_online(connection, table, first, last)]:
+    # what lies between is made again: to read it costs less than one more query
+    near = int(NEAR / len(table.columns) * table.cycle / level)
+    runs = [run for each in _runs(marked, max(1, near)) for run in _online(connection, table, *each)]
+    for start, stop in [*runs, *_online(connection, table, first, last)]:
         part = start
         while part < stop:  # a year that was imported is one run
             after = min(stop, part + _spans_at_once(table))
@@ -389,10 +395,10 @@ def _of_the_log(
     return len(times), of_rows(numbers, *_side_by_side([(values, nulls), *scalars]))
 
 
-def _runs(numbers: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Numbers that follow each other, as first and after the last."""
+def _runs(numbers: np.ndarray, near: int = 1) -> Iterator[tuple[int, int]]:
+    """Numbers of which none is further from the one before than `near`, as first and after the last."""
     if len(numbers):
-        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1):
+        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > near) + 1):
             yield int(run[0]), int(run[-1]) + 1
 
 

@@ -207,20 +207,37 @@ def test_killed_at_any_moment_nothing_is_double_or_missing(
     agree(magnets, (3600,))
 
 
-def test_years_between_two_rows(
-    magnets: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(magnets, BEGIN - timedelta(days=3000), 5.0)
-    put(magnets, datetime(1900, 1, 1, tzinfo=UTC), 5.0)
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Queries for rows of the log."""
     read = summaries._of_the_log
-    reads = []
+    made: list[object] = []
 
     def counted(*what: object) -> object:
-        reads.append(what)
+        made.append(what)
         return read(*what)  # type: ignore[arg-type]
 
     monkeypatch.setattr(summaries, "_of_the_log", counted)
+    return made
+
+
+def test_years_between_two_rows(magnets: psycopg.Connection, conninfo: str, reads: list[object]) -> None:
+    put(magnets, BEGIN - timedelta(days=3000), 5.0)
+    put(magnets, datetime(1900, 1, 1, tzinfo=UTC), 5.0)
     summarise(conninfo, NOW)
     assert len(reads) < 10, "it looks for rows where there are none"
     first = summaries_of(magnets, 86_400, "current")[0]
     assert first[1:3] == (1, 5.0)
+
+
+def test_many_late_rows_are_read_together(
+    magnets: psycopg.Connection, conninfo: str, reads: list[object]
+) -> None:
+    """As those of an import: each in a span of its own, with others between them."""
+    summarise(conninfo, NOW)
+    reads.clear()
+    for minute in range(100):
+        put(magnets, BEGIN + timedelta(hours=20, minutes=minute, microseconds=1), float(minute))
+    assert summarise(conninfo, NOW)
+    assert len(reads) == 1
+    agree(magnets, (10, 3600))
