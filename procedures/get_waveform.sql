@@ -14,7 +14,8 @@ $$;
 comment on function ringlog.get_waveform(text, timestamptz) is
 $$The waveform in force at a time, and when it was taken: the newest that is not newer; `at` left out is now. No
 row when there is none that old. The points are of type double precision; a bigint beyond 2^53 is rounded.
-Errors: a signal that never was (42704), one that is no waveform (42804).$$;
+Errors: a signal that never was (42704), one that is no waveform (42804), waveforms that may be in the archive
+(RL003).$$;
 
 revoke all on function ringlog.get_waveform(text, timestamptz) from public;
 grant execute on function ringlog.get_waveform(text, timestamptz) to daq_reader;

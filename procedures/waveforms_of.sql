@@ -15,8 +15,10 @@ as $$
 declare
   place record;
   query text;
-  value text;
+  points text;
   since timestamptz;
+  lower timestamptz;
+  upper timestamptz;
   rows_left integer := max_rows;
   rows_got integer;
 begin
@@ -48,7 +50,7 @@ begin
         using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
     end if;
     -- a boolean is no number to PostgreSQL, but as an integer
-    value := format(
+    points := format(
       '%I::%s',
       place.column_name,
       case place.type when 'bit[]' then 'integer[]::double precision[]' else 'double precision[]' end
@@ -77,22 +79,35 @@ begin
         ' where logged."time" >= $1 and logged."time" < $2 and logged.%3$I is not null'
         ' order by logged."time", logged.seq_no limit $4'
     end;
+    lower := greatest(begins, case when not place.is_first then place.valid_from end);
+    upper := least(ends, place.valid_to);
+    if not newest_first then
+      perform ringlog.demand_online(place.table_name, lower, upper);
+      return query execute format(query, points, place.table_name, place.column_name)
+        using lower, upper, every_nth, rows_left;
+      get diagnostics rows_got = row_count;
+      rows_left := rows_left - rows_got;
+      exit when rows_left = 0;
+      continue;
+    end if;
     -- nearly always one is near, and only then the plan can do without a log of a thousand weeks
     foreach since in array
-      case when newest_first
-        then array[case when isfinite(ends) then ends else now() end - interval '14 days', begins]
-        else array[begins]
-      end
+      array[case when isfinite(ends) then ends else now() end - interval '14 days', begins]
     loop
-      return query execute format(query, value, place.table_name, place.column_name) using
-        greatest(since, case when not place.is_first then place.valid_from end),
-        least(ends, place.valid_to),
-        every_nth,
-        rows_left;
-      get diagnostics rows_got = row_count;
+      rows_got := 0;
+      for "time", value in
+        execute format(query, points, place.table_name, place.column_name)
+        using greatest(since, lower), upper, every_nth, rows_left
+      loop
+        rows_got := rows_got + 1;
+        lower := "time";
+        return next;
+      end loop;
       exit when rows_got > 0 or since = begins;
     end loop;
     rows_left := rows_left - rows_got;
+    -- one that is nearer may be in the archive
+    perform ringlog.demand_online(place.table_name, lower, upper + interval '1 microsecond');
     exit when rows_left = 0;
   end loop;
 end
@@ -100,7 +115,8 @@ $$;
 
 comment on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) is
 $$What get_waveform and get_waveforms have in common: waveforms of a signal that the log has from `begins` on and
-before `ends`, or newest first and up to `ends`. It follows the signal through the columns it has had.$$;
+before `ends`, or newest first and up to `ends`. It follows the signal through the columns it has had. Error: some of
+them may be in the archive (RL003).$$;
 
 revoke all on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) from public;
 grant execute on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer)

@@ -277,6 +277,20 @@ def test_weeks_in_the_archive(scope: Scope, engine: sa.Engine) -> None:
     begin = BEGIN - (BEGIN - EPOCH) % timedelta(minutes=30)
     end = LAST - (LAST - EPOCH) % timedelta(minutes=30)
     agree(scope, begin, end)
+    for asked in (
+        "ringlog.get_waveforms('scope/trace', %(begin)s, %(end)s)",
+        "ringlog.get_waveforms('scope/trace', %(begin)s, %(end)s, every_nth => 2)",
+        "ringlog.get_waveform('scope/trace', %(end)s)",
+        "ringlog.get_waveform_points('scope/trace', %(end)s)",
+    ):
+        with pytest.raises(psycopg.errors.DatabaseError, match=r"in the archive: 2026w10") as refused:
+            scope.connection.execute(f"select * from {asked}", {"begin": begin, "end": end})
+        assert refused.value.sqlstate == "RL003"
+    # where a newer one is here, nothing is missing
+    newer = BEGIN + timedelta(days=20)
+    scope.put(newer, trace=np.array([1.0]))
+    newest = "select \"time\" from ringlog.get_waveform('scope/trace')"
+    assert scope.connection.execute(newest).fetchall() == [(newer,)]
     # a row for that week, and other spans than those there are: both are read from the file
     scope.put(BEGIN + timedelta(hours=7, microseconds=1), trace=np.array([1e6]), counts=np.array([2**60 + 1]))
     summarise(scope.conninfo, MADE + timedelta(days=7), enough=1)
