@@ -114,10 +114,11 @@ def stored_columns(connection: sa.Connection, schema: str, names: Collection[str
     """The data columns of what is stored in a schema under these names, by name."""
     # reading them by SQLAlchemy's reflection takes five times as long
     statement = sa.text(
-        "select relname, json_object_agg(attname, format_type(atttypid, atttypmod) order by attnum)"
-        " from pg_class join pg_attribute on attrelid = pg_class.oid"
+        "select relname, coalesce(json_object_agg(attname, format_type(atttypid, atttypmod) order by attnum)"
+        " filter (where attname <> all(:keys)), '{}')"
+        " from pg_class left join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped"
         " where relnamespace = to_regnamespace(:schema) and relname = any(:names)"
-        " and relkind in ('r', 'p', 'v') and attnum > 0 and not attisdropped and attname <> all(:keys)"
+        " and relkind in ('r', 'p', 'v')"
         " group by relname"
     )
     words = {"schema": schema, "names": [*names], "keys": [*KEY_COLUMNS]}
