@@ -118,7 +118,7 @@ def stored_columns(connection: sa.Connection, schema: str, names: Collection[str
         " filter (where attname <> all(:keys)), '{}')"
         " from pg_class left join pg_attribute on attrelid = pg_class.oid and attnum > 0 and not attisdropped"
         " where relnamespace = to_regnamespace(:schema) and relname = any(:names)"
-        " and relkind in ('r', 'p', 'v')"
+        " and relkind in ('r', 'p', 'f', 'v', 'm')"
         " group by relname"
     )
     words = {"schema": schema, "names": [*names], "keys": [*KEY_COLUMNS]}
