@@ -2,7 +2,7 @@
 
 use super::copy_row::message_of;
 use crate::convert::Zone;
-use crate::postgres::connection::{row_count, server_error, server_notice, Message, PgColumn};
+use crate::postgres::message::{row_count, server_error, server_notice, Message, PgColumn};
 use crate::postgres::{Connection, Notice, PgError};
 use crate::tds::bulk::Rows;
 use crate::tds::tokens::message::ServerMessage;

@@ -9,7 +9,7 @@ use crate::catalogue::quoted;
 use crate::client::{Client, SessionError};
 use crate::convert::{told_type, PgType, Value};
 use crate::interrupt::Interrupt;
-use crate::postgres::connection::PgColumn;
+use crate::postgres::message::PgColumn;
 use crate::program::InsertBulk;
 use crate::tds::bulk::{Column, Row, Rows};
 use crate::tds::packet::{self, Kind};

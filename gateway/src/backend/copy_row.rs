@@ -1,7 +1,7 @@
 //! A row of a bulk copy on its way into a COPY: its values checked and converted.
 
 use crate::convert::{to_pg, ConvertError, Declared, PgType, SqlType, Value, Zone};
-use crate::postgres::connection::{put_value, PgColumn};
+use crate::postgres::message::{put_value, PgColumn};
 use crate::postgres::PgError;
 use crate::tds::bulk::{Column, Row};
 use crate::tds::dialect::Dialect;

@@ -1,7 +1,7 @@
 //! What T-SQL declares of columns and PostgreSQL does not say.
 
 use crate::convert::{Declaration, Declared};
-use crate::postgres::connection::PgColumn;
+use crate::postgres::message::PgColumn;
 use crate::tds::tokens::columns::Traits;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -45,7 +45,7 @@ impl Backend {
         done?;
         if in_transaction {
             // nobody else sees it yet
-            let own = Catalogue::load(&mut open.connection, &metrics).await?;
+            let own = Catalogue::read(&mut open.connection, &metrics).await?;
             self.transaction.catalogue = Some(Arc::new(own));
         } else {
             self.gateway.reload_catalogue(Because::Changed).await;

@@ -1,10 +1,12 @@
 //! Notices by which procedures send more than messages (docs/developer.md).
 
 use crate::postgres::Notice;
+use crate::program::Title;
+use crate::tds::tokens::message::ServerMessage;
 
 /// Names a cursor, whose rows are a result set; the detail may be a JSON list of names for its columns;
 /// a name in brackets of its own is that of a table's column.
-pub const RESULT_SET: &str = "01R01";
+const RESULT_SET: &str = "01R01";
 /// A number of rows.
 const ROW_COUNT: &str = "01R02";
 /// The error that a procedure leaves behind: @@error after its call.
@@ -18,4 +20,34 @@ pub fn row_count_of(notice: &Notice) -> Option<u64> {
 /// The number of the error that a notice says a procedure leaves.
 pub fn left_error_of(notice: &Notice) -> Option<i32> {
     (notice.sqlstate == LEFT_ERROR).then(|| notice.message.parse().ok()).flatten()
+}
+
+/// What a notice of a call is to the client.
+pub enum Announced {
+    Message(ServerMessage),
+    ResultSet { cursor: String, columns: Option<Vec<Title>> },
+    Count(u64),
+}
+
+impl Announced {
+    /// `in_call`: of a procedure whose cursors can be fetched.
+    pub fn of(notice: &Notice, in_call: bool) -> Announced {
+        if in_call && notice.sqlstate == RESULT_SET {
+            return Announced::ResultSet { cursor: notice.message.clone(), columns: titles(&notice.detail) };
+        }
+        match row_count_of(notice).filter(|_| in_call) {
+            Some(count) => Announced::Count(count),
+            None => Announced::Message(notice.to_message()),
+        }
+    }
+}
+
+fn titles(detail: &str) -> Option<Vec<Title>> {
+    use serde_json::Value;
+    let title = |value: Value| match value {
+        Value::String(name) => Some(Title::Given(name)),
+        Value::Array(own) => own.first().and_then(Value::as_str).map(|name| Title::Own(name.to_owned())),
+        _ => None,
+    };
+    serde_json::from_str::<Vec<Value>>(detail).ok()?.into_iter().map(title).collect()
 }

@@ -3,7 +3,7 @@
 use super::declarations::{adds_nulls, nullable, Declarations};
 use crate::convert::Zone;
 use crate::postgres::commit::Statement;
-use crate::postgres::connection::PgColumn;
+use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;

@@ -1,7 +1,7 @@
 //! The parameters of a query: which types PostgreSQL is told for them, and their values in those types.
 
 use crate::convert::{to_pg, PgType, SqlType, Value, Zone};
-use crate::postgres::connection::put_value;
+use crate::postgres::message::put_value;
 use crate::postgres::PgError;
 use crate::program::Sql;
 use crate::tds::tokens::message::ServerMessage;

@@ -3,7 +3,7 @@
 use crate::client::SessionError;
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::Outcome;
-use crate::postgres::connection::PgColumn;
+use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;

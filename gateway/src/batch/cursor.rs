@@ -7,7 +7,7 @@ use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
-use crate::postgres::connection::row_values;
+use crate::postgres::message::row_values;
 use crate::program::{CursorAction, Expression, FetchFrom, Sql};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;

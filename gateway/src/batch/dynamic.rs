@@ -8,7 +8,7 @@ use crate::catalogue::Function;
 use crate::client::{Client, Reply};
 use crate::convert::{output_type, PgType, SqlType};
 use crate::interrupt::Interrupt;
-use crate::postgres::connection::PgColumn;
+use crate::postgres::message::PgColumn;
 use crate::program::{placeholder, Action, Argument, Execute, Expression, Settings, Statement, Title};
 use crate::tds::call::Param;
 use crate::tds::dynamic;
@@ -193,11 +193,12 @@ impl Interpreter {
             |value: &Option<Expression>| matches!(value, Some(Expression::Variable(found)) if found == name);
         let index = execute.arguments.iter().position(|argument| is_it(&argument.value))?;
         let argument = execute.arguments.get(index)?;
-        let place = match function.places(&argument.name) {
-            [place] if !argument.name.is_empty() => *place,
+        let mut named = function.parameters.places(&argument.name);
+        let place = match (named.next(), named.next()) {
+            (Some(place), None) if !argument.name.is_empty() => place,
             _ => index,
         };
-        function.fields.get(place).map(|field| field.pg_type)
+        function.parameters.fields.get(place).map(|field| field.pg_type)
     }
 
     async fn function_of(&self, client: &Client, execute: &Execute) -> Option<Arc<Function>> {

@@ -7,7 +7,7 @@ use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
-use crate::postgres::connection::{row_values, PgColumn};
+use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{undeclared, value_of, Argument, Expression, Sql};
 use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;

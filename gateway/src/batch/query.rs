@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::Outcome;
-use crate::postgres::connection::{row_values, PgColumn};
+use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{command, Kind, Query};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;

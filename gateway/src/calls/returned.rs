@@ -4,7 +4,7 @@ use crate::catalogue::{Function, Returns};
 use crate::client::{unsendable, Reply};
 use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
 use crate::postgres::commit::Outcome;
-use crate::postgres::connection::row_values;
+use crate::postgres::message::row_values;
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::done::{Command, Scope, Status};
@@ -70,7 +70,7 @@ impl Returned {
             Returns::Status => Returned::status(status(outcome, 0)),
             Returns::Outputs => {
                 let outputs = outputs(function, asked, outcome, zone)?;
-                let status = function.status_column.map_or(0, |column| status(outcome, column));
+                let status = function.parameters.status_column.map_or(0, |column| status(outcome, column));
                 Returned::outputs(status, outputs)
             }
         })
@@ -145,10 +145,11 @@ fn outputs(
         outcome.row.as_ref().map(|row| row_values(row).collect()).unwrap_or_default();
     let mut outputs = Vec::with_capacity(asked.len());
     for (index, place) in asked {
-        let Some(field) = function.fields.get(*place) else {
+        let Some(field) = function.parameters.fields.get(*place) else {
             continue;
         };
         let column = function
+            .parameters
             .arguments
             .iter()
             .take(field.argument)
@@ -165,7 +166,12 @@ fn outputs(
                 .map_err(|error| unsendable(&format!("Output parameter '@{}'", field.name), &error))?
                 .into_owned(),
         };
-        outputs.push(OutputValue { index: *index, name: field.name.clone(), value, pg_type: field.pg_type });
+        outputs.push(OutputValue {
+            index: *index,
+            name: field.name.to_string(),
+            value,
+            pg_type: field.pg_type,
+        });
     }
     Ok(outputs)
 }

@@ -1,9 +1,10 @@
 //! From a call's parameters to the arguments of a function in PostgreSQL's binary format. Each value goes
 //! straight from TDS bytes into the type the function declares.
 
-use super::signature::{Field, Function};
+use super::function::Function;
+use super::parameters::{Direction, Field};
 use crate::convert::{put_text_array, repeated as repeated_by, text_element, to_pg, PgType, Zone};
-use crate::postgres::connection::put_value;
+use crate::postgres::message::put_value;
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
@@ -102,11 +103,11 @@ pub fn bind(
     zone: &Zone,
 ) -> Result<Bound, BindError> {
     let (slots, outputs) = assign(function, params, dialect)?;
-    let mut given = Vec::with_capacity(function.arguments.len());
-    let mut values = BytesMut::with_capacity(64 + function.fields.len() * 12);
-    for argument in &function.arguments {
+    let mut given = Vec::with_capacity(function.parameters.arguments.len());
+    let mut values = BytesMut::with_capacity(64 + function.parameters.fields.len() * 12);
+    for argument in &function.parameters.arguments {
         let slots = slots.get(argument.fields.clone()).unwrap_or(&[]);
-        let fields = function.fields.get(argument.fields.clone()).unwrap_or(&[]);
+        let fields = function.parameters.fields.get(argument.fields.clone()).unwrap_or(&[]);
         let is_given = slots.iter().any(Option::is_some);
         if !argument.direction.is_input() {
             given.push(false);
@@ -117,7 +118,7 @@ pub fn bind(
             if argument.has_default {
                 continue;
             }
-            let name = fields.first().map_or("", |field| field.name.as_str());
+            let name = fields.first().map_or("", |field| &*field.name);
             return Err(BindError::Missing(name.to_owned()));
         }
         let value_of = |field: &Field, slot: &Option<usize>, out: &mut BytesMut| {
@@ -138,11 +139,15 @@ pub fn bind(
             value_of(field, slot, &mut values)?;
         }
     }
-    let repeated =
-        function.fields.iter().zip(&slots).filter(|(field, _)| field.pg_type == PgType::TimestampTz);
+    let repeated = function
+        .parameters
+        .fields
+        .iter()
+        .zip(&slots)
+        .filter(|(field, _)| field.pg_type == PgType::TimestampTz);
     let repeated = repeated.filter_map(|(field, slot)| {
         let value = params.get((*slot)?)?.value(dialect).ok()?;
-        Some((field.name.clone(), repeated_by(&value, field.pg_type, zone)?))
+        Some((field.name.to_string(), repeated_by(&value, field.pg_type, zone)?))
     });
     Ok(Bound { given, values: values.freeze(), outputs, repeated: repeated.collect() })
 }
@@ -160,7 +165,7 @@ pub(super) fn assign(
     params: &[Param<'_>],
     dialect: &Dialect,
 ) -> Result<Assigned, BindError> {
-    let mut slots = vec![None; function.fields.len()];
+    let mut slots = vec![None; function.parameters.fields.len()];
     let mut outputs = Vec::new();
     let mut named = false;
     let mut expected = 0;
@@ -174,18 +179,18 @@ pub(super) fn assign(
             index
         };
         expected = place + 1;
-        let (Some(slot), Some(field)) = (slots.get_mut(place), function.fields.get(place)) else {
+        let (Some(slot), Some(field)) = (slots.get_mut(place), function.parameters.fields.get(place)) else {
             return Err(BindError::TooMany);
         };
-        let direction = function.arguments.get(field.argument).map(|argument| argument.direction);
+        let direction = function.parameters.arguments.get(field.argument).map(|argument| argument.direction);
         if param.output {
-            if !direction.is_some_and(super::Direction::is_output) {
-                return Err(BindError::NotAnOutput(field.name.clone()));
+            if !direction.is_some_and(Direction::is_output) {
+                return Err(BindError::NotAnOutput(field.name.to_string()));
             }
             outputs.push((index, place));
         }
         if slot.is_some() {
-            return Err(BindError::Twice(field.name.clone()));
+            return Err(BindError::Twice(field.name.to_string()));
         }
         if !param.default {
             *slot = Some(index);
@@ -201,15 +206,16 @@ fn place_of(
     expected: usize,
     dialect: &Dialect,
 ) -> Result<usize, BindError> {
-    if let Some(field) = function.fields.get(expected) {
+    if let Some(field) = function.parameters.fields.get(expected) {
         if field.is_unique && param.is(&field.name) {
             return Ok(expected);
         }
     }
     let name = param.name(dialect);
-    match function.places(&name) {
-        [place] => Ok(*place),
-        [] => Err(BindError::NotAParameter(name)),
+    let mut places = function.parameters.places(&name);
+    match (places.next(), places.next()) {
+        (Some(place), None) => Ok(place),
+        (None, _) => Err(BindError::NotAParameter(name)),
         _ => Err(BindError::Ambiguous(name)),
     }
 }
@@ -223,7 +229,7 @@ fn put_param(
     out: &mut BytesMut,
 ) -> Result<IsNull, BindError> {
     let Some(param) = param else { return Ok(IsNull::Yes) };
-    let failed = |error| BindError::Value { name: field.name.clone(), error };
+    let failed = |error| BindError::Value { name: field.name.to_string(), error };
     let value = param.value(dialect).map_err(failed)?;
     put_value_of(&value, field, in_composite, zone, out).map_err(failed)
 }

@@ -1,6 +1,6 @@
--- The arguments of those functions in order: i(n), o(ut), b(oth), t(able column).
+-- The arguments that callers of those functions see, in order: i(n), o(ut), b(oth). The columns of RETURNS TABLE are the
+-- result set's.
 select p.oid,
-       a.place,
        coalesce(p.proargmodes[a.place], 'i'),
        coalesce(p.proargnames[a.place], ''),
        a.type
@@ -12,4 +12,5 @@ select p.oid,
    and n.nspname not in ('pg_catalog', 'information_schema', 'tsql')
    and (n.nspname not in ('sys', 'sybsystemprocs') or p.proname like 'sp\_%')
    and p.provariadic = 0
+   and coalesce(p.proargmodes[a.place], 'i') in ('i', 'o', 'b')
  order by p.oid, a.place

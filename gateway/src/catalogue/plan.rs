@@ -2,11 +2,11 @@
 //! anything in between.
 
 use super::arguments::{assign, put_value_of, BindError};
-use super::signature::Function;
+use super::function::Function;
 use super::Catalogue;
 use crate::convert::{repeated, Zone};
 use crate::postgres::commit::Statement;
-use crate::postgres::connection::put_value;
+use crate::postgres::message::put_value;
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::layout::Layout;
@@ -55,9 +55,9 @@ impl Plan {
         if !in_order || !outputs.is_empty() {
             return None;
         }
-        let mut given = Vec::with_capacity(function.arguments.len());
+        let mut given = Vec::with_capacity(function.parameters.arguments.len());
         let mut steps = Vec::with_capacity(slots.len() + 2);
-        for argument in &function.arguments {
+        for argument in &function.parameters.arguments {
             let is_given = slots.get(argument.fields.clone())?.iter().any(Option::is_some);
             given.push(is_given && argument.direction.is_input());
             if !is_given {
@@ -70,7 +70,7 @@ impl Plan {
                 steps.push(Step::Open(i32::try_from(argument.fields.len()).ok()?));
             }
             for place in argument.fields.clone() {
-                let field = function.fields.get(place)?;
+                let field = function.parameters.fields.get(place)?;
                 steps.push(match slots.get(place)? {
                     Some(_) => Step::Value { field: place, oid: argument.is_composite.then_some(field.oid) },
                     None => Step::Null(field.oid),
@@ -116,7 +116,7 @@ impl Plan {
                     out.put_i32(-1);
                 }
                 Step::Value { field, oid } => {
-                    let field = self.function.fields.get(*field)?;
+                    let field = self.function.parameters.fields.get(*field)?;
                     let (type_info, raw) = values.value()?;
                     if let Some(oid) = oid {
                         out.put_u32(*oid);
@@ -134,7 +134,7 @@ impl Plan {
                     if let Err(error) = written {
                         // the refusal is this shape's only if the rest is of this shape too
                         while values.value().is_some() {}
-                        let name = field.name.clone();
+                        let name = field.name.to_string();
                         return values.is_at_end().then_some(Err(BindError::Value { name, error }));
                     }
                 }

@@ -1,8 +1,9 @@
 //! Binding without a database: a function is described by hand, calls are written as clients write them.
 
-use super::signature::Parts;
+use super::function::Declared;
+use super::parameters::{Attribute, Parts};
 use super::*;
-use crate::convert::Zone;
+use crate::convert::{PgType, Zone};
 use crate::metrics::Metrics;
 use crate::postgres::commit::Owner;
 use crate::tds::call::{self, Param};
@@ -19,29 +20,39 @@ const FLOAT4: u32 = 700;
 const VARCHAR: u32 = 1043;
 const ROW: u32 = 90_001;
 
+fn declared<'a>(schema: &'a str, name: &'a str) -> Declared<'a> {
+    Declared {
+        oid: 1,
+        schema,
+        name,
+        is_procedure: false,
+        is_set: false,
+        return_type: 0,
+        joins_group: None,
+        only_reads: false,
+    }
+}
+
+fn function(declared: Declared<'_>, parts: Parts) -> Arc<Function> {
+    let metrics = Metrics::default().of_procedure(declared.name.to_owned());
+    Arc::new(Function::new(declared, Arc::new(parts.parameters()), metrics))
+}
+
 /// `put(r row(seq_no int4, a real, b real, s varchar))` returning int.
 fn put_function() -> Arc<Function> {
     let attributes =
         [("seq_no", INT4), ("a", FLOAT4), ("b", FLOAT4), ("s", VARCHAR)].map(|(name, oid)| Attribute {
-            name: name.to_owned(),
+            name: name.into(),
             oid,
             pg_type: PgType::from_oid(oid),
             // varchar(8)
             typmod: if oid == VARCHAR { 4 + 8 } else { -1 },
         });
     let mut parts = Parts::default();
-    parts.argument("r", Direction::In, false, ROW, PgType::Other(ROW), Some(attributes.to_vec()));
-    Arc::new(parts.function(
-        1,
-        "s",
-        "put",
-        false,
-        false,
-        INT4,
-        Some(Owner::Installer),
-        false,
-        Metrics::default().of_procedure("s.put".into()),
-    ))
+    parts.argument("r", Direction::In, false, ROW, PgType::Other(ROW), Some(&attributes));
+    let declared =
+        Declared { joins_group: Some(Owner::Installer), return_type: INT4, ..declared("s", "put") };
+    function(declared, parts)
 }
 
 /// `last(n int4 default …, out seq_no int4, out at float4)`.
@@ -50,17 +61,7 @@ fn last_function() -> Arc<Function> {
     parts.argument("n", Direction::In, true, INT4, PgType::Int4, None);
     parts.argument("seq_no", Direction::Out, false, INT4, PgType::Int4, None);
     parts.argument("at", Direction::Out, false, FLOAT4, PgType::Float4, None);
-    Arc::new(parts.function(
-        2,
-        "s",
-        "last",
-        false,
-        false,
-        2249,
-        None,
-        true,
-        Metrics::default().of_procedure("s.last".into()),
-    ))
+    function(Declared { oid: 2, return_type: 2249, only_reads: true, ..declared("s", "last") }, parts)
 }
 
 #[derive(Clone, Debug)]
@@ -261,32 +262,26 @@ fn compiled_function() -> Arc<Function> {
     parts.argument("return_status", Direction::Out, false, INT4, PgType::Int4, None);
     parts.argument("@a", Direction::In, true, INT4, PgType::Int4, None);
     parts.argument("@b", Direction::InOut, true, FLOAT4, PgType::Float4, None);
-    let metrics = Metrics::default().of_procedure("s.p".into());
-    Arc::new(parts.function(3, "s", "p", true, false, 2249, None, false, metrics))
+    function(Declared { oid: 3, is_procedure: true, return_type: 2249, ..declared("s", "p") }, parts)
 }
 
 #[test]
 fn a_compiled_procedure_shows_neither_the_sign_of_its_arguments_nor_its_status() {
     let function = compiled_function();
-    let shown: Vec<_> = function.fields.iter().map(|field| field.name.as_str()).collect();
+    let shown: Vec<_> = function.parameters.fields.iter().map(|field| &*field.name).collect();
     assert_eq!(shown, ["a", "b"]);
-    assert_eq!(function.status_column, Some(0));
+    assert_eq!(function.parameters.status_column, Some(0));
     assert_eq!(
         function.statement(&[false, false, true]).sql,
         "call \"s\".\"p\"(\"return_status\" => null, \"@b\" => $1)"
     );
-    assert_eq!(last_function().status_column, None);
+    assert_eq!(last_function().parameters.status_column, None);
 }
 
 #[test]
 fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
-    let function = |schema: &str| {
-        let parts = Parts::default();
-        let metrics = Metrics::default().of_procedure("sp_help".into());
-        Arc::new(parts.function(1, schema, "sp_help", false, true, INT4, None, true, metrics))
-    };
-    let all = ["ringlog", "sys", "sybsystemprocs"].map(function).to_vec();
-    let catalogue = Catalogue { functions: [("sp_help".to_owned(), all)].into() };
+    let all = ["ringlog", "sys", "sybsystemprocs"];
+    let catalogue = Catalogue::of(all.map(|schema| function(declared(schema, "sp_help"), Parts::default())));
     let found = |schema, version| {
         let dialect = Dialect::new(version);
         let place = Place { database: "ringlog", path: &[] };
@@ -299,15 +294,9 @@ fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
 
 #[test]
 fn a_database_has_its_own_procedures_and_those_that_are_everywhere() {
-    let function = |schema: &str, name: &str| {
-        let metrics = Metrics::default().of_procedure(name.into());
-        Arc::new(Parts::default().function(1, schema, name, false, true, INT4, None, true, metrics))
-    };
-    let functions = [("px", vec!["msdb", "site"]), ("put_a", vec!["ringlog"]), ("pg", vec!["public"])];
-    let functions = functions.map(|(name, schemas)| {
-        (name.to_owned(), schemas.into_iter().map(|schema| function(schema, name)).collect())
-    });
-    let catalogue = Catalogue { functions: functions.into() };
+    let all = [("msdb", "px"), ("site", "px"), ("ringlog", "put_a"), ("public", "pg")];
+    let catalogue =
+        Catalogue::of(all.map(|(schema, name)| function(declared(schema, name), Parts::default())));
     let dialect = Dialect::new(Version::Tds74);
     for (schema, name, database, expected) in [
         (None, "px", "tempdb", None),
@@ -324,4 +313,18 @@ fn a_database_has_its_own_procedures_and_those_that_are_everywhere() {
         let found = found.as_ref().map(|found| found.schema.as_str());
         assert_eq!(found.ok(), expected, "{schema:?} {name} in {database}");
     }
+}
+
+#[test]
+fn parameters_are_found_by_name_in_any_case() {
+    let mut parts = Parts::default();
+    for name in ["Ünit", "b", "a", "ÜNIT", "@B", "ΣΑΣ"] {
+        parts.argument(name, Direction::In, false, INT4, PgType::Int4, None);
+    }
+    let parameters = parts.parameters();
+    let places = |name: &str| parameters.places(name).collect::<Vec<_>>();
+    assert_eq!((places("A"), places("B"), places("c")), (vec![2], vec![1, 4], vec![]));
+    assert_eq!((places("üNIT"), places("σας")), (vec![0, 3], vec![5]));
+    let unique: Vec<_> = parameters.fields.iter().map(|field| field.is_unique).collect();
+    assert_eq!(unique, [false, false, true, false, false, true]);
 }

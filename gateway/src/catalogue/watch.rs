@@ -3,7 +3,7 @@
 use super::Catalogue;
 use crate::convert::{set_big_endian, Zone};
 use crate::metrics::Metrics;
-use crate::postgres::connection::{server_error, Message};
+use crate::postgres::message::{server_error, Message};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection, PgError};
 use arc_swap::ArcSwap;
@@ -212,7 +212,7 @@ async fn listening(
 
 async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Snapshot, PgError> {
     let began = Instant::now();
-    let catalogue = Arc::new(Catalogue::load(connection, metrics).await?);
+    let catalogue = Arc::new(Catalogue::read(connection, metrics).await?);
     let orders = connection.query_text(BYTE_ORDER).await?;
     set_big_endian(orders.into_iter().flatten().flatten().any(|setting| setting == "tsql.byte_order=big"));
     let name = connection.parameter("TimeZone").unwrap_or("UTC").to_owned();

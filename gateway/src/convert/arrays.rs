@@ -1,13 +1,13 @@
 //! Waveforms: arrays of numbers, which clients send and get as packed binary, and may send as text.
 //!
 //! Packed: the elements one after another in the array's own type (IEEE 754 for floats, two's complement for
-//! integers, one byte 0 or 1 for a bit), little-endian unless the database's setting tsql.byte_order is big. As text: `1.5,2.5` or `{1.5,2.5}`. A waveform has one
-//! dimension and no NULL in it; a missing point is NaN.
+//! integers, one byte 0 or 1 for a bit), little-endian unless the database's setting tsql.byte_order is big. As text:
+//! `1.5,2.5` or `{1.5,2.5}`. A waveform has one dimension and no NULL in it; a missing point is NaN.
 //!
 //! PostgreSQL's binary array (array_recv and array_send in arrayfuncs.c): number of dimensions, whether there
 //! are NULLs, the element's oid, size and lower bound of each dimension, then length and bytes of each element.
 
-use super::{ConvertError, ErrorKind, PgType, Value, Zone};
+use super::{ConvertError, Element, ErrorKind, Value};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,85 +20,20 @@ pub fn set_big_endian(is_big: bool) {
     BIG_ENDIAN.store(is_big, Ordering::Relaxed);
 }
 
-/// What the elements of an array are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Element {
-    Bool,
-    Int2,
-    Int4,
-    Int8,
-    Float4,
-    Float8,
-}
-
 /// The most elements an array may have: PostgreSQL's values end at 1 GB, of which each element takes its
 /// width and 4 bytes more.
 const MOST: usize = 1 << 26;
 
-impl Element {
-    /// By the oid of the array type.
-    pub fn of_array(oid: u32) -> Option<Element> {
-        Some(match oid {
-            1000 => Element::Bool,
-            1005 => Element::Int2,
-            1007 => Element::Int4,
-            1016 => Element::Int8,
-            1021 => Element::Float4,
-            1022 => Element::Float8,
-            _ => return None,
-        })
-    }
-
-    fn pg_type(self) -> PgType {
-        match self {
-            Element::Bool => PgType::Bool,
-            Element::Int2 => PgType::Int2,
-            Element::Int4 => PgType::Int4,
-            Element::Int8 => PgType::Int8,
-            Element::Float4 => PgType::Float4,
-            Element::Float8 => PgType::Float8,
-        }
-    }
-
-    fn oid(self) -> u32 {
-        match self {
-            Element::Bool => 16,
-            Element::Int2 => 21,
-            Element::Int4 => 23,
-            Element::Int8 => 20,
-            Element::Float4 => 700,
-            Element::Float8 => 701,
-        }
-    }
-
-    /// Bytes of an element.
-    pub fn width(self) -> usize {
-        match self {
-            Element::Bool => 1,
-            Element::Int2 => 2,
-            Element::Int4 | Element::Float4 => 4,
-            Element::Int8 | Element::Float8 => 8,
-        }
-    }
-
-    /// The array's name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Element::Bool => "boolean[]",
-            Element::Int2 => "smallint[]",
-            Element::Int4 => "integer[]",
-            Element::Int8 => "bigint[]",
-            Element::Float4 => "real[]",
-            Element::Float8 => "double precision[]",
-        }
-    }
-}
-
-/// Appends a waveform as PostgreSQL's binary array.
-pub(super) fn put(v: &Value, element: Element, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
+/// Appends a waveform as PostgreSQL's binary array. `put_element` appends an element that came as text.
+pub(super) fn put(
+    v: &Value,
+    element: Element,
+    out: &mut BytesMut,
+    put_element: impl Fn(&Value, &mut BytesMut) -> Result<(), ConvertError>,
+) -> Result<(), ConvertError> {
     match v {
         Value::Binary(packed) => put_packed(packed, element, BIG_ENDIAN.load(Ordering::Relaxed), out),
-        Value::Text(text) => put_text(text, element, zone, out),
+        Value::Text(text) => put_text(text, element, out, put_element),
         _ => Err(ConvertError::conversion(&format!("a value of type {}", v.kind()), element.name())),
     }
 }
@@ -161,7 +96,12 @@ fn put_elements<const WIDTH: usize>(packed: &[u8], is_big: bool, out: &mut Bytes
     }
 }
 
-fn put_text(text: &str, element: Element, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
+fn put_text(
+    text: &str,
+    element: Element,
+    out: &mut BytesMut,
+    put_element: impl Fn(&Value, &mut BytesMut) -> Result<(), ConvertError>,
+) -> Result<(), ConvertError> {
     let text = text.trim_ascii();
     let bare = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text).trim_ascii();
     if bare.is_empty() {
@@ -171,7 +111,7 @@ fn put_text(text: &str, element: Element, zone: &Zone, out: &mut BytesMut) -> Re
     for (index, part) in bare.split(',').enumerate() {
         let value = Value::Text(Cow::Borrowed(part.trim_ascii()));
         out.put_u32(element.width() as u32);
-        super::to_pg(&value, element.pg_type(), zone, out).map_err(|error| {
+        put_element(&value, out).map_err(|error| {
             ConvertError::new(error.kind, format!("element {} of {}: {error}", index + 1, element.name()))
         })?;
     }
@@ -226,6 +166,7 @@ fn packed<const WIDTH: usize>(elements: &[u8], is_big: bool) -> Option<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::{to_pg, PgType, Zone};
     use super::*;
     use proptest::prelude::*;
 
@@ -234,7 +175,7 @@ mod tests {
 
     fn there_and_back(v: Value<'static>, element: Element) -> Result<Value<'static>, ConvertError> {
         let mut out = BytesMut::new();
-        put(&v, element, &Zone::UTC, &mut out)?;
+        to_pg(&v, PgType::Array(element), &Zone::UTC, &mut out)?;
         read(&out, element)
     }
 
@@ -254,7 +195,7 @@ mod tests {
     fn as_postgresql_has_them() {
         for v in [text("1.5,-2"), text(" { 1.5 , -2 } "), binary(&[0, 0, 0xc0, 0x3f, 0, 0, 0, 0xc0])] {
             let mut out = BytesMut::new();
-            put(&v, Element::Float4, &Zone::UTC, &mut out).unwrap();
+            to_pg(&v, PgType::Array(Element::Float4), &Zone::UTC, &mut out).unwrap();
             assert_eq!(&out[..], TWO_REALS);
         }
         let mut out = BytesMut::new();
@@ -263,7 +204,7 @@ mod tests {
         assert_eq!(packed::<4>(&TWO_REALS[20..], true).unwrap(), [0x3f, 0xc0, 0, 0, 0xc0, 0, 0, 0]);
         let empty = b"\0\0\0\0\0\0\0\0\0\0\x02\xbc";
         let mut out = BytesMut::new();
-        put(&text("{}"), Element::Float4, &Zone::UTC, &mut out).unwrap();
+        to_pg(&text("{}"), PgType::Array(Element::Float4), &Zone::UTC, &mut out).unwrap();
         assert_eq!(&out[..], empty);
         assert_eq!(read(empty, Element::Float4), Ok(binary(&[])));
     }

@@ -6,7 +6,7 @@ use super::{ConvertError, ErrorKind, PgType};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
     /// varchar(n), char(n)
-    Characters { most: usize, of: &'static str },
+    Characters { most: u32, of: PgType },
     /// numeric(precision, scale)
     Digits { precision: i32, scale: i32 },
 }
@@ -20,7 +20,7 @@ impl Capacity {
         let typmod = typmod.checked_sub(HEADER).filter(|typmod| *typmod >= 0)?;
         match pg_type {
             PgType::Varchar | PgType::Bpchar => {
-                Some(Capacity::Characters { most: usize::try_from(typmod).ok()?, of: pg_type.name() })
+                Some(Capacity::Characters { most: typmod.unsigned_abs(), of: pg_type })
             }
             // the scale has 11 bits and a sign
             PgType::Numeric => Some(Capacity::Digits {
@@ -36,6 +36,7 @@ impl Capacity {
     pub fn check(self, value: &[u8]) -> Result<(), ConvertError> {
         match self {
             Capacity::Characters { most, of } => {
+                let (most, of) = (most as usize, of.name());
                 if value.len() <= most {
                     return Ok(());
                 }

@@ -24,11 +24,11 @@ mod properties;
 
 pub use crate::tds::types::{ConvertError, ErrorKind, Value};
 pub use announcing::{column_type, longer_type, output_type};
-pub use arrays::{set_big_endian, Element};
+pub use arrays::set_big_endian;
 pub use capacity::Capacity;
 pub use declared::{told_type, Declaration, Declared};
 pub use from_postgres::from_pg;
-pub use pgtype::PgType;
+pub use pgtype::{Element, PgType};
 pub use sqltype::{cast, SqlType};
 pub use text_arrays::{put_text_array, text_element};
 pub use to_postgres::{repeated, to_pg};

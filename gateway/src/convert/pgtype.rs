@@ -1,7 +1,5 @@
 //! The PostgreSQL types that have a form of their own here.
 
-use super::Element;
-
 /// A PostgreSQL type, resolved from its oid (src/include/catalog/pg_type.dat). A domain is resolved by
 /// the caller to its base type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +99,76 @@ impl PgType {
             PgType::Array(element) => element.name(),
             PgType::Void => "void",
             PgType::Other(_) => "a type of PostgreSQL",
+        }
+    }
+}
+
+/// What the elements of an array are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Float4,
+    Float8,
+}
+
+impl Element {
+    /// By the oid of the array type.
+    pub fn of_array(oid: u32) -> Option<Element> {
+        Some(match oid {
+            1000 => Element::Bool,
+            1005 => Element::Int2,
+            1007 => Element::Int4,
+            1016 => Element::Int8,
+            1021 => Element::Float4,
+            1022 => Element::Float8,
+            _ => return None,
+        })
+    }
+
+    pub fn pg_type(self) -> PgType {
+        match self {
+            Element::Bool => PgType::Bool,
+            Element::Int2 => PgType::Int2,
+            Element::Int4 => PgType::Int4,
+            Element::Int8 => PgType::Int8,
+            Element::Float4 => PgType::Float4,
+            Element::Float8 => PgType::Float8,
+        }
+    }
+
+    pub fn oid(self) -> u32 {
+        match self {
+            Element::Bool => 16,
+            Element::Int2 => 21,
+            Element::Int4 => 23,
+            Element::Int8 => 20,
+            Element::Float4 => 700,
+            Element::Float8 => 701,
+        }
+    }
+
+    /// Bytes of an element.
+    pub fn width(self) -> usize {
+        match self {
+            Element::Bool => 1,
+            Element::Int2 => 2,
+            Element::Int4 | Element::Float4 => 4,
+            Element::Int8 | Element::Float8 => 8,
+        }
+    }
+
+    /// The array's name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Element::Bool => "boolean[]",
+            Element::Int2 => "smallint[]",
+            Element::Int4 => "integer[]",
+            Element::Int8 => "bigint[]",
+            Element::Float4 => "real[]",
+            Element::Float8 => "double precision[]",
         }
     }
 }

@@ -62,7 +62,9 @@ fn put(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(),
             Value::Binary(bytes) => out.put_slice(bytes),
             _ => return Err(not_from(v, name)),
         },
-        PgType::Array(element) => arrays::put(v, element, zone, out)?,
+        PgType::Array(element) => {
+            arrays::put(v, element, out, |text, out| to_pg(text, element.pg_type(), zone, out))?;
+        }
         PgType::Uuid => out.put_slice(&uuid(v, name)?),
         PgType::Date | PgType::Time | PgType::Timestamp | PgType::TimestampTz => {
             put_time(v, target, zone, out)?

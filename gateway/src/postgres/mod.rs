@@ -5,6 +5,7 @@ pub mod commit;
 pub mod connection;
 pub mod encryption;
 pub mod error;
+pub mod message;
 pub mod priority;
 
 pub use address::{Address, Host};

@@ -1,12 +1,12 @@
 //! One group of calls on its connection: a transaction as a pipeline under one Sync, and what comes before and after
 //! each call so that none changes the connection for the others.
 
-use super::{Call, Outcome};
-use crate::postgres::connection::{
-    put_value, row_count, row_values, server_error, server_notice, unexpected,
-};
-use crate::postgres::connection::{Connection, Message};
+use super::call::{Call, Outcome};
 use crate::postgres::error::{Notice, PgError};
+use crate::postgres::message::{
+    put_value, row_count, row_values, server_error, server_notice, unexpected, Message,
+};
+use crate::postgres::Connection;
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;

@@ -1,10 +1,10 @@
 //! A lane: a connection, the queue of calls in front of it, and the task that commits them in groups.
 
+use super::call::{not_written, Call, PATIENCE};
 use super::group::{Failure, Open};
-use super::{not_written, Call, PATIENCE};
 use crate::metrics::Metrics;
-use crate::postgres::connection::Message;
 use crate::postgres::error::{Notice, PgError};
+use crate::postgres::message::Message;
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection};
 use std::sync::{Arc, Weak};

@@ -6,92 +6,20 @@
 //! All calls of one procedure use the same connection (`routes.rs`), whose task is its lane (`lane.rs`). A group is
 //! durable and leaves nothing behind, whatever its procedures do (`group.rs`).
 
+mod call;
 mod group;
 mod lane;
 mod routes;
 
-use super::error::{Notice, PgError};
-use bytes::Bytes;
+pub use call::{Claim, Outcome, Owner, Statement};
 pub use lane::Maker;
+
+use super::error::PgError;
+use bytes::Bytes;
+use call::Call;
 use routes::Routes;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
-
-/// How long a call may hold up the others of its group, or wait for a lock where it is one of ringlog's own. One that takes longer is rolled back with them, the others
-/// run again at once, and its procedure runs on another connection until it is quick again.
-const PATIENCE: Duration = Duration::from_millis(100);
-
-/// Whose a procedure is, which decides the connections it runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// The installer's own, which are known to change nothing of their connection.
-    Installer,
-    /// Another's, by its oid.
-    Site(u32),
-}
-
-/// A statement that can be prepared on any connection.
-#[derive(Debug)]
-pub struct Statement {
-    /// Unique in the process.
-    pub id: u64,
-    /// What decides the connection: the procedure's oid and its owner.
-    pub procedure: u32,
-    pub owner: Owner,
-    pub sql: String,
-    pub parameter_types: Vec<u32>,
-    /// How each parameter is sent, 0 for text and 1 for binary.
-    pub parameter_formats: Vec<i16>,
-}
-
-/// What a committed call gave.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// The row of results in binary, when the statement gave one.
-    pub row: Option<Bytes>,
-    pub notices: Vec<Notice>,
-    pub count: Option<u64>,
-}
-
-/// Whether a call has gone to PostgreSQL or was withdrawn before: what came first holds.
-#[derive(Clone, Debug, Default)]
-pub struct Claim(Arc<AtomicU8>);
-
-const WAITING: u8 = 0;
-const SENT: u8 = 1;
-const WITHDRAWN: u8 = 2;
-
-impl Claim {
-    /// Another call waits, those before being over.
-    pub fn renew(&self) {
-        self.0.store(WAITING, Ordering::Release);
-    }
-
-    /// Whether the call may go to PostgreSQL; from then on its result stands.
-    fn send(&self) -> bool {
-        let before = self.0.compare_exchange(WAITING, SENT, Ordering::AcqRel, Ordering::Acquire);
-        matches!(before, Ok(_) | Err(SENT))
-    }
-
-    /// Takes the call back. False: it has been sent.
-    pub fn withdraw(&self) -> bool {
-        let before = self.0.compare_exchange(WAITING, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
-        before.is_ok()
-    }
-}
-
-type Answer = oneshot::Sender<Result<Outcome, PgError>>;
-
-struct Call {
-    statement: Arc<Statement>,
-    /// By its oid: a name may have been dropped and made again, or have become another's.
-    role: u32,
-    values: Bytes,
-    claim: Claim,
-    answer: Answer,
-}
 
 /// The connections of group commit and their queues.
 #[derive(Clone)]
@@ -126,29 +54,12 @@ fn stopping() -> PgError {
     PgError::Io(std::io::Error::new(std::io::ErrorKind::BrokenPipe, "the gateway is stopping"))
 }
 
-fn not_written(message: String) -> PgError {
-    PgError::Server(Box::new(Notice {
-        severity: "ERROR".into(),
-        sqlstate: "08001".into(),
-        message,
-        ..Notice::default()
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::postgres::priority::WriterPriority;
     use crate::postgres::Address;
     use tokio::runtime::Handle;
-
-    #[test]
-    fn a_call_is_sent_or_withdrawn() {
-        let claim = Claim::default();
-        assert!(claim.send() && claim.send() && !claim.withdraw());
-        claim.renew();
-        assert!(claim.withdraw() && !claim.send() && !claim.withdraw());
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_is_withdrawn_does_not_wait_for_postgresql() {

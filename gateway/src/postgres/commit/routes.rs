@@ -3,8 +3,8 @@
 //! that short ones do not wait behind them; those of other owners have a lane for each owner; one that takes long is in
 //! quarantine until it has not for a while.
 
+use super::call::{Owner, Statement};
 use super::lane::{Elsewhere, Kind, Maker, Queue};
-use super::{Owner, Statement};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -1,6 +1,6 @@
 //! Procedure calls of a batch.
 
-use super::{numbered_sql, Compiler};
+use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
 use crate::facts::system;
 use crate::program::{Action, Argument, Execute, Expression, Kind, Query};

@@ -1,6 +1,6 @@
 //! Cursors of a batch: the session opens them and reads row by row.
 
-use super::{numbered_sql, Compiler};
+use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
 use crate::program::{Action, CursorAction, Expression, FetchFrom, Sql};

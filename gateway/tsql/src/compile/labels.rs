@@ -1,13 +1,9 @@
 //! GOTO and the labels it may go to: those of the statements around it.
 
-use super::Compiler;
+use super::compiler::{Compiler, Labels};
 use crate::error::Error;
 use crate::program::Action;
 use crate::tree::{self, Name, StatementKind as Tree};
-use std::collections::HashMap;
-
-/// The labels of one list of statements, with their numbers.
-pub(super) type Labels = HashMap<String, u32>;
 
 impl Compiler<'_> {
     /// Takes the labels of a list of statements in. Error 132 where one stands twice.

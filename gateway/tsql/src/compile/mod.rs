@@ -2,6 +2,7 @@
 //! before anything runs.
 
 mod call;
+mod compiler;
 mod cursor;
 mod labels;
 mod session;
@@ -19,6 +20,7 @@ use crate::program::{
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Numbered};
 use crate::tree::{self, Assign, Declared, Raise, StatementKind as Tree, TableVariable};
+use compiler::{numbered_sql, selected, Compiler};
 use std::collections::HashMap;
 
 /// Bytes of all SQL of a program.
@@ -71,20 +73,6 @@ pub(crate) fn program(
         statements.push(forgotten(table, *line)?);
     }
     Ok(Program { statements, placeholders, lifted, unlisted: compiler.unlisted })
-}
-
-pub(crate) struct Compiler<'t> {
-    pub scope: Scope,
-    text: &'t str,
-    batch: &'t [tree::Statement],
-    /// How many CATCH blocks stand around the statement.
-    catches: usize,
-    length: usize,
-    /// See `Program::unlisted`.
-    unlisted: Vec<String>,
-    /// Of the lists of statements around the one that is compiled, the innermost last.
-    labels: Vec<labels::Labels>,
-    last_label: u32,
 }
 
 impl Compiler<'_> {
@@ -374,19 +362,6 @@ pub(crate) fn no_rethrow(line: u32) -> Error {
 fn defined(sql: String) -> Action {
     let sql = Sql::plain(sql);
     Action::Query(Query { sql, kind: Kind::Definition, assigns: Vec::new(), columns: None, into: None })
-}
-
-/// `select …` of the variables that have been written.
-fn selected(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
-    numbered_sql(&format!("select {sql}"), numbered)
-}
-
-fn numbered_sql(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
-    let Numbered { names, calls } = numbered;
-    let mut read =
-        Sql::read(sql, names).map_err(|problem| Error::new(8623, problem, 1u32).with_severity(16))?;
-    read.calls = calls;
-    Ok(read)
 }
 
 /// Drops the table of a variable if it is there.

@@ -1,7 +1,7 @@
 //! Values that a statement wants: those that are written out or held by a variable of the same type need no
 //! PostgreSQL.
 
-use super::{selected, Compiler};
+use super::compiler::{selected, Compiler};
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::program::{Expression, Literal};

@@ -1,8 +1,10 @@
 //! EXECUTE in a procedure.
 
 use super::place::Place;
-use super::writer::{array, quoted, Run, Writer};
-use super::CALL;
+use super::run::Run;
+use super::statement::OWNERS_RIGHTS;
+use super::variable::CALL;
+use super::writer::{array, quoted, Writer};
 use crate::error::Error;
 use crate::resolve::names::{literal, schema_of};
 use crate::translate;
@@ -19,7 +21,7 @@ impl<'t> Writer<'t> {
             }
         };
         if name.name.eq_ignore_ascii_case("sp_executesql") {
-            return Err(Error::refused("sp_executesql", super::OWNER, line));
+            return Err(Error::refused("sp_executesql", OWNERS_RIGHTS, line));
         }
         self.declare(CALL, "tsql.call_result");
         let call = quoted(CALL);

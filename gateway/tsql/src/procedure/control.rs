@@ -1,10 +1,10 @@
 //! IF, WHILE, RETURN, TRY and CATCH.
 
 use super::place::{Body, Guard, Handler, Place, Rest, Try};
+use super::run::Run;
 use super::transaction;
-use super::variable::caught_name;
-use super::writer::{quoted, Purpose, Run, Writer, STATUS};
-use super::{BODY, CONDITION, TRY, TRY_SETTING};
+use super::variable::{caught_name, BODY, CONDITION, STATUS, TRY, TRY_SETTING};
+use super::writer::{quoted, Purpose, Writer};
 use crate::error::Error;
 use crate::facts::types::INT;
 use crate::translate;

@@ -2,8 +2,9 @@
 
 use super::declared::{Cursor, FETCH_STATUS};
 use super::place::Place;
-use super::writer::{quoted, Run, Writer};
-use super::ROW;
+use super::run::Run;
+use super::variable::ROW;
+use super::writer::{quoted, Writer};
 use crate::error::Error;
 use crate::facts::types::INT;
 use crate::resolve::Scope;

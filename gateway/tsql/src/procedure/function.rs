@@ -3,7 +3,8 @@
 //! As a procedure, a function runs with the rights of its owner and looks names up where it stands. It changes
 //! nothing, so PostgreSQL may call it as often as it likes within a statement.
 
-use super::writer::{quoted, Purpose, STATUS};
+use super::variable::STATUS;
+use super::writer::{quoted, Purpose};
 use super::{action, arguments, body, header, mark, read_names, Header};
 use crate::error::Error;
 use crate::facts::types;

@@ -1,9 +1,9 @@
 //! PRINT, RAISERROR and THROW in a procedure.
 
 use super::place::Place;
-use super::variable::caught_name;
-use super::writer::{quoted, Run, Writer};
-use super::MESSAGE;
+use super::run::Run;
+use super::variable::{caught_name, MESSAGE};
+use super::writer::{quoted, Writer};
 use crate::compile::no_rethrow;
 use crate::error::Error;
 use crate::message;

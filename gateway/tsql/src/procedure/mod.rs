@@ -20,6 +20,8 @@ mod option;
 mod place;
 mod query;
 mod region;
+mod run;
+mod statement;
 mod transaction;
 mod trigger;
 mod variable;
@@ -40,23 +42,8 @@ use crate::tree::{
     Place,
 };
 use std::collections::HashSet;
-use writer::{Purpose, Writer, STATUS};
-
-const BODY: &str = "@@body";
-const CALL: &str = "@@call";
-const CONDITION: &str = "@@condition";
-const CURSOR: &str = "@@cursor";
-const DETAIL: &str = "@@detail";
-const INDEX: &str = "@@index";
-const MESSAGE: &str = "@@message";
-const N: &str = "@@n";
-const ROW: &str = "@@row";
-const TABLE: &str = "@@table";
-const TEXT: &str = "@@text";
-const TRY: &str = "@@try";
-const TRY_SETTING: &str = "tsql.try";
-
-const OWNER: &str = "its text would run with the rights of the procedure's owner";
+use variable::STATUS;
+use writer::{Purpose, Writer};
 
 /// After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to.
 const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];

@@ -1,8 +1,9 @@
 //! Queries of a procedure: their rows go to whoever called, by a cursor that a notice names.
 
 use super::place::Place;
-use super::writer::{array, quoted, Purpose, Run, Writer, COUNTED};
-use super::{CURSOR, N, ROW};
+use super::run::{Run, COUNTED};
+use super::variable::{CURSOR, N, ROW};
+use super::writer::{array, quoted, Purpose, Writer};
 use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::resolve::names::{literal, table, table_variable};

@@ -1,9 +1,10 @@
 //! Transactions of a procedure as blocks of PL/pgSQL.
 
 use super::place::{Body, Handler, Place, Region, Rest, Site, Try};
+use super::run::Run;
 use super::transaction;
 use super::variable::caught_name;
-use super::writer::{quoted, Purpose, Run, Writer};
+use super::writer::{quoted, Purpose, Writer};
 use crate::error::Error;
 use crate::resolve::names::literal;
 use crate::tree::Statement;

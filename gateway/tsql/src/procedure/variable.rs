@@ -6,6 +6,29 @@ use crate::resolve::names::{literal, quoted};
 use crate::translate::Variables;
 use std::collections::HashMap;
 
+// What the compiler declares for itself.
+pub const BODY: &str = "@@body";
+pub const CALL: &str = "@@call";
+pub const CONDITION: &str = "@@condition";
+pub const CURSOR: &str = "@@cursor";
+pub const DETAIL: &str = "@@detail";
+pub const INDEX: &str = "@@index";
+pub const MESSAGE: &str = "@@message";
+pub const N: &str = "@@n";
+pub const ROW: &str = "@@row";
+pub const TABLE: &str = "@@table";
+pub const TEXT: &str = "@@text";
+pub const TRY: &str = "@@try";
+
+/// The setting that says that a TRY block is open around a call.
+pub const TRY_SETTING: &str = "tsql.try";
+
+/// The variable that holds the return status.
+pub const STATUS: &str = "@@status";
+
+/// The trigger that has fired this one.
+pub const FIRED: &str = "@@fired";
+
 /// Variables and functions of the session that a procedure can ask PostgreSQL for.
 const ANSWERS: &[(&str, &str)] = &[
     ("@@identity", "tsql.last_identity()"),

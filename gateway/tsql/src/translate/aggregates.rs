@@ -1,8 +1,8 @@
 //! Aggregates and functions of windows.
 
 use super::calls::Call;
+use super::translation::Translation;
 use super::value::{converted, Value};
-use super::Translation;
 use crate::error::Error;
 use crate::facts::functions::Rule;
 use crate::facts::types::{

@@ -1,7 +1,7 @@
 //! A function as it is called.
 
+use super::translation::Translation;
 use super::value::{converted, float_to_text, text_of, Value};
-use super::Translation;
 use crate::error::Error;
 use crate::facts::functions::date_part;
 use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};

@@ -3,8 +3,9 @@
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
 use super::sources::source_name;
+use super::translation::Translation;
 use super::value::{assigned, carried, Value};
-use super::{walk, Translation};
+use super::walk;
 use crate::error::Error;
 use crate::resolve::names::{self, folded, identifier, qualifier, shown, table};
 use crate::tree::{

@@ -1,7 +1,8 @@
 //! WITH: queries that have a name, and those that name themselves.
 
 use super::select::{refuse_nameless, Item, Stands};
-use super::{walk, Translation};
+use super::translation::Translation;
+use super::walk;
 use crate::error::Error;
 use crate::resolve::names::{self, identifier, in_parentheses, quoted};
 use crate::tree::{CommonTable, JoinKind, Name, ObjectName, QueryBody, Select, SetOperator, TableSource};

@@ -1,8 +1,8 @@
 //! Conditions: booleans of PostgreSQL, closed in themselves.
 
 use super::expressions::as_text;
+use super::translation::Translation;
 use super::value::Value;
-use super::Translation;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::tree::{BinaryOperator, Expression, Quantifier};

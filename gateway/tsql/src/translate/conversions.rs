@@ -1,7 +1,7 @@
 //! CAST, CONVERT and their kin that try.
 
+use super::translation::Translation;
 use super::value::{converted, float_to_text, styled_text, tried, Value};
-use super::Translation;
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, VARBINARY};

@@ -1,6 +1,9 @@
 //! Definitions: tables, indexes, views, rights.
 
-use super::{tables, Kind, NoVariables, Title, Translation};
+use super::tables;
+use super::title::Title;
+use super::translation::{Kind, Translation};
+use super::variables::NoVariables;
 use crate::error::Error;
 use crate::resolve::names::{self, folded, identifier, in_parentheses, listed, literal, schema_of, table};
 use crate::resolve::Scope;

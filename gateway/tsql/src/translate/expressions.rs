@@ -1,8 +1,8 @@
 //! Values.
 
 use super::arithmetic::arithmetic;
+use super::translation::Translation;
 use super::value::{self, implicit, Constant, Value};
-use super::Translation;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{unified, varchar, Family, MONEY};

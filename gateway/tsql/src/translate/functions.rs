@@ -1,8 +1,9 @@
 //! Functions: each by its rule (`facts::functions`).
 
 use super::calls::Call;
+use super::translation::Translation;
 use super::value::{converted, implicit, Value};
-use super::{walk, Translation};
+use super::walk;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;

@@ -1,8 +1,8 @@
 //! Inserts.
 
 use super::select::{numbered, Stands, Written};
+use super::translation::Translation;
 use super::value::{carried, implicit, Value};
-use super::Translation;
 use crate::error::Error;
 use crate::facts::types::unified;
 use crate::resolve::names::{self, identifier, literal, table};

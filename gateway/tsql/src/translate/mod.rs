@@ -27,65 +27,19 @@ mod texts;
 mod times;
 mod title;
 mod top;
+mod translation;
 mod value;
+mod variables;
 mod walk;
 
 pub use value::{assigned, converted, Value};
+pub use variables::{NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::resolve::Scope;
 use crate::tree::{Expression, StatementKind};
-use std::collections::HashMap;
-
-/// Writes a variable, by its name with @, into SQL: `$1`, or the name of a PL/pgSQL variable.
-pub trait Variables {
-    fn write(&mut self, name: &str, line: u32) -> Result<String, Error>;
-
-    /// The SQL calls a function that is none of T-SQL's, and may change something.
-    fn note_call(&mut self) {}
-}
-
-/// Variables as $1, $2, …, in the order in which they are first used: for the statements of a batch.
-#[derive(Clone, Debug, Default)]
-pub struct Numbered {
-    pub names: Vec<String>,
-    /// See `Variables::note_call`.
-    pub calls: bool,
-}
-
-impl Variables for Numbered {
-    fn write(&mut self, name: &str, _: u32) -> Result<String, Error> {
-        let place = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        });
-        Ok(format!("${}", place + 1))
-    }
-
-    fn note_call(&mut self) {
-        self.calls = true;
-    }
-}
-
-/// Where no variable may stand: in definitions.
-pub struct NoVariables(pub &'static str);
-
-impl Variables for NoVariables {
-    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
-        Err(Error::refused(name, self.0, line))
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Select,
-    /// `create table … as …`
-    SelectInto,
-    Insert,
-    Update,
-    Delete,
-}
+use translation::Translation;
 
 /// A query or change.
 #[derive(Clone, Debug)]
@@ -158,57 +112,4 @@ pub fn condition(
 pub use definition::definition;
 pub use tables::{filled_columns, forgotten};
 pub use title::Title;
-
-/// Bytes of SQL of one statement: some constructs repeat their operands.
-const LONGEST: usize = 8 << 20;
-
-/// One statement or expression: what it uses and assigns is gathered on the way.
-struct Translation<'a> {
-    scope: &'a Scope,
-    variables: &'a mut dyn Variables,
-    columns: Option<Vec<Title>>,
-    assigns: Vec<String>,
-    into: Option<String>,
-    unlisted: Option<String>,
-    /// Variables that a select without FROM has assigned so far, and their values.
-    assigned: HashMap<String, Value>,
-    /// How many aggregates the select list being written has.
-    aggregates: usize,
-    /// Bytes written so far.
-    written: usize,
-    /// The types of columns, where they are known: in the definition of a table.
-    column_types: HashMap<String, Type>,
-    /// The rows of OUTPUT, while it is written.
-    output: Option<output::Rows>,
-}
-
-impl<'a> Translation<'a> {
-    fn new(scope: &'a Scope, variables: &'a mut dyn Variables) -> Translation<'a> {
-        Translation {
-            scope,
-            variables,
-            columns: None,
-            assigns: Vec::new(),
-            into: None,
-            unlisted: None,
-            assigned: HashMap::new(),
-            aggregates: 0,
-            written: 0,
-            column_types: HashMap::new(),
-            output: None,
-        }
-    }
-
-    fn sybase(&self) -> bool {
-        self.scope.sybase
-    }
-
-    /// Counts what has been written. Error 191 when it is too much.
-    fn wrote(&mut self, sql: &str, line: u32) -> Result<(), Error> {
-        self.written += sql.len();
-        if self.written > LONGEST {
-            return Err(Error::nested_too_deeply(line));
-        }
-        Ok(())
-    }
-}
+pub use translation::Kind;

@@ -2,7 +2,8 @@
 //! given.
 
 use super::sources::{conjuncts, source_name, Sources};
-use super::{walk, Translation};
+use super::translation::Translation;
+use super::walk;
 use crate::error::Error;
 use crate::tree::{BinaryOperator, Expression, Select};
 use std::collections::BTreeSet;

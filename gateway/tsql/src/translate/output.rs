@@ -1,17 +1,10 @@
 //! OUTPUT: the rows as they were and as they are.
 
 use super::select::{numbered, titles, Item};
-use super::Translation;
+use super::translation::{ChangedRows, Translation};
 use crate::error::Error;
 use crate::resolve::names::{in_parentheses, table};
 use crate::tree::{ObjectName, Output, Select, SelectItem};
-
-/// What `inserted` and `deleted` are called in RETURNING; None where a statement has no such rows.
-#[derive(Clone, Debug, Default)]
-pub struct Rows {
-    inserted: Option<String>,
-    deleted: Option<String>,
-}
 
 impl Translation<'_> {
     /// What stands for a row of `inserted` or `deleted`; None for any other table.
@@ -54,7 +47,7 @@ impl Translation<'_> {
             having: None,
             at: Default::default(),
         };
-        self.output = Some(Rows { inserted, deleted });
+        self.output = Some(ChangedRows { inserted, deleted });
         let mut items = Vec::with_capacity(output.items.len());
         for item in &output.items {
             if let SelectItem::Star { table: None, at } = item {

@@ -3,8 +3,10 @@
 use super::aggregates::ordered;
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
+use super::title::Title;
+use super::translation::{Kind, Translation};
 use super::value::assigned;
-use super::{stars, walk, Kind, Title, Translation};
+use super::{stars, walk};
 use crate::error::Error;
 use crate::resolve::names::{self, folded, identifier, table};
 use crate::tree::{
@@ -238,7 +240,7 @@ impl Translation<'_> {
                 let written = self.value(value)?;
                 let is_int = written.is_null() && stands == Stands::Outermost;
                 let sql = if is_int { "null::integer".to_owned() } else { written.sql };
-                Ok(match (alias, without_collation(value)) {
+                Ok(match (alias, value.without_collation()) {
                     (Some(alias), _) => Item {
                         sql: format!("{sql} as {}", names::name(alias)?),
                         name: Some(alias.text.clone()),
@@ -373,14 +375,6 @@ impl Translation<'_> {
                 && item.sql != format!("{sql} as {sql}")
         };
         Ok((!items.iter().any(is_other)).then_some(sql))
-    }
-}
-
-/// A column that is compared in another way is a column yet, and keeps its name.
-pub fn without_collation(expression: &Expression) -> &Expression {
-    match expression {
-        Expression::Collate { operand, .. } => operand,
-        other => other,
     }
 }
 

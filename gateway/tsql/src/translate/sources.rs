@@ -2,7 +2,7 @@
 
 use super::calls::Call;
 use super::select::{refuse_nameless, Stands};
-use super::Translation;
+use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
 use crate::resolve::names::{self, in_parentheses, table, table_variable};

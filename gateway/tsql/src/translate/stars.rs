@@ -1,8 +1,7 @@
 //! What `*` stands for where the query itself says it: the columns of derived tables and of a WITH, whose names are
 //! told in the case in which they are given.
 
-use super::select::without_collation;
-use super::Title;
+use super::title::Title;
 use crate::tree::{CommonTable, Expression, Query, QueryBody, Select, SelectItem, TableSource};
 
 /// The titles of a query's columns; None where a star stands for columns that only the catalogue knows.
@@ -30,7 +29,7 @@ fn of_select(select: &Select, tables: &[&CommonTable]) -> Option<Vec<Title>> {
                 }
             }
             SelectItem::Value { alias: Some(alias), .. } => found.push(Title::Given(alias.text.clone())),
-            SelectItem::Value { value, alias: None } => found.push(match without_collation(value) {
+            SelectItem::Value { value, alias: None } => found.push(match value.without_collation() {
                 Expression::Column(column) => Title::Own(column.column.clone()),
                 _ => Title::Given(String::new()),
             }),

@@ -1,7 +1,8 @@
 //! Tables: their columns and constraints.
 
+use super::translation::Translation;
 use super::value::{carried, converted};
-use super::{NoVariables, Translation};
+use super::variables::NoVariables;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{self, Type, BIT, DATETIME2};

@@ -3,8 +3,8 @@
 use super::aggregates::ordered;
 use super::select::{Item, NAMELESS};
 use super::sources::Sources;
+use super::translation::Translation;
 use super::value::converted;
-use super::Translation;
 use crate::error::Error;
 use crate::facts::types::FLOAT;
 use crate::resolve::names::identifier;

@@ -108,6 +108,14 @@ impl Expression {
         }
     }
 
+    /// A column that is compared by another collation is still a column, and keeps its name.
+    pub fn without_collation(&self) -> &Expression {
+        match self {
+            Expression::Collate { operand, .. } => operand,
+            other => other,
+        }
+    }
+
     /// Of its first token.
     pub fn at(&self) -> Position {
         match self {

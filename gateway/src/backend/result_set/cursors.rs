@@ -1,0 +1,131 @@
+//! The result sets of a procedure: cursors, which are fetched when it has returned and before its transaction ends.
+
+use super::columns::{formats, put_columns};
+use super::RowStream;
+use crate::backend::declarations::{nullable, Declarations};
+use crate::backend::notices::Announced;
+use crate::backend::unfinished::Unfinished;
+use crate::catalogue::quoted;
+use crate::postgres::message::{read_columns, row_values, server_error, Message};
+use crate::postgres::{Notice, PgError};
+use crate::program::Title;
+use crate::tds::tokens::done::{Command, Scope, Status};
+
+impl RowStream<'_> {
+    /// Sends what the function has beside what it returns, in its order.
+    pub(super) async fn send_held(&mut self) -> Result<(), Unfinished> {
+        for held in std::mem::take(&mut self.held) {
+            let mut command = Command::Select;
+            let count = match held {
+                Announced::Message(message) => {
+                    self.client.reply.message(&message);
+                    continue;
+                }
+                Announced::Count(_) if self.client.settings().no_count => continue,
+                Announced::Count(count) => {
+                    command = Command::Update;
+                    count
+                }
+                Announced::ResultSet { cursor, columns } => self.cursor(&cursor, columns.as_deref()).await?,
+            };
+            if self.end.is_some() {
+                break;
+            }
+            self.client.reply.command = command;
+            self.client.reply.done(Scope::InProcedure, Status::empty(), Some(count));
+        }
+        Ok(())
+    }
+
+    /// Sends the rows of an open cursor. Returns their number.
+    async fn cursor(&mut self, cursor: &str, names: Option<&[Title]>) -> Result<u64, Unfinished> {
+        let fetch = format!("fetch all from {}", quoted(cursor));
+        self.connection.put_parse(&fetch).await?;
+        let mut sent_as = Vec::new();
+        let mut count = 0;
+        let mut is_gone = false;
+        loop {
+            match self.next_message().await? {
+                Message::RowDescription(body) => {
+                    let mut columns = read_columns(&body)?;
+                    let unknown = self.declarations.lack(&columns);
+                    if !unknown.is_empty() {
+                        // asked in the same transaction; then the cursor's turn comes again
+                        self.ask_declarations(&unknown).await?;
+                        self.connection.put_parse(&fetch).await?;
+                        continue;
+                    }
+                    self.declarations.tell(&mut columns);
+                    nullable(&mut columns);
+                    self.columns = columns.into();
+                    sent_as = put_columns(&self.columns, names, &mut self.client.reply);
+                    self.connection.put_execute("", &[], &[], &formats(&self.columns), 0);
+                    self.connection.put_flush();
+                    self.connection.flush().await?;
+                }
+                Message::NoData => {
+                    // a CATCH has undone the cursor with the rows it was to give: so is the whole call
+                    is_gone = true;
+                    self.connection.put_execute("", &[], &[], &[], 0);
+                    self.connection.put_flush();
+                    self.connection.flush().await?;
+                }
+                Message::DataRow(body) if self.end.is_none() => {
+                    count += 1;
+                    self.sent_as = Some(sent_as);
+                    self.row(body.buffer_bytes());
+                    sent_as = self.sent_as.take().unwrap_or_default();
+                    self.flush_gathered().await?;
+                }
+                Message::CommandComplete(_) => {
+                    self.tell_waiting();
+                    // it would stay open to the end of the client's transaction
+                    self.connection.put_close_cursor(cursor)?;
+                    return Ok(count);
+                }
+                Message::ErrorResponse(body) => {
+                    let error = server_error(&body)?;
+                    return Err(Unfinished::Failed(if is_gone { rows_are_lost() } else { error }));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Learns what T-SQL declares of the columns of `tables`, while the statement goes on.
+    async fn ask_declarations(&mut self, tables: &[u32]) -> Result<(), PgError> {
+        self.connection.put_parse(&Declarations::question(tables)).await?;
+        let mut rows = Vec::new();
+        loop {
+            match self.connection.receive().await? {
+                Message::RowDescription(_) => {
+                    self.connection.put_execute("", &[], &[], &[], 0);
+                    self.connection.put_flush();
+                    self.connection.flush().await?;
+                }
+                Message::DataRow(body) => {
+                    let text = |raw: Option<&[u8]>| raw.map(|raw| String::from_utf8_lossy(raw).into_owned());
+                    rows.push(row_values(body.buffer_bytes()).map(text).collect());
+                }
+                Message::CommandComplete(_) => break,
+                Message::ErrorResponse(body) => return Err(server_error(&body)?),
+                _ => {}
+            }
+        }
+        self.declarations.read(tables, rows);
+        Ok(())
+    }
+}
+
+/// The error for rows that a procedure selected before it failed.
+fn rows_are_lost() -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "ERROR".into(),
+        sqlstate: "0A000".into(),
+        message:
+            "A procedure called inside TRY has selected rows and then failed, which takes its rows back: \
+                  select outside of TRY. The whole call was undone."
+                .into(),
+        ..Notice::default()
+    }))
+}

@@ -1,0 +1,336 @@
+//! Rows on their way from PostgreSQL to the client, as they come.
+
+mod columns;
+mod cursors;
+mod interruption;
+
+pub use columns::{formats, put_description};
+
+use super::declarations::Declarations;
+use super::notices::{left_error_of, Announced};
+use super::open::Open;
+use super::unfinished::{Completed, Unfinished};
+use crate::client::{unsendable, Client, TextSize};
+use crate::convert::Zone;
+use crate::postgres::commit::Outcome;
+use crate::postgres::message::{row_count, row_values, server_error, server_notice, Message, PgColumn};
+use crate::postgres::{Connection, Notice, PgError};
+use crate::program::Title;
+use crate::tds::tokens::columns::ROW;
+use crate::tds::tokens::message::ServerMessage;
+use crate::turns::Turn;
+use bytes::{BufMut, Bytes};
+use columns::{put_columns, SentAs};
+use interruption::{event, server_stops, stopped, Event, Stopping};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// How long PostgreSQL may take to accept a cancel.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What becomes of the rows of a statement.
+#[derive(Clone, Copy)]
+pub enum Rows<'a> {
+    /// They are a result set, whose columns may have other names than PostgreSQL's.
+    ToClient(Option<&'a [Title]>),
+    /// The last one is kept.
+    Kept,
+}
+
+/// The rows of one statement.
+pub struct RowStream<'a> {
+    client: &'a mut Client,
+    connection: &'a mut Connection,
+    zone: &'a Zone,
+    declarations: &'a mut Declarations,
+    turn: Turn,
+    columns: Arc<[PgColumn]>,
+    /// How the columns go to the client, when they do.
+    sent_as: Option<Vec<SentAs>>,
+    outcome: Outcome,
+    /// How many rows were sent.
+    rows: u64,
+    /// How many rows were sent in all result sets, and may be.
+    sent: u64,
+    most_rows: Option<u64>,
+    /// Rows were sent, or something may have been written.
+    has_effects: bool,
+    only_reads: bool,
+    /// The Sync that ends the statement is sent.
+    is_synced: bool,
+    /// What the function has announced since its first result set, whose rows come when it has returned.
+    held: Vec<Announced>,
+    text_size: TextSize,
+    /// Why rows are no longer wanted: the rest is read and dropped.
+    end: Option<Unfinished>,
+    /// PostgreSQL is being asked to cancel.
+    cancelling: Option<JoinHandle<()>>,
+    /// Comes when the gateway stops and waits no longer.
+    stopping: Option<Stopping>,
+}
+
+fn too_many_rows(most: u64) -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "ERROR".into(),
+        sqlstate: "54000".into(),
+        message: format!("This login may read {most} rows by one statement: these are the first of more."),
+        hint: "Ask for less at a time; the administrator sets the limit.".into(),
+        ..Notice::default()
+    }))
+}
+
+impl<'a> RowStream<'a> {
+    pub fn new(
+        client: &'a mut Client,
+        open: &'a mut Open,
+        zone: &'a Zone,
+        columns: Arc<[PgColumn]>,
+        turn: Turn,
+        stopping: CancellationToken,
+    ) -> RowStream<'a> {
+        RowStream {
+            text_size: client.settings().text_size,
+            client,
+            connection: &mut open.connection,
+            zone,
+            declarations: &mut open.declarations,
+            turn,
+            columns,
+            sent_as: None,
+            outcome: Outcome::default(),
+            rows: 0,
+            sent: 0,
+            most_rows: None,
+            has_effects: false,
+            only_reads: false,
+            is_synced: true,
+            held: Vec::new(),
+            end: None,
+            cancelling: None,
+            stopping: Some(Box::pin(stopped(stopping))),
+        }
+    }
+
+    /// The login may read no more rows by one statement.
+    pub fn most_rows(&mut self, most: Option<u64>) {
+        self.most_rows = most;
+    }
+
+    /// A function that leaves nothing behind.
+    pub fn only_reads(&mut self, only_reads: bool) {
+        self.only_reads = only_reads;
+    }
+
+    /// A procedure whose cursors are fetched before its transaction ends: the Sync was not sent yet.
+    pub fn may_open_cursors(&mut self, may: bool) {
+        self.is_synced = !may;
+    }
+
+    /// Takes what PostgreSQL sends, up to the end of the statement.
+    pub async fn run(&mut self, rows: Rows<'_>) -> Result<Completed, Unfinished> {
+        let mut error = None;
+        loop {
+            match self.next_message().await? {
+                Message::BindComplete => {
+                    self.has_effects = !self.only_reads;
+                    if let Rows::ToClient(names) = rows {
+                        if !self.columns.is_empty() {
+                            self.sent_as = Some(put_columns(&self.columns, names, &mut self.client.reply));
+                        }
+                    }
+                }
+                Message::DataRow(body) if self.end.is_none() => {
+                    if self.sent_as.is_some() {
+                        self.has_effects = true;
+                        self.rows += 1;
+                        self.row(body.buffer_bytes());
+                        self.flush_gathered().await?;
+                    } else {
+                        self.outcome.row = Some(body.buffer_bytes().clone());
+                    }
+                }
+                Message::CommandComplete(body) => {
+                    self.outcome.count = row_count(body.tag()?);
+                    self.tell_waiting();
+                    match self.send_held().await {
+                        Err(Unfinished::Failed(failure)) if !failure.is_fatal() => error = Some(failure),
+                        sent => sent?,
+                    }
+                    self.sync().await?;
+                }
+                // the limit of rows is reached
+                Message::PortalSuspended => self.outcome.count = Some(self.rows),
+                Message::NoticeResponse(body) => self.notice(&server_notice(&body)?),
+                Message::ErrorResponse(body) => {
+                    let failure = server_error(&body)?;
+                    if failure.is_fatal() {
+                        return Err(failure.into());
+                    }
+                    error = Some(failure);
+                    // the cursors are gone
+                    for held in self.held.drain(..) {
+                        if let Announced::Message(message) = held {
+                            self.client.reply.message(&message);
+                        }
+                    }
+                    self.sync().await?;
+                }
+                Message::ReadyForQuery(_) => break,
+                Message::CopyInResponse(_) | Message::CopyOutResponse(_) => {
+                    return Err(PgError::Protocol("a copy, which is not served".into()).into());
+                }
+                _ => {}
+            }
+        }
+        match (self.end.take(), error) {
+            (Some(end), _) => Err(end),
+            (None, Some(error)) if self.has_effects => Err(Unfinished::Failed(error)),
+            (None, Some(error)) => Err(Unfinished::Refused(error)),
+            (None, None) => {
+                let outcome = std::mem::take(&mut self.outcome);
+                Ok(Completed { outcome, columns: self.columns.clone() })
+            }
+        }
+    }
+
+    /// A cancel still on its way would hit the next statement.
+    pub async fn finish_cancelling(&mut self) {
+        if let Some(cancelling) = self.cancelling.take() {
+            let _ = cancelling.await;
+        }
+    }
+
+    /// What PostgreSQL sends next. Meanwhile the client may cancel.
+    async fn next_message(&mut self) -> Result<Message, Unfinished> {
+        loop {
+            if let Some(message) = self.connection.arrived()? {
+                return Ok(message);
+            }
+            if matches!(self.end, Some(Unfinished::Cancelled)) {
+                return Ok(self.connection.receive().await?);
+            }
+            tokio::select! {
+                message = self.connection.receive() => return Ok(message?),
+                () = self.turn.is_over() => self.turn.give_back(),
+                event = event(self.client, &mut self.stopping) => self.heed(event)?,
+            }
+        }
+    }
+
+    /// Waits until rows may go on, or need not.
+    async fn wait_for_turn(&mut self) -> Result<(), Unfinished> {
+        tokio::select! {
+            biased;
+            () = self.turn.take() => Ok(()),
+            event = event(self.client, &mut self.stopping) => self.heed(event),
+        }
+    }
+
+    fn heed(&mut self, event: Event) -> Result<(), Unfinished> {
+        match event {
+            Event::Stopping => self.stop(Unfinished::Failed(server_stops())),
+            Event::Attention(Ok(())) => self.stop(Unfinished::Cancelled),
+            Event::Attention(Err(gone)) => {
+                // nobody is left to read the rows
+                self.cancel();
+                return Err(gone.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the statement, if that has not been done.
+    async fn sync(&mut self) -> Result<(), PgError> {
+        if self.is_synced {
+            return Ok(());
+        }
+        self.is_synced = true;
+        self.connection.put_sync();
+        self.connection.flush().await
+    }
+
+    /// What PostgreSQL remarks goes to the client at once, but not before a result set it comes after.
+    fn notice(&mut self, notice: &Notice) {
+        if left_error_of(notice).is_some() {
+            self.outcome.notices.push(notice.clone());
+            return;
+        }
+        match Announced::of(notice, !self.is_synced) {
+            Announced::Message(message) if self.held.is_empty() => self.client.reply.message(&message),
+            announced => self.held.push(announced),
+        }
+    }
+
+    /// Sends what has gathered when it is worth a system call. Rows that come to so much are sent in turns.
+    async fn flush_gathered(&mut self) -> Result<(), Unfinished> {
+        if !self.client.has_gathered() {
+            return Ok(());
+        }
+        self.wait_for_turn().await?;
+        if self.end.is_some() {
+            return Ok(());
+        }
+        let mut sending = pin!(self.client.flush_gathered());
+        let is_sent = tokio::select! {
+            biased;
+            sent = &mut sending => sent.map(|()| true)?,
+            () = std::future::ready(()) => false,
+        };
+        if is_sent {
+            self.turn.give_way();
+        } else {
+            // who reads slowly needs no place meanwhile
+            self.turn.give_back();
+            sending.await?;
+        }
+        tokio::task::yield_now().await;
+        Ok(())
+    }
+
+    /// Says how long the rows have waited, where that was long.
+    fn tell_waiting(&mut self) {
+        if let Some(told) = self.turn.told() {
+            self.client.reply.message(&ServerMessage::info(0, told));
+        }
+    }
+
+    fn row(&mut self, row: &Bytes) {
+        if self.most_rows.is_some_and(|most| self.sent == most) {
+            self.stop(Unfinished::Failed(too_many_rows(self.sent)));
+            return;
+        }
+        self.sent += 1;
+        let dialect = self.client.dialect();
+        let Some(sent_as) = &self.sent_as else { return };
+        let out = &mut self.client.reply.tokens;
+        let start = out.len();
+        out.put_u8(ROW);
+        for (index, (value, sent_as)) in row_values(row).zip(sent_as).enumerate() {
+            let encoded = sent_as.put(value, self.zone, self.text_size, &dialect, out);
+            if let Err(error) = encoded {
+                out.truncate(start);
+                let name = self.columns.get(index).map_or("", |column| column.name.as_str());
+                self.stop(Unfinished::Unsendable(unsendable(&format!("Column '{name}'"), &error)));
+                return;
+            }
+        }
+    }
+
+    fn stop(&mut self, end: Unfinished) {
+        self.end = Some(end);
+        self.cancel();
+    }
+
+    fn cancel(&mut self) {
+        if self.cancelling.is_some() {
+            return;
+        }
+        let canceller = self.connection.canceller();
+        self.cancelling = Some(tokio::spawn(async move {
+            let _ = tokio::time::timeout(CANCEL_TIMEOUT, canceller.cancel()).await;
+        }));
+    }
+}

@@ -1,0 +1,178 @@
+//! A function or procedure that clients may call.
+
+use super::parameters::{Argument, Direction, Parameters};
+use crate::metrics::CallMetrics;
+use crate::postgres::commit::{Owner, Statement};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
+pub const SYSTEM: &str = "sys";
+pub const OF_SYBASE: &str = "sybsystemprocs";
+
+/// What a call gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// int: the return status
+    Status,
+    Nothing,
+    /// OUT and INOUT arguments
+    Outputs,
+    /// rows, or one value of another type
+    Rows,
+}
+
+#[derive(Debug)]
+pub struct Function {
+    pub oid: u32,
+    pub schema: String,
+    pub name: String,
+    pub is_procedure: bool,
+    pub returns: Returns,
+    /// Its calls may share a transaction with those of other procedures of this owner.
+    pub joins_group: Option<Owner>,
+    /// STABLE or IMMUTABLE: leaves nothing behind on its connection.
+    pub only_reads: bool,
+    pub parameters: Arc<Parameters>,
+    pub metrics: CallMetrics,
+    statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
+}
+
+static NEXT_STATEMENT: AtomicU64 = AtomicU64::new(1);
+
+const INT2: u32 = 21;
+const INT4: u32 = 23;
+const VOID: u32 = 2278;
+
+/// A function as PostgreSQL declares it, without its arguments.
+pub struct Declared<'a> {
+    pub oid: u32,
+    pub schema: &'a str,
+    pub name: &'a str,
+    pub is_procedure: bool,
+    pub is_set: bool,
+    pub return_type: u32,
+    pub joins_group: Option<Owner>,
+    pub only_reads: bool,
+}
+
+impl Declared<'_> {
+    fn returns(&self, parameters: &Parameters) -> Returns {
+        let outputs = parameters.arguments.iter().filter(|argument| argument.direction.is_output()).count();
+        match (self.is_set, outputs, self.return_type) {
+            (true, ..) => Returns::Rows,
+            // the only output is a row, which PostgreSQL spreads over columns
+            (false, 1, _) if parameters.composite_outputs == 1 => Returns::Rows,
+            (false, 1.., _) => Returns::Outputs,
+            (false, 0, INT2 | INT4) => Returns::Status,
+            (false, 0, VOID | 0) => Returns::Nothing,
+            (false, 0, _) if self.is_procedure => Returns::Nothing,
+            (false, 0, _) => Returns::Rows,
+        }
+    }
+}
+
+impl Function {
+    pub fn new(declared: Declared<'_>, parameters: Arc<Parameters>, metrics: CallMetrics) -> Function {
+        let returns = declared.returns(&parameters);
+        Function {
+            oid: declared.oid,
+            schema: declared.schema.to_owned(),
+            name: declared.name.to_owned(),
+            is_procedure: declared.is_procedure,
+            returns,
+            joins_group: declared.joins_group.filter(|_| returns != Returns::Rows),
+            only_reads: declared.only_reads,
+            parameters,
+            metrics,
+            statements: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// As messages show it.
+    pub fn shown(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// Whether it is the system's own.
+    pub fn is_system(&self) -> bool {
+        self.schema == SYSTEM || self.schema == OF_SYBASE
+    }
+
+    /// The statement that calls it with the arguments marked in `given`; the others take their defaults.
+    pub fn statement(&self, given: &[bool]) -> Arc<Statement> {
+        let mut statements = self.statements.lock();
+        if let Some(statement) = statements.get(given) {
+            return statement.clone();
+        }
+        let statement = Arc::new(Statement {
+            id: NEXT_STATEMENT.fetch_add(1, Ordering::Relaxed),
+            procedure: self.oid,
+            owner: self.joins_group.unwrap_or(Owner::Site(0)),
+            sql: self.sql(given),
+            parameter_types: self.given(given).map(|argument| argument.oid).collect(),
+            parameter_formats: self.given(given).map(|argument| self.format(argument)).collect(),
+        });
+        statements.insert(given.to_vec(), statement.clone());
+        statement
+    }
+
+    /// The input arguments that a call gives.
+    fn given<'a>(&'a self, given: &'a [bool]) -> impl Iterator<Item = &'a Argument> {
+        self.parameters
+            .arguments
+            .iter()
+            .zip(given)
+            .filter(|(argument, given)| **given && argument.direction.is_input())
+            .map(|(argument, _)| argument)
+    }
+
+    /// How an argument is sent, 0 for text and 1 for binary.
+    fn format(&self, argument: &Argument) -> i16 {
+        let field = self.parameters.fields.get(argument.fields.start);
+        i16::from(argument.is_composite || !field.is_some_and(|field| field.pg_type.wants_text()))
+    }
+
+    fn sql(&self, given: &[bool]) -> String {
+        let mut next = 0;
+        let mut arguments = Vec::new();
+        let all_given = self
+            .parameters
+            .arguments
+            .iter()
+            .zip(given)
+            .all(|(argument, given)| *given || !argument.direction.is_input());
+        for (argument, given) in self.parameters.arguments.iter().zip(given) {
+            let value = if argument.direction == Direction::Out {
+                if !self.is_procedure {
+                    continue;
+                }
+                // CALL wants a place for every OUT argument
+                "null".to_owned()
+            } else if *given {
+                next += 1;
+                format!("${next}")
+            } else {
+                continue;
+            };
+            arguments.push(if all_given || argument.name.is_empty() {
+                value
+            } else {
+                format!("{} => {value}", quoted(&argument.name))
+            });
+        }
+        let call = format!("{}.{}({})", quoted(&self.schema), quoted(&self.name), arguments.join(", "));
+        match (self.is_procedure, self.returns) {
+            (true, _) => format!("call {call}"),
+            (false, Returns::Status | Returns::Nothing) => format!("select {call}"),
+            (false, Returns::Outputs | Returns::Rows) => format!("select * from {call}"),
+        }
+    }
+}
+
+/// An identifier quoted for PostgreSQL.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,165 @@
+//! The catalogue as PostgreSQL has it, in three queries.
+
+use super::function::{Declared, Function};
+use super::parameters::{Attribute, Direction, Parameters, Parts};
+use super::Catalogue;
+use crate::convert::PgType;
+use crate::metrics::Metrics;
+use crate::postgres::commit::Owner;
+use crate::postgres::message::TextRow;
+use crate::postgres::{Connection, PgError};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A domain, an enum or a composite type.
+#[derive(Default)]
+struct Type {
+    /// What it stands for; 0 for a composite type.
+    base: u32,
+    attributes: Vec<Attribute>,
+}
+
+type Types = HashMap<u32, Type>;
+
+/// An argument as it is declared. Functions of equal arguments have the same parameters.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Declaration {
+    name: Arc<str>,
+    direction: Direction,
+    has_default: bool,
+    oid: u32,
+}
+
+impl Catalogue {
+    /// Reads all functions that clients may call.
+    pub async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Catalogue, PgError> {
+        let types = read_types(connection).await?;
+        let mut arguments: HashMap<u32, Vec<Declaration>> = HashMap::new();
+        let mut names = Names::default();
+        connection
+            .each_row(include_str!("arguments.sql"), |row| {
+                let direction = match row.text(1) {
+                    "i" => Direction::In,
+                    "b" => Direction::InOut,
+                    _ => Direction::Out,
+                };
+                let name = names.shared(row.text(2));
+                let declaration = Declaration { name, direction, has_default: false, oid: row.number(3)? };
+                arguments.entry(row.number(0)?).or_default().push(declaration);
+                Ok(())
+            })
+            .await?;
+        let mut known: HashMap<Vec<Declaration>, Arc<Parameters>> = HashMap::new();
+        let mut functions = Vec::new();
+        connection
+            .each_row(include_str!("functions.sql"), |row| {
+                let declared = Declared {
+                    oid: row.number(0)?,
+                    schema: row.text(1),
+                    name: row.text(2),
+                    is_procedure: row.text(3) == "p",
+                    is_set: row.is_true(4),
+                    return_type: base_type(row.number(5)?, &types),
+                    joins_group: owner(row, 6)?,
+                    only_reads: row.is_true(8),
+                };
+                let mut arguments = arguments.remove(&declared.oid).unwrap_or_default();
+                let required = row.number(7)? as usize;
+                let inputs = arguments.iter_mut().filter(|argument| argument.direction.is_input());
+                inputs.skip(required).for_each(|argument| argument.has_default = true);
+                let parameters = match known.get(&arguments) {
+                    Some(parameters) => parameters.clone(),
+                    None => {
+                        let parameters = Arc::new(parameters(&arguments, &types));
+                        known.insert(arguments, parameters.clone());
+                        parameters
+                    }
+                };
+                let metrics = metrics.of_procedure(format!("{}.{}", declared.schema, declared.name));
+                functions.push(Arc::new(Function::new(declared, parameters, metrics)));
+                Ok(())
+            })
+            .await?;
+        Ok(Catalogue::of(functions))
+    }
+}
+
+fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {
+    let mut parts = Parts::default();
+    for argument in arguments {
+        let composite = types.get(&argument.oid).filter(|found| !found.attributes.is_empty());
+        let pg_type = PgType::from_oid(base_type(argument.oid, types));
+        let attributes = composite.map(|found| found.attributes.as_slice());
+        let Declaration { name, direction, has_default, oid } = argument;
+        parts.argument(name, *direction, *has_default, *oid, pg_type, attributes);
+    }
+    parts.parameters()
+}
+
+/// What a domain stands for in the end, text for an enum; any other type stands for itself.
+fn base_type(oid: u32, types: &Types) -> u32 {
+    let mut oid = oid;
+    // PostgreSQL allows no circle of domains
+    while let Some(found) = types.get(&oid).filter(|found| found.base != 0) {
+        oid = found.base;
+    }
+    oid
+}
+
+async fn read_types(connection: &mut Connection) -> Result<Types, PgError> {
+    let mut types = Types::new();
+    let mut names = Names::default();
+    connection
+        .each_row(include_str!("types.sql"), |row| {
+            let found = types.entry(row.number(0)?).or_default();
+            found.base = row.number(1)?;
+            if found.base == 0 {
+                let oid = row.number(3)?;
+                let typmod = row.text(4).parse().unwrap_or(-1);
+                let pg_type = PgType::from_oid(oid);
+                found.attributes.push(Attribute { name: names.shared(row.text(2)), oid, pg_type, typmod });
+            }
+            Ok(())
+        })
+        .await?;
+    let domains: HashSet<u32> = types.iter().filter(|(_, of)| of.base != 0).map(|(oid, _)| *oid).collect();
+    let mut composites: Vec<(u32, Vec<Attribute>)> = Vec::new();
+    for (oid, found) in &mut types {
+        if found.attributes.iter().any(|attribute| domains.contains(&attribute.oid)) {
+            composites.push((*oid, std::mem::take(&mut found.attributes)));
+        }
+    }
+    for (oid, mut attributes) in composites {
+        for attribute in &mut attributes {
+            attribute.pg_type = PgType::from_oid(base_type(attribute.oid, &types));
+        }
+        types.entry(oid).or_default().attributes = attributes;
+    }
+    Ok(types)
+}
+
+/// Names, each kept once.
+#[derive(Default)]
+struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    fn shared(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let name: Arc<str> = name.into();
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+/// Whose a function is that joins group commit; None: it does not.
+fn owner(row: &TextRow<'_>, column: usize) -> Result<Option<Owner>, PgError> {
+    if row.text(column).is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(match row.number(column)? {
+        0 => Owner::Installer,
+        owner => Owner::Site(owner),
+    }))
+}

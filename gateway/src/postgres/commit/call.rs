@@ -1,0 +1,106 @@
+//! A call on its way to PostgreSQL, and what comes of it.
+
+use crate::postgres::error::{Notice, PgError};
+use bytes::Bytes;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long a call may hold up the others of its group, or wait for a lock where it is one of ringlog's own. One that
+/// takes longer is rolled back with them, the others run again at once, and its procedure runs on another connection
+/// until it is quick again.
+pub const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Whose a procedure is, which decides the connections it runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The installer's own, which are known to change nothing of their connection.
+    Installer,
+    /// Another's, by its oid.
+    Site(u32),
+}
+
+/// A statement that can be prepared on any connection.
+#[derive(Debug)]
+pub struct Statement {
+    /// Unique in the process.
+    pub id: u64,
+    /// What decides the connection: the procedure's oid and its owner.
+    pub procedure: u32,
+    pub owner: Owner,
+    pub sql: String,
+    pub parameter_types: Vec<u32>,
+    /// How each parameter is sent, 0 for text and 1 for binary.
+    pub parameter_formats: Vec<i16>,
+}
+
+/// What a committed call gave.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The row of results in binary, when the statement gave one.
+    pub row: Option<Bytes>,
+    pub notices: Vec<Notice>,
+    pub count: Option<u64>,
+}
+
+/// Whether a call has gone to PostgreSQL or was withdrawn before: the first of both decides.
+#[derive(Clone, Debug, Default)]
+pub struct Claim(Arc<AtomicU8>);
+
+const WAITING: u8 = 0;
+const SENT: u8 = 1;
+const WITHDRAWN: u8 = 2;
+
+impl Claim {
+    /// Another call waits, those before being over.
+    pub fn renew(&self) {
+        self.0.store(WAITING, Ordering::Release);
+    }
+
+    /// Whether the call may go to PostgreSQL; from then on its result stands.
+    pub fn send(&self) -> bool {
+        let before = self.0.compare_exchange(WAITING, SENT, Ordering::AcqRel, Ordering::Acquire);
+        matches!(before, Ok(_) | Err(SENT))
+    }
+
+    /// Takes the call back. False: it has been sent.
+    pub fn withdraw(&self) -> bool {
+        let before = self.0.compare_exchange(WAITING, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
+        before.is_ok()
+    }
+}
+
+pub type Answer = oneshot::Sender<Result<Outcome, PgError>>;
+
+pub struct Call {
+    pub statement: Arc<Statement>,
+    /// By its oid: a name may have been dropped and made again, or have become another's.
+    pub role: u32,
+    pub values: Bytes,
+    pub claim: Claim,
+    pub answer: Answer,
+}
+
+/// The error of a call that did not reach PostgreSQL.
+pub fn not_written(message: String) -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "ERROR".into(),
+        sqlstate: "08001".into(),
+        message,
+        ..Notice::default()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_sent_or_withdrawn() {
+        let claim = Claim::default();
+        assert!(claim.send() && claim.send() && !claim.withdraw());
+        claim.renew();
+        assert!(claim.withdraw() && !claim.send() && !claim.withdraw());
+    }
+}

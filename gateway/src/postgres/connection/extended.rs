@@ -1,0 +1,98 @@
+//! The extended query protocol: statements parsed, bound and executed.
+
+use super::Connection;
+use crate::postgres::error::PgError;
+use crate::postgres::message::{
+    put_formats, put_message, read_columns, survived, unexpected, Message, PgColumn,
+};
+use bytes::BufMut;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::message::frontend;
+
+type Result<T> = std::result::Result<T, PgError>;
+
+impl Connection {
+    /// A name for the next prepared statement.
+    pub fn statement_name(&mut self) -> String {
+        self.statements += 1;
+        format!("s{}", self.statements)
+    }
+
+    /// Parses `sql` under `name` and asks for the types of its parameters and its result columns; one round
+    /// trip. A parameter type of 0 is PostgreSQL's to infer.
+    pub async fn prepare(
+        &mut self,
+        name: &str,
+        sql: &str,
+        parameter_types: &[u32],
+    ) -> Result<(Vec<u32>, Vec<PgColumn>)> {
+        frontend::parse(name, sql, parameter_types.iter().copied(), &mut self.output)?;
+        frontend::describe(b'S', name, &mut self.output)?;
+        frontend::sync(&mut self.output);
+        self.flush().await?;
+        let mut parameters = Vec::new();
+        let mut columns = Vec::new();
+        let mut error = None;
+        loop {
+            match self.receive().await? {
+                Message::ParameterDescription(body) => parameters = body.parameters().collect()?,
+                Message::RowDescription(body) => columns = read_columns(&body)?,
+                Message::ErrorResponse(body) => error = Some(survived(&body)?),
+                Message::ReadyForQuery(_) => return error.map_or(Ok((parameters, columns)), Err),
+                Message::ParseComplete
+                | Message::CloseComplete
+                | Message::NoData
+                | Message::NoticeResponse(_)
+                | Message::NotificationResponse(_) => {}
+                _ => return Err(unexpected("an answer to Parse")),
+            }
+        }
+    }
+
+    /// Parses `sql` without a name and asks for its columns, inside the transaction that is under way.
+    pub async fn put_parse(&mut self, sql: &str) -> Result<()> {
+        frontend::parse("", sql, [], &mut self.output)?;
+        frontend::describe(b'S', "", &mut self.output)?;
+        self.put_flush();
+        self.flush().await
+    }
+
+    /// Puts a Bind and an Execute for `limit` rows, 0 for all, into the output. `values` holds each parameter with its
+    /// length. `parameters` and `results` are formats, 0 for text and 1 for binary.
+    pub fn put_execute(
+        &mut self,
+        statement: &str,
+        parameters: &[i16],
+        values: &[u8],
+        results: &[i16],
+        limit: i32,
+    ) {
+        let out = &mut self.output;
+        put_message(out, b'B', |out| {
+            out.put_u8(0);
+            out.put_slice(statement.as_bytes());
+            out.put_u8(0);
+            put_formats(out, parameters);
+            out.put_u16(parameters.len() as u16);
+            out.put_slice(values);
+            put_formats(out, results);
+        });
+        put_message(out, b'E', |out| {
+            out.put_u8(0);
+            out.put_i32(limit);
+        });
+    }
+
+    pub fn put_close_cursor(&mut self, name: &str) -> Result<()> {
+        Ok(frontend::close(b'P', name, &mut self.output)?)
+    }
+
+    /// Puts the word that answers are wanted, though the transaction goes on.
+    pub fn put_flush(&mut self) {
+        frontend::flush(&mut self.output);
+    }
+
+    pub fn put_sync(&mut self) {
+        frontend::sync(&mut self.output);
+    }
+}

@@ -1,0 +1,198 @@
+//! Start-up and authentication.
+
+use super::Connection;
+use crate::postgres::address::{Address, Host};
+use crate::postgres::error::{Notice, PgError};
+use crate::postgres::message::{server_error, unexpected, Message};
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::authentication::{md5_hash, sasl};
+use postgres_protocol::message::frontend;
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+type Result<T> = std::result::Result<T, PgError>;
+
+/// How long a connection and its authentication may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// PostgreSQL starts, stops or recovers (SQLSTATE cannot_connect_now).
+const CANNOT_CONNECT_NOW: &str = "57P03";
+
+impl Connection {
+    /// Connects as `user`. PostgreSQL's own refusal comes back as `PgError::Server`.
+    pub async fn open(
+        address: &Address,
+        user: &str,
+        password: &str,
+        application: &str,
+    ) -> Result<Connection> {
+        Connection::open_with(address, user, password, application, &[]).await
+    }
+
+    /// The same with settings that hold from the beginning, and that RESET goes back to: they win over those of
+    /// the role and the database.
+    pub async fn open_with(
+        address: &Address,
+        user: &str,
+        password: &str,
+        application: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Connection> {
+        let start = Connection::start(address, user, password, application, settings);
+        tokio::time::timeout(CONNECT_TIMEOUT, start)
+            .await
+            .map_err(|_| PgError::Io(io::Error::new(io::ErrorKind::TimedOut, "login took too long")))?
+    }
+
+    /// Of several hosts the first that can be reached and is what is wanted.
+    async fn start(
+        address: &Address,
+        user: &str,
+        password: &str,
+        application: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Connection> {
+        let mut failed = None;
+        for (place, host) in address.hosts() {
+            match Connection::start_at(address, host, user, password, application, settings).await {
+                Ok(connection) if address.read_write && connection.is_read_only() => {
+                    let why = format!("{}:{} takes no changes", host.name, host.port);
+                    failed.get_or_insert(PgError::Io(io::Error::new(io::ErrorKind::NotConnected, why)));
+                    connection.close().await;
+                }
+                Ok(connection) => {
+                    address.prefer(place);
+                    return Ok(connection);
+                }
+                // another host may know better; what PostgreSQL says of the login holds everywhere
+                Err(error @ PgError::Server(_)) if error.sqlstate() != Some(CANNOT_CONNECT_NOW) => {
+                    return Err(error);
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| PgError::Io(io::ErrorKind::AddrNotAvailable.into())))
+    }
+
+    async fn start_at(
+        address: &Address,
+        host: &Host,
+        user: &str,
+        password: &str,
+        application: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Connection> {
+        let stream = tokio::time::timeout(address.patience(), host.open(&address.encryption));
+        let mut connection = Connection {
+            host: host.clone(),
+            encryption: address.encryption.clone(),
+            stream: stream.await.map_err(io::Error::from)??,
+            input: BytesMut::with_capacity(8 * 1024),
+            output: BytesMut::new(),
+            process: 0,
+            secret: 0,
+            parameters: HashMap::new(),
+            statements: 0,
+        };
+        let parameters = [
+            ("user", user),
+            ("database", address.database.as_str()),
+            ("client_encoding", "UTF8"),
+            ("application_name", application),
+        ];
+        let parameters = parameters.into_iter().chain(settings.iter().copied());
+        frontend::startup_message(parameters, &mut connection.output)?;
+        connection.flush().await?;
+        connection.authenticate(user, password).await?;
+        loop {
+            match connection.receive().await? {
+                Message::BackendKeyData(key) => {
+                    connection.process = key.process_id();
+                    connection.secret = key.secret_key();
+                }
+                Message::ReadyForQuery(_) => return Ok(connection),
+                Message::NoticeResponse(_) => {}
+                Message::ErrorResponse(body) => return Err(server_error(&body)?),
+                _ => return Err(unexpected("start-up")),
+            }
+        }
+    }
+
+    /// Whoever logs in here must have shown a password: where PostgreSQL asks for none (trust, peer), it
+    /// would be the gateway it trusts, not the client.
+    async fn authenticate(&mut self, user: &str, password: &str) -> Result<()> {
+        let mut asked = false;
+        loop {
+            match self.receive().await? {
+                Message::AuthenticationOk if asked => return Ok(()),
+                Message::AuthenticationOk => return Err(no_password_asked(user)),
+                Message::AuthenticationCleartextPassword => {
+                    frontend::password_message(password.as_bytes(), &mut self.output)?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let hash = md5_hash(user.as_bytes(), password.as_bytes(), body.salt());
+                    frontend::password_message(hash.as_bytes(), &mut self.output)?;
+                }
+                Message::AuthenticationSasl(body) => {
+                    let offered = body.mechanisms().any(|name| Ok(name == sasl::SCRAM_SHA_256))?;
+                    if !offered {
+                        return Err(PgError::Protocol(
+                            "an authentication request without SCRAM-SHA-256".into(),
+                        ));
+                    }
+                    self.scram(password).await?;
+                    asked = true;
+                    continue;
+                }
+                Message::ErrorResponse(body) => return Err(server_error(&body)?),
+                Message::NoticeResponse(_) => continue,
+                _ => return Err(PgError::Protocol("an authentication request that is not served".into())),
+            }
+            asked = true;
+            self.flush().await?;
+        }
+    }
+
+    async fn scram(&mut self, password: &str) -> Result<()> {
+        let mut scram = sasl::ScramSha256::new(password.as_bytes(), sasl::ChannelBinding::unsupported());
+        frontend::sasl_initial_response(sasl::SCRAM_SHA_256, scram.message(), &mut self.output)?;
+        self.flush().await?;
+        match self.receive().await? {
+            Message::AuthenticationSaslContinue(body) => {
+                // thousands of hashes, which nobody else is to wait for
+                let data = body.data().to_vec();
+                let update = move || scram.update(&data).map(|()| scram);
+                scram = tokio::task::spawn_blocking(update).await.map_err(io::Error::other)??;
+            }
+            Message::ErrorResponse(body) => return Err(server_error(&body)?),
+            _ => return Err(unexpected("SCRAM")),
+        }
+        frontend::sasl_response(scram.message(), &mut self.output)?;
+        self.flush().await?;
+        match self.receive().await? {
+            Message::AuthenticationSaslFinal(body) => scram.finish(body.data())?,
+            Message::ErrorResponse(body) => return Err(server_error(&body)?),
+            _ => return Err(unexpected("SCRAM")),
+        }
+        Ok(())
+    }
+
+    /// Whether it is a standby, or takes no changes by a setting.
+    fn is_read_only(&self) -> bool {
+        ["in_hot_standby", "default_transaction_read_only"]
+            .iter()
+            .any(|name| self.parameter(name) == Some("on"))
+    }
+}
+
+fn no_password_asked(user: &str) -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "FATAL".into(),
+        sqlstate: "28000".into(),
+        message: format!("PostgreSQL asks no password of \"{user}\" here"),
+        hint: "Demand scram-sha-256 from the gateway's address in pg_hba.conf.".into(),
+        ..Notice::default()
+    }))
+}

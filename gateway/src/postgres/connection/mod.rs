@@ -1,0 +1,151 @@
+//! One connection to PostgreSQL: messages out and in.
+
+mod cancel;
+mod copy;
+mod extended;
+mod login;
+mod simple;
+
+use super::address::Host;
+use super::encryption::Encryption;
+use super::error::PgError;
+use super::message::Message;
+use crate::stream::Stream;
+use bytes::{Buf, BytesMut};
+use postgres_protocol::message::frontend;
+use std::collections::HashMap;
+use std::io;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+type Result<T> = std::result::Result<T, PgError>;
+
+/// A buffer that has been longer is given back, in bytes.
+const LARGEST_KEPT: usize = 4 << 20;
+
+pub struct Connection {
+    host: Host,
+    encryption: Encryption,
+    stream: Box<dyn Stream>,
+    input: BytesMut,
+    /// What the next `flush` sends.
+    output: BytesMut,
+    process: i32,
+    secret: i32,
+    parameters: HashMap<String, String>,
+    statements: u64,
+}
+
+impl Connection {
+    /// A setting PostgreSQL reports by itself, such as TimeZone.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The number of the process that serves this connection, as PostgreSQL or a pooler in between tells it.
+    pub fn process(&self) -> i32 {
+        self.process
+    }
+
+    /// The buffer of messages to send; nothing goes out before `flush`.
+    pub fn output(&mut self) -> &mut BytesMut {
+        &mut self.output
+    }
+
+    pub async fn flush(&mut self) -> Result<()> {
+        while self.output.has_remaining() {
+            let sent = self.stream.write_buf(&mut self.output).await?;
+            if sent == 0 {
+                return Err(PgError::Io(io::ErrorKind::WriteZero.into()));
+            }
+        }
+        if self.output.capacity() > LARGEST_KEPT {
+            self.output = BytesMut::new();
+        }
+        // TLS keeps what it could not send
+        Ok(self.stream.flush().await?)
+    }
+
+    /// A message that has already arrived. ParameterStatus is kept and not returned.
+    pub fn arrived(&mut self) -> Result<Option<Message>> {
+        while let Some(message) = Message::parse(&mut self.input)? {
+            let Message::ParameterStatus(body) = message else { return Ok(Some(message)) };
+            self.parameters.insert(body.name()?.to_owned(), body.value()?.to_owned());
+        }
+        Ok(None)
+    }
+
+    /// The next message. Safe to drop while waiting.
+    pub async fn receive(&mut self) -> Result<Message> {
+        loop {
+            if let Some(message) = self.arrived()? {
+                return Ok(message);
+            }
+            self.input.reserve(16 * 1024);
+            if self.stream.read_buf(&mut self.input).await? == 0 {
+                return Err(closed());
+            }
+        }
+    }
+
+    /// Whether PostgreSQL has ended the connection while nothing ran on it.
+    pub async fn has_ended(&mut self) -> bool {
+        loop {
+            tokio::select! {
+                biased;
+                message = self.receive() => match message {
+                    Ok(Message::NoticeResponse(_) | Message::NotificationResponse(_)) => {}
+                    _ => return true,
+                },
+                () = std::future::ready(()) => return false,
+            }
+        }
+    }
+
+    /// Sends the output and takes what PostgreSQL says meanwhile, so that neither waits for the other. None: all
+    /// is sent.
+    pub async fn flush_or_receive(&mut self) -> Result<Option<Message>> {
+        loop {
+            if let Some(message) = self.arrived()? {
+                return Ok(Some(message));
+            }
+            self.input.reserve(16 * 1024);
+            let (mut reading, mut writing) = tokio::io::split(&mut self.stream);
+            let output = &mut self.output;
+            let sending = async {
+                if !output.has_remaining() {
+                    return writing.flush().await.map(|()| true);
+                }
+                match writing.write_buf(output).await? {
+                    0 => Err(io::ErrorKind::WriteZero.into()),
+                    _ => Ok(false),
+                }
+            };
+            tokio::select! {
+                is_sent = sending => {
+                    if is_sent? {
+                        return Ok(None);
+                    }
+                }
+                read = reading.read_buf(&mut self.input) => {
+                    if read? == 0 {
+                        return Err(closed());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says goodbye; the connection is closed when it is dropped.
+    pub async fn close(mut self) {
+        frontend::terminate(&mut self.output);
+        let _ = self.flush().await;
+    }
+}
+
+fn closed() -> PgError {
+    PgError::Io(io::Error::new(io::ErrorKind::UnexpectedEof, "PostgreSQL closed the connection"))
+}

@@ -1,0 +1,38 @@
+//! A batch that is being compiled, and SQL with the variables that it names.
+
+use crate::error::Error;
+use crate::program::Sql;
+use crate::resolve::Scope;
+use crate::translate::Numbered;
+use crate::tree;
+use std::collections::HashMap;
+
+/// The labels of one list of statements, with their numbers.
+pub type Labels = HashMap<String, u32>;
+
+pub struct Compiler<'t> {
+    pub scope: Scope,
+    pub text: &'t str,
+    pub batch: &'t [tree::Statement],
+    /// How many CATCH blocks stand around the statement.
+    pub catches: usize,
+    pub length: usize,
+    /// See `Program::unlisted`.
+    pub unlisted: Vec<String>,
+    /// Of the lists of statements around the one that is compiled, the innermost last.
+    pub labels: Vec<Labels>,
+    pub last_label: u32,
+}
+
+/// `select …` of the variables that have been written.
+pub fn selected(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
+    numbered_sql(&format!("select {sql}"), numbered)
+}
+
+pub fn numbered_sql(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
+    let Numbered { names, calls } = numbered;
+    let mut read =
+        Sql::read(sql, names).map_err(|problem| Error::new(8623, problem, 1u32).with_severity(16))?;
+    read.calls = calls;
+    Ok(read)
+}

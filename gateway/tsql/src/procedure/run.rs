@@ -1,0 +1,111 @@
+//! Lines that can fail, and what becomes of their error.
+
+use super::place::Place;
+use super::variable::{caught_name, DETAIL, INDEX, TABLE, TEXT};
+use super::writer::{quoted, Writer};
+use crate::resolve::names::literal;
+
+/// Of GET DIAGNOSTICS.
+pub const COUNTED: &str = "row_count";
+
+/// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
+pub struct Run {
+    pub lines: Vec<String>,
+    /// None: what it was.
+    pub rows: Option<String>,
+    /// A procedure's, whose wrong names are errors for a CATCH block.
+    pub calls: bool,
+}
+
+impl Run {
+    pub fn new(lines: Vec<String>) -> Run {
+        Run { lines, rows: Some(String::from("0")), calls: false }
+    }
+
+    pub fn leaving(lines: Vec<String>, rows: impl Into<String>) -> Run {
+        Run { rows: Some(rows.into()), ..Run::new(lines) }
+    }
+
+    pub fn keeping(lines: Vec<String>) -> Run {
+        Run { rows: None, ..Run::new(lines) }
+    }
+}
+
+impl<'t> Writer<'t> {
+    /// A statement and what becomes of its error.
+    pub(super) fn run(&mut self, place: &Place<'t>, line: u32, run: Run) {
+        self.line = line;
+        let mut lines = run.lines;
+        if self.tracks_rows {
+            match run.rows.as_deref() {
+                Some(COUNTED) => lines.push(String::from("get diagnostics \"@@rowcount\" = row_count;")),
+                Some(rows) => lines.push(format!("\"@@rowcount\" := {rows};")),
+                None => {}
+            }
+        }
+        if self.tracks_errors {
+            lines.push(String::from("\"@@error\" := 0;"));
+        }
+        if place.handler.is_none() {
+            for text in lines {
+                self.add(text);
+            }
+            return;
+        }
+        for part in [TEXT, DETAIL, TABLE, INDEX] {
+            self.declare(part, "text");
+        }
+        let [text, detail, table, index] = [TEXT, DETAIL, TABLE, INDEX].map(quoted);
+        self.add("begin");
+        self.indent += 1;
+        for text in lines {
+            self.add(text);
+        }
+        self.indent -= 1;
+        self.add("exception when others then");
+        self.indent += 1;
+        self.add(format!(
+            "get stacked diagnostics {text} = message_text, {detail} = pg_exception_detail, \
+             {table} = table_name, {index} = constraint_name;"
+        ));
+        self.add(match (place.handler.as_try(), run.calls) {
+            (None, _) => format!("if not tsql.ends_its_statement(sqlstate, {detail}) then raise; end if;"),
+            (Some(_), true) => String::from("if sqlstate in ('40001', '40P01') then raise; end if;"),
+            (Some(_), false) => String::from("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
+        });
+        let state = format!("tsql.own_state(sqlstate, {table}, {index}, {})", self.scope.sybase);
+        let said = format!("{state}, {text}, {detail}, {line}, {}", literal(&self.name));
+        match place.handler.as_try() {
+            Some(block) => {
+                let caught = quoted(&caught_name(block.number));
+                self.add(format!("{caught} := tsql.caught({said});"));
+                if self.tracks_errors {
+                    self.add(format!("\"@@error\" := {caught}.\"number\";"));
+                }
+                self.add(format!("exit {};", quoted(&block.label)));
+            }
+            None => {
+                let told = format!("tsql.tell_caught({said})");
+                self.add(match self.tracks_errors {
+                    true => format!("\"@@error\" := {told};"),
+                    false => format!("perform {told};"),
+                });
+                if self.tracks_rows {
+                    self.add("\"@@rowcount\" := 0;");
+                }
+            }
+        }
+        self.indent -= 1;
+        self.add("end;");
+    }
+
+    /// A statement that cannot fail and leaves this in @@rowcount.
+    pub(super) fn none(&mut self, rows: Option<&str>) {
+        if let (true, Some(rows)) = (self.tracks_rows, rows) {
+            self.add(format!("\"@@rowcount\" := {rows};"));
+        }
+        if self.tracks_errors {
+            self.add("\"@@error\" := 0;");
+        }
+    }
+}

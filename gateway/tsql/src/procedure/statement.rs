@@ -1,0 +1,173 @@
+//! The statements of a body, each written in its own way.
+
+use super::place::{Body, Guard, Place, Segment};
+use super::run::Run;
+use super::transaction;
+use super::writer::{quoted, Writer};
+use crate::error::Error;
+use crate::facts::types;
+use crate::resolve::names::folded;
+use crate::translate;
+use crate::tree::{self, Statement, StatementKind as Tree};
+
+/// Bytes of PL/pgSQL that one procedure becomes at most.
+const LONGEST: usize = 4 << 20;
+
+/// Why no text is executed.
+pub const OWNERS_RIGHTS: &str = "its text would run with the rights of the procedure's owner";
+
+impl<'t> Writer<'t> {
+    pub(super) fn body(&mut self, body: &Body<'t>, place: &Place<'t>) -> Result<(), Error> {
+        let statements = body.statements();
+        let mut at = 0;
+        while let Some(statement) = statements.get(at) {
+            if matches!(statement.kind, Tree::BeginTransaction(_)) && place.region.is_none() {
+                let following = body.after(at + 1);
+                let following_statements = following.statements().iter().copied();
+                let end = transaction::end_of_region(following_statements, statement.at.line)?;
+                self.region(statement, &following.until(end + 1), place)?;
+                at += end + 2;
+                continue;
+            }
+            if place.region.is_some() {
+                let following =
+                    Segment { body: body.after(at + 1), caught: place.caught, guard: place.guard };
+                let inside = Place { rest: place.rest.before(following), ..place.clone() };
+                self.statement(statement, &inside)?;
+                let ends = matches!(
+                    statement.kind,
+                    Tree::Commit(_) | Tree::Rollback(_) | Tree::Return(_) | Tree::Throw(_)
+                );
+                if ends {
+                    return Ok(());
+                }
+            } else {
+                self.statement(statement, place)?;
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn statement(&mut self, statement: &'t Statement, place: &Place<'t>) -> Result<(), Error> {
+        if self.written > LONGEST {
+            return Err(Error::nested_too_deeply(statement.at));
+        }
+        let line = statement.at.line;
+        self.line = line;
+        self.caught = place.caught;
+        match &statement.kind {
+            Tree::Declare(variables) => self.declare_variables(variables, place),
+            Tree::DeclareTable(table) => self.declare_table(table, line, place),
+            Tree::Assign(assign) => {
+                let compound = assign.value_assigned();
+                let value = compound.as_ref().unwrap_or(&assign.value);
+                self.assign(&assign.variable, value, line, place)
+            }
+            Tree::If { condition, then, otherwise } => {
+                let otherwise = otherwise.as_deref().map_or(&[][..], Statement::body);
+                self.if_(condition, then.body(), otherwise, place)
+            }
+            Tree::While { condition, body } => self.while_(condition, body.body(), place),
+            Tree::Break => self.leave_loop("exit", line, place),
+            Tree::Continue => self.leave_loop("continue", line, place),
+            Tree::Block(body) => self.body(&Body::of(body), place),
+            Tree::Return(value) => self.return_(value.as_ref(), line, place),
+            Tree::Select(_) | Tree::Update(_) | Tree::Delete(_) => self.query(&statement.kind, line, place),
+            Tree::Insert(insert) => match &insert.source {
+                tree::InsertSource::Execute(_) | tree::InsertSource::ExecuteText(_) => {
+                    Err(Error::refused("insert … execute", "not inside a procedure", line))
+                }
+                _ => self.query(&statement.kind, line, place),
+            },
+            Tree::Execute(execute) => self.execute(execute, line, place),
+            Tree::Print { text, arguments } => self.print(text, arguments, line, place),
+            Tree::Raise(raise) => self.raise(raise, line, place),
+            Tree::Throw(throw) => self.throw(throw.as_deref(), line, place),
+            Tree::WaitforDelay(delay) => {
+                self.own_connection = true;
+                let (scope, mut named) = self.named();
+                let delay = translate::value(delay, scope, &mut named, None)?.sql;
+                self.run(place, line, Run::new(vec![format!("perform pg_sleep(tsql.delay({delay}));")]));
+                Ok(())
+            }
+            Tree::WaitforTime(_) => Err(Error::refused("waitfor time", "waitfor delay says how long", line)),
+            Tree::TryCatch { body, catch } => {
+                let guard = Guard { catch, line };
+                self.try_catch(&Body::of(body), guard, place)
+            }
+            Tree::Commit(_) => self.commit(line, place),
+            Tree::Rollback(_) => self.rollback(line, place),
+            Tree::Set(words) => self.option(words, line),
+            Tree::DeclareCursor(cursor) => self.declare_cursor(cursor, line),
+            Tree::OpenCursor(name) => self.open(name, line, place),
+            Tree::Fetch(fetch) => self.fetch(fetch, line, place),
+            Tree::CloseCursor(name) => self.close(name, line, place),
+            Tree::DeallocateCursor(name) => self.deallocate(name, line),
+            Tree::CreateTable(_) | Tree::CreateIndex(_) | Tree::DropIndexes(_) | Tree::Truncate(_) => {
+                self.define(&statement.kind, line, place)
+            }
+            Tree::Drop(objects) if objects.kind == tree::ObjectKind::Table => {
+                self.define(&statement.kind, line, place)
+            }
+            other => Err(refused(other, line)),
+        }
+    }
+
+    fn declare_variables(&mut self, variables: &'t [tree::Declared], place: &Place<'t>) -> Result<(), Error> {
+        for declared in variables {
+            let name = &declared.variable.name;
+            let line = declared.variable.at.line;
+            // a CATCH block may be written twice
+            let again = self.variables.get(name).is_some_and(|known| std::ptr::eq(*known, declared));
+            if self.scope.variables.contains_key(name) && !again {
+                return Err(Error::declared_twice(name, line));
+            }
+            folded(name, line)?;
+            let of = types::of_name(&declared.type_, 1)?;
+            self.variables.insert(name.clone(), declared);
+            self.declare(name.clone(), of.sql());
+            self.scope.variables.insert(name.clone(), Some(of));
+            if let Some(value) = &declared.value {
+                self.assign(&declared.variable, value, line, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn assign(
+        &mut self,
+        variable: &tree::Variable,
+        value: &tree::Expression,
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        let of = self.type_of(&variable.name, line)?;
+        let text = self.value(value, of)?;
+        let run = Run::leaving(vec![format!("{} := {text};", quoted(&variable.name))], "1");
+        self.run(place, line, run);
+        Ok(())
+    }
+}
+
+fn refused(kind: &Tree, line: u32) -> Error {
+    const NOT_INSIDE: &str = "not inside a procedure";
+    let (what, why) = match kind {
+        Tree::ExecuteText(_) => ("execute (…)", OWNERS_RIGHTS),
+        Tree::Save(_) => ("save transaction", "a part of a transaction cannot be taken back alone"),
+        Tree::BeginTransaction(_) => ("begin transaction", "one inside another"),
+        Tree::Use(_) => ("use", NOT_INSIDE),
+        Tree::Goto(_) | Tree::Label(_) => ("goto", "there is no goto"),
+        Tree::AlterTable { .. } => ("alter table", NOT_INSIDE),
+        Tree::CreateView(_) => ("create view", NOT_INSIDE),
+        Tree::CreateProcedure(_) => ("create procedure", NOT_INSIDE),
+        Tree::CreateFunction(_) => ("create function", NOT_INSIDE),
+        Tree::CreateTrigger(_) => ("create trigger", NOT_INSIDE),
+        Tree::Drop(_) => ("drop", NOT_INSIDE),
+        Tree::Grant(_) => ("grant", NOT_INSIDE),
+        Tree::SetIdentityInsert { .. } => ("set identity_insert", NOT_INSIDE),
+        Tree::Writetext(_) => ("writetext", NOT_INSIDE),
+        _ => ("this statement", NOT_INSIDE),
+    };
+    Error::refused(what, why, line)
+}

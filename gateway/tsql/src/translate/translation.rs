@@ -1,0 +1,80 @@
+//! A statement or expression on its way to SQL.
+
+use super::title::Title;
+use super::value::Value;
+use super::variables::Variables;
+use crate::error::Error;
+use crate::facts::types::Type;
+use crate::resolve::Scope;
+use std::collections::HashMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Select,
+    /// `create table … as …`
+    SelectInto,
+    Insert,
+    Update,
+    Delete,
+}
+
+/// What `inserted` and `deleted` are called in RETURNING; None where a statement has no such rows.
+#[derive(Clone, Debug, Default)]
+pub struct ChangedRows {
+    pub inserted: Option<String>,
+    pub deleted: Option<String>,
+}
+
+/// Bytes of SQL of one statement: some constructs repeat their operands.
+const LONGEST: usize = 8 << 20;
+
+/// One statement or expression: what it uses and assigns is gathered on the way.
+pub struct Translation<'a> {
+    pub scope: &'a Scope,
+    pub variables: &'a mut dyn Variables,
+    pub columns: Option<Vec<Title>>,
+    pub assigns: Vec<String>,
+    pub into: Option<String>,
+    pub unlisted: Option<String>,
+    /// Variables that a select without FROM has assigned so far, and their values.
+    pub assigned: HashMap<String, Value>,
+    /// How many aggregates the select list being written has.
+    pub aggregates: usize,
+    /// Bytes written so far.
+    written: usize,
+    /// The types of columns, where they are known: in the definition of a table.
+    pub column_types: HashMap<String, Type>,
+    /// The rows of OUTPUT, while it is written.
+    pub output: Option<ChangedRows>,
+}
+
+impl<'a> Translation<'a> {
+    pub fn new(scope: &'a Scope, variables: &'a mut dyn Variables) -> Translation<'a> {
+        Translation {
+            scope,
+            variables,
+            columns: None,
+            assigns: Vec::new(),
+            into: None,
+            unlisted: None,
+            assigned: HashMap::new(),
+            aggregates: 0,
+            written: 0,
+            column_types: HashMap::new(),
+            output: None,
+        }
+    }
+
+    pub fn sybase(&self) -> bool {
+        self.scope.sybase
+    }
+
+    /// Counts what has been written. Error 191 when it is too much.
+    pub fn wrote(&mut self, sql: &str, line: u32) -> Result<(), Error> {
+        self.written += sql.len();
+        if self.written > LONGEST {
+            return Err(Error::nested_too_deeply(line));
+        }
+        Ok(())
+    }
+}
