@@ -49,10 +49,10 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A variable that can be declared and set: no `@@name`.
+    /// A variable that can be declared and set: no `@@name` and no placeholder.
     pub(super) fn own_variable(&mut self) -> Result<Variable, Error> {
         let variable = self.variable()?;
-        if variable.is_global() {
+        if variable.is_global() || variable.name.starts_with('?') {
             return Err(self.wrong_before());
         }
         Ok(variable)
