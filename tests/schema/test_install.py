@@ -467,7 +467,10 @@ def test_a_shorter_ring(engine: sa.Engine, written: psycopg.Connection) -> None:
 
 
 def test_a_table_that_is_gone_from_the_file(engine: sa.Engine, written: psycopg.Connection) -> None:
-    what = "table magnets: is not in the facility file any more; this drops all of it, its history too"
+    what = (
+        "table magnets: is not in the facility file any more; this drops all of it, its history too."
+        ' If it is vacuum now, write renamed_from = "magnets" there instead, and it keeps its history'
+    )
     with refused(engine, written, facility(VACUUM), what) as refusal:
         run_by_hand(written, refusal)
     install(engine, facility(VACUUM))
