@@ -42,6 +42,6 @@ def loadtest(home: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs `ringlog loadtest` to its end."""
 
     def start(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return run(RINGLOG, "loadtest", *arguments, timeout=120, HOME=str(home), **environment)
+        return run(RINGLOG, "loadtest", *arguments, timeout=600, HOME=str(home), **environment)
 
     return start

@@ -217,7 +217,7 @@ def finished(temporary_directory: Path) -> tuple[subprocess.CompletedProcess[str
     data, out = temporary_directory / "bench-data", temporary_directory / "bench-out"
     arguments = ["--seconds", "0.3", "--rounds", "1", "--columns", "12", "--connections", "8"]
     arguments += ["--only", "write,lone,memory,read,mixed,text,retrieval", "--stall", "1", "--readers", "2"]
-    said = run(RINGLOG, "bench", *arguments, "--data", data, "--out", out, timeout=300)
+    said = run(RINGLOG, "bench", *arguments, "--data", data, "--out", out, timeout=900)
     return said, data, out
 
 
@@ -398,7 +398,7 @@ def test_verdicts(tmp_path: Path) -> None:
 def test_waveforms_are_measured(temporary_directory: Path) -> None:
     out = temporary_directory / "bench-waveforms"
     arguments = ["--only", "waveforms", "--seconds", "3", "--rounds", "1", "--columns", "2"]
-    said = run(RINGLOG, "bench", *arguments, "--out", out, timeout=300)
+    said = run(RINGLOG, "bench", *arguments, "--out", out, timeout=900)
     assert said.returncode == 0, said.stderr
     results = Results.read(out / "bench.json")
     assert results.waveforms is not None
@@ -419,7 +419,7 @@ def test_waveforms_are_measured(temporary_directory: Path) -> None:
 
 def test_many_tables(temporary_directory: Path) -> None:
     out = temporary_directory / "bench-tables"
-    done = ringlog("bench", "--only", "tables", "--tables", "2", "--out", out, timeout=300)
+    done = ringlog("bench", "--only", "tables", "--tables", "2", "--out", out, timeout=900)
     assert done.returncode == 0, done.stderr
     figures = {one.name: one.amount for one in Results.read(out / "bench.json").many_tables}
     for what in ("first start", "starting again"):

