@@ -81,21 +81,15 @@ impl Gateway {
             })
             .await?;
         let live = LiveCatalogue::new(&mut watcher);
-        let start_commit = {
-            let (calls, address, metrics) = (Handle::current(), address.clone(), metrics.clone());
-            let (role, password) = (role.to_owned(), password.to_owned());
-            move || {
-                let maker = Maker {
-                    threads: calls.clone(),
-                    address: address.clone(),
-                    user: role.clone(),
-                    password: password.clone(),
-                    metrics: metrics.clone(),
-                    priority: priority.clone(),
-                };
-                GroupCommit::start(maker, COMMIT_CONNECTIONS)
-            }
-        };
+        let maker = Arc::new(Maker {
+            threads: Handle::current(),
+            address: address.clone(),
+            user: role.to_owned(),
+            password: password.to_owned(),
+            metrics: metrics.clone(),
+            priority,
+        });
+        let start_commit = move || GroupCommit::start(&maker, COMMIT_CONNECTIONS);
         let commit = Arc::new(ArcSwap::from_pointee(start_commit()));
         // PL/pgSQL keeps plans for the types there were, and only a new connection plans anew; the old ones end
         // with the calls they have

@@ -28,8 +28,8 @@ pub struct GroupCommit {
 }
 
 impl GroupCommit {
-    /// Starts `connections` tasks on `threads` that connect as the gateway's own role when they are first needed.
-    pub fn start(maker: Maker, connections: usize) -> GroupCommit {
+    /// Starts `connections` tasks that connect as the maker says when they are first needed.
+    pub fn start(maker: &Arc<Maker>, connections: usize) -> GroupCommit {
         GroupCommit { routes: Routes::new(maker, connections) }
     }
 
@@ -65,15 +65,15 @@ mod tests {
     async fn a_call_that_is_withdrawn_does_not_wait_for_postgresql() {
         let host = crate::postgres::Host { name: "/nowhere".into(), port: 1 };
         let address = Address::new(vec![host], String::new(), crate::postgres::Encryption::default(), false);
-        let maker = Maker {
+        let maker = Arc::new(Maker {
             threads: Handle::current(),
             address,
             user: "nobody".into(),
             password: String::new(),
             metrics: Arc::default(),
             priority: Arc::new(WriterPriority::new(false, None)),
-        };
-        let commit = GroupCommit::start(maker, 1);
+        });
+        let commit = GroupCommit::start(&maker, 1);
         let statement = || {
             Arc::new(Statement {
                 id: 1,

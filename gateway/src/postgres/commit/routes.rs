@@ -51,8 +51,7 @@ struct Quarantine {
 
 impl Routes {
     /// `lanes`: those for the installer's procedures.
-    pub fn new(maker: Maker, lanes: usize) -> Arc<Routes> {
-        let maker = Arc::new(maker);
+    pub fn new(maker: &Arc<Maker>, lanes: usize) -> Arc<Routes> {
         Arc::new_cyclic(|itself: &Weak<Routes>| {
             let lane = |_| {
                 let routes: Weak<Routes> = itself.clone();
