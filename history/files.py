@@ -19,7 +19,7 @@ __all__ = ["Damaged", "bits", "read", "same", "write"]
 GROUP_BYTES = 64 << 20
 """A row group of a busy table has less than a day: it is in memory as a whole."""
 
-BATCH_BYTES = 4 << 20
+BATCH_BYTES = 8 << 20
 """of a record batch that is read"""
 
 _DAY = 86_400_000_000  # microseconds
@@ -86,7 +86,7 @@ def read(
     start: datetime | None = None,
     end: datetime | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows from `start` on and before `end`, in batches of about 4 MB.
+    """The rows from `start` on and before `end`, in batches of about 8 MB.
 
     Of `columns` there are those that the file has. Raises Damaged.
     """

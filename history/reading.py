@@ -35,7 +35,7 @@ def read(
     the table's, seq_no too, in their Arrow types: real is float32, double float64, int int32, smallint int16,
     bigint int64, bit bool, varchar string. Null is no reading. With `newest_before` the newest row before
     `start`, if there is one, comes first. With `limit` the others are at most so many. There is always one
-    batch at least, which may be empty; a batch has about 4 MB at most.
+    batch at least, which may be empty; a batch has about 8 MB at most.
 
     `database` is a connection string, or a connection, whose transaction ends with the iterator. Closing the
     iterator cancels what runs. Raises ReadError; ringlog.history.folder.Damaged for a cold

@@ -15,7 +15,7 @@ from ringlog.history.connection import connect
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
 from ringlog.schema.change import announce, change, run
-from ringlog.schema.partitions import Week, alone, keep_statistics_small
+from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import cold_week
 
@@ -62,11 +62,13 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
         connection,
         sql.SQL(
             'create table {} (like {} including all, constraint week check ("time" >= {} and "time" < {}))'
+            " with ({})"
         ).format(
             sql.Identifier("log", name),
             sql.Identifier("log", week.table),
             sql.Literal(week.begins),
             sql.Literal(week.ends),
+            PARTITION_OPTIONS,
         ),
     )
 

@@ -125,7 +125,7 @@ def _blocks(
             values = pa.array(found["value"].astype(record["value"].newbyteorder("=")))
             without = np.frombuffer(missing or b"", ">i8").astype(np.int64) + _EPOCH
             # of rows of one time their seq_no says which is first, and it is not here
-            if n > _MOST or np.isin(without, time).any():
+            if n > _MOST or (len(without) and np.isin(without, time).any()):
                 raise NotInBlocks(start + timedelta(microseconds=number * width))
             if len(without):
                 time, values = _with_missing(time, values, without)

@@ -46,6 +46,7 @@ OVER_ALL_TABLES = (
     "trend_places",
     "waveform_scalars",
     "summary_parts",
+    "queries_of_bins",
     "signal_bins",
     "trends_of",
     "get_trend",

@@ -43,9 +43,11 @@ begin
     return null;
   end if;
 
-  -- the check spares the attachment a look at every row
+  -- the check spares the attachment a look at every row; for the options see PARTITION_OPTIONS of
+  -- ringlog.schema.partitions
   execute format(
-    'create table log.%I (like log.%I including all, constraint week check ("time" >= %L and "time" < %L))',
+    'create table log.%I (like log.%I including all, constraint week check ("time" >= %L and "time" < %L))'
+    ' with (toast.autovacuum_vacuum_insert_threshold = -1)',
     partition, table_name, start, finish
   );
   execute format(

@@ -31,6 +31,7 @@ declare
   -- of one bin more, where they do not begin with from_time
   least_width double precision := duration / nullif(points - 1, 0);
   same record;
+  part record;
   seconds double precision;
   begins timestamptz;
   ends timestamptz;
@@ -80,10 +81,10 @@ begin
       begins := coalesce(begins, from_time);
       ends := coalesce(ends, to_time);
     end if;
-    return query
-      select bin.signal, bin."time", bin.n, bin.min, bin.max, bin.mean, bin.first, bin.last, bin.nans, bin.nulls,
-        bin.squares
-      from ringlog.signal_bins(
+    -- not by signal_bins, which would gather its rows once more
+    for part in
+      select *
+      from ringlog.queries_of_bins(
         same.names,
         begins,
         ends,
@@ -94,7 +95,10 @@ begin
         end,
         case when points > 1 and seconds < 2 * least_width then 'epoch' else begins end,
         with_squares
-      ) as bin;
+      )
+    loop
+      return query execute part.query using part.signals, part.columns;
+    end loop;
   end loop;
 end
 $$;

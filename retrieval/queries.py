@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 _HELD = 1 << 16  # bytes that wait for more of the answer: what fails before is told
+_SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
 Work = Callable[[Connection], Iterator[bytes]]
 
 
@@ -191,7 +192,11 @@ class _Streamed(Response):
                     return
                 begun, part = True, bytes(held)
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            await send({"type": "http.response.body", "body": part, "more_body": more})
+            for begin in range(0, len(part), _SENT):
+                body = part[begin : begin + _SENT]
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+            if not more:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         async def watch(scope_of_all: anyio.CancelScope) -> None:
             while (await receive())["type"] != "http.disconnect":

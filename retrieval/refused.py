@@ -36,6 +36,8 @@ _DAMAGED = (
 )
 # what libpq says of a role to act for that nobody has made
 _NO_ROLE = re.compile(r'FATAL:  (role "[^"]*" does not exist)')
+# how the driver tells an error that PostgreSQL has raised; of a result that has begun there is no SQLSTATE
+_RAISED = re.compile(r"\[PGRES_FATAL_ERROR\]: (?!FATAL|PANIC)\w+:  ([^\n]{1,300})")
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
 
 
@@ -56,6 +58,8 @@ def refused(error: ReadError | Damaged) -> Refused:
     if state in _STATES:
         status, words = _STATES[state]
         return Refused(status, words, CHALLENGE if status == 401 else None)
+    if state in ("", "00000") and (raised := _RAISED.search(str(error))) and "server closed" not in text:
+        return Refused(500, f"PostgreSQL refuses the query: {raised[1]}")
     if state in ("", "00000") or state.startswith("08"):
         return Refused(503, "PostgreSQL does not answer: try again later")
     return Refused(500, f"PostgreSQL refuses the query ({state})")

@@ -14,7 +14,7 @@ from ringlog.history.connection import Connection
 from ringlog.history.reading import count_cold, read
 from ringlog.history.signals import Place, places
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.signals import Signal, records, told_type
+from ringlog.retrieval.signals import Signal, records, reduced, told_type, waveform_of
 from ringlog.retrieval.texts import moment, query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
 from ringlog.schema.facility import nanoseconds_of
@@ -133,7 +133,7 @@ def count(connection: Connection, signal: Signal, start: datetime, end: datetime
     not counted exactly.
     """
     n = 0
-    for place in places(connection, [signal.name])[signal.name]:
+    for place in _places(connection, signal.name)[0]:
         since = start if place.since is None else max(start, place.since)
         until = end if place.until is None else min(end, place.until)
         if since < until and n <= bound:
@@ -172,6 +172,8 @@ class _Column:
     nanoseconds: str | None
     severity: str | None
     status: str | None
+    scalar: str | None
+    """of the waveforms there; None: the values themselves"""
 
     @property
     def names(self) -> list[str]:
@@ -190,8 +192,10 @@ class _Column:
             return None if name is None else _whole(batch[name], names)
 
         place, values = self.place, batch[self.place.column]
-        told = replace(place, type=told_type(place.type))
-        if place.type == "datetime":
+        told = replace(place, type=told_type(place.type) if self.scalar is None else "double")
+        if self.scalar is not None:
+            values = reduced(values, self.scalar)
+        elif place.type == "datetime":
             values = pc.strftime(values, format="%Y-%m-%dT%H:%M:%SZ")
         elif told.type != place.type and told.type == "double":
             # PostgreSQL's numeric comes as its digits
@@ -206,23 +210,37 @@ class _Column:
         )
 
 
+def _places(connection: Connection, signal: str) -> tuple[tuple[Place, ...], str | None]:
+    """The places of a signal; of a scalar of waveforms those of the waveforms, and which it is."""
+    found = places(connection, [signal])[signal]
+    if not found and (part := waveform_of(signal)) is not None:
+        return places(connection, [part[0]])[part[0]], part[1]
+    return found, None
+
+
 def _columns(connection: Connection, signal: str) -> list[_Column]:
     """The places of a signal. Beside it are, in the same table, the signals of its alarm by EPICS's names
     of fields, and the table's nanoseconds.
     """
-    fields = [f"{signal}.SEVR", f"{signal}.STAT"]
-    found = places(connection, [signal, *fields])
-    known = found[signal]
+    known, scalar = _places(connection, signal)
+    stored = known[0].signal if known else signal
+    fields = [f"{stored}.SEVR", f"{stored}.STAT"]
     tables = sorted({place.table for place in known})
-    below = places(connection, [nanoseconds_of(table) for table in tables]) if tables else {}
+    found = places(connection, [*fields, *(nanoseconds_of(table) for table in tables)])
 
     def beside(name: str, table: str) -> str | None:
         own = {place.column for place in known}
-        there = [place.column for place in (found | below)[name] if place.table == table]
+        there = [place.column for place in found[name] if place.table == table]
         return there[-1] if there and there[-1] not in own else None
 
     return [
-        _Column(place, *(beside(name, place.table) for name in (nanoseconds_of(place.table), *fields)))
+        _Column(
+            place,
+            beside(nanoseconds_of(place.table), place.table),
+            beside(fields[0], place.table),
+            beside(fields[1], place.table),
+            scalar,
+        )
         for place in known
     ]
 

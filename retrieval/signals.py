@@ -1,17 +1,21 @@
 """What is known of signals: search, and the description of each."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from psycopg import sql
 
+from ringlog.history import waveforms
 from ringlog.history.connection import Connection, rows
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.texts import query
 
 LONGEST = 1000  # characters of a name or pattern
+
+_OF_WAVEFORMS = re.compile(rf"(.+)\.({'|'.join(waveforms.SCALARS)})", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,9 @@ class Signal:
     """whether it is still logged"""
     cycle: float | None = None
     """seconds from row to row of its log, about; None is unknown"""
+    scalar: str | None = None
+    """which of ringlog.history.waveforms.SCALARS it is, of the waveform in its column; None is the column
+    itself"""
 
     @property
     def is_number(self) -> bool:
@@ -46,8 +53,53 @@ def records(connection: Connection, text: sql.Composable) -> list[dict[str, Any]
 
 def describe(connection: Connection, names: Sequence[str]) -> dict[str, Signal]:
     """These signals; those that never were are missing."""
-    found = records(connection, query("describe", names=sql.Literal(list(names))))
-    return {row["signal"]: _signal(row) for row in found}
+    found = {signal.name: signal for signal in _described(connection, names)}
+    scalars = {name: waveform_of(name) for name in names if name not in found}
+    stored = {part[0] for part in scalars.values() if part is not None}
+    known = {signal.name: signal for signal in _described(connection, sorted(stored))} if stored else {}
+    for name, part in scalars.items():
+        if part is not None and part[0] in known and is_waveform(known[part[0]]):
+            found[name] = scalar_of(known[part[0]], part[1])
+    return found
+
+
+def _described(connection: Connection, names: Sequence[str]) -> list[Signal]:
+    return [_signal(row) for row in records(connection, query("describe", names=sql.Literal(list(names))))]
+
+
+def waveform_of(name: str) -> tuple[str, str] | None:
+    """The signal and the scalar that a name means which is none of a signal, as `trace.rms`; else None."""
+    found = _OF_WAVEFORMS.fullmatch(name)
+    return (found[1], found[2]) if found else None
+
+
+def is_waveform(signal: Signal) -> bool:
+    """Whether it is a waveform of numbers."""
+    return signal.type.endswith("[]") and not signal.type.startswith("varchar")
+
+
+def scalar_of(waveform: Signal, scalar: str) -> Signal:
+    """What each row of a waveform comes to, as a signal."""
+    return replace(
+        waveform,
+        name=f"{waveform.name}.{scalar}",
+        type="double",
+        unit="" if scalar == "length" else waveform.unit,
+        description=f"{scalar} of {waveform.description or waveform.name}",
+        limits=None,
+        scalar=scalar,
+    )
+
+
+def reduced(values: pa.Array, scalar: str | None) -> pa.Array:
+    """What waveforms come to; the values themselves where they are no waveforms."""
+    if scalar is None:
+        return values
+    if pa.types.is_boolean(values.type.value_type):
+        values = values.cast(pa.list_(pa.int8()))
+    found, missing = waveforms.of_lists(values)
+    place = waveforms.SCALARS.index(scalar)
+    return pa.array(found[:, place], mask=missing[:, place])
 
 
 def demand(connection: Connection, names: Sequence[str]) -> list[Signal]:
@@ -60,14 +112,21 @@ def demand(connection: Connection, names: Sequence[str]) -> list[Signal]:
 
 
 def search(connection: Connection, words: str, limit: int, offset: int = 0) -> list[Signal]:
-    """Signals of today that hold all the words, in their name, table, description or unit."""
+    """Signals of today that hold all the words, in their name, table, description or unit.
+
+    A word with .rms or another scalar behind it finds that of waveforms.
+    """
+    asked = [(word, waveform_of(word)) for word in words.lower().split()]
+    scalars = {part[1] for _, part in asked if part is not None}
     text = query(
         "search",
-        words=sql.Literal([word.lower() for word in words.split()]),
+        words=sql.Literal([word if part is None else part[0] for word, part in asked]),
+        waveforms=sql.Literal(bool(scalars)),
         limit=sql.Literal(limit),
         offset=sql.Literal(offset),
     )
-    return [_signal(row) for row in records(connection, text)]
+    found = [_signal(row) for row in records(connection, text)]
+    return [scalar_of(signal, scalar) for signal in found for scalar in sorted(scalars)] if scalars else found
 
 
 def matching(connection: Connection, pattern: str, limit: int | None = None) -> list[str]:
@@ -87,14 +146,14 @@ def matching(connection: Connection, pattern: str, limit: int | None = None) -> 
     return [row["signal"] for row in records(connection, text)]
 
 
-def latest(connection: Connection, table: str, columns: Sequence[str]) -> dict[str, Any] | None:
+def latest(connection: Connection, table: str, columns: Sequence[str]) -> pa.RecordBatch | None:
     """The newest row of a ring: `time` and these columns; None when it was never written."""
     text = query(
         "latest",
-        columns=sql.SQL(", ").join(sql.Identifier("ring", column) for column in columns),
+        columns=sql.SQL(", ").join(sql.Identifier("ring", column) for column in dict.fromkeys(columns)),
         ring=sql.Identifier("online", table),
     )
-    found = records(connection, text)
+    found = [batch for batch in rows(connection, text) if batch.num_rows]
     return found[0] if found else None
 
 

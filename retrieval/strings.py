@@ -5,8 +5,9 @@ cast, and its text is cut at the commas; times are put together from tables of d
 what stands behind them already, a comma or a line's end, which leaves fewer parts to join.
 """
 
+from collections.abc import Iterable
 from functools import cache
-from itertools import product
+from itertools import chain, product, repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-Texts: TypeAlias = "pa.Array | str"
-"""a text each, or one for all"""
+Texts: TypeAlias = "pa.Array | list[bytes] | str"
+"""a text each, long ones in a list, or one for all"""
 
 
 def joined(*parts: Texts) -> bytes:
@@ -27,6 +28,8 @@ def joined(*parts: Texts) -> bytes:
             merged[-1] += part
         else:
             merged.append(part)
+    if any(isinstance(part, list) for part in merged):
+        return b"".join(chain.from_iterable(zip(*map(_each, merged), strict=False)))
     lines = pc.binary_join_element_wise(*merged, "")
     if isinstance(lines, pa.ChunkedArray):
         lines = lines.combine_chunks()
@@ -37,12 +40,18 @@ def joined(*parts: Texts) -> bytes:
     return bytes(memoryview(data)[int(bounds[0]) : int(bounds[-1])])
 
 
+def _each(texts: Texts) -> Iterable[bytes]:
+    if isinstance(texts, str):
+        return repeat(texts.encode())
+    return texts if isinstance(texts, list) else texts.cast(pa.binary()).to_pylist()
+
+
 def whole(numbers: NDArray[np.integer], after: str) -> pa.Array:
     """Whole numbers, each with one sign after it."""
     return _cut(np.ascontiguousarray(numbers), after)
 
 
-def json_values(values: pa.Array, after: str, *, bits: bool = False) -> pa.Array:
+def json_values(values: pa.Array, after: str, *, bits: bool = False) -> Texts:
     """Values as JSON has them; what it cannot say is null. Bits are 0 and 1, with `bits` true and false."""
     if pa.types.is_list(values.type):
         return _lists(values, "", "null", after)
@@ -54,7 +63,7 @@ def json_values(values: pa.Array, after: str, *, bits: bool = False) -> pa.Array
     return _numbers(values, "null", after, json=True)
 
 
-def csv_values(values: pa.Array, missing: str, after: str) -> pa.Array:
+def csv_values(values: pa.Array, missing: str, after: str) -> Texts:
     """Values as CSV has them (RFC 4180), on one line; `missing` stands for null. Bits are 0 and 1."""
     if pa.types.is_list(values.type):
         return _lists(values, '"', missing, after)
@@ -70,15 +79,21 @@ def iso(micros: NDArray[np.int64], after: str) -> pa.Array:
     """Instants (microseconds since 1970) as 2026-11-20T14:00:00.000000Z."""
     seconds = micros // 1_000_000
     below = micros - seconds * 1_000_000
-    clock = _clock()[seconds % 86_400]
-    parts = [_dates(seconds // 86_400, "%Y-%m-%dT"), clock, _sign(".", len(micros)), *_digits(below, 6)]
-    return _fixed([*parts, _sign(f"Z{after}", len(micros))])
+    thousands = below // 1000
+    return _fixed(
+        len(micros),
+        _dates(seconds // 86_400, "%Y-%m-%dT"),
+        _clock()[seconds % 86_400],
+        _thousand(".", "")[thousands],
+        _thousand("", "Z")[below - thousands * 1000],
+        after,
+    )
 
 
 def human(seconds: NDArray[np.int64], after: str) -> pa.Array:
     """Instants in the appliance's form for people, as Nov/20/2026 14:00:00 +00:00."""
     clock = _clock()[seconds % 86_400]
-    return _fixed([_dates(seconds // 86_400, "%b/%d/%Y "), clock, _sign(f" +00:00{after}", len(seconds))])
+    return _fixed(len(seconds), _dates(seconds // 86_400, "%b/%d/%Y "), clock, f" +00:00{after}")
 
 
 def milliseconds(micros: NDArray[np.int64], after: str) -> list[Texts]:
@@ -87,7 +102,7 @@ def milliseconds(micros: NDArray[np.int64], after: str) -> list[Texts]:
     below = micros - thousands * 1000
     if not below.any():
         return [whole(thousands, after)]
-    return [whole(thousands, "."), _fixed([*_digits(below, 3), _sign(after, len(micros))])]
+    return [whole(thousands, "."), _fixed(len(micros), _thousand("", after)[below])]
 
 
 def one_line(text: str) -> str:
@@ -127,12 +142,12 @@ def _cut(numbers: NDArray[np.generic], after: str) -> pa.Array:
     return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(text))
 
 
-def _lists(values: pa.Array, quote: str, missing: str, after: str) -> pa.Array:
+def _lists(values: pa.Array, quote: str, missing: str, after: str) -> list[bytes]:
     """Lists as JSON; what is no number in those of numbers is null."""
     if pa.types.is_string(values.type.value_type):
         lists = (texts if texts is None else orjson.dumps(texts).decode() for texts in values.to_pylist())
         shown = (missing if text is None else _quoted(text) if quote else text for text in lists)
-        return pa.array([text + after for text in shown], pa.string())
+        return [(text + after).encode() for text in shown]
     flat = values.flatten()
     if pa.types.is_boolean(flat.type):
         flat = flat.cast(pa.int8())
@@ -144,11 +159,11 @@ def _lists(values: pa.Array, quote: str, missing: str, after: str) -> pa.Array:
     for end, is_there in zip(ends, values.is_valid().to_pylist(), strict=True):
         if is_there:
             written = orjson.dumps(numbers[start:end], option=orjson.OPT_SERIALIZE_NUMPY)
-            texts.append(left + written + right)
+            texts.append(b"".join((left, written, right)))
         else:
             texts.append(none)
         start = end
-    return pa.array(texts, pa.binary()).cast(pa.string())
+    return texts
 
 
 def _quoted(text: str) -> str:
@@ -156,51 +171,44 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(letter in text for letter in ',"\t') else text
 
 
-Letters = NDArray[np.uint8]
-"""(values, signs)"""
+Letters: TypeAlias = "NDArray[np.generic] | str"
+"""texts of one length, an item each, or one for all"""
 
 
-def _fixed(parts: list[Letters]) -> pa.Array:
-    """Texts of one length."""
-    matrix = np.concatenate(parts, axis=1)
-    n, width = matrix.shape
+def _fixed(n: int, *parts: Letters) -> pa.Array:
+    """`n` texts of one length, put together."""
+    columns = [_items([part])[0] if isinstance(part, str) else part for part in parts if len(part)]
+    lines = np.empty(n, [(f"f{number}", column.dtype) for number, column in enumerate(columns)])
+    for number, column in enumerate(columns):
+        lines[f"f{number}"] = column
+    width = lines.dtype.itemsize
     offsets = np.arange(0, (n + 1) * width, width, dtype=np.int32)
-    return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(matrix))
-
-
-def _sign(text: str, n: int) -> Letters:
-    return np.broadcast_to(np.frombuffer(text.encode(), np.uint8), (n, len(text)))
-
-
-def _digits(numbers: NDArray[np.int64], places: int) -> list[Letters]:
-    """Numbers below 10 ** places with leading zeros; `places` is a multiple of 3."""
-    found = []
-    for power in range(places - 3, -1, -3):
-        found.append(_thousand()[numbers // 10**power % 1000])
-    return found
+    return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(lines))
 
 
 def _dates(days: NDArray[np.int64], form: str) -> Letters:
     if len(days) and days[0] == days[-1]:
         (text,) = pc.strftime(pa.array(days[:1] * 86_400, pa.timestamp("s")), form).to_pylist()
-        return _sign(text, len(days))
+        return str(text)
     known, place = np.unique(days, return_inverse=True)
     texts = pc.strftime(pa.array(known * 86_400, pa.timestamp("s")), form).to_pylist()
-    return _table(texts)[place] if texts else np.empty((0, 0), np.uint8)
+    return _items(texts)[place] if texts else ""
 
 
-def _table(texts: list[str]) -> Letters:
-    """Texts of one length."""
-    return np.frombuffer("".join(texts).encode(), np.uint8).reshape(len(texts), -1)
-
-
-@cache
-def _thousand() -> Letters:
-    return _table([f"{number:03}" for number in range(1000)])
+def _items(texts: list[str]) -> NDArray[np.generic]:
+    """Texts of one length as items of so many bytes: whole numbers where numpy has some, which it copies
+    faster."""
+    width = len(texts[0])
+    return np.frombuffer("".join(texts).encode(), f"u{width}" if width in (1, 2, 4, 8) else f"V{width}")
 
 
 @cache
-def _clock() -> Letters:
+def _thousand(before: str, after: str) -> NDArray[np.generic]:
+    return _items([f"{before}{number:03}{after}" for number in range(1000)])
+
+
+@cache
+def _clock() -> NDArray[np.generic]:
     """The time of day of each of its seconds."""
     sixty = [f"{number:02}" for number in range(60)]
-    return _table([":".join(parts) for parts in product(sixty[:24], sixty, sixty)])
+    return _items([":".join(parts) for parts in product(sixty[:24], sixty, sixty)])

@@ -1,14 +1,11 @@
 """The commands `ringlog archive` and `ringlog recall`: old weeks in files."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
 from ringlog.database import chosen_database, demand_facility, engine
-from ringlog.errors import ServerError
 from ringlog.history.summaries import summarise
 from ringlog.options import Data, Dsn
 
@@ -26,7 +23,7 @@ def recall_weeks(
     """Bring weeks of a table back from the archive into the log."""
     from ringlog.history.recall import recall
 
-    with chosen_database(data, dsn).opened() as conninfo, _archive_told():
+    with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         for line in recall(engine(conninfo), conninfo, table, *bounds, timedelta(days=days)):
@@ -85,19 +82,9 @@ def archive_now(data: Data = None, dsn: Dsn = None) -> None:
     """Do at once what the server does every hour: write old weeks to the archive."""
     from ringlog.history.archive import archive
 
-    with chosen_database(data, dsn).opened() as conninfo, _archive_told():
+    with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         administrator = engine(conninfo)
         summarise(conninfo, enough=1)
         for line in archive(administrator, conninfo, pauses=0.0):
             print(line, flush=True)
-
-
-@contextmanager
-def _archive_told() -> Iterator[None]:
-    from ringlog.history.folder import Damaged
-
-    try:
-        yield
-    except Damaged as error:
-        raise ServerError(str(error)) from error

@@ -34,6 +34,8 @@ from ringlog.programs import programs_for
 
 _NAME = "%Y%m%dT%H%M%S.%fZ"
 _SETTINGS = "99-restore.conf"
+# PostgreSQL's words for a log that ends before the moment that was asked for
+_NOT_REACHED = "recovery ended before configured recovery target was reached"
 # Seconds after which PostgreSQL archives a segment that is not full: what a lost disk costs at most.
 _ARCHIVE_TIMEOUT = 60
 
@@ -120,6 +122,8 @@ def restore(
     if data is None:
         raise UsageError("name a new data directory with --data: nothing is restored over another one")
     moment = None if to is None else _moment(to)
+    if moment is not None and moment > datetime.now(UTC):
+        raise UsageError(f"{to} has not come yet: leave out --to for the end of what was archived")
     folder = folder.resolve()
     postgres = Postgres(data)
     if postgres.data.exists() and any(postgres.data.iterdir()):
@@ -138,9 +142,19 @@ def restore(
         except (OSError, shutil.Error) as error:
             raise ServerError(f"{copies[-1]} could not be copied: {error}") from None
         _let_recover(postgres.cluster, folder / "wal", moment)
-    # the copy's own port may be in use: by the server it was copied of
-    with postgres.running(port=free_port()) as process:
-        last = _recovered(postgres, process)
+    try:
+        # the copy's own port may be in use: by the server it was copied of
+        with postgres.running(port=free_port()) as process:
+            last = _recovered(postgres, process)
+    except ServerError as error:
+        if _NOT_REACHED not in str(error):
+            raise
+        until = _end_of_archive(postgres)
+        shutil.rmtree(postgres.data)
+        raise ServerError(
+            f"{folder} does not reach {to}: {until}. A running server archives its log every minute: wait "
+            "as long and try again, or leave out --to for the end of what was archived"
+        ) from None
     with account.acting():
         (postgres.cluster / "conf.d" / _SETTINGS).unlink()
     print(f"restored to {postgres.data} from {copies[-1].name}")
@@ -163,6 +177,13 @@ def _recovered(postgres: Postgres, process: "subprocess.Popen[bytes]") -> dateti
         if process.poll() is not None:
             raise ServerError(f"the restore did not come to its moment: {postgres.complaint()}")
         time.sleep(0.2)
+
+
+def _end_of_archive(postgres: Postgres) -> str:
+    """How far the log went that a restore has read, as PostgreSQL noted it."""
+    log = postgres.cluster / (postgres.cluster / "current_logfiles").read_text().split()[1]
+    found = re.findall(r"last completed transaction was at log time (.+)", log.read_text(errors="replace"))
+    return f"the last transaction there is of {found[-1]}" if found else "there is no transaction since"
 
 
 def _embedded(data: Path | None) -> Postgres:

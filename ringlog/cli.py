@@ -35,37 +35,37 @@ def _errors_told() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = _told(error)
-        if told is None:
+        words_and_code = told(error)
+        if words_and_code is None:
             raise
-        words, code = told
+        words, code = words_and_code
         command_log.error("%s", words)
         sys.exit(code)
 
 
-def _told(error: Exception) -> tuple[str, int] | None:
+def told(error: Exception) -> tuple[str, int] | None:
     """The line and the exit code; None for what nobody foresaw."""
-    # only what fails needs them all
-    import psycopg
-    import sqlalchemy.exc
-
-    from ringlog.schema.facility_file import FacilityError
-    from ringlog.schema.obstacles import InstallRefused
-
-    match error:
-        case UsageError() | FacilityError():
-            return str(error), 2
-        case ServerError() | InstallRefused():
-            return str(error), 1
-        case ModuleNotFoundError():
-            missing = hint(error)
-            return None if missing is None else (missing, 2)
-        case psycopg.Error() | sqlalchemy.exc.DBAPIError():
-            cause = error.orig if isinstance(error, sqlalchemy.exc.DBAPIError) else error
-            return f"PostgreSQL: {' '.join(str(cause).split())}", 1
-        case OSError():
-            return f"{error.filename or 'the operating system'}: {error.strerror or error}", 1
+    if isinstance(error, UsageError) or _is(error, "ringlog.schema.facility_file", "FacilityError"):
+        return str(error), 2
+    if isinstance(error, ServerError) or _is(error, "ringlog.schema.obstacles", "InstallRefused"):
+        return str(error), 1
+    if isinstance(error, ModuleNotFoundError):
+        missing = hint(error)
+        return None if missing is None else (missing, 2)
+    cause = getattr(error, "orig", None) if _is(error, "sqlalchemy.exc", "DBAPIError") else error
+    if _is(cause, "psycopg", "Error") or _is(cause, "ringlog.history.connection", "ReadError"):
+        return f"PostgreSQL: {' '.join(str(cause).split())}", 1
+    if _is(error, "ringlog.history.folder", "Damaged"):
+        return f"{error} (ringlog archive verify looks at all files)", 1
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the operating system'}: {error.strerror or error}", 1
     return None
+
+
+def _is(error: object, module: str, name: str) -> bool:
+    """Whether it is an error of this module. It is not imported for that, which would take half a second:
+    nobody raises what nobody has imported."""
+    return module in sys.modules and isinstance(error, getattr(sys.modules[module], name, ()))
 
 
 def main() -> None:

@@ -309,12 +309,14 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "damage by disk or memory is not found until somebody reads wrong values",
                 "with the server stopped: pg_checksums --enable",
             )
+        # the superuser that initdb makes (its oid is 10) is one for good
         query = (
-            "select rolname from pg_roles where rolcanlogin and rolname <> current_user"
+            "select rolname from pg_roles where rolcanlogin and rolname <> current_user and oid <> 10"
             " and (rolsuper or rolcreaterole or rolbypassrls"
             " or pg_has_role(oid, 'ringlog_owner', 'member')) order by 1"
             if connection.execute("select to_regrole('ringlog_owner')").fetchone() != (None,)
             else "select rolname from pg_roles where rolcanlogin and rolsuper and rolname <> current_user"
+            " and oid <> 10"
         )
         for (role,) in connection.execute(query.encode()).fetchall():
             yield Finding(
@@ -323,17 +325,7 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "it can change or delete what is logged, past the procedures",
                 "take them away (alter role … nosuperuser nocreaterole, revoke ringlog_owner)",
             )
-        open_to = connection.execute(
-            "select distinct database[1], user_name[1], coalesce(address, type) from pg_hba_file_rules"
-            " where auth_method = 'trust' order by 1, 2, 3"
-        ).fetchall()
-        for name, user, place in open_to:
-            yield Finding(
-                "danger",
-                f"{user} may come from {place} to {name} without a password (pg_hba.conf: trust)",
-                "whoever can connect can change or delete what is logged",
-                "write scram-sha-256 instead of trust, and reload PostgreSQL",
-            )
+        yield from _open_to(connection)
         archiver = connection.execute(
             "select last_failed_wal, last_failed_time from pg_stat_archiver"
             " where last_failed_time > coalesce(last_archived_time, '-infinity')"
@@ -356,6 +348,33 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "the next client waits, or is turned away",
                 "raise max_connections in 50-site.conf, or find out who keeps them (sp_who)",
             )
+
+
+def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
+    """Who may come without a password."""
+    ((readable,),) = connection.execute(
+        "select has_table_privilege('pg_hba_file_rules', 'select')"
+        " and has_function_privilege('pg_hba_file_rules()', 'execute')"
+    ).fetchall()
+    if not readable:
+        yield Finding(
+            "note",
+            f"{connection.info.user} may not see who may log in without a password (pg_hba.conf)",
+            "a line with trust there lets whoever can connect change or delete what is logged",
+            "run ringlog doctor --dsn as a superuser, or look for trust in pg_hba.conf",
+        )
+        return
+    found = connection.execute(
+        "select distinct database[1], user_name[1], coalesce(address, type) from pg_hba_file_rules"
+        " where auth_method = 'trust' order by 1, 2, 3"
+    ).fetchall()
+    for name, user, place in found:
+        yield Finding(
+            "danger",
+            f"{user} may come from {place} to {name} without a password (pg_hba.conf: trust)",
+            "whoever can connect can change or delete what is logged",
+            "write scram-sha-256 instead of trust, and reload PostgreSQL",
+        )
 
 
 def memory(conninfo: str, machine: int) -> Iterator[Finding]:

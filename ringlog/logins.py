@@ -14,6 +14,8 @@ from ringlog.limits import Limits
 from ringlog.procedures.parameters import OF_A_PARAMETER, WRITING
 
 GATEWAY = "ringlog_gateway"
+READS_STANDBY = "tsql.reads_standby"
+"""read by the gateway at each login"""
 _NAME_LIMIT = 63  # bytes of a PostgreSQL name; it cuts longer ones silently
 TDS5_LIMIT = 30  # bytes of the user and password fields of a TDS 5.0 login record
 
@@ -147,6 +149,20 @@ def limit(conninfo: str, name: str, most: Limits) -> None:
     """Sets what sessions of a login that begin from now on may take at most."""
     with psycopg.connect(conninfo) as connection:
         limits.set_limits(connection, _demand(connection, name), most)
+
+
+class Server(Enum):
+    """Where a login reads."""
+
+    STANDBY = "standby"
+    PRIMARY = "primary"
+
+
+def read_from(conninfo: str, name: str, where: Server) -> None:
+    """Sets where sessions of a login that begin from now on read. Raises ServerError."""
+    with psycopg.connect(conninfo) as connection:
+        value = "on" if where is Server.STANDBY else "off"
+        limits.set_setting(connection, _demand(connection, name), READS_STANDBY, value)
 
 
 def lock(conninfo: str, name: str) -> None:

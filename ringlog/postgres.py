@@ -40,6 +40,9 @@ FIRST_PORT = 5433  # 5432 is left to a PostgreSQL of the system
 _SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
 _PAUSE = 0.05  # seconds between two looks at a starting or stopping server
 _REPORT = 10.0  # seconds between two words about it
+_STANDSTILL = 60.0  # seconds in which a stopping server does nothing, after which it is ended at once
+_IDLE_WORK = 0.2  # what its idle processes do meanwhile, as `_work_done` counts it
+_TAKEN = "Address already in use"  # PostgreSQL's word for a port that another program has
 _LAST_WORDS = 2.0  # seconds that its log may take to be complete after it ended
 
 
@@ -82,6 +85,7 @@ class Postgres:
     def demand(self) -> None:
         """Raises ServerError when there is no cluster."""
         if not self.exists:
+            self._refuse_others()
             raise ServerError(
                 f"there is no database in {self.data}: name another folder with --data, "
                 "or make one there: ringlog init --facility FILE, ringlog serve --facility FILE"
@@ -140,8 +144,7 @@ class Postgres:
             if not self.exists:
                 self._make_cluster(account, programs)
             self._stop_leftover()
-            self._write_settings(account, memory, port)
-            process = self._start(account, programs, stop or threading.Event())
+            process = self._start_at(account, programs, memory, port, stop or threading.Event())
             try:
                 yield process
             finally:
@@ -207,14 +210,10 @@ class Postgres:
                 f"PostgreSQL runs as {account.name}, which cannot enter {barrier}: "
                 "choose another --data, or open that folder to it (chmod o+x)"
             )
-        others = sorted(self.data.glob("postgresql-*")) if self.data.exists() else []
-        if others and self.cluster not in others:
-            raise ServerError(
-                f"{others[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: "
-                "bring it over with ringlog upgrade"
-            )
+        clusters = self._refuse_others()
         ours = {self.socket.name, self._lock.name, self._start_log.name, self._unfinished.name}
-        if not others and self.data.exists() and any(entry.name not in ours for entry in self.data.iterdir()):
+        there = self.data.iterdir() if self.data.exists() else ()
+        if not clusters and any(entry.name not in ours for entry in there):
             raise ServerError(f"{self.data} holds other things than a database: choose an empty folder")
         try:
             self.data.mkdir(parents=account.is_self, exist_ok=True)
@@ -224,6 +223,16 @@ class Postgres:
             raise ServerError(
                 f"{self.data} cannot be the data directory ({error.strerror}): choose another --data"
             ) from None
+
+    def _refuse_others(self) -> list[Path]:
+        """The clusters that are there. Raises ServerError when there are only those of other versions."""
+        clusters = sorted(self.data.glob("postgresql-*")) if self.data.exists() else []
+        if clusters and self.cluster not in clusters:
+            raise ServerError(
+                f"{clusters[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: "
+                "bring it over with ringlog upgrade"
+            )
+        return clusters
 
     @contextmanager
     def _serving_alone(self, account: Account) -> Iterator[None]:
@@ -270,11 +279,34 @@ class Postgres:
             )
             _stop(leftover)
 
-    def _write_settings(self, account: Account, memory: int | None, port: int | None) -> None:
+    def _start_at(
+        self,
+        account: Account,
+        programs: Path,
+        memory: int | None,
+        port: int | None,
+        stop: threading.Event,
+    ) -> subprocess.Popen[bytes]:
+        """Starts the server at this port, else the one used before, else a free one."""
+        wanted = port or self._recorded_port()
+        while True:
+            chosen = wanted or free_port()
+            self._write_settings(account, memory, chosen)
+            try:
+                return self._start(account, programs, stop)
+            except ServerError as error:
+                # another server that starts just now has found the same port free
+                if wanted or _TAKEN not in str(error) or f"port {chosen}" not in str(error):
+                    raise
+                log.info("port %d has been taken meanwhile", chosen)
+
+    def _recorded_port(self) -> int | None:
         path = self.cluster / "conf.d" / settings.GENERATED
-        if port is None:
-            recorded = re.search(r"^port = (\d+)$", path.read_text() if path.exists() else "", re.MULTILINE)
-            port = int(recorded[1]) if recorded else free_port()
+        found = re.search(r"^port = (\d+)$", path.read_text() if path.exists() else "", re.MULTILINE)
+        return int(found[1]) if found else None
+
+    def _write_settings(self, account: Account, memory: int | None, port: int) -> None:
+        path = self.cluster / "conf.d" / settings.GENERATED
         text = settings.settings_text(
             memory=memory or settings.machine_memory(),
             disk=psutil.disk_usage(str(self.data)).total,
@@ -339,7 +371,7 @@ class Postgres:
         ):
             time.sleep(_PAUSE)
         told = "; ".join(re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines)
-        if "Address already in use" in told:
+        if _TAKEN in told:
             told += "; --pg-port chooses another port"
         return told or f"see {self._start_log}"
 
@@ -382,16 +414,42 @@ def _stop_child(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop(process: psutil.Process) -> None:
-    """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes."""
-    with suppress(psutil.NoSuchProcess):
-        process.send_signal(signal.SIGINT)
-    began = time.monotonic()
+    """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes.
+
+    Where nothing moves any more it is ended at once, and its next start recovers: PostgreSQL 18.4 that was
+    told to stop in the first milliseconds of a recovery has waited for ever.
+    """
+    began = moved = time.monotonic()
+    done = _work_done(process)
     while True:
+        # again and again: one that has only begun does not hear it where SIGINT is ignored from birth, as a
+        # shell script does for what it starts with &
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGINT)
         try:
             process.wait(_REPORT)
             return
         except psutil.TimeoutExpired:
-            log.info("PostgreSQL is stopping, %.0f s so far", time.monotonic() - began)
+            now = time.monotonic()
+            log.info("PostgreSQL is stopping, %.0f s so far", now - began)
+            # less than before: a process has ended
+            if abs((more := _work_done(process)) - done) > _IDLE_WORK:
+                done, moved = more, now
+            elif now - moved > _STANDSTILL:
+                log.warning("PostgreSQL has done nothing for %.0f s: it is ended at once", now - moved)
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGQUIT)
+
+
+def _work_done(process: psutil.Process) -> float:
+    """What a PostgreSQL has done so far: its processes' seconds of CPU and MB of the disk, added up."""
+    done = 0.0
+    with suppress(psutil.Error):
+        for one in [process, *process.children()]:
+            with suppress(psutil.Error):
+                cpu, files = one.cpu_times(), one.io_counters()
+                done += cpu.user + cpu.system + (files.read_bytes + files.write_bytes) / 1e6
+    return done
 
 
 def _startup_step(pid: int) -> str:

@@ -18,10 +18,11 @@ from ringlog import watching
 from ringlog.database import Embedded, chosen_database, demand_facility
 from ringlog.errors import UsageError
 from ringlog.options import Data, Dsn
-from ringlog.watching import TableState, space, table_states
+from ringlog.watching import Space, TableState, space, table_states
 
 report_app = typer.Typer(help="What became of the rows.", no_args_is_help=True)
 
+_AGES = 36_525  # days: beyond a century nobody plans
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LOSSES = (
     "produced",
@@ -177,12 +178,7 @@ def print_status(conninfo: str, data: Path | None) -> list[TableState]:
         )
     if data is not None:
         left = space(conninfo, data)
-        days = (
-            ""
-            if left.days is None or left.a_day is None
-            else f", {left.days:.0f} days at {left.a_day / 1e6:.1f} MB a day"
-        )
-        console.print(f"disk: {left.free / 1e9:.1f} GB free{days}\n")
+        console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
     if told := _writer_priority(conninfo):
         console.print(f"{told}\n")
     query = (
@@ -224,6 +220,14 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value * 1000:.1f} ms"
     return str(value)
+
+
+def lasting(left: Space) -> str:
+    """How long the disk lasts, where there are figures for it."""
+    if left.days is None or left.a_day is None:
+        return ""
+    days = f"{left.days:.0f} days" if left.days < _AGES else "more than 100 years"
+    return f", {days} at {left.a_day / 1e6:.1f} MB a day"
 
 
 def _print(console: Console, headings: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> None:

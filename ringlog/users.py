@@ -131,6 +131,22 @@ def limit(
     print(f"login {name} has these limits from its next session on")
 
 
+@user.command("reads")
+def reads(
+    name: Name,
+    where: Annotated[logins.Server, typer.Argument(help="Where its sessions read.", show_default=False)],
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Let a login read from a standby where there is one. It holds for sessions that begin from now on.
+
+    What it writes by put procedures goes to the primary all the same; who has written reads there too.
+    """
+    with _opened(data, dsn) as conninfo:
+        logins.read_from(conninfo, name, where)
+    print(f"login {name} reads from the {where.value} from its next session on")
+
+
 @user.command("lock")
 def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Let a login do nothing any more, in its open sessions either."""

@@ -90,6 +90,38 @@ def reached(conninfo: str) -> tuple[str, int]:
         return connection.info.host, connection.info.port
 
 
+@dataclass(frozen=True)
+class Standby:
+    """A standby that the primary sends its log to, and how far behind it is for who reads there."""
+
+    name: str
+    """its application_name, which Patroni makes the member's"""
+    host: str
+    behind: int
+    """bytes of write-ahead log"""
+    seconds: float
+    """what replaying the newest record took from its commit on; 0 where nothing is on its way"""
+
+
+def standbys(conninfo: str) -> list[Standby]:
+    """Those connected now, as far as the role may see them (pg_monitor)."""
+    query = """
+        select
+          application_name as name,
+          coalesce(host(client_addr), 'local') as host,
+          pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint as behind,
+          coalesce(extract(epoch from replay_lag), 0)::float8 as seconds
+        from pg_stat_replication
+        where replay_lsn is not null and not pg_is_in_recovery()
+        order by 1, 2
+    """
+    with (
+        psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection,
+        connection.cursor(row_factory=class_row(Standby)) as cursor,
+    ):
+        return cursor.execute(query).fetchall()
+
+
 def as_json(states: list[TableState], left: Space | None) -> dict[str, object]:
     """For machines: `tables`, and `space` of an embedded database."""
     tables = [
@@ -128,14 +160,16 @@ class Watch:
                 try:
                     states = table_states(self._conninfo)
                     left = space(self._conninfo, self._data) if self._data else None
-                    self._told = _metrics(states, left, reached(self._conninfo))
+                    self._told = _metrics(states, left, reached(self._conninfo), standbys(self._conninfo))
                 except (psycopg.Error, OSError):
                     self._told = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
                 self._asked = time.monotonic()
             return self._told
 
 
-def _metrics(states: list[TableState], left: Space | None, server: tuple[str, int]) -> str:
+def _metrics(
+    states: list[TableState], left: Space | None, server: tuple[str, int], behind: list[Standby]
+) -> str:
     def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
         return _family(name, words, samples)
@@ -199,6 +233,20 @@ def _metrics(states: list[TableState], left: Space | None, server: tuple[str, in
             ],
         ),
     ]
+    if behind:
+        labels = [_labels(standby=one.name, host=one.host) for one in behind]
+        parts += [
+            _family(
+                "ringlog_standby_replay_lag_bytes",
+                "Write-ahead log that is not yet to be seen on a standby.",
+                list(zip(labels, (one.behind for one in behind), strict=True)),
+            ),
+            _family(
+                "ringlog_standby_replay_lag_seconds",
+                "How long a committed row took until it was to be seen on a standby.",
+                list(zip(labels, (one.seconds for one in behind), strict=True)),
+            ),
+        ]
     if left is not None:
         parts.append(_family("ringlog_disk_free_bytes", "Free space of the data.", [("", left.free)]))
         if left.days is not None:

@@ -35,7 +35,12 @@ from ringlog.schema.change import announce, change, run
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.obstacles import InstallRefused, Obstacle
-from ringlog.schema.partitions import keep_statistics_small, make_first_partitions
+from ringlog.schema.partitions import (
+    keep_statistics_small,
+    make_first_partitions,
+    renew_options,
+    view_recent,
+)
 from ringlog.schema.tables import Columns
 
 __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
@@ -195,6 +200,7 @@ class _Installation(_Ringlogs):
         self.changed += [f"signal {name}" for name in registry.record_signals(self.connection, self.facility)]
         self.changed += summaries.create_missing(self.connection, self.facility.tables)
         self._note_history()
+        self._view_recent()
         self.changed += renaming.view_former_names(self.connection)
         self._drop_writing()
         created, changed = parameter_tables.install_tables(
@@ -251,6 +257,17 @@ class _Installation(_Ringlogs):
         waveforms = {column.name for column in table.columns if column.is_waveform}
         run(self.connection, online_view(table.name, [*columns], waveforms, tables.ring_schema(table)))
 
+    def _view_recent(self) -> None:
+        """Makes the views of the latest weeks. That of a new or grown table needs no mention."""
+        grown = {
+            thing.split()[1].split(".")[0]
+            for thing in self.created
+            if thing.startswith(("table ", "column "))
+        }
+        for table in view_recent(self.connection, [table.name for table in self.facility.tables]):
+            if table not in grown:
+                self.changed.append(f"view recent.{table}")
+
     def _store_waveforms(self, table: Table, names: Collection[str]) -> None:
         """Stores waveforms beside their rows, and as they are unless the file wants them compressed."""
         for schema in ("log",) if table.ring_refers_to_log else ("online", "log"):
@@ -284,6 +301,7 @@ class _Installation(_Ringlogs):
                 )
                 if schema == "log":
                     keep_statistics_small(self.connection, table.name)
+                    renew_options(self.connection, table.name)
                 added |= dict.fromkeys(missing)
         if added:
             self._store_waveforms(table, added)

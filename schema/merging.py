@@ -21,6 +21,7 @@ from psycopg import sql
 
 from ringlog.schema.change import announce, change, is_lock_conflict, run
 from ringlog.schema.partitions import (
+    PARTITION_OPTIONS,
     Partition,
     Week,
     alone,
@@ -178,9 +179,10 @@ def _prepare(connection: sa.Connection, merge: Merge) -> None:
             """
             create table {partition} (
               like {log} including all, constraint block check ("time" >= {start} and "time" < {end})
-            )
+            ) with ({options})
             """
         ).format(
+            options=PARTITION_OPTIONS,
             partition=sql.Identifier("log", merge.partition),
             log=sql.Identifier("log", merge.table),
             start=sql.Literal(merge.block.start),

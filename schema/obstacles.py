@@ -69,7 +69,7 @@ def between(
     new = [name for name in wanted if name not in known]
     for name in known:
         if name not in wanted:
-            yield _gone(name, "is not in the facility file any more", name in own, _if_renamed(name, new))
+            yield _gone(name, "is not in the facility file any more", name in own, _instead(name, new))
     for name, table in wanted.items():
         missing = [schema for schema, there in (("online", rings), ("log", logs)) if name not in there]
         if name not in known:
@@ -100,9 +100,10 @@ def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Ite
             )
         elif column not in wanted:
             yield Obstacle(
-                f"{where}: is not in the facility file any more; this drops it with its history"
-                + _if_renamed(column, new),
+                f"{where}: is not in the facility file any more; this drops it with its history. "
+                + _instead(column, new),
                 as_owner(
+                    _drop_recent(table.name),
                     *(
                         sql.SQL("alter table {} drop column {}").format(
                             sql.Identifier(schema, table.name), name
@@ -122,6 +123,7 @@ def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Ite
                 f"{where}: is {next(iter(others.values()))} in the database and {wanted[column]} in the "
                 "facility file; this rewrites the table, and refuses values that do not fit",
                 as_owner(
+                    _drop_recent(table.name),
                     *(
                         sql.SQL("alter table {} alter column {} type {} using {}::{}").format(
                             sql.Identifier(schema, table.name),
@@ -131,7 +133,7 @@ def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Ite
                             sql.SQL(wanted[column]),
                         )
                         for schema in others
-                    )
+                    ),
                 ),
             )
 
@@ -171,23 +173,25 @@ def _foreign(schema: str, name: str) -> Obstacle:
     )
 
 
-def _if_renamed(name: str, new: Sequence[str]) -> str:
-    """What to do about a name that is gone from the file if it is one of those that are new there."""
+def _instead(name: str, new: Sequence[str]) -> str:
+    """How what is gone from the file keeps its history: it may be one of those that are new there."""
+    kept = "Put it back with retired = true, and it keeps its history"
     if not new:
-        return ""
+        return kept
     names = new[0] if len(new) == 1 else f"one of {', '.join(new)}"
-    return f'. If it is {names} now, write renamed_from = "{name}" there instead, and it keeps its history'
+    return f'{kept}; or, if it is {names} now, write renamed_from = "{name}" there'
 
 
 def _gone(name: str, why: str, is_view: bool, instead: str = "") -> Obstacle:
     procedures = [pattern.format(name) for pattern in OF_A_TABLE.values()]
     return Obstacle(
-        f"table {name}: {why}; this drops all of it, its history too{instead}",
+        f"table {name}: {why}; this drops all of it, its history too" + (instead and f". {instead}"),
         as_owner(
             *(
                 sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))
                 for each in procedures
             ),
+            _drop_recent(name),
             *(
                 sql.SQL("drop {} if exists {}").format(sql.SQL(kind), sql.Identifier(schema, name))
                 for kind, schema in (
@@ -206,6 +210,11 @@ def _gone(name: str, why: str, is_view: bool, instead: str = "") -> Obstacle:
             ),
         ),
     )
+
+
+def _drop_recent(table: str) -> sql.Composable:
+    """Drops the view that stands on a log. The installer makes it again."""
+    return sql.SQL("drop view if exists {}").format(sql.Identifier(roles.RECENT, table))
 
 
 def as_owner(*statements: sql.Composable) -> str:

@@ -7,7 +7,7 @@ retention. Other rows in there (of a far future, of a clock never set, older tha
 person has looked at them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +16,7 @@ from functools import partial
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.schema import recent
 from ringlog.schema.change import announce, run, tried
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.roles import become_owner
@@ -24,6 +25,11 @@ WEEKS_AHEAD = 4
 
 MAINTENANCE_LOCK = 0x7765656B73
 """Its hexadecimal digits are "weeks": the advisory lock of whoever looks after the logs of a database."""
+
+PARTITION_OPTIONS = sql.SQL("toast.autovacuum_vacuum_insert_threshold = -1")
+"""Of each partition: waveforms come and are not changed, and nobody asks which pages of them all may see. To
+mark these, autovacuum would write most of them into the WAL again (docs/performance.md, Waveforms). What
+keeps transaction numbers from running out is another vacuum, which this leaves alone."""
 
 EARLIEST = datetime(1970, 1, 5, tzinfo=UTC)
 """No week is made before this: clocks that were never set count from 1970 or, in Sybase, from 1900."""
@@ -116,6 +122,11 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
             if log.keep_from is not None and there.end <= log.keep_from:
                 done = tried(engine, partial(_drop, partition=there.name))
                 (postponed if done is None else dropped).append(there.name)
+    start = recent.since(Week.of(now).start)
+    with engine.begin() as connection:
+        behind = recent.behind(connection, [log.table for log in logs], start)
+    for table in behind:
+        tried(engine, partial(_move_on, table=table, start=start))
     with engine.begin() as connection:
         counts = {log.table: _rows_in_default(connection, log.table) for log in logs}
     kept = {table: rows for table, rows in counts.items() if rows}
@@ -125,18 +136,34 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
 def make_first_partitions(connection: sa.Connection, table: str) -> None:
     """Gives a log that has just been created its default partition, this week and the weeks ahead."""
     log = sql.Identifier("log", table)
-    run(connection, sql.SQL("create table {} partition of {} default").format(_default(table), log))
+    run(
+        connection,
+        sql.SQL("create table {} partition of {} default with ({})").format(
+            _default(table), log, PARTITION_OPTIONS
+        ),
+    )
     now = connection.scalar(sa.select(sa.func.now()))
     assert now is not None
     for week in _weeks_ahead(now):
         partition = sql.Identifier("log", week.partition(table))
         run(
             connection,
-            sql.SQL("create table {} partition of {} for values from ({}) to ({})").format(
-                partition, log, sql.Literal(week.start), sql.Literal(week.end)
+            sql.SQL("create table {} partition of {} for values from ({}) to ({}) with ({})").format(
+                partition, log, sql.Literal(week.start), sql.Literal(week.end), PARTITION_OPTIONS
             ),
         )
     keep_statistics_small(connection, table)
+
+
+def renew_options(connection: sa.Connection, table: str) -> None:
+    """Gives the partitions of a log their options again: a new column may have brought them a TOAST table."""
+    for partition in log_partitions(connection, table):
+        _renew_options(connection, sql.Identifier("log", partition.name))
+    _renew_options(connection, _default(table))
+
+
+def _renew_options(connection: sa.Connection, partition: sql.Identifier) -> None:
+    run(connection, sql.SQL("alter table {} set ({})").format(partition, PARTITION_OPTIONS))
 
 
 def keep_statistics_small(connection: sa.Connection, table: str, partition: str | None = None) -> None:
@@ -277,6 +304,19 @@ def _drop(connection: sa.Connection, partition: str) -> int:
     run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", partition)))
     announce(connection)
     return 0
+
+
+def _move_on(connection: sa.Connection, table: str, start: datetime) -> int:
+    become_owner(connection)
+    recent.begin_at(connection, table, start)
+    return 0
+
+
+def view_recent(connection: sa.Connection, tables: Collection[str]) -> list[str]:
+    """Makes the views of the latest weeks that these tables lack; of which."""
+    now = connection.scalar(sa.select(sa.func.now()))
+    assert now is not None
+    return recent.create_missing(connection, tables, recent.since(Week.of(now).start))
 
 
 def _default(table: str) -> sql.Identifier:

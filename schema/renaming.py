@@ -16,7 +16,7 @@ from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.registry import FOREVER, signal
-from ringlog.schema.roles import READER, SCHEMA_OF_LEVEL, SUMMARIES
+from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tables import Columns, stored_columns
 
 metadata = sa.MetaData(schema="ringlog")
@@ -30,7 +30,7 @@ former_table = sa.Table(
     comment="names that tables had before",
 )
 
-_STORED = ("online", "log", "ring", SUMMARIES, *SCHEMA_OF_LEVEL.values())
+_STORED = ("online", "log", "ring", RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values())
 
 
 def obstacles(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> Iterator[Obstacle]:
@@ -184,7 +184,7 @@ def _rename_table(connection: sa.Connection, old: str, new: str) -> None:
 
 def _rename_column(connection: sa.Connection, table: str, old: str, new: str) -> None:
     values = {"table": table, "old": old, "new": new}
-    for schema in ("online", "log", "ring"):
+    for schema in ("online", "log", "ring", RECENT):
         if old in stored_columns(connection, schema, [table]).get(table, {}):
             run(
                 connection,

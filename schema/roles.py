@@ -17,6 +17,9 @@ READER = "daq_reader"
 PARAMETER_WRITER = "parameter_writer"
 GATEWAY = "ringlog_gateway"
 
+RECENT = "recent"
+"""schema of the views of the latest weeks"""
+
 SUMMARIES = "summary"
 """schema of the summaries"""
 SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
@@ -30,6 +33,7 @@ SCHEMAS = (
     "parameter",
     "parameter_history",
     "parameter_rows",
+    RECENT,
     SUMMARIES,
     *SCHEMA_OF_LEVEL.values(),
 )

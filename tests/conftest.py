@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,6 +14,21 @@ from psycopg import sql
 
 from ringlog.postgres import Postgres
 from servers import TEST_MEMORY, RunningServer, free_port, ringlog, serving, set_path, sqlalchemy_url
+
+# Folders with the longest files, which begin first where several workers share them.
+LONG = ("loadtest", "loader", "machines")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.parent.name not in LONG)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    from by_file import ByFile
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,6 +57,9 @@ def scratch_postgres(temporary_directory: Path) -> Iterator[Postgres]:
     """A PostgreSQL without anything of ringlog in it."""
     postgres = Postgres(temporary_directory / "scratch")
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
+        with psycopg.connect(postgres.conninfo("postgres"), autocommit=True) as administrator:
+            administrator.execute("alter system set fsync = off")
+            administrator.execute("select pg_reload_conf()")
         yield postgres
 
 

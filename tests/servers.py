@@ -1,13 +1,17 @@
 """Programs and servers as the tests run them."""
 
+import atexit
 import os
 import random
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -15,7 +19,11 @@ import sqlalchemy
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ringlog.settings import MiB
+from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.postgres import Postgres
+from ringlog.schema.facility import Facility
+from ringlog.schema.install import install
+from ringlog.settings import OPERATOR, MiB
 
 TEST_MEMORY = 512 * MiB
 FACILITY = Path(__file__).with_name("facility.toml")
@@ -44,7 +52,11 @@ def ringlog(
 
 
 # Below the ports that Linux gives to outgoing connections, which would take one before its server is there.
-_ports = iter(random.sample(range(10_000, 32_000), 20_000))
+# Each of several workers that share the tests (pytest-xdist) has ports of its own.
+_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+_range = range(10_000 + _worker, 32_000, _workers)
+_ports = iter(random.sample(_range, len(_range)))
 
 
 def free_port() -> int:
@@ -113,11 +125,36 @@ class RunningServer:
         )
 
 
+@cache
+def _prepared_data() -> Path:
+    """A data directory with what ringlog installs for every facility, made once a run: copying it takes a
+    tenth of making it. What the tests keep need not outlive the machine: PostgreSQL does not wait for the
+    disk there."""
+    folder = Path(tempfile.mkdtemp(prefix="ringlog-prepared-", dir="/tmp"))
+    atexit.register(shutil.rmtree, folder)
+    folder.chmod(0o755)
+    postgres = Postgres(folder / "data")
+    with postgres.running(memory=TEST_MEMORY, port=free_port()):
+        postgres.make_database()
+        administrator = sqlalchemy.create_engine(sqlalchemy_url(postgres.conninfo()))
+        install(administrator, Facility("none", "UTC", ()), [install_tsql])
+        administrator.dispose()
+    (postgres.cluster / "conf.d" / OPERATOR).write_text("fsync = off\n")
+    return postgres.data
+
+
 @contextmanager
-def serving(data: Path, *options: str, facility: Path | None = FACILITY) -> Iterator[RunningServer]:
-    """A `ringlog serve` on a data directory, with the two logins once somebody has added them."""
+def serving(
+    data: Path, *options: str, facility: Path | None = FACILITY, prepared: bool = True
+) -> Iterator[RunningServer]:
+    """A `ringlog serve` on a data directory, with the two logins once somebody has added them.
+
+    A new one is a copy of one that is prepared; without that `ringlog serve` makes it.
+    """
     command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB", *options]
     if not data.exists():
+        if prepared:
+            subprocess.run(["cp", "-a", _prepared_data(), data], check=True)
         command += ["--pg-port", str(free_port())]
     if facility is not None:
         command += ["--facility", facility]

@@ -338,6 +338,22 @@ create or replace function tsql.moment(value numeric) returns timestamp
 language sql immutable strict parallel safe
 return tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000));
 
+-- a moment to count from: a datetimeoffset is none, since the documentation does not say by which clock it counts
+do $$
+declare
+  source record;
+begin
+  for source in select * from (values
+    ('timestamp', 'immutable'), ('timestamptz', 'stable'), ('date', 'immutable'), ('time', 'immutable'),
+    ('text', 'immutable'), ('double precision', 'immutable'), ('integer', 'immutable'), ('numeric', 'immutable')
+  ) as sources (type, volatility)
+  loop
+    execute format('create or replace function tsql.counted(value %s) returns timestamp language sql %s strict'
+      ' parallel safe return tsql.moment(value)', source.type, source.volatility);
+  end loop;
+end
+$$;
+
 create or replace function tsql.bad_part(part text, function_ text, of_type text) returns text
 language plpgsql immutable
 as $$

@@ -194,15 +194,17 @@ return case
     38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2)))
 end;
 
-create or replace function tsql.deeper(depth integer) returns integer
+create or replace function tsql.deeper(depth integer, most integer) returns integer
 language plpgsql immutable parallel safe
 as $$
 begin
-  if depth >= 100 then
-    perform tsql.fail(530, 'The statement terminated. The maximum recursion 100 has been exhausted before statement '
-      'completion.');
+  if depth >= most then
+    perform tsql.fail(530, format('The statement terminated. The maximum recursion %s has been exhausted before '
+      'statement completion.', most));
   end if;
   return depth + 1;
 end
 $$;
-comment on function tsql.deeper(integer) is 'One more than how often a row of a recursive query has come of another.';
+create or replace function tsql.deeper(depth integer) returns integer
+language sql immutable parallel safe return tsql.deeper(depth, 100);
+comment on function tsql.deeper(integer, integer) is 'One more than how often a row of a recursive query has come of another.';

@@ -19,6 +19,7 @@ return case format_type(type_, null)
   when 'date' then 'date'
   when 'time without time zone' then 'time'
   when 'timestamp without time zone' then 'datetime' when 'timestamp with time zone' then 'datetime'
+  when 'tsql.datetimeoffset' then 'datetime2'
   when 'tsql.datetime' then 'datetime' when 'tsql.smalldatetime' then 'datetime'
   when 'xml' then 'xml'
   else 'varchar'
@@ -58,7 +59,7 @@ begin
     ('smallmoney', 'tsql.smallmoney', 'numeric'), ('real', 'real', 'float'),
     ('float', 'double precision', 'float'), ('text', 'text', 'varchar'), ('char', 'character', 'varchar'),
     ('timestamp', 'timestamp', 'datetime'), ('timestamptz', 'timestamptz', 'datetime'),
-    ('datetime2', 'timestamp', 'datetime2'), ('date', 'date', 'date'), ('time', 'time', 'time'),
+    ('datetime2', 'timestamp', 'datetime2'), ('datetimeoffset', 'tsql.datetimeoffset', 'datetime2'), ('date', 'date', 'date'), ('time', 'time', 'time'),
     ('bytea', 'bytea', 'varbinary'), ('uuid', 'uuid', 'uniqueidentifier'), ('xml', 'xml', 'xml')
   ) as sources (name, type, class)
   loop
@@ -86,6 +87,7 @@ begin
         ('bigint', 'to_bigint', 'int'), ('numeric', 'to_numeric', 'numeric'), ('real', 'to_real', 'float'),
         ('double precision', 'to_float', 'float'), ('text', 'text_of', 'varchar'), ('varchar', 'text_of', 'varchar'),
         ('bpchar', 'text_of', 'varchar'), ('timestamp', 'moment', 'datetime'), ('timestamptz', 'moment', 'datetime2'),
+        ('tsql.datetimeoffset', '', 'datetime2'),
         ('date', 'to_date', 'date'), ('time', 'to_time', 'time'), ('bytea', 'varbytes', 'varbinary'),
         ('uuid', 'to_guid', 'uniqueidentifier'), ('xml', '', 'xml')
       ) as targets (type, reader, class)
@@ -100,6 +102,13 @@ begin
         elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text') then
           body := 'tsql.moment((carried).value)::timestamptz';
           volatility := 'stable';
+        elsif target.type = 'tsql.datetimeoffset' and source.class in ('datetime', 'datetime2', 'date', 'time', 'varchar') then
+          body := 'tsql.to_datetimeoffset((carried).value, 7)';
+          if source.type = 'timestamptz' then
+            volatility := 'stable';
+          end if;
+        elsif (source.type, target.type) = ('tsql.datetimeoffset', 'timestamptz') then
+          body := '((carried).value).moment';
         elsif (source.type, target.type) = ('text', 'xml') then
           body := '(carried).value::xml';
         elsif target.reader <> '' and exists (

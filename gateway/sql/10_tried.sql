@@ -10,12 +10,11 @@ begin
       array(select format_type(type, null) from unnest(proargtypes) with ordinality as arguments (type, place)
         order by place) as takes
     from pg_proc
-    where pronamespace = 'tsql'::regnamespace and (proname like 'to\_%' or proname = 'read_datetime')
+    where pronamespace = 'tsql'::regnamespace and (proname like 'to\_%' or proname like 'read\_datetime%')
   loop
     execute format(
       'create or replace function tsql.%I(%s) returns %s language plpgsql stable as %L',
-      case conversion.proname when 'read_datetime' then 'try_read_datetime'
-        else 'try_' || substr(conversion.proname, 4) end,
+      'try_' || regexp_replace(conversion.proname, '^to_', ''),
       array_to_string(conversion.takes, ', '), conversion.result,
       format(
         'begin return tsql.%I(%s); exception when others then '

@@ -28,6 +28,8 @@ const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
 pub struct Gateway {
     pub address: Address,
+    /// Where those read who change nothing, when there are several servers.
+    pub readers_address: Option<Address>,
     /// The gateway's own role.
     pub role: String,
     commit: Arc<ArcSwap<GroupCommit>>,
@@ -102,6 +104,7 @@ impl Gateway {
             turns: Turns::new(metrics.clone()),
             metrics,
             statements,
+            readers_address: address.for_readers(),
             address,
             role: role.to_owned(),
             live,

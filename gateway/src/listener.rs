@@ -5,7 +5,7 @@ use crate::admission::Entry;
 use crate::client::SessionError;
 use crate::gateway::Gateway;
 use crate::session;
-use crate::traffic::Counted;
+use crate::socket::Socket;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
@@ -58,8 +58,8 @@ async fn serve(
     gateway: Arc<Gateway>,
 ) -> Result<(), SessionError> {
     prepare(&stream)?;
-    let stream = Counted::new(stream, gateway.metrics.clone());
-    session::serve(Box::new(stream), spid, entry, gateway).await
+    let socket = Socket::new(stream, gateway.metrics.clone());
+    session::serve(Box::new(socket), spid, entry, gateway).await
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {

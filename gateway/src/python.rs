@@ -6,7 +6,7 @@ use crate::listener;
 use crate::log;
 use crate::metrics::Metrics;
 use crate::postgres::priority::WriterPriority;
-use crate::postgres::{Address, Encryption, Host, PgError};
+use crate::postgres::{Address, Encryption, Host, PgError, Wanted};
 use crate::program::Settings;
 use crate::threads::Threads;
 use crate::tls::{self, Tls};
@@ -67,7 +67,8 @@ impl PyServer {
             let encryption = Encryption::new(&sslmode, sslrootcert.as_deref())
                 .map_err(|error| PyValueError::new_err(error.to_string()))?;
             let hosts = postgres.into_iter().map(|(name, port)| Host { name, port }).collect();
-            let address = Address::new(hosts, database, encryption, read_write);
+            let wanted = if read_write { Wanted::Primary } else { Wanted::Any };
+            let address = Address::new(hosts, database, encryption, wanted);
             let (local, metrics, serving) = threads.block_on(async {
                 let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))

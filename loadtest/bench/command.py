@@ -53,6 +53,10 @@ def bench(
     tables: Annotated[
         int, typer.Option("--tables", metavar="N", min=1, max=10_000, help="Tables of part tables.")
     ] = 600,
+    rows: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Rows of the log that parts read, mixed and retrieval read."),
+    ] = 100_000,
     stall: Annotated[
         float | None,
         typer.Option(
@@ -81,7 +85,7 @@ def bench(
     console = Console(highlight=False)
     try:
         plan = Plan(
-            _parts(only, stall), seconds, rounds, columns, connections, stall, _numbers(readers), tables
+            _parts(only, stall), seconds, rounds, columns, connections, stall, _numbers(readers), tables, rows
         )
         if data is not None and data.exists():
             raise BenchUsageError(f"{data} exists: the benchmark makes a data directory of its own")
@@ -128,6 +132,7 @@ def _run(console: Console, plan: Plan, data: Path | None) -> Results:
                 "connections": plan.connections,
                 "stall": plan.stall,
                 "tables": plan.count,
+                "rows": plan.rows,
             },
             data or folder,
         )

@@ -15,7 +15,6 @@ import psutil
 
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
-from ringlog.loadtest.bench.reading import ROWS
 from ringlog.loadtest.bench.record import Record
 from ringlog.loadtest.bench.server import READER, Server
 
@@ -55,12 +54,12 @@ class Fetching(Record):
         return self.bytes / self.seconds
 
 
-def fetch(server: Server, tables: Tables, seconds: float) -> Iterator[Fetching]:
-    """Each form by each number of clients, for so long."""
+def fetch(server: Server, tables: Tables, rows: int, seconds: float) -> Iterator[Fetching]:
+    """Each form by each number of clients, for so long: a log with so many rows."""
     with web(server) as (process, port):
         for form in FORMS:
             for clients in CLIENTS:
-                yield _measured(process, port, form, tables, clients, seconds)
+                yield _measured(process, port, form, tables, rows, clients, seconds)
 
 
 def path(form: str, tables: Tables) -> str:
@@ -77,18 +76,53 @@ def path(form: str, tables: Tables) -> str:
 
 
 def _measured(
-    process: psutil.Process, port: int, form: str, tables: Tables, clients: int, seconds: float
+    process: psutil.Process,
+    port: int,
+    form: str,
+    tables: Tables,
+    rows: int,
+    clients: int,
+    seconds: float,
 ) -> Fetching:
     asked = path(form, tables)
     size = got(port, asked)  # the first one makes connections to PostgreSQL
-    until = time.monotonic() + seconds
-    requests = refused = 0
-    failures: list[Exception] = []
-    lock = threading.Lock()
+    began = time.monotonic()
+    with reading(process, port, asked, size, clients) as found:
+        time.sleep(seconds)
+    took = time.monotonic() - began
+    values = rows * (tables.columns if form == "rows" else 1)
+    return Fetching(
+        form,
+        clients,
+        found.requests,
+        found.requests * values,
+        found.requests * size,
+        took,
+        found.memory,
+        found.refused,
+    )
+
+
+@dataclass
+class Found:
+    """What clients have got so far."""
+
+    requests: int = 0
+    refused: int = 0
+    memory: int = 0
+    """resident bytes of the process that serves, at most"""
+
+
+@contextmanager
+def reading(process: psutil.Process, port: int, asked: str, size: int, clients: int) -> Iterator[Found]:
+    """So many clients that ask again and again for an answer of `size` bytes, until the end and its last
+    answers. Raises BenchError when one gets anything else.
+    """
+    found, lock, end = Found(), threading.Lock(), threading.Event()
+    failures: list[BenchError] = []
 
     def work() -> None:
-        nonlocal requests, refused
-        while time.monotonic() < until and not failures:
+        while not end.is_set() and not failures:
             try:
                 length = got(port, asked)
             except BenchError as error:
@@ -96,24 +130,31 @@ def _measured(
                 return
             with lock:
                 if length < 0:
-                    refused += 1
+                    found.refused += 1
                 elif length != size:
                     failures.append(BenchError(f"{asked}: {length} bytes instead of {size}"))
                 else:
-                    requests += 1
+                    found.requests += 1
 
-    threads = [threading.Thread(target=work) for _ in range(clients)]
-    began, memory = time.monotonic(), 0
+    def watch() -> None:
+        while any(thread.is_alive() for thread in threads):
+            found.memory = max(found.memory, process.memory_info().rss)
+            time.sleep(0.05)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(clients)]
     for thread in threads:
         thread.start()
-    while any(thread.is_alive() for thread in threads):
-        memory = max(memory, process.memory_info().rss)
-        time.sleep(0.05)
-    took = time.monotonic() - began
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        yield found
+    finally:
+        end.set()
+    # where that was an error nobody waits for answers: they end with who serves
+    for thread in (*threads, watching):
+        thread.join()
     if failures:
         raise failures[0]
-    values = ROWS * (tables.columns if form == "rows" else 1)
-    return Fetching(form, clients, requests, requests * values, requests * size, took, memory, refused)
 
 
 def got(port: int, asked: str) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ringlog.loadtest.bench.beside_http import measure_beside_http
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import (
     Tables,
@@ -64,6 +65,8 @@ class Plan:
     """beside the writers of part mixed"""
     count: int = 600
     """of the tables of part tables"""
+    rows: int = 100_000
+    """of the log that parts read, mixed and retrieval read"""
 
     def tables(self) -> Iterator[Tables]:
         """The tables that are needed."""
@@ -85,7 +88,7 @@ class Plan:
     @property
     def loads_main(self) -> bool:
         return self.stall is not None or any(
-            part in self.parts for part in ("write", "lone", "memory", "mixed", "text")
+            part in self.parts for part in ("write", "lone", "memory", "mixed", "text", "retrieval")
         )
 
     @property
@@ -119,7 +122,8 @@ class Plan:
             texts = 2 * len(usual(main_tables(self.columns))) * self.text_seconds
             yield "text", 5 + self.text_rounds * (texts + 2 * (each + self.seconds))
         if "retrieval" in self.parts:
-            yield "retrieval", 10 + len(FORMS) * len(CLIENTS) * (1 + self.short)
+            beside = 2 * self.mixed_rounds * (each + self.seconds)
+            yield "retrieval", 20 + len(FORMS) * len(CLIENTS) * (1 + self.short) + beside
         if "history" in self.parts:
             yield "history", 90
         if "waveforms" in self.parts:
@@ -182,7 +186,7 @@ class _Measuring:
         if plan.reads_history:
             first = next(part for part in ("read", "mixed", "retrieval") if part in plan.parts)
             self._doing(first, "filling a log")
-            fill(self._stand.server, history(plan.columns))
+            fill(self._stand.server, history(plan.columns), plan.rows)
         if "read" in plan.parts:
             self._read()
         if "mixed" in plan.parts:
@@ -243,13 +247,26 @@ class _Measuring:
     def _read(self) -> None:
         tables, server = history(self._plan.columns), self._stand.server
         self._doing("read", "reading it")
-        readings = read_alternating(self._stand.programs, server, tables, self._plan.rounds)
+        plan = self._plan
+        readings = read_alternating(self._stand.programs, server, tables, plan.rounds, plan.rows)
         self._results.readings.extend(readings)
 
     def _retrieval(self) -> None:
-        for one in fetch(self._stand.server, history(self._plan.columns), self._plan.short):
+        plan = self._plan
+        for one in fetch(self._stand.server, history(plan.columns), plan.rows, plan.short):
             self._doing("retrieval", f"{one.form} by {one.clients}")
             self._results.fetching.append(one)
+        self._results.beside_http.extend(
+            measure_beside_http(
+                self._stand,
+                self._main,
+                history(self._plan.columns),
+                connections=self._plan.connections,
+                seconds=self._plan.seconds,
+                rounds=self._plan.mixed_rounds,
+                doing=lambda what: self._doing("retrieval", what),
+            )
+        )
 
     def _history(self) -> None:
         try:

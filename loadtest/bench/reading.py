@@ -18,7 +18,6 @@ from ringlog.loadtest.bench.load import GATEWAY, Contender
 from ringlog.loadtest.bench.record import Record
 from ringlog.loadtest.bench.server import READER, Server, log_rows
 
-ROWS = 100_000
 COPY = "copy"
 """The contender beside GATEWAY: psycopg's COPY in binary."""
 
@@ -44,8 +43,8 @@ class Reading(Record):
         return self.rows / self.seconds
 
 
-def fill(server: Server, tables: Tables) -> None:
-    """Fills the log of the first of these tables with ROWS rows of this week, a millisecond apart."""
+def fill(server: Server, tables: Tables, rows: int) -> None:
+    """Fills the log of the first of these tables with so many rows of this week, a millisecond apart."""
     log = sql.Identifier("log", tables.names[0])
     values = sql.SQL(", ").join([sql.SQL("(random() * 1000)::real")] * tables.columns)
     columns = sql.SQL(", ").join(map(sql.Identifier, tables.column_names))
@@ -56,17 +55,17 @@ def fill(server: Server, tables: Tables) -> None:
     )
     server.administrator.execute(
         statement.format(
-            log=log, columns=columns, values=values, ring=sql.Literal(tables.rows), rows=sql.Literal(ROWS)
+            log=log, columns=columns, values=values, ring=sql.Literal(tables.rows), rows=sql.Literal(rows)
         )
     )
     server.administrator.execute(sql.SQL("vacuum analyze {}").format(log))
     found = log_rows(server, tables.names[0])
-    if found != ROWS:
-        raise BenchError(f"the log to be read has {found} rows instead of {ROWS}")
+    if found != rows:
+        raise BenchError(f"the log to be read has {found} rows instead of {rows}")
 
 
 def read_alternating(
-    programs: Path, server: Server, tables: Tables, rounds: int, rows: int = ROWS
+    programs: Path, server: Server, tables: Tables, rounds: int, rows: int
 ) -> Iterator[Reading]:
     """Each contender reads the first so many rows in each round; one reading of each before, which does not
     count."""

@@ -40,6 +40,8 @@ def tables(results: Results) -> Iterator[Table]:
         yield _beside_texts(results)
     if results.fetching:
         yield _fetching(results)
+    if results.beside_http:
+        yield _beside_http(results)
     if results.kept:
         yield _figures("Ten years", results.kept)
     if results.many_tables:
@@ -241,6 +243,28 @@ def _fetching(results: Results) -> Table:
         for one in results.fetching
     ]
     return Table("Over HTTP", ["", "bytes", "values/s", "requests/s", "memory", "refused"], rows)
+
+
+def _beside_http(results: Results) -> Table:
+    rows = []
+    for readers in sorted({one.readers for one in results.beside_http}):
+        found = [one for one in results.beside_http if one.readers == readers]
+        writing = [one.writing for one in found]
+        rows.append(
+            [
+                f"beside {readers} readers" if readers else "alone",
+                *(
+                    _milliseconds(median(getattr(one, name) for one in writing))
+                    for name in ("p50", "p99", "max")
+                ),
+                _number(median(one.requests / one.writing.seconds for one in found), 1),
+                _number(median(one.memory / 1e6 for one in found) if readers else None, 0, "MB"),
+                _number(median(one.others / one.seconds for one in writing), 2),
+            ]
+        )
+    title = f"{results.options['connections']} writers, 5 calls/s each, beside readers over HTTP"
+    headings = ["", "p50", "p99", "longest", "answers/s", "memory", "readers' and others' cores"]
+    return Table(title, headings, rows)
 
 
 def _figures(title: str, figures: Iterable[Figure]) -> Table:

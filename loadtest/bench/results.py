@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import psutil
 
+from ringlog.loadtest.bench.beside_http import BesideHttp
 from ringlog.loadtest.bench.errors import BenchUsageError
 from ringlog.loadtest.bench.load import Measurement
 from ringlog.loadtest.bench.mixed import Mixed
@@ -49,6 +50,8 @@ class Results:
     """one who writes, alone and beside those who send texts"""
     fetching: list[Fetching] = field(default_factory=list)
     """over HTTP"""
+    beside_http: list[BesideHttp] = field(default_factory=list)
+    """writers, alone and beside readers over HTTP"""
     kept: list[Figure] = field(default_factory=list)
     """of ten years"""
     many_tables: list[Figure] = field(default_factory=list)
@@ -91,6 +94,7 @@ class Results:
             "compiling": [one.to_json() for one in self.compiling],
             "beside": [one.to_json() for one in self.beside],
             "fetching": [one.to_json() for one in self.fetching],
+            "beside_http": [one.to_json() for one in self.beside_http],
             "kept": [one.to_json() for one in self.kept],
             "many_tables": [one.to_json() for one in self.many_tables],
             "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
@@ -112,6 +116,7 @@ class Results:
             content["compiling"] = [Compiling.from_json(one) for one in content.get("compiling", [])]
             content["beside"] = [Beside.from_json(one) for one in content.get("beside", [])]
             content["fetching"] = [Fetching.from_json(one) for one in content.get("fetching", [])]
+            content["beside_http"] = [BesideHttp.from_json(one) for one in content.get("beside_http", [])]
             for name in ("kept", "many_tables"):
                 content[name] = [Figure.from_json(one) for one in content.get(name, [])]
             found = content.get("waveforms")

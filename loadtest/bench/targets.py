@@ -207,6 +207,16 @@ def _slowest_form(results: Results, contender: str) -> float | None:
     return min((one.rate for one in results.fetching if one.clients == 1), default=None)
 
 
+def _beside_http(results: Results, contender: str) -> float | None:
+    """p99 of writers beside readers over HTTP ÷ their p99 alone."""
+    return _ratio(
+        *(
+            median(one.writing.p99 for one in results.beside_http if (one.readers > 0) == reads)
+            for reads in (True, False)
+        )
+    )
+
+
 def _beside_texts(results: Results, contender: str) -> float | None:
     """How much longer the longest wait of a put is beside texts than alone, in milliseconds."""
     beside, alone = (
@@ -280,6 +290,7 @@ TARGETS = (
         "M values/s",
         (TDS5.key,),
     ),
+    Target("p99 of puts beside 100 readers ÷ alone", _beside_http, 2.0, False, "", (TDS74.key,)),
     Target(
         "memory of 100 readers", _fetched("csv", 100, "memory", MEGABYTE), 500.0, False, "MB", (TDS5.key,)
     ),

@@ -3,6 +3,7 @@
 import configparser
 import os
 import pwd
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ import psutil
 
 BRIDGE = "machines"
 _PATIENCE = 60.0
+# What the files of `ringlog ha init` name that each machine has of its own.
+_ROOTS = r"(?<![\w./-])/(etc|var/lib|run)/ringlog"
 # Whom programs run under that refuse to be root. It may pass folders that are closed to it, as those of a
 # virtual environment below /root are.
 _UNPRIVILEGED = "nobody"
@@ -64,9 +67,8 @@ class Host:
             if file.is_file():
                 place = self.folder / file.relative_to(files)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                text = file.read_text()
-                for root in ("/etc/ringlog", "/var/lib/ringlog", "/run/ringlog"):
-                    text = text.replace(root, f"{self.folder}{root}")
+                # where a path begins: the programs may lie below a folder with such a name
+                text = re.sub(_ROOTS, lambda root: f"{self.folder}{root[0]}", file.read_text())
                 place.touch(0o600)
                 place.write_text(text)
         (self.folder / "var/lib/ringlog").mkdir(parents=True)

@@ -6,8 +6,9 @@ select
   relations.type as table_type,
   coalesce(said.shown, columns.attname)::name as name,
   columns.attnum as number,
-  -- without gaps where columns were dropped
-  row_number() over (partition by columns.attrelid order by columns.attnum)::integer as place,
+  -- without gaps where columns were dropped. The table's name is among what rows are parted by, so that a query for one
+  -- name reads no other table's columns
+  row_number() over (partition by columns.attrelid, relations.name order by columns.attnum)::integer as place,
   columns.atttypid as type,
   columns.atttypmod as typmod,
   -- the T-SQL type it was declared with, where PostgreSQL's says less

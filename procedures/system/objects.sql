@@ -41,15 +41,19 @@ join pg_catalog.pg_class as relations on relations.relname = logged.table_name
 where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace) and logged.description <> ''
 union all
 select
-  columns.attrelid,
+  relations.oid,
   columns.attnum,
   concat_ws(', ', signals.signal, nullif(signals.unit, ''), nullif(signals.description, ''))
-from ringlog.signal as signals
-join pg_catalog.pg_class as relations on relations.relname = signals.table_name
+from pg_catalog.pg_class as relations
+-- table by table: before PostgreSQL has statistics of thousands of new signals, it would read all for one table
+cross join lateral (
+  select * from ringlog.signal as here
+  where here.table_name = relations.relname::text collate "default" and here.valid_to is null
+  offset 0
+) as signals
 join pg_catalog.pg_attribute as columns
   on columns.attrelid = relations.oid and columns.attname = signals.column_name
-where signals.valid_to is null
-  and relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace);
+where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace);
 
 create view sys.every_procedure as
 select

@@ -7,8 +7,9 @@ as $$
   -- with all their signals may take seconds
   select coalesce(jsonb_object_agg(format('%s.%s', described.relation, described.number), described.description), '{}')
   from sys.every_description as described
-  where described.relation in (
-    select relations.oid from sys.every_relation as relations where sys.matches(relations.name, $1)
+  -- an array, by which all that is looked for is found in indexes
+  where described.relation = any (
+    array(select relations.oid from sys.every_relation as relations where sys.matches(relations.name, $1))
   )
 $$;
 
@@ -137,6 +138,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
+  tables constant text := case when fusepattern then table_name else sys.as_pattern(table_name) end;
 begin
   return query
   select
@@ -151,7 +153,7 @@ begin
     null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname,
     listed."SS_DATA_TYPE"
   from sys.sp_columns(
-    case when fusepattern then table_name else sys.as_pattern(table_name) end,
+    tables,
     table_owner,
     null,
     case when fusepattern then column_name else sys.as_pattern(column_name) end,
@@ -159,6 +161,8 @@ begin
   ) as listed
   join sys.every_column as columns
     on columns.table_name = listed."TABLE_NAME" and columns.name = listed."COLUMN_NAME"
+    -- without it all columns of all tables would be joined
+    and sys.matches(columns.table_name, tables)
   order by 1, 2, 3, 17;
   perform sys.leave(before);
 end

@@ -174,30 +174,30 @@ as $$
     types.storage,
     measured.characters,
     case
-      when types.name = 'numeric' then
+      when types.name in ('decimal', 'numeric') then
         case when measured.precision <= 9 then 5 when measured.precision <= 19 then 9
           when measured.precision <= 28 then 13 else 17 end
       when measured.characters = -1 then -1
       when measured.characters is not null then measured.width * measured.characters
       when said.digits is not null then
         case when said.digits <= 2 then 3 when said.digits <= 4 then 4 else 5 end
-        + case said.name when 'datetime2' then 3 else 0 end
+        + case said.name when 'datetime2' then 3 when 'datetimeoffset' then 5 else 0 end
       else types.bytes
     end,
     coalesce(measured.precision, types.precision),
     coalesce(measured.scale, types.scale),
     types.odbc,
     case
-      when types.name = 'numeric' then measured.precision
+      when types.name in ('decimal', 'numeric') then measured.precision
       when measured.characters = -1 then case measured.width when 1 then 2147483647 else 1073741823 end
       else coalesce(measured.characters, types.odbc_precision)
     end,
     case
-      when types.name = 'numeric' then measured.precision + 2
+      when types.name in ('decimal', 'numeric') then measured.precision + 2
       when measured.characters = -1 then case measured.width when 1 then 2147483647 else 2147483646 end
       else coalesce(measured.width * measured.characters, types.odbc_length)
     end,
-    case when types.name in ('numeric', 'time', 'datetime2') then coalesce(measured.scale, types.odbc_scale)
+    case when types.name in ('decimal', 'numeric', 'time', 'datetime2', 'datetimeoffset') then coalesce(measured.scale, types.odbc_scale)
       else types.odbc_scale end,
     types.radix,
     types.sub,
@@ -210,18 +210,18 @@ as $$
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then -1
       else announced.ase_odbc end,
     case
-      when types.name = 'numeric' then measured.precision
+      when types.name in ('decimal', 'numeric') then measured.precision
       when said.is_ases then coalesce(measured.characters, types.odbc_precision)
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
       else coalesce(nullif(measured.characters, -1), announced.ase_precision)
     end,
     case
-      when types.name = 'numeric' then measured.precision + 2
+      when types.name in ('decimal', 'numeric') then measured.precision + 2
       when said.is_ases then coalesce(measured.characters, types.odbc_length)
       when announced.ase_usertype in (1, 2) and measured.characters = -1 then 2147483647
       else coalesce(nullif(measured.characters, -1), announced.ase_length)
     end,
-    case when types.name = 'numeric' then measured.scale
+    case when types.name in ('decimal', 'numeric') then measured.scale
       when said.is_ases then types.odbc_scale else announced.ase_scale end,
     case when said.is_ases then types.radix else announced.ase_radix end,
     case when said.is_ases then types.usertype
@@ -243,14 +243,14 @@ as $$
   cross join lateral (
     -- as it was declared: varchar(20), varchar(max), money, time(3)
     select parts.name, parts.length, parts.digits, parts.argument = 'max' as is_max,
-      parts.name not in ('time', 'datetime2', 'ntext') and parts.argument is distinct from 'max' as is_ases
+      parts.name not in ('time', 'datetime2', 'datetimeoffset', 'ntext') and parts.argument is distinct from 'max' as is_ases
     from (
       select
         split_part(written.told, '(', 1) as name,
         written.argument,
         case when written.told ~ '^(var)?(char|binary)' and written.argument ~ '^[0-9]+$' then written.argument::integer
           end as length,
-        case when written.told ~ '^(time|datetime2)' then coalesce(written.argument::integer, 7) end as digits
+        case when written.told ~ '^(time|datetime2|datetimeoffset)' then coalesce(written.argument::integer, 7) end as digits
       from (select described_type.told, substring(described_type.told from '[(](.*)[)]') as argument) as written
     ) as parts
   ) as said
@@ -269,7 +269,7 @@ as $$
     select
       case
         when said.digits is not null then
-          case said.name when 'time' then 8 else 19 end + case said.digits when 0 then 0 else said.digits + 1 end
+          case said.name when 'time' then 8 when 'datetimeoffset' then 26 else 19 end + case said.digits when 0 then 0 else said.digits + 1 end
         when announced.name <> 'numeric' then null
         when not packed.is_limited then 38
         else least(needed.digits, 38)

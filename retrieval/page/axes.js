@@ -25,10 +25,10 @@ export const figureAxis = (label, more = {}) =>
     labelSize: label ? 18 : 0, ...more });
 
 // An axis for each unit, left and right in turn, in the colour of its line where it has only one.
-export function unitAxes(units, series, width) {
+export function unitAxes(units, series, width, log = false) {
   return units.map((unit, index) => {
     const own = series.filter((each) => each.unit === unit);
-    return figureAxis(unit, { scale: `y${index}`, side: index % 2 ? 1 : 3, size: width < 500 ? fitting : 68,
+    return figureAxis(unit, { ...(log ? LOG : {}), scale: `y${index}`, side: index % 2 ? 1 : 3, size: width < 500 ? fitting : 68,
       grid: { stroke: colour("grid"), width: 1, show: index === 0 },
       stroke: units.length > 1 && own.length === 1 ? own[0].colour : colour("quiet") });
   });
@@ -39,8 +39,12 @@ function fitting(plot, marks, index, again) {
   return again > 1 ? plot.axes[index]._size : 20 + 7 * Math.max(2, ...(marks ?? []).map((mark) => mark.length));
 }
 
-export const unitScales = (units) =>
-  Object.fromEntries(units.map((_, index) => [`y${index}`, { range: (__, low, high) => roomy(low, high) }]));
+export const unitScales = (units, log = false) =>
+  Object.fromEntries(units.map((_, index) => [`y${index}`,
+    log ? { distr: 3, range: (__, low, high) => decades(low, high) } : { range: (__, low, high) => roomy(low, high) }]));
+
+// What a logarithmic axis can show: nothing at or below 0.
+export const shownOn = (log) => (value) => (log && !(value > 0) ? null : value);
 
 function roomy(low, high) {
   if (low === null || low === undefined || !Number.isFinite(low)) return [0, 1];
@@ -50,6 +54,36 @@ function roomy(low, high) {
   }
   const room = (high - low) * 0.06;
   return [low - room, high + room];
+}
+
+function decades(low, high) {
+  if (!(low > 0) || !Number.isFinite(high)) return [0.1, 10];
+  const room = Math.max((high / low) ** 0.04, 1.02);
+  return [low / room, high * room];
+}
+
+// Marks of a logarithmic axis: powers of ten, parts of them where there are few, even steps within one.
+function powers(low, high) {
+  const span = Math.log10(high / low), first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+  let marks = [];
+  if (span < 0.7) {
+    const unit = 10 ** Math.floor(Math.log10((high - low) / 4));
+    const step = unit * [1, 2, 5, 10].find((each) => (high - low) / (unit * each) <= 8);
+    for (let tick = Math.ceil(low / step); tick * step <= high; tick++) marks.push(tick * step);
+  } else {
+    const stride = Math.ceil(span / 8), parts = span < 2.5 ? [1, 2, 5] : [1];
+    for (let power = first; power <= last; power++) {
+      if (power % stride === 0) marks.push(...parts.map((part) => part * 10 ** power));
+    }
+  }
+  return marks.filter((mark) => mark >= low && mark <= high);
+}
+
+const LOG = { splits: (_, __, low, high) => powers(low, high), filter: (_, ticks) => ticks,
+  values: (_, ticks) => ticks.map(powerText) };
+
+function powerText(tick) {
+  return tick >= 1e5 || tick < 1e-3 ? tick.toExponential(0) : String(Number(tick.toPrecision(6)));
 }
 
 // As many digits as tell two marks apart; a step of 2.5 needs one more than a step of 2.

@@ -98,6 +98,10 @@ export class Chart {
     this.tell();
     this.cursors.place();
     const told = this.series.map((each) => `${this.view.label(each)} ${this.view.told(each).text}`);
+    const unseen = this.wanted.log ? this.series.flatMap((each) => each.mean ?? each.values)
+      .filter((value) => typeof value === "number" && value <= 0).length : 0;
+    this.root.querySelector(".unseen").textContent = unseen
+      ? `${unseen} point${unseen === 1 ? "" : "s"} at or below 0, which a logarithmic axis does not have` : "";
     this.plot.ariaLabel = `Chart of ${told.join("; ")}, from ${timeText(this.time.from)} to ${timeText(this.time.to)}`;
   }
 

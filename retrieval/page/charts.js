@@ -107,6 +107,21 @@ function wire(chart) {
   };
   part(".close").addEventListener("click", close);
   modes(chart, (mode) => alter((wanted) => { wanted.mode = mode; }));
+  const log = part(".log");
+  log.hidden = !chart.view.canBeLog;
+  log.ariaPressed = String(Boolean(chart.wanted.log));
+  log.addEventListener("click", () => alter((wanted) => {
+    if (wanted.log) delete wanted.log;
+    else wanted.log = true;
+  }));
+  const scalars = part(".scalars");
+  scalars.hidden = !chart.isOfWaveforms;
+  scalars.addEventListener("change", async () => {
+    const names = chart.wanted.signals.map((name) => `${name}.${scalars.value}`);
+    scalars.value = "";
+    await open(names[0]);
+    for (const name of names.slice(1)) await open(name, state.charts.length - 1);
+  });
   part(".export").addEventListener("change", (event) => {
     save(chart, event.target.value);
     event.target.value = "";

@@ -94,11 +94,21 @@ function toggleCursors() {
   change(off ? { a: null, b: null } : { a: from + third, b: to - third });
 }
 
+// The charts alone, on the whole screen where the browser lets them.
+function hang(wall) {
+  change({ wall });
+  if (wall) document.documentElement.requestFullscreen?.().catch(() => {});
+  else if (document.fullscreenElement) document.exitFullscreen();
+}
+document.addEventListener("fullscreenchange", () => {
+  if (!document.fullscreenElement && state.wall) change({ wall: false });
+});
+
 by("view-trends").addEventListener("click", () => change({ view: "trends" }));
 by("view-status").addEventListener("click", () => change({ view: "status" }));
 by("theme").addEventListener("click", () => change({ theme: shown.theme === "dark" ? "light" : "dark" }));
 by("zone").addEventListener("click", () => change({ utc: !state.utc }));
-by("wall").addEventListener("click", () => change({ wall: true }));
+by("wall").addEventListener("click", () => hang(true));
 by("cursors").addEventListener("click", toggleCursors);
 by("share").addEventListener("click", async () => {
   try {
@@ -112,8 +122,8 @@ document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, select, .scroll") || event.ctrlKey || event.metaKey || event.altKey) return;
   const act = {
     ArrowLeft: () => shift(-0.25), ArrowRight: () => shift(0.25), Backspace: back, l: () => follow(!state.live),
-    "+": () => scale(0.5), "-": () => scale(2), d: () => by("theme").click(), w: () => change({ wall: !state.wall }),
-    c: toggleCursors, "/": () => by("search").focus(), Escape: () => change({ wall: false }),
+    "+": () => scale(0.5), "-": () => scale(2), d: () => by("theme").click(), w: () => hang(!state.wall),
+    c: toggleCursors, "/": () => by("search").focus(), Escape: () => hang(false),
   }[event.key];
   if (!act) return;
   event.preventDefault();

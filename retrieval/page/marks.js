@@ -21,6 +21,7 @@ export function limitLines(plot, series, units) {
   for (const each of series) {
     for (const limit of each.limits ?? []) {
       const y = plot.valToPos(limit, `y${units.indexOf(each.unit)}`, true);
+      if (!Number.isFinite(y)) continue; // 0 and below of a logarithmic axis
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);

@@ -11,7 +11,7 @@ export const state = {
   wall: false,
   a: null, // cursors: milliseconds, null is none
   b: null,
-  charts: [], // {signals: [names], mode}
+  charts: [], // {signals: [names], mode, log}; log is there where the axis of values is logarithmic
 };
 
 const listeners = new Set();
@@ -40,7 +40,9 @@ function write() {
 export function address() {
   const query = new URLSearchParams();
   if (state.view !== "trends") query.set("view", state.view);
-  for (const chart of state.charts) query.append("c", [chart.mode, ...chart.signals].map(encodeURIComponent).join(","));
+  for (const { mode, log, signals } of state.charts) {
+    query.append("c", [log ? `${mode}:log` : mode, ...signals].map(encodeURIComponent).join(","));
+  }
   if (state.live) query.set("last", state.length / 1000);
   else {
     query.set("from", new Date(state.from).toISOString());
@@ -65,8 +67,8 @@ function decoded(text) {
 export function read() {
   const query = new URLSearchParams(location.hash.slice(1));
   const charts = query.getAll("c").map((text) => {
-    const [mode, ...signals] = text.split(",").map(decoded);
-    return { mode, signals: signals.slice(0, 12) };
+    const [head, ...signals] = text.split(",").map(decoded), [mode, axis] = head.split(":");
+    return { mode, signals: signals.slice(0, 12), ...(axis === "log" ? { log: true } : {}) };
   });
   const from = Date.parse(query.get("from") ?? ""), to = Date.parse(query.get("to") ?? "");
   const last = Number(query.get("last"));

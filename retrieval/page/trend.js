@@ -1,7 +1,7 @@
 // Signals over time: lines with their bands on axes by unit, states as bars, limits, what happened.
 
 import * as api from "./api.js";
-import { colourOf, timeAxis, unitAxes, unitScales } from "./axes.js";
+import { colourOf, shownOn, timeAxis, unitAxes, unitScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
 import { append, forget, isState, isText, nearest, ofSamples, ofTrend, outside, withGaps } from "./series.js";
@@ -10,6 +10,7 @@ import { states } from "./states.js";
 
 export class Trend {
   isTime = true;
+  canBeLog = true;
 
   constructor(chart) {
     this.chart = chart;
@@ -76,7 +77,11 @@ export class Trend {
     const data = [times.length ? times.map((at) => at / 1000) : [time.from / 1000]];
     for (const [index, each] of lines.entries()) {
       const place = new Map(gapped[index].at.map((at, number) => [at, number]));
-      const column = (values) => times.length ? times.map((at) => values[place.get(at)]) : [null];
+      const shown = shownOn(this.chart.wanted.log);
+      const column = (values) => times.length ? times.map((at) => {
+        const value = values[place.get(at)];
+        return value === undefined ? value : shown(value);
+      }) : [null];
       const scale = `y${units.indexOf(each.unit)}`;
       data.push(column(gapped[index].mean));
       options.series.push({ label: each.signal, scale, stroke: each.colour, width: each.before ? 1 : 1.6,
@@ -99,14 +104,15 @@ export class Trend {
 
   options(units, lines, bars, { from, to }) {
     const shown = units.length ? units : [""];
-    const axes = unitAxes(shown, lines, this.chart.size().width);
+    const { log } = this.chart.wanted;
+    const axes = unitAxes(shown, lines, this.chart.size().width, log);
     if (!units.length) axes[0].show = false;
     return {
       ms: 1e-3, bands: [], padding: [10, 8, bars.length ? 22 * bars.length + 4 : 0, 0], series: [{}],
       tzDate: (seconds) =>
         state.utc ? uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC") : new Date(seconds * 1e3),
       cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: "charts" }, focus: { prox: 24 } },
-      scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...unitScales(shown) },
+      scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...unitScales(shown, log) },
       axes: [timeAxis(), ...axes],
       hooks: {
         setCursor: [() => this.chart.tell()],

@@ -1,7 +1,7 @@
 // Waveforms as curves over their points: that of cursor A, or the newest, and that of cursor B beside it.
 
 import * as api from "./api.js";
-import { colourOf, figureAxis, unitAxes, unitScales } from "./axes.js";
+import { colourOf, figureAxis, shownOn, unitAxes, unitScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { isWaveform } from "./series.js";
 import { change, state } from "./state.js";
@@ -11,6 +11,7 @@ const LEAST = 0.001; // milliseconds between two rows
 export class Waveform {
   isTime = false;
   followsCursors = true;
+  canBeLog = true;
 
   constructor(chart) {
     this.chart = chart;
@@ -60,19 +61,19 @@ export class Waveform {
   }
 
   draw() {
-    const { series, time } = this.chart;
+    const { series, time } = this.chart, { log } = this.chart.wanted, shown = shownOn(log);
     const units = [...new Set(series.map((each) => each.unit))];
     const length = Math.max(1, ...series.map((each) => each.values.length));
     for (const [index, each] of series.entries()) each.colour = colourOf(index);
     this.chart.render({
-      scales: { x: { time: false }, ...unitScales(units) }, bands: [], padding: [8, 8, 0, 0],
-      axes: [figureAxis("point"), ...unitAxes(units, series, this.chart.size().width)],
+      scales: { x: { time: false }, ...unitScales(units, log) }, bands: [], padding: [8, 8, 0, 0],
+      axes: [figureAxis("point"), ...unitAxes(units, series, this.chart.size().width, log)],
       series: [{}, ...series.map((each) => ({ label: `${each.signal} ${each.cursor}`, stroke: each.colour,
         scale: `y${units.indexOf(each.unit)}`, width: 1.4, dash: each.cursor === "B" ? [5, 4] : undefined,
         points: { show: each.values.length < 3 } }))],
       cursor: { drag: { x: true, y: false } }, hooks: { setCursor: [() => this.chart.tell()] },
     }, [Array.from({ length }, (_, index) => index),
-      ...series.map(({ values }) => Array.from({ length }, (_, index) => values[index]))]);
+      ...series.map(({ values }) => Array.from({ length }, (_, index) => index < values.length ? shown(values[index]) : undefined))]);
     const at = state.a ?? time.to;
     Object.assign(this.slider, { min: Math.min(time.from, at), max: Math.max(time.to, at), step: "any" });
     this.slider.value = at;

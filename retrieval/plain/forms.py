@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ringlog.retrieval.strings import csv_values, iso, joined
+from ringlog.retrieval.strings import Texts, csv_values, iso, joined
 
 _VALUES = 1 << 17  # of CSV made at once
 
@@ -72,7 +72,7 @@ def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes
             yield joined(*(_csv_column(column, end) for column, end in zip(part.columns, ends, strict=True)))
 
 
-def _csv_column(column: pa.Array, end: str) -> pa.Array:
+def _csv_column(column: pa.Array, end: str) -> Texts:
     if pa.types.is_timestamp(column.type):
         return iso(column.cast(pa.int64()).to_numpy(zero_copy_only=False), end)
     return csv_values(column, "", end)

@@ -15,7 +15,7 @@ from ringlog.history.connection import rows as query_rows
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.queries import Queries
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.signals import Signal, reduced
 from ringlog.retrieval.texts import moment, query
 
 PAUSE = 1.0  # seconds between two looks
@@ -68,7 +68,8 @@ class Live:
                     continue
                 time = batch.column(0).cast(pa.int64()).to_pylist()
                 for index, signal in enumerate(signals, 1):
-                    pairs = zip(time, batch.column(index).to_pylist(), strict=True)
+                    values = reduced(batch.column(index), signal.scalar)
+                    pairs = zip(time, values.to_pylist(), strict=True)
                     found.setdefault(signal.name, []).extend(
                         [micros / 1000, value] for micros, value in pairs
                     )

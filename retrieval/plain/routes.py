@@ -22,7 +22,7 @@ from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
-from ringlog.retrieval.signals import demand, latest, records, search
+from ringlog.retrieval.signals import demand, latest, records, reduced, search
 from ringlog.retrieval.texts import moment, query
 from ringlog.retrieval.times import instant, span
 
@@ -88,7 +88,8 @@ async def get_signal(request: Request) -> Response:
 
     def work(connection: Connection) -> dict[str, Any]:
         signal = demand(connection, [name])[0]
-        been = places(connection, [name])[name]
+        stored = name if signal.scalar is None else name.removesuffix(f".{signal.scalar}")
+        been = places(connection, [stored])[stored]
         where = [
             {
                 "table": place.table,
@@ -202,7 +203,11 @@ async def get_latest(request: Request) -> Response:
             row = latest(connection, table, [signal.column for signal in of_table]) if of_table else None
             for signal in of_table:
                 if row is not None:
-                    found[signal.name] = {"time": row["time"], "value": row[signal.column]}
+                    value = row.column(signal.column)
+                    found[signal.name] = {
+                        "time": row["time"][0].as_py(),
+                        "value": reduced(value, signal.scalar)[0].as_py(),
+                    }
         return [
             described(signal) | found.get(signal.name, {"time": None, "value": None}) for signal in signals
         ]

@@ -10,6 +10,7 @@ select
   found.limit_high
 from ringlog.signal as found
 where found.valid_to is null
+  and (found.type like '%[]' and found.type not like 'varchar%' or not {waveforms})
   and not exists (
     select from unnest({words}::text[]) as word
     where strpos(lower(concat_ws(' ', found.signal, found.table_name, found.description, found.unit)), word) = 0

@@ -81,6 +81,8 @@ class Reply:
     """status and row count of each DONE token"""
     login: int | None = None
     """status of LOGINACK: 5 succeeded, 6 failed"""
+    cursors: list[tuple[int, int]] = field(default_factory=list)
+    """number and status of each CURINFO token"""
 
     @property
     def errors(self) -> list[Error]:
@@ -119,15 +121,18 @@ def dbrpc(name: str, params: Sequence[Param] = (), order: Order = LITTLE) -> byt
     call = (
         b"\xe6" + struct.pack(order + "HB", len(raw) + 3, len(raw)) + raw + struct.pack(order + "H", options)
     )
-    if not params:
-        return call
+    return call + _params(params, order) if params else call
+
+
+def _params(params: Sequence[Param], order: Order) -> bytes:
+    """PARAMFMT and PARAMS."""
     formats = struct.pack(order + "H", len(params))
     for param in params:
         label = param.name.encode()
         formats += bytes([len(label)]) + label + bytes([int(param.out)]) + struct.pack(order + "I", 0)
         formats += _type(param.type, order) + bytes([0])
     values = b"".join(_value(param.type, param.value, order) for param in params)
-    return call + b"\xec" + struct.pack(order + "H", len(formats)) + formats + b"\xd7" + values
+    return b"\xec" + struct.pack(order + "H", len(formats)) + formats + b"\xd7" + values
 
 
 def language(text: str, order: Order = LITTLE) -> bytes:
@@ -136,6 +141,57 @@ def language(text: str, order: Order = LITTLE) -> bytes:
 
 
 CHAINED, DATEFORMAT = 25, 7
+
+
+def declare_cursor(name: str, text: str, order: Order = LITTLE, *, dynamic: bool = False) -> bytes:
+    """CURDECLARE: a cursor that reads, on a text or on a dynamic statement."""
+    raw = bytes([len(name)]) + name.encode() + bytes([9 if dynamic else 1, 0])
+    raw += struct.pack(order + "H", len(text)) + text.encode() + b"\0"
+    return b"\x86" + struct.pack(order + "H", len(raw)) + raw
+
+
+def declare_scrollable(name: str, text: str, order: Order = LITTLE) -> bytes:
+    """CURDECLARE3."""
+    raw = bytes([len(name)]) + name.encode() + struct.pack(order + "IBI", 0x101, 0, len(text))
+    raw += text.encode() + bytes(2)
+    return b"\x10" + struct.pack(order + "I", len(raw)) + raw
+
+
+def cursor_rows(cursor: str | int, rows: int, order: Order = LITTLE) -> bytes:
+    """CURINFO: so many rows by each fetch."""
+    return _of_cursor(0x83, cursor, struct.pack(order + "BHi", 1, 0x20, rows), order)
+
+
+def open_cursor(cursor: str | int, order: Order = LITTLE, params: Sequence[Param] = ()) -> bytes:
+    opened = _of_cursor(0x84, cursor, bytes([bool(params)]), order)
+    return opened + _params(params, order) if params else opened
+
+
+def prepare(name: str, text: str, order: Order = LITTLE) -> bytes:
+    """DYNAMIC: a statement with `?` for its parameters."""
+    raw = bytes([1, 0, len(name)]) + name.encode() + struct.pack(order + "H", len(text)) + text.encode()
+    return b"\xe7" + struct.pack(order + "H", len(raw)) + raw
+
+
+def fetch_cursor(cursor: str | int, direction: int, row: int | None = None, order: Order = LITTLE) -> bytes:
+    tail = b"" if row is None else struct.pack(order + "i", row)
+    return _of_cursor(0x82, cursor, bytes([direction]) + tail, order)
+
+
+def close_cursor(cursor: str | int, order: Order = LITTLE, *, deallocate: bool = False) -> bytes:
+    return _of_cursor(0x80, cursor, bytes([deallocate]), order)
+
+
+def delete_by_cursor(cursor: str | int, table: str, order: Order = LITTLE) -> bytes:
+    return _of_cursor(0x81, cursor, bytes([0, len(table)]) + table.encode(), order)
+
+
+def _of_cursor(token: int, cursor: str | int, tail: bytes, order: Order) -> bytes:
+    if isinstance(cursor, int):
+        raw = struct.pack(order + "i", cursor) + tail
+    else:
+        raw = struct.pack(order + "iB", 0, len(cursor)) + cursor.encode() + tail
+    return bytes([token]) + struct.pack(order + "H", len(raw)) + raw
 
 
 def option(command: int, number: int, value: bytes, order: Order = LITTLE) -> bytes:
@@ -271,10 +327,10 @@ class _Tokens:
         return self.take(self.number(code)).decode()
 
 
-def read_reply(raw: bytes, order: Order = LITTLE) -> Reply:
-    """Reads the tokens of a whole TDS 5.0 reply."""
+def read_reply(raw: bytes, order: Order = LITTLE, columns: Sequence[tuple[str, Type]] = ()) -> Reply:
+    """Reads the tokens of a whole TDS 5.0 reply. `columns`: of rows that the reply does not describe."""
     tokens, reply = _Tokens(raw, order), Reply()
-    formats: list[tuple[str, Type]] = []
+    formats = list(columns)
     while tokens.at < len(raw):
         match tokens.number("B"):
             case 0xE5:
@@ -282,7 +338,7 @@ def read_reply(raw: bytes, order: Order = LITTLE) -> Reply:
             case 0xAD:
                 body = _Tokens(tokens.take(tokens.number("H")), order)
                 reply.login = body.number("B")
-            case 0xE3 | 0xE2:
+            case 0xE3 | 0xE2 | 0xE7:
                 tokens.take(tokens.number("H"))
             case 0xEE | 0xEC as token:
                 body = _Tokens(tokens.take(tokens.number("H")), order)
@@ -297,6 +353,10 @@ def read_reply(raw: bytes, order: Order = LITTLE) -> Reply:
             case 0xD7:
                 for place, (name, type) in enumerate(formats):
                     reply.outputs[name or str(place)] = _read_value(tokens, type)
+            case 0x83:
+                body = _Tokens(tokens.take(tokens.number("H")), order)
+                number, _, status = (body.number(code) for code in "iBH")
+                reply.cursors.append((number, status))
             case 0x79:
                 reply.statuses.append(tokens.number("i"))
             case 0xFD | 0xFE | 0xFF:
@@ -470,10 +530,10 @@ class RawClient:
         self.packet_size = packet_size
         return reply
 
-    def ask(self, request: bytes) -> Reply:
-        """A request at 5.0."""
+    def ask(self, request: bytes, columns: Sequence[tuple[str, Type]] = ()) -> Reply:
+        """A request at 5.0. `columns`: of rows that the reply does not describe."""
         self.send(NORMAL, request)
-        return read_reply(self.receive(), self.order)
+        return read_reply(self.receive(), self.order, columns)
 
     def call(self, name: str, params: Sequence[Param] = ()) -> Reply:
         """A call at 5.0."""

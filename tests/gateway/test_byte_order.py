@@ -164,7 +164,7 @@ def test_packets_keep_the_size_agreed(server: RunningServer, order: Order, size:
 def test_packets_keep_the_size_agreed_at_7(server: RunningServer, size: int) -> None:
     with RawClient(server.host, server.port) as client:
         client.log_in7(server.reader, packet_size=size)
-        client.send(raw_tds.BATCH7, raw_tds.batch7(f"select '{'w' * 9000}' as words"))
+        client.send(raw_tds.BATCH7, raw_tds.batch7(f"select N'{'w' * 9000}' as words"))
         assert ("w" * 9000).encode("utf-16-le") in client.receive()
 
 

@@ -48,7 +48,7 @@ def kill_the_server(server: RunningServer) -> None:
 def data(temporary_directory: Path) -> Path:
     """A data directory with a writer."""
     data = temporary_directory / "killed"
-    with serving(data) as server:
+    with serving(data, prepared=False) as server:
         for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
             added = ringlog(
                 *("user", "add", login.user, right, "--password-stdin", "--data", data), stdin=login.password

@@ -119,7 +119,7 @@ def test_a_readers_connection_sees_the_new_column(own_clients: Clients) -> None:
 
 
 def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> None:
-    """As a person would do it by hand; put_sr_rf takes the row type of the ring."""
+    """By the SQL that `ringlog init` gives; put_sr_rf takes the row type of the ring."""
     server = own_clients.server
     writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10, extra=(0.5,))
     with writers.running(6), psycopg.connect(server.dsn, autocommit=True) as admin:
@@ -128,6 +128,7 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
             admin.execute(
                 # the ring first, as put does
                 f"begin; set local lock_timeout = '5s'; alter table online.sr_rf alter power type {type}; "
+                "drop view if exists recent.sr_rf; "
                 f"alter table log.sr_rf alter power type {type}; notify ringlog_catalogue; commit"
             )
         writers.wait_for_more(50)

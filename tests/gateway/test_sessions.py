@@ -14,7 +14,7 @@ import pytest
 
 import raw_tds
 from servers import Login, RunningServer
-from tds_clients import Admin, Clients
+from tds_clients import VERSIONS, Admin, Clients, Param
 from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -165,6 +165,24 @@ def test_prepared_statements_end_with_a_reset(clients: Clients) -> None:
         cursor.callproc("sp_reset_connection")
         with pytest.raises(pymssql.Error, match="handle"):
             cursor.callproc("sp_execute", (handle,))
+
+
+# --- statements and calls ---
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_statements_and_calls_in_turns(clients: Clients, admin: Admin, version: str) -> None:
+    """Which threads wait for a session's next request depends on what it has sent before."""
+    entries = [f"turns {version} {number}" for number in range(12)]
+    with clients.ct(clients.server.writer, version) as client:
+        for number, entry in enumerate(entries):
+            assert client.call("gateway_test.enter", [Param("char", entry)]).statuses == [0]
+            for count in range(number % 6):
+                assert client.language(f"select {count}").rows == [[str(count)]]
+    written = admin.execute(
+        "select entry from gateway_test.journal where entry = any (%s) order by id", [entries]
+    ).fetchall()
+    assert written == [(entry,) for entry in entries]
 
 
 # --- probes of drivers ---

@@ -9,8 +9,10 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
+from ringlog.cli import told
 from ringlog.history import series
 from ringlog.history.connection import ReadError, connect
+from ringlog.history.folder import Damaged
 from ringlog.history.reading import read
 from ringlog.history.signals import places
 from ringlog.schema.facility import Column, Facility, Table
@@ -189,3 +191,16 @@ def test_places_of_signals(engine: sa.Engine, conninfo: str) -> None:
     assert first.until is not None
     assert second.until is None
     assert found["nobody's"] == ()
+
+
+def test_a_command_that_cannot_read_says_so_in_a_line() -> None:
+    """PostgreSQL ended while `ringlog maintain` made summaries of cold weeks: a traceback, before."""
+    assert told(ReadError("IO: [libpq] FATAL:\nterminating connection", None)) == (
+        "PostgreSQL: IO: [libpq] FATAL: terminating connection",
+        1,
+    )
+    assert told(Damaged("/archive/t/2024w01.parquet: No such file")) == (
+        "/archive/t/2024w01.parquet: No such file (ringlog archive verify looks at all files)",
+        1,
+    )
+    assert told(KeyError("nobody foresaw it")) is None

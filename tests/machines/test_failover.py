@@ -3,9 +3,10 @@
 import os
 import signal
 import subprocess
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -37,9 +38,9 @@ def read(table):
 
 
 @pytest.fixture
-def machines(temporary_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
+def machines(temporary_directory: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, Cluster]]:
     """A primary with database `plant`, and its synchronous standby."""
-    folder = temporary_directory / "machines"
+    folder = temporary_directory / request.node.name[:30]
     folder.mkdir()
     primary, standby = cluster_in(folder / "a"), cluster_in(folder / "b")
     try:
@@ -68,7 +69,7 @@ def machines(temporary_directory: Path) -> Iterator[tuple[Cluster, Cluster]]:
 
 
 @contextmanager
-def gateway(folder: Path, port: int, dsn: str) -> Iterator[subprocess.Popen[str]]:
+def gateway(folder: Path, port: int, dsn: str, *options: str) -> Iterator[subprocess.Popen[str]]:
     """`ringlog serve` before both machines."""
     password = folder.parent / "gateway.password"
     log = folder.with_suffix(".log")
@@ -76,7 +77,7 @@ def gateway(folder: Path, port: int, dsn: str) -> Iterator[subprocess.Popen[str]
         process = subprocess.Popen(
             [
                 *(RINGLOG, "serve", "--listen", f"127.0.0.1:{port}"),
-                *("--gateway-password-file", password),
+                *("--gateway-password-file", password, *options),
             ],
             stdout=output,
             stderr=output,
@@ -96,12 +97,12 @@ def gateway(folder: Path, port: int, dsn: str) -> Iterator[subprocess.Popen[str]
         process.wait()
 
 
-def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
+def installed(machines: tuple[Cluster, Cluster], folder: Path) -> str:
+    """A facility, a writer and a reader there, and what a gateway wants; returns the connection string."""
     primary, standby = machines
-    facility = tmp_path / "two.toml"
+    facility = folder / "two.toml"
     facility.write_text(FACILITY)
-    (tmp_path / "counting.py").write_text(SOURCE)
-    password = tmp_path / "gateway.password"
+    password = folder / "gateway.password"
     password.touch(0o600)
     password.write_text("of all gateways\n")
     dsn = make_conninfo(
@@ -113,9 +114,90 @@ def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_
     )
     made = ringlog("init", "--facility", facility, RINGLOG_DSN=dsn)
     assert made.returncode == 0, made.stderr
-    for name, right in (("writer", "--writer"), ("reader", "--reader")):
-        added = ringlog("user", "add", name, right, "--password-stdin", stdin="secret", RINGLOG_DSN=dsn)
+    for name, rights in (("writer", ["--writer", "--reader"]), ("reader", ["--reader"])):
+        added = ringlog("user", "add", name, *rights, "--password-stdin", stdin="secret", RINGLOG_DSN=dsn)
         assert added.returncode == 0, added.stderr
+    return dsn
+
+
+def test_readers_go_to_the_standby(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
+    primary, standby = machines
+    dsn = installed(machines, tmp_path)
+    with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
+        # the gateway's lag is to be seen in its metrics
+        connection.execute("grant pg_monitor to keeper")
+    port, metrics = free_port(), free_port()
+
+    def connected(login: str, *, reads_only: bool = False) -> AbstractContextManager[pymssql.Connection]:
+        return pymssql.connect(
+            server="127.0.0.1",
+            port=str(port),
+            user=login,
+            password="secret",
+            autocommit=True,
+            read_only=reads_only,
+        )
+
+    def reads_at(cursor: pymssql.Cursor) -> Cluster:
+        cursor.execute("select inet_server_port()")
+        ((found,),) = cursor.fetchall()
+        return {primary.port: primary, standby.port: standby}[found]
+
+    def put(cursor: pymssql.Cursor, number: int) -> None:
+        cursor.execute(f"declare @now datetime = getdate() exec put_beam @time = @now, @count = {number}")
+
+    def counts(cursor: pymssql.Cursor) -> list[tuple[int]]:
+        cursor.execute("select count from log..beam order by count")
+        return cursor.fetchall()
+
+    with gateway(tmp_path / "only", port, dsn, "--metrics", f"127.0.0.1:{metrics}"):
+        with connected("reader") as connection, connection.cursor() as cursor:
+            assert reads_at(cursor) is primary
+        with connected("writer") as connection, connection.cursor() as cursor:
+            put(cursor, 1)
+        with connected("reader", reads_only=True) as connection, connection.cursor() as cursor:
+            assert reads_at(cursor) is standby
+            wait_until(lambda: counts(cursor) == [(1,)], lambda: standby.log)
+            with pytest.raises(pymssql.Error, match=r"3906|read-only"):
+                cursor.execute("select 1 as a into #t")
+        # what it has written it reads where it was written, though the standby stands still
+        with psycopg.connect(standby.conninfo(), autocommit=True) as at_standby:
+            at_standby.execute("select pg_wal_replay_pause()")
+            with connected("writer", reads_only=True) as connection, connection.cursor() as cursor:
+                assert reads_at(cursor) is standby
+                put(cursor, 2)
+                assert reads_at(cursor) is primary
+                assert counts(cursor) == [(1,), (2,)]
+            with connected("writer", reads_only=True) as connection, connection.cursor() as cursor:
+                assert counts(cursor) == [(1,)]
+                cursor.execute("select pg_try_advisory_lock(7)")
+                with pytest.raises(pymssql.Error, match="holds settings, cursors or locks there"):
+                    put(cursor, 3)
+            at_standby.execute("select pg_wal_replay_resume()")
+        # programs that know no such word are told by their login
+        told = ringlog("user", "reads", "reader", "standby", RINGLOG_DSN=primary.conninfo("plant"))
+        assert (told.returncode, told.stdout) == (
+            0,
+            "login reader reads from the standby from its next session on\n",
+        )
+        with connected("reader") as connection, connection.cursor() as cursor:
+            assert reads_at(cursor) is standby
+        with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics") as answer:
+            assert 'ringlog_standby_replay_lag_bytes{standby="' in answer.read().decode()
+        # without a standby the primary has them all
+        standby.die()
+        with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
+            connection.execute("alter system reset synchronous_standby_names")
+            connection.execute("select pg_reload_conf()")
+        with connected("reader", reads_only=True) as connection, connection.cursor() as cursor:
+            assert reads_at(cursor) is primary
+
+
+def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_path: Path) -> None:
+    primary, standby = machines
+    dsn = installed(machines, tmp_path)
+    facility = tmp_path / "two.toml"
+    (tmp_path / "counting.py").write_text(SOURCE)
     ports = free_port(), free_port()
     url = f"tds://writer@127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"
 

@@ -65,6 +65,22 @@ def test_a_query_that_takes_too_long_is_504(web) -> None:
     assert refusal.value.status == 504
 
 
+def test_what_postgresql_says_in_the_middle_of_a_result_is_told(web) -> None:
+    def work(connection) -> Iterator[bytes]:
+        # the driver has no SQLSTATE for it
+        for _ in rows(connection, sql.SQL("select 1 / (n - 9) from generate_series(1, 10) as n")):
+            yield b"never"
+
+    with queries(web) as (some, access):
+
+        async def ask() -> None:
+            await some.run(access.login(None), work, ignore)
+
+        with pytest.raises(Refused, match="PostgreSQL refuses the query: division by zero") as refusal:
+            anyio.run(ask)
+    assert refusal.value.status == 500
+
+
 def test_a_query_without_a_turn_is_429(web) -> None:
     with queries(web, queries=1, patience=0.5) as (some, access):
         statuses = []

@@ -118,3 +118,47 @@ def test_points_are_read_as_a_table(page: Page) -> None:
     rows = page.locator(".values tbody tr")
     expect(rows).to_have_count(ROWS)
     assert rows.nth(1).locator("th, td").all_inner_texts()[:2] == ["2025-12-31 23:58:21.000", "-88999997"]
+
+
+def picture(page: Page) -> str:
+    return str(page.locator(".chart canvas").evaluate("canvas => canvas.toDataURL()"))
+
+
+def test_a_logarithmic_axis(page: Page) -> None:
+    page.goto(chart_of("every_type/a_real"))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    linear = picture(page)
+    button = page.get_by_role("button", name="Log", exact=True)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(re.compile("c=trend%253Alog"))
+    # row 0 is 0, row 1 is 1/8, and so on
+    expect(page.locator(".unseen")).to_have_text(
+        "1 point at or below 0, which a logarithmic axis does not have"
+    )
+    assert picture(page) != linear
+    page.reload()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.click()
+    expect(page.locator(".unseen")).to_be_hidden()
+    expect(page).to_have_url(re.compile("c=trend%2C"))
+
+
+def test_what_waveforms_come_to(page: Page, waveforms: str) -> None:
+    page.goto(waveforms)
+    page.get_by_label("What the waveforms come to").select_option("max")
+    expect(page.locator(".chart")).to_have_count(2)
+    expect(page.locator(".legend").nth(1)).to_contain_text("bpm/turns.max")
+    expect(page.locator(".legend .value").nth(1)).to_contain_text("6")
+
+
+def test_the_wall_is_the_whole_screen(page: Page) -> None:
+    page.goto(chart_of("every_type/a_real"))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    page.get_by_role("button", name="Wall").click()
+    page.wait_for_function("document.fullscreenElement !== null")
+    expect(page.locator("aside")).to_be_hidden()
+    # as Escape does, which a browser keeps for itself
+    page.evaluate("document.exitFullscreen()")
+    expect(page.locator("aside")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("wall"))

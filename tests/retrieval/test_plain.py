@@ -191,3 +191,55 @@ def test_the_description_has_every_path(anyone: httpx.Client) -> None:
         if "{" not in path and "get" in methods:
             # what is described is there
             assert anyone.get(path).status_code in (200, 400, 404), path
+
+
+# what each waveform comes to, by hand: [0.5, -2.5, 4.0], none, 0 1 2 3 4 5 6 0 1 … of 100 points
+SCALARS = {
+    "min": [-2.5, None, 0.0],
+    "max": [4.0, None, 6.0],
+    "mean": [2 / 3, None, (14 * 21 + 0 + 1) / 100],
+    "rms": [((0.25 + 6.25 + 16) / 3) ** 0.5, None, ((14 * 91 + 0 + 1) / 100) ** 0.5],
+    "length": [3.0, 0.0, 100.0],
+}
+
+
+@pytest.mark.usefixtures("waveforms")
+def test_scalars_of_waveforms(anyone: httpx.Client) -> None:
+    span = {"from": "2026-03-01T12:00:00Z", "to": "2026-03-01T12:00:10Z"}
+    for scalar, expected in SCALARS.items():
+        name = f"bpm/turns.{scalar}"
+        (found,) = anyone.get("/api/v1/data", params={"signal": name} | span).json()["signals"]
+        assert [value for _, value in found["samples"]] == pytest.approx(expected)
+        assert (found["signal"], found["type"]) == (name, "double")
+        (trend,) = anyone.get("/api/v1/trend", params={"signal": name} | span).json()["signals"]
+        assert trend["mean"] == pytest.approx(expected)
+        (at,) = anyone.get("/api/v1/at", params={"signal": name, "time": "2026-03-01T12:00:01Z"}).json()[
+            "signals"
+        ]
+        assert at["samples"][0][1] == pytest.approx(expected[0])
+    csv = anyone.get("/api/v1/data", params={"signal": "bpm/turns.length", "format": "csv"} | span)
+    assert [line.split(",")[1] for line in csv.text.splitlines()] == ["value", "3.0", "0.0", "100.0"]
+
+
+def test_names_of_scalars(web, anyone: httpx.Client) -> None:
+    found = anyone.get("/api/v1/signals", params={"search": "turns.rms"}).json()
+    assert [(each["signal"], each["type"]) for each in found] == [("bpm/turns.rms", "double")]
+    assert anyone.get("/api/v1/signals/bpm/turns.mean").json()["places"][0]["column"] == "turns"
+    # no waveform, nothing of that name
+    for name in ("bpm/x.rms", "bpm/turns.median", "nothing.rms"):
+        assert anyone.get("/api/v1/data", params={"signal": name}).status_code == 404
+    put = "select ringlog.put_bpm(row (5, %s, null, null, null, %s, 0)::online.bpm)"
+    with psycopg.connect(web.server.dsn) as connection:
+        columns = "select attname from pg_attribute where attrelid = 'online.bpm'::regclass and attnum > 0"
+        order = [name for (name,) in connection.execute(columns + " order by attnum")]
+        assert order == ["seq_no", "time", "x", "x_severity", "x_status", "turns", "nanoseconds"]
+        connection.execute(put, ["2026-03-01T12:00:20Z", [3.0, -4.0]])
+    (newest,) = anyone.get("/api/v1/latest", params={"signal": "bpm/turns.rms"}).json()
+    assert newest["value"] == pytest.approx(12.5**0.5)
+    with anyone.stream(
+        "GET", "/api/v1/live", params={"signal": "bpm/turns.max", "since": "2026-03-01"}
+    ) as live:
+        for line in live.iter_lines():
+            if line.startswith("data: "):
+                assert json.loads(line[6:])["bpm/turns.max"][-1][1] == 3.0
+                break

@@ -52,6 +52,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema parameter",
         "schema parameter_history",
         "schema parameter_rows",
+        "schema recent",
         "schema summary",
         "schema ten_seconds",
         "schema minute",
@@ -78,6 +79,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure trend_places",
         "procedure waveform_scalars",
         "procedure summary_parts",
+        "procedure queries_of_bins",
         "procedure signal_bins",
         "procedure trends_of",
         "procedure get_trend",
@@ -414,7 +416,10 @@ def written(engine: sa.Engine, connect: Connect) -> psycopg.Connection:
 def test_a_dropped_column(engine: sa.Engine, written: psycopg.Connection) -> None:
     current, _, state = MAGNETS.columns
     wanted = facility(replace(MAGNETS, columns=(current, state)), VACUUM)
-    what = "table magnets, column on: is not in the facility file any more; this drops it with its history"
+    what = (
+        "table magnets, column on: is not in the facility file any more; this drops it with its history."
+        " Put it back with retired = true, and it keeps its history"
+    )
     with refused(engine, written, wanted, what) as refusal:
         run_by_hand(written, refusal)
     install(engine, wanted)
@@ -469,7 +474,8 @@ def test_a_shorter_ring(engine: sa.Engine, written: psycopg.Connection) -> None:
 def test_a_table_that_is_gone_from_the_file(engine: sa.Engine, written: psycopg.Connection) -> None:
     what = (
         "table magnets: is not in the facility file any more; this drops all of it, its history too."
-        ' If it is vacuum now, write renamed_from = "magnets" there instead, and it keeps its history'
+        " Put it back with retired = true, and it keeps its history; or, if it is vacuum now,"
+        ' write renamed_from = "magnets" there'
     )
     with refused(engine, written, facility(VACUUM), what) as refusal:
         run_by_hand(written, refusal)

@@ -181,10 +181,10 @@ def test_a_file_with_the_old_name_is_told_the_new_one(engine: sa.Engine, pumps: 
 
 def test_another_name_without_renamed_from(engine: sa.Engine, pumps: psycopg.Connection) -> None:
     other = replace(PUMPS, name="cooling")
-    with pytest.raises(InstallRefused, match='If it is cooling now, write renamed_from = "pumps" there'):
+    with pytest.raises(InstallRefused, match='if it is cooling now, write renamed_from = "pumps" there'):
         install(engine, facility(other))
     column = replace(PUMPS, columns=(Column("water", "pumps/flow", "real", "l/min"), *PUMPS.columns[1:]))
-    with pytest.raises(InstallRefused, match='If it is water now, write renamed_from = "flow" there'):
+    with pytest.raises(InstallRefused, match='if it is water now, write renamed_from = "flow" there'):
         install(engine, facility(column))
 
 

@@ -10,10 +10,13 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
+from psycopg import sql
 
 from ringlog.schema.facility import Column, Facility, LogPolicy, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
-from ringlog.schema.install import InstallRefused, install
+from ringlog.schema.install import InstallRefused, bring_up_to_date, install
+from ringlog.schema.merging import merge
+from ringlog.schema.partitions import maintain
 
 from .conftest import Connect
 
@@ -294,3 +297,49 @@ def test_a_trend_of_waveforms_is_one_query(engine: sa.Engine, connect: Connect) 
             trend(what, 3)
     with pytest.raises(psycopg.Error, match="points must be from 1"):
         trend("scope/trace", 0)
+
+
+def insert_thresholds(connection: psycopg.Connection) -> dict[str, list[str] | None]:
+    """The options of the partitions' TOAST tables; a partition without one is missing."""
+    found = connection.execute(
+        "select part.relname, toast.reloptions from pg_inherits join pg_class as part on part.oid = inhrelid"
+        " join pg_class as toast on toast.oid = part.reltoastrelid where inhparent = 'log.scope'::regclass"
+    )
+    return dict(found.fetchall())
+
+
+def test_waveforms_are_not_vacuumed_for_being_new(engine: sa.Engine, connect: Connect) -> None:
+    """Storage parameter of https://www.postgresql.org/docs/current/sql-createtable.html: -1 turns it off."""
+    install(engine, scope())
+    connection = connect()
+    for weeks in range(3):  # that are made for these rows
+        put(connection, 1, [1.0], BEGIN + timedelta(weeks=weeks))
+    maintain(engine)
+    assert len(insert_thresholds(connection)) == 6 + 3
+    assert len(merge(engine, BEGIN + timedelta(weeks=30))) == 1
+    made = insert_thresholds(connection)
+    assert len(made) == 6 + 1
+    assert set(map(str, made.values())) == {"['autovacuum_vacuum_insert_threshold=-1']"}
+    # as an earlier ringlog had left them
+    for name in made:
+        partition = sql.Identifier("log", name)
+        connection.execute(
+            sql.SQL("alter table {} reset (toast.autovacuum_vacuum_insert_threshold)").format(partition)
+        )
+    assert set(insert_thresholds(connection).values()) == {None}
+    connection.execute("delete from ringlog.schema_version where version > 4")
+    bring_up_to_date(engine)
+    assert insert_thresholds(connection) == made
+
+
+def test_a_column_that_comes_later_brings_the_option(engine: sa.Engine, connect: Connect) -> None:
+    facility = scope(log=LogPolicy(nth=2))
+    (table,) = facility.tables
+    plain = replace(table, columns=tuple(each for each in table.columns if not each.is_waveform))
+    install(engine, replace(facility, tables=(plain,)))
+    connection = connect()
+    assert insert_thresholds(connection) == {}
+    install(engine, replace(facility, tables=(replace(table, columns=(*plain.columns, table.columns[1])),)))
+    assert set(map(str, insert_thresholds(connection).values())) == {
+        "['autovacuum_vacuum_insert_threshold=-1']"
+    }

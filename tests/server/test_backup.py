@@ -1,5 +1,6 @@
 """A restore to a moment under load: every row acknowledged until then is there, and none of later."""
 
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -56,6 +57,13 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     early = ringlog("restore", copies, "--to", "2020-01-01", "--data", new)
     assert early.returncode == 2
     assert "has nothing of that moment: it goes back to 20" in early.stderr
+    ahead = ringlog("restore", copies, "--to", "2999-12-31", "--data", new)
+    assert ahead.returncode == 2
+    assert "2999-12-31 has not come yet: leave out --to" in ahead.stderr
+    late = ringlog("restore", copies, "--to", datetime.now(UTC).isoformat(), "--data", new, timeout=200)
+    assert late.returncode == 1
+    assert re.search("does not reach .*: the last transaction there is of 20.*wait as long", late.stderr)
+    assert not new.exists()
     restored = ringlog("restore", copies, "--to", moment.isoformat(), "--data", new, timeout=200)
     assert restored.returncode == 0, restored.stderr
     # a commit between our clock and PostgreSQL's is on either side of the moment

@@ -82,13 +82,15 @@ def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
 
 def test_postgresqls_settings_and_roles(server: RunningServer) -> None:
     with psycopg.connect(server.dsn, autocommit=True) as admin:
-        assert levels(doctor.postgres(server.dsn)) == []
+        # as the tests' servers are (tests/servers.py)
+        assert levels(doctor.postgres(server.dsn)) == [("danger", "fsync is off")]
         admin.execute("create role meddler login; grant ringlog_owner to meddler")
         try:
             found = levels(doctor.postgres(server.dsn + " options='-c synchronous_commit=off'"))
         finally:
             admin.execute("drop role meddler")
     assert found == [
+        ("danger", "fsync is off"),
         ("danger", "synchronous_commit is off"),
         ("warning", "the login meddler has more rights than to write and read"),
     ]

@@ -1,5 +1,6 @@
 """A PostgreSQL of one's own, of each version that is here, under an administrator who is no superuser."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,3 +55,12 @@ def test_an_external_postgresql(data: Path, version: int) -> None:
             for words in (("maintain",), ("verify",), ("facility", "diff", FACILITY)):
                 done = ringlog(*words, RINGLOG_DSN=dsn)
                 assert done.returncode == 0, (words, done.stdout, done.stderr)
+        # the test's own pg_hba.conf lets everyone in through the socket
+        looked = ringlog("doctor", "--json", RINGLOG_DSN=dsn)
+        assert looked.returncode == 0, looked.stderr
+        [found] = [finding for finding in json.loads(looked.stdout) if "pg_hba.conf" in finding["what"]]
+        assert "keeper may not see who may log in without a password" in found["what"]
+        assert "the login postgres" not in looked.stdout
+        looked = ringlog("doctor", RINGLOG_DSN=cluster.conninfo("plant"))
+        assert looked.returncode == 1
+        assert "all may come from local to all without a password (pg_hba.conf: trust)" in looked.stdout

@@ -13,6 +13,8 @@ import pymssql
 import pytest
 
 from ringlog.clients import Unanswered, call, connect
+from ringlog.report import lasting
+from ringlog.watching import Space
 from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
 from waiting import wait_until
 
@@ -142,6 +144,12 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_told(counted: Runn
     line = f"ringlog_table_last_call_timestamp_seconds{{{labels}}}"
     text = wait_until(lambda: line in (found := read(port)) and found)
     assert 'ringlog_table_last_error_timestamp_seconds{table="sr_mag_ps",number="547"}' in text
+
+
+def test_how_long_the_disk_lasts_is_told_where_somebody_can_plan_with_it() -> None:
+    assert lasting(Space(5_000_000_000, None, None)) == ""
+    assert lasting(Space(5_000_000_000, 2.5e9, 2.0)) == ", 2 days at 2500.0 MB a day"
+    assert lasting(Space(5_000_000_000, 100.0, 5e7)) == ", more than 100 years at 0.0 MB a day"
 
 
 def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int) -> None:

@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from ringlog import settings
 from ringlog.errors import ServerError
-from ringlog.postgres import Postgres, Stopped
+from ringlog.postgres import Postgres, Stopped, _stop_child
 from servers import TEST_MEMORY, free_port
 
 
@@ -44,6 +45,23 @@ def test_what_was_committed_outlives_kill_9_of_every_process(data: Path) -> None
         server = psutil.Process(process.pid)
         for one in [server, *server.children(recursive=True)]:
             one.kill()
+    with postgres.running(memory=TEST_MEMORY):
+        assert rows(postgres) == [1]
+
+
+def test_a_stop_at_which_nothing_moves_is_ended_at_once(
+    data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("ringlog.postgres._REPORT", 0.2)
+    monkeypatch.setattr("ringlog.postgres._STANDSTILL", 1.0)
+    postgres = Postgres(data)
+    with postgres.running(memory=TEST_MEMORY, port=free_port()) as process:
+        keep_a_row(postgres)
+        (checkpointer,) = (
+            one for one in psutil.Process(process.pid).children() if "checkpointer" in " ".join(one.cmdline())
+        )
+        checkpointer.suspend()
+    assert "it is ended at once" in caplog.text
     with postgres.running(memory=TEST_MEMORY):
         assert rows(postgres) == [1]
 
@@ -142,6 +160,10 @@ def test_the_cluster_of_another_version_is_left_alone(data: Path) -> None:
         Postgres(data).running(),
     ):
         pass
+    with pytest.raises(ServerError, match="ringlog upgrade"):
+        Postgres(data).demand()
+    with pytest.raises(ServerError, match="ringlog upgrade"):
+        Postgres(data).demand()
     assert [path.name for path in data.iterdir()] == ["postgresql-14"]
 
 
@@ -178,3 +200,28 @@ def test_the_administrator_comes_through_the_socket_only(scratch_postgres: Postg
             host="127.0.0.1", port=scratch_postgres.port, user="postgres", dbname="postgres", password="x"
         )
     assert scratch_postgres.socket.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_port_that_another_server_takes_meanwhile_is_given_up(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two servers that are made at the same moment find the same port free."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        found = iter([other.getsockname()[1], free := free_port()])
+        monkeypatch.setattr("ringlog.postgres.free_port", lambda: next(found))
+        postgres = Postgres(data)
+        with postgres.running(memory=TEST_MEMORY):
+            assert postgres.port == free
+
+
+def test_a_stop_is_told_until_it_is_heard(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a shell script starts with & ignores SIGINT until it says otherwise, as PostgreSQL does late."""
+    monkeypatch.setattr("ringlog.postgres._REPORT", 0.1)
+    deaf = "trap '' INT; sleep 0.5; trap 'exit 0' INT; touch {0}; while :; do sleep 0.01; done"
+    heard = data.parent / "heard"
+    with subprocess.Popen(["sh", "-c", deaf.format(heard)]) as process:
+        _stop_child(process)
+        assert heard.exists()
+        assert process.returncode == 0

@@ -12,7 +12,6 @@ from ringlog.settings import GiB, MiB, settings_text
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("fsync", "on"),
         ("synchronous_commit", "on"),
         ("full_page_writes", "on"),
         ("data_checksums", "on"),
@@ -24,6 +23,7 @@ from ringlog.settings import GiB, MiB, settings_text
     ],
 )
 def test_a_running_server_has_the_setting(scratch_postgres: Postgres, setting: str, value: str) -> None:
+    # fsync, which the tests do without, is in test_postgres.py
     with psycopg.connect(scratch_postgres.conninfo("postgres")) as connection:
         found = connection.execute("select current_setting(%s)", [setting]).fetchone()
     assert found == (value,)

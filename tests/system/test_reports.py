@@ -165,6 +165,26 @@ def test_who_waits_for_whom(server: RunningServer, admin: Connection) -> None:
 PUTS = 150
 
 
+@pytest.fixture
+def durable(server: RunningServer, admin: Connection) -> Iterator[None]:
+    """While PostgreSQL waits for the disk, which the server of tests does not do."""
+
+    def set_fsync(change: LiteralString, value: str) -> None:
+        admin.execute(change)
+        admin.execute("select pg_reload_conf()")
+
+        def is_set() -> bool:
+            with psycopg.connect(server.dsn) as other:
+                return other.execute("show fsync").fetchone() == (value,)
+
+        wait_until(is_set)
+
+    set_fsync("alter system set fsync = on", "on")
+    yield
+    set_fsync("alter system reset fsync", "off")
+
+
+@pytest.mark.usefixtures("durable")
 def test_sp_sysmon_counts_what_happens_in_its_interval(
     server: RunningServer, reader: Connection, writer: Connection
 ) -> None:

@@ -187,7 +187,7 @@ def test_datediff_counts_boundaries(
     assert got == BOUNDARIES[part](end) - BOUNDARIES[part](start)
 
 
-@given(moment=MOMENTS, months=st.integers(-600, 600), part=st.sampled_from(["month", "quarter", "year"]))
+@given(moment=MOMENTS, months=st.integers(-560, 600), part=st.sampled_from(["month", "quarter", "year"]))
 @FEW
 def test_dateadd_keeps_the_last_day_of_a_month(
     tsql_connection: Connection, moment: datetime, months: int, part: str

@@ -2,7 +2,7 @@
 
 use super::connection::Backend;
 use crate::catalogue::Because;
-use crate::client::Client;
+use crate::client::{Client, Isolation};
 use crate::postgres::PgError;
 use crate::tds::dialect::Version;
 use crate::tds::tokens::envchange::{self, Transaction as Change};
@@ -53,7 +53,7 @@ impl Backend {
     /// has its rows and is idle must not keep others from changing their table. The next statement begins it
     /// again, and reads what is committed then, as it would have anyway. Whether it has ended.
     pub(super) async fn end_reading(&mut self) -> Result<bool, PgError> {
-        if self.transaction.has_effects {
+        if self.transaction.has_effects || self.locking.isolation != Isolation::ReadCommitted {
             return Ok(false);
         }
         let Some(open) = &mut self.open else {

@@ -6,10 +6,10 @@ use super::open::Open;
 use super::role::Role;
 use super::transaction::Transaction;
 use crate::catalogue::Catalogue;
-use crate::client::Client;
+use crate::client::{Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
-use crate::postgres::{Connection, PgError};
+use crate::postgres::{Connection, Notice, PgError};
 use crate::tds::login::{Login, Password};
 use crate::tds::tokens::message::ServerMessage;
 use crate::turns::Turn;
@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 /// How long a statement waits for a connection when PostgreSQL has none left, and how often it asks.
 const SCARCE_TIMEOUT: Duration = Duration::from_secs(10);
 const SCARCE_PAUSE: Duration = Duration::from_millis(50);
+/// SQLSTATE read_only_sql_transaction.
+const READ_ONLY: &str = "25006";
 
 pub struct Backend {
     pub(super) gateway: Arc<Gateway>,
@@ -32,8 +34,12 @@ pub struct Backend {
     pub(super) transaction: Transaction,
     /// A bulk copy whose rows come next.
     pub(super) copy: Option<BulkCopy>,
+    /// It reads from a standby where there is one, until it writes.
+    reads_standby: bool,
     /// Its calls may share a transaction with those of others.
     pub may_share: bool,
+    /// What the client has set; the connection is told when it is used next.
+    pub(super) locking: Locking,
     /// The most rows that a statement may give to its client.
     pub(super) most_rows: Option<u64>,
     /// Something ran that may have left state on the connection.
@@ -59,7 +65,9 @@ impl Backend {
             open: None,
             transaction: Transaction::default(),
             copy: None,
+            reads_standby: login.reads_only,
             may_share: false,
+            locking: Locking::default(),
             most_rows: None,
             pinned: false,
         };
@@ -76,13 +84,21 @@ impl Backend {
         backend.may_share = role.may_share;
         backend.most_rows = role.most_rows;
         backend.database.clone_from(&role.schema);
+        if role.reads_standby && !backend.reads_standby {
+            backend.reads_standby = true;
+            if gateway.readers_address.is_some() {
+                // the next statement opens one there
+                backend.close().await;
+            }
+        }
         Ok((backend, role))
     }
 
     async fn connect(&mut self) -> Result<&mut Open, PgError> {
         let deadline = Instant::now() + SCARCE_TIMEOUT;
         let connection = loop {
-            let address = &self.gateway.address;
+            let readers = self.gateway.readers_address.as_ref().filter(|_| self.reads_standby);
+            let address = readers.unwrap_or(&self.gateway.address);
             let place = self.gateway.connecting.acquire().await;
             let opened = Connection::open(address, &self.user, &self.password.0, &self.application).await;
             drop(place);
@@ -111,6 +127,7 @@ impl Backend {
         if open.schema.as_deref() != Some(self.database.as_str()) {
             open.use_schema(&self.database).await?;
         }
+        open.lock_as(self.locking).await?;
         Ok(open)
     }
 
@@ -151,12 +168,18 @@ impl Backend {
     pub(super) fn rolled_back(&mut self) {
         if let Some(open) = &mut self.open {
             open.schema = None;
+            open.forget_locking();
         }
     }
 
     /// Something runs that may leave state on the connection.
     pub fn pin(&mut self) {
         self.pinned = true;
+    }
+
+    /// Whether a statement of the client's transaction has reached PostgreSQL.
+    pub fn has_begun(&self) -> bool {
+        self.transaction.started
     }
 
     pub fn is_open(&self) -> bool {
@@ -178,6 +201,26 @@ impl Backend {
         }
         self.close().await;
         true
+    }
+
+    /// The session writes, which happens on the primary: from now on it reads there too, so that it sees what it has
+    /// written.
+    pub async fn leave_standby(&mut self) -> Result<(), PgError> {
+        if !self.reads_standby {
+            return Ok(());
+        }
+        let is_there = self.open.as_ref().is_some_and(|open| open.connection.is_read_only());
+        if is_there && !self.release().await {
+            return Err(PgError::Server(Box::new(Notice {
+                sqlstate: READ_ONLY.into(),
+                message: "this session reads from a standby and holds settings, cursors or locks there"
+                    .into(),
+                hint: "Write in a session of its own, or before them.".into(),
+                ..Notice::default()
+            })));
+        }
+        self.reads_standby = false;
+        Ok(())
     }
 
     /// Puts the connection back to how it was after login. One that cannot be put back is given up.

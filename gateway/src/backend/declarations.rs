@@ -1,6 +1,6 @@
 //! What T-SQL declares of columns and PostgreSQL does not say.
 
-use crate::convert::{Declaration, Declared};
+use crate::convert::{Declaration, Declared, SqlType};
 use crate::postgres::message::PgColumn;
 use crate::tds::tokens::columns::Traits;
 use std::collections::{HashMap, HashSet};
@@ -9,11 +9,16 @@ use std::sync::Arc;
 /// The first oid that is not PostgreSQL's own (access/transam.h, FirstNormalObjectId).
 const FIRST_OF_USERS: u32 = 16384;
 
+/// What stands in place of a column's number for the type tsql.datetimeoffset.
+const TYPE: &str = "0";
+
 #[derive(Default)]
 pub struct Declarations {
     columns: HashMap<(u32, i16), Declaration>,
     /// The tables that have been asked for.
     tables: HashSet<u32>,
+    /// PostgreSQL's number of tsql.datetimeoffset; None where nothing has been asked for.
+    datetimeoffset: Option<u32>,
 }
 
 impl Declarations {
@@ -27,13 +32,20 @@ impl Declarations {
     pub fn tell(&self, columns: &mut [PgColumn]) {
         for column in columns {
             column.declared = self.columns.get(&column.origin).cloned().unwrap_or_default();
+            if self.datetimeoffset == Some(column.oid) {
+                column.oid = SqlType::DATETIMEOFFSET.oid;
+            }
         }
     }
 
-    /// The tables of `columns` that have not been asked for. PostgreSQL's own have no declarations.
+    /// The tables of `columns` that have not been asked for, or 0 where the number of a type is wanted. PostgreSQL's
+    /// own tables have no declarations.
     pub fn lack(&self, columns: &[PgColumn]) -> Vec<u32> {
         let mut tables: Vec<u32> = columns.iter().map(|column| column.origin.0).collect();
         tables.retain(|table| *table >= FIRST_OF_USERS && !self.tables.contains(table));
+        if self.datetimeoffset.is_none() && columns.iter().any(|column| column.oid >= FIRST_OF_USERS) {
+            tables.push(0);
+        }
         tables.sort_unstable();
         tables.dedup();
         tables
@@ -43,12 +55,21 @@ impl Declarations {
         for row in rows {
             let [Some(table), Some(number), shown, of, traits @ ..] = row.as_slice() else { continue };
             let [not_null, identity, computed] = traits else { continue };
+            if number == TYPE {
+                self.datetimeoffset = table.parse().ok();
+                continue;
+            }
             let is = |told: &Option<String>| told.as_deref() == Some("t");
             if let (Ok(table), Ok(number)) = (table.parse(), number.parse()) {
                 let declaration = Declaration {
                     shown: shown.as_deref().map(Arc::from),
                     of: of.as_deref().and_then(Declared::named),
-                    traits: Traits { not_null: is(not_null), identity: is(identity), computed: is(computed) },
+                    traits: Traits {
+                        not_null: is(not_null),
+                        identity: is(identity),
+                        computed: is(computed),
+                        hidden: false,
+                    },
                 };
                 self.columns.insert((table, number), declaration);
             }

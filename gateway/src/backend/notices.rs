@@ -1,8 +1,9 @@
 //! Notices by which procedures send more than messages (docs/developer.md).
 
 use crate::postgres::Notice;
-use crate::program::Title;
+use crate::program::{Title, Told};
 use crate::tds::tokens::message::ServerMessage;
+use tsql::facts::types;
 
 /// Names a cursor, whose rows are a result set; the detail may be a JSON list of names for its columns;
 /// a name in brackets of its own is that of a table's column.
@@ -45,8 +46,15 @@ impl Announced {
 fn titles(detail: &str) -> Option<Vec<Title>> {
     use serde_json::Value;
     let title = |value: Value| match value {
-        Value::String(name) => Some(Title::Given(name)),
-        Value::Array(own) => own.first().and_then(Value::as_str).map(|name| Title::Own(name.to_owned())),
+        Value::String(name) => Some(Title::given(name)),
+        Value::Array(own) => own.first().and_then(Value::as_str).map(Title::own),
+        Value::Object(typed) => {
+            let told = typed.get("type").and_then(Value::as_str).and_then(types::declared).map(|of| Told {
+                of,
+                not_null: typed.get("not_null").and_then(Value::as_bool).unwrap_or(false),
+            });
+            typed.get("name").and_then(Value::as_str).map(|name| Title { told, ..Title::given(name) })
+        }
         _ => None,
     };
     serde_json::from_str::<Vec<Value>>(detail).ok()?.into_iter().map(title).collect()

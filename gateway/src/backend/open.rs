@@ -1,6 +1,7 @@
 //! A connection to PostgreSQL that a session has open, and what is prepared on it.
 
 use super::declarations::{adds_nulls, nullable, Declarations};
+use crate::client::{Isolation, Locking};
 use crate::convert::Zone;
 use crate::postgres::commit::Statement;
 use crate::postgres::message::PgColumn;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 
 /// Statements kept prepared on one connection.
 const MOST_PREPARED: usize = 500;
+/// PostgreSQL's rows of any type, as its max of a composite type gives them.
+const RECORD: u32 = 2249;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
 
@@ -36,6 +39,9 @@ pub struct Open {
     zone: (String, Zone),
     /// What stands first in the search path; None when a rollback may have changed that.
     pub(super) schema: Option<String>,
+    /// What it was told of locks; None likewise.
+    locking: Option<Locking>,
+    is_told: bool,
 }
 
 impl Open {
@@ -48,6 +54,8 @@ impl Open {
             once: HashSet::new(),
             zone: (String::new(), Zone::UTC),
             schema: None,
+            locking: Some(Locking::default()),
+            is_told: false,
         }
     }
 
@@ -74,7 +82,36 @@ impl Open {
         self.calls.clear();
         self.queries.clear();
         self.schema = None;
+        self.locking = Some(Locking::default());
         Ok(())
+    }
+
+    /// Tells PostgreSQL how transactions are isolated and how long they wait for locks.
+    pub(super) async fn lock_as(&mut self, locking: Locking) -> Result<(), PgError> {
+        if self.locking == Some(locking) {
+            return Ok(());
+        }
+        let isolation = match locking.isolation {
+            Isolation::ReadCommitted => "reset default_transaction_isolation",
+            Isolation::RepeatableRead => "set default_transaction_isolation = 'repeatable read'",
+            Isolation::Serializable => "set default_transaction_isolation = 'serializable'",
+        };
+        let timeout = match locking.timeout {
+            None => String::from("reset lock_timeout"),
+            // to PostgreSQL 0 is no limit
+            Some(milliseconds) => format!("set lock_timeout = {}", milliseconds.max(1)),
+        };
+        self.connection.query_text(&format!("{isolation}; {timeout}")).await?;
+        self.locking = Some(locking);
+        self.is_told = true;
+        Ok(())
+    }
+
+    /// A rollback may have taken it back.
+    pub(super) fn forget_locking(&mut self) {
+        if self.is_told {
+            self.locking = None;
+        }
     }
 
     /// Puts the schema of this name before the search path the role has by itself: the one that is called so, or
@@ -144,7 +181,8 @@ impl Open {
             return Ok(described.clone());
         }
         let (sql, parameters) = &key;
-        if sql.len() > LONGEST_KEPT || parameters.is_empty() && self.is_new(sql) {
+        let comes_again = sql.len() <= LONGEST_KEPT && !names_a_cursor(sql);
+        if !comes_again || parameters.is_empty() && self.is_new(sql) {
             let (parameters, mut columns) = self.connection.prepare("", sql, parameters).await?;
             if self.declare(&mut columns, sql).await? {
                 // asking loses the statement without a name
@@ -185,6 +223,15 @@ impl Open {
             self.declarations.read(&tables, rows);
         }
         self.declarations.tell(columns);
+        if columns.iter().any(|column| column.oid == RECORD) {
+            return Err(PgError::Server(Box::new(crate::postgres::Notice {
+                severity: "ERROR".into(),
+                sqlstate: "S0102".into(),
+                message: "a row is no value: min and max of a datetimeoffset want a CONVERT to that type"
+                    .into(),
+                ..Default::default()
+            })));
+        }
         if adds_nulls(sql) {
             nullable(columns);
         }
@@ -204,4 +251,9 @@ impl Open {
         }
         Ok(())
     }
+}
+
+/// A cursor's name is given once: nothing that names it is of use to another.
+fn names_a_cursor(sql: &str) -> bool {
+    ["declare ", "fetch ", "move ", "close "].iter().any(|word| sql.starts_with(word))
 }

@@ -48,6 +48,7 @@ impl Typing {
 
     fn oid(self, sql_type: SqlType) -> u32 {
         match self {
+            _ if sql_type == SqlType::DATETIMEOFFSET => SqlType::TEXT.oid,
             Typing::Inferred => 0,
             Typing::Texts if sql_type.is_characters() => SqlType::TEXT.oid,
             Typing::Declared if sql_type.is_characters() => 0,
@@ -59,15 +60,18 @@ impl Typing {
 /// The text of `sql` and the type PostgreSQL is told for each of its parameters.
 pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u32>) {
     // a numeric keeps its digits in a result only by a cast; values are checked to fit it exactly
-    let cast = |index: usize| match types.get(index).and_then(|sql_type| sql_type.digits()) {
-        Some((precision, scale)) if typing != Typing::Inferred => {
-            format!("::numeric({precision},{scale})")
-        }
+    let cast = |index: usize| match types.get(index) {
+        // it goes as a text: PostgreSQL's number of its type is another in each database
+        Some(&SqlType::DATETIMEOFFSET) => String::from("::text::tsql.datetimeoffset"),
+        Some(sql_type) if typing != Typing::Inferred => match sql_type.digits() {
+            Some((precision, scale)) => format!("::numeric({precision},{scale})"),
+            None => String::new(),
+        },
         _ => String::new(),
     };
     let oid = |(name, sql_type): (&String, &SqlType)| {
         // a literal of the text means its own type wherever it stands
-        if name.starts_with('#') {
+        if name.starts_with('#') && *sql_type != SqlType::DATETIMEOFFSET {
             sql_type.oid
         } else {
             typing.oid(*sql_type)

@@ -13,6 +13,8 @@ pub struct Role {
     pub oid: u32,
     /// The most rows that a statement may give it.
     pub most_rows: Option<u64>,
+    /// It reads from a standby where there is one.
+    pub reads_standby: bool,
 }
 
 impl Role {
@@ -24,7 +26,8 @@ impl Role {
              coalesce((select pg_has_role(oid, current_user, '{privilege}') \
              from pg_catalog.pg_roles where rolname = '{}'), false), \
              (select oid from pg_catalog.pg_roles where rolname = current_user), \
-             pg_catalog.current_setting('tsql.row_limit', true)",
+             pg_catalog.current_setting('tsql.row_limit', true), \
+             pg_catalog.current_setting('tsql.reads_standby', true)",
             gateway_role.replace('\'', "''")
         );
         let rows = connection.query_text(&sql).await?;
@@ -41,6 +44,7 @@ impl Role {
                 .and_then(Option::as_deref)
                 .and_then(|most| most.parse().ok())
                 .filter(|most| *most > 0),
+            reads_standby: first.get(5).and_then(Option::as_deref) == Some("on"),
         })
     }
 }

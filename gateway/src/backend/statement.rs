@@ -6,7 +6,7 @@ use super::open::{Described, Open};
 use super::parameters::{self, Parameter, Typing};
 use super::result_set::{RowStream, Rows};
 use super::unfinished::{Completed, Unfinished};
-use crate::client::Client;
+use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
 use crate::postgres::commit::Statement;
 use crate::postgres::PgError;
@@ -120,6 +120,7 @@ impl Backend {
 
     /// What comes before a statement of the client. `begins`: it begins a transaction where statements do.
     pub(super) async fn before_statement(&mut self, client: &mut Client, begins: bool, has_effects: bool) {
+        self.locking = client.settings().locking;
         if begins {
             self.begin_implicitly(client);
         }
@@ -135,7 +136,8 @@ impl Backend {
         rows: Rows<'_>,
     ) -> Result<Completed, Unfinished> {
         // what only reads needs no transaction that has done nothing yet
-        let in_transaction = self.transaction.is_open() && (self.transaction.started || !source.is_pure());
+        let may_wait = source.is_pure() && self.locking.isolation == Isolation::ReadCommitted;
+        let in_transaction = self.transaction.is_open() && (self.transaction.started || !may_wait);
         if in_transaction {
             self.start_statement().await?;
         }
@@ -267,7 +269,7 @@ impl Backend {
         let formats = super::result_set::formats(&prepared.columns);
         let limit = match rows {
             Rows::ToClient(_) => client.settings().row_limit,
-            Rows::Kept => 0,
+            Rows::OfCursor(_) | Rows::Kept => 0,
         };
         match source {
             Source::Call { statement, values, .. } => {

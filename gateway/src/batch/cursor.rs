@@ -88,7 +88,7 @@ impl Interpreter {
             return Err(ServerMessage::error(16905, 16, "The cursor is already open.").into());
         }
         let scroll = if cursor.scrolls { "scroll" } else { "no scroll" };
-        let own = format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let own = new_name();
         let sql = cursor.query.following(&format!("declare {own} {scroll} cursor with hold for "));
         let values = cursor.values.clone();
         let parameters: Vec<_> = values
@@ -199,7 +199,11 @@ impl Interpreter {
         }
     }
 
-    async fn close_in_postgres(&mut self, client: &mut Client, open: &str) -> Result<(), Interrupt> {
+    pub(super) async fn close_in_postgres(
+        &mut self,
+        client: &mut Client,
+        open: &str,
+    ) -> Result<(), Interrupt> {
         let sql = Sql::plain(format!("close {open}"));
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: false };
         let ran = self.procedures.backend.run(client, source, Rows::Kept).await;
@@ -212,7 +216,12 @@ impl Interpreter {
 }
 
 /// How `facts::errors` calls 34000, invalid_cursor_name.
-const NO_CURSOR: i32 = 16916;
+pub(super) const NO_CURSOR: i32 = 16916;
+
+/// A name for a cursor in PostgreSQL, which no other has.
+pub(super) fn new_name() -> String {
+    format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
 
 fn not_open() -> ServerMessage {
     ServerMessage::error(16917, 16, "Cursor is not open.")

@@ -137,6 +137,21 @@ const TYPES: [DataType; 27] = [
     time("smalldatetime", 93, 16, 0),
 ];
 
+/// Columns of ASE's sp_datatype_info ("Catalog stored procedures", sp_datatype_info): those of ODBC 3 are SQL Server's.
+const OF_ASE: usize = 15;
+
+/// What ASE calls a type; None for one that it does not have.
+fn ase_name(name: &'static str) -> Option<&'static str> {
+    match name {
+        "ntext" => Some("unitext"),
+        "nvarchar" => Some("univarchar"),
+        "nchar" => Some("unichar"),
+        "datetime2" => Some("bigdatetime"),
+        "sysname" => None,
+        name => Some(name),
+    }
+}
+
 /// ODBC 2 has other codes for dates and times.
 fn of_odbc_2(code: i64) -> i64 {
     match code {
@@ -182,10 +197,14 @@ pub fn datatype_info(reply: &mut Reply, params: &[Param<'_>]) -> Result<Returned
         ("INTERVAL_PRECISION", PgType::Int2),
         ("USERTYPE", PgType::Int2),
     ];
-    let columns = columns.map(|(name, pg_type)| (name.to_owned(), pg_type, -1));
+    let is_ase = !reply.dialect.is_tds7();
+    let width = if is_ase { OF_ASE } else { columns.len() };
+    let columns: Vec<_> =
+        columns.into_iter().take(width).map(|(name, pg_type)| (name.to_owned(), pg_type, -1)).collect();
     let mut rows = Vec::new();
     for t in &TYPES {
         let code = if odbc_2 { of_odbc_2(t.code) } else { t.code };
+        let Some(name) = (if is_ase { ase_name(t.name) } else { Some(t.name) }) else { continue };
         if wanted != 0 && wanted != code && wanted != t.code {
             continue;
         }
@@ -195,8 +214,8 @@ pub fn datatype_info(reply: &mut Reply, params: &[Param<'_>]) -> Result<Returned
         let is_time = (91..=93).contains(&t.code);
         let is_text = t.quotes.is_some() && !is_time && t.unsigned.is_none();
         let is_long = matches!(t.code, -10 | -4 | -1);
-        rows.push(vec![
-            text(Some(t.name)),
+        let mut row = vec![
+            text(Some(name)),
             Value::Int(code),
             Value::Int(t.precision),
             text(t.quotes.map(|(prefix, _)| prefix)),
@@ -208,7 +227,7 @@ pub fn datatype_info(reply: &mut Reply, params: &[Param<'_>]) -> Result<Returned
             number(t.unsigned.map(i64::from)),
             Value::Int(i64::from(t.name.ends_with("money"))),
             number(t.unsigned.map(|_| 0)),
-            text(Some(t.name)),
+            text(Some(name)),
             number(t.scales.map(|(least, _)| least)),
             number(t.scales.map(|(_, most)| most)),
             Value::Int(if is_time { 9 } else { t.code }),
@@ -216,7 +235,9 @@ pub fn datatype_info(reply: &mut Reply, params: &[Param<'_>]) -> Result<Returned
             number(t.radix),
             Value::Null,
             Value::Int(0),
-        ]);
+        ];
+        row.truncate(width);
+        rows.push(row);
     }
     let count = rows.len() as u64;
     reply.result_set(&columns, &rows)?;

@@ -74,7 +74,7 @@ impl Interpreter {
         Ok(())
     }
 
-    fn dynamic(&self, name: &str) -> Result<Arc<Prepared>, ServerMessage> {
+    pub(super) fn dynamic(&self, name: &str) -> Result<Arc<Prepared>, ServerMessage> {
         // ASE's number for a procedure that is not there, which a dynamic statement is to it
         let missing = || ServerMessage::error(2812, 16, format!("There is no prepared statement '{name}'."));
         self.prepared.named(name).ok_or_else(missing)

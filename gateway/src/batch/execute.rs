@@ -27,9 +27,13 @@ impl Interpreter {
     /// Answers a call that is a request of its own.
     pub async fn answer_call(&mut self, client: &mut Client, call: &Call<'_>) -> Result<Answered, Interrupt> {
         let called = match &call.procedure {
-            Procedure::Named(name) => self.call(client, name, &call.params, Form::Rpc).await,
+            Procedure::Named(name) => {
+                self.call(client, name, &call.params, Form::Rpc, !call.knows_columns).await
+            }
             Procedure::Numbered(number) => match SystemProcedure::numbered(*number) {
-                Some(system) => self.call_system(client, system, &call.params, Form::Rpc).await,
+                Some(system) => {
+                    self.call_system(client, system, &call.params, Form::Rpc, !call.knows_columns).await
+                }
                 None => {
                     let text = format!("System procedure number {number} is not served.");
                     Err(Failure::of_statement(ServerMessage::error(2812, 16, text)).into())
@@ -59,7 +63,7 @@ impl Interpreter {
             return Err(ServerMessage::error(102, 15, text).into());
         }
         let params = self.params(client, &execute.arguments, variables).await?;
-        let mut called = self.call(client, &execute.procedure, &params, Form::Text).await;
+        let mut called = self.call(client, &execute.procedure, &params, Form::Text, true).await;
         if let Ok(Some(returned)) = &mut called {
             if let Err(interrupt) = self.take_outputs(client, execute, returned).await {
                 called = Err(interrupt);
@@ -90,16 +94,18 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Calls a procedure. None: it has failed inside, and the call was ended.
+    /// Calls a procedure. None: it has failed inside, and the call was ended. `described`: the client wants to be told
+    /// the columns of a server cursor.
     async fn call(
         &mut self,
         client: &mut Client,
         name: &str,
         params: &[Param<'_>],
         form: Form,
+        described: bool,
     ) -> Result<Option<Returned>, Interrupt> {
         if let Some(system) = SystemProcedure::named(split_name(name).1) {
-            return self.call_system(client, system, params, form).await;
+            return self.call_system(client, system, params, form, described).await;
         }
         let in_try = self.tries.are_open();
         self.procedures.call(client, name, params, in_try).await.map(Some)

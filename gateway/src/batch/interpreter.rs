@@ -2,6 +2,7 @@
 
 use super::cursors::Cursors;
 use super::prepared::PreparedStatements;
+use super::server_cursor::ServerCursors;
 use super::tries::Tries;
 use super::variables::Variables;
 use crate::calls::Procedures;
@@ -26,6 +27,7 @@ pub struct Interpreter {
     pub(super) depth: u8,
     pub(super) tries: Tries,
     pub(super) cursors: Cursors,
+    pub(super) server_cursors: ServerCursors,
     /// The table of the latest insert, as PostgreSQL reads it.
     pub(super) inserted: Option<String>,
     /// The columns that inserts without columns fill, by the tables that have been asked for.
@@ -44,6 +46,7 @@ impl Interpreter {
             depth: 0,
             tries: Tries::default(),
             cursors: Cursors::default(),
+            server_cursors: ServerCursors::default(),
             inserted: None,
             filled: BTreeMap::new(),
         }
@@ -181,6 +184,7 @@ impl Interpreter {
         self.procedures.forget_plans();
         self.prepared = PreparedStatements::default();
         self.cursors = Cursors::default();
+        self.server_cursors = ServerCursors::default();
         self.inserted = None;
         client.reply.passed(Some(0));
         let dialect = client.dialect();

@@ -25,20 +25,22 @@ impl Interpreter {
         system: SystemProcedure,
         params: &[Param<'_>],
         form: Form,
+        described: bool,
     ) -> Result<Option<Returned>, Interrupt> {
         let returned = match system {
             SystemProcedure::ExecuteSql => match self.prepared_from(client, params, 1, 0, true).await {
-                Ok(prepared) => return self.execute(client, &prepared, params, 2, None, form).await,
+                Ok(prepared) => return self.execute(client, &prepared, params, 2, Vec::new(), form).await,
                 Err(message) => Err(message),
             },
             SystemProcedure::PrepareAndExecute => match self.prepared_and_kept(client, params).await {
                 Ok((prepared, handle)) => {
-                    return self.execute(client, &prepared, params, 3, Some(handle), form).await
+                    let handle = vec![handle_of(handle)];
+                    return self.execute(client, &prepared, params, 3, handle, form).await;
                 }
                 Err(message) => Err(message),
             },
             SystemProcedure::Execute => match self.prepared_by_handle(client, params) {
-                Ok(prepared) => return self.execute(client, &prepared, params, 1, None, form).await,
+                Ok(prepared) => return self.execute(client, &prepared, params, 1, Vec::new(), form).await,
                 Err(message) => Err(message),
             },
             SystemProcedure::Prepare => self.prepare(client, params).await,
@@ -51,17 +53,34 @@ impl Interpreter {
                 Ok(Returned::status(0))
             }
             SystemProcedure::DatatypeInfo => datatype_info(&mut client.reply, params),
-            SystemProcedure::Refused(name) => Err(ServerMessage::error(
-                2812,
-                16,
-                format!("{name} is not served: rows come as they are found, without server cursors."),
-            )),
+            SystemProcedure::Cursor(procedure) => {
+                return self.call_cursor(client, procedure, params, form, described).await
+            }
+            SystemProcedure::Refused(name) => {
+                Err(ServerMessage::error(2812, 16, format!("{name} is not served.")))
+            }
+            SystemProcedure::DescribeFirstResultSet => self.describe_first_of(client, params).await,
         };
         Ok(Some(returned.map_err(Failure::of_statement)?))
     }
 
+    /// sp_describe_first_result_set: text, declarations, mode.
+    async fn describe_first_of(
+        &mut self,
+        client: &mut Client,
+        params: &[Param<'_>],
+    ) -> Result<Returned, ServerMessage> {
+        let mode = params.get(2).map(|param| param.value(&client.reply.dialect));
+        if !matches!(mode, None | Some(Ok(Value::Null | Value::Int(0)))) {
+            let text = "sp_describe_first_result_set tells no sources: @browse_information_mode is 0 here.";
+            return Err(ServerMessage::error(102, 15, text));
+        }
+        let prepared = self.prepared_from(client, params, 1, 0, false).await?;
+        self.describe_first(client, &prepared.program.statements, &prepared.declarations).await
+    }
+
     /// The statement whose declarations and text are these of `params`. `lifts`: it is for these values alone.
-    async fn prepared_from(
+    pub(super) async fn prepared_from(
         &mut self,
         client: &mut Client,
         params: &[Param<'_>],
@@ -69,9 +88,19 @@ impl Interpreter {
         text: usize,
         lifts: bool,
     ) -> Result<Arc<Prepared>, ServerMessage> {
-        let text = text_of(client, params, text)?.ok_or_else(|| {
-            ServerMessage::error(214, 16, "The procedure expects the text of a statement, not NULL.")
-        })?;
+        let text = statement_of(client, params, text)?;
+        self.prepared_as(client, params, declarations, &text, lifts).await
+    }
+
+    /// The same of this text.
+    pub(super) async fn prepared_as(
+        &mut self,
+        client: &mut Client,
+        params: &[Param<'_>],
+        declarations: usize,
+        text: &str,
+        lifts: bool,
+    ) -> Result<Arc<Prepared>, ServerMessage> {
         let declarations = match text_of(client, params, declarations)? {
             Some(declarations) => tsql::declarations(&declarations).map_err(|error| refusal(&error))?,
             None => Vec::new(),
@@ -80,7 +109,7 @@ impl Interpreter {
         for declaration in &declarations {
             settings.variables.insert(declaration.name.clone(), Some(declaration.of));
         }
-        let Compiled { program, literals } = self.compile(client, &text, &settings, lifts).await?;
+        let Compiled { program, literals } = self.compile(client, text, &settings, lifts).await?;
         Ok(Arc::new(Prepared { declarations, program, literals, size: text.len() }))
     }
 
@@ -94,7 +123,7 @@ impl Interpreter {
         Ok((prepared, handle))
     }
 
-    fn prepared_by_handle(
+    pub(super) fn prepared_by_handle(
         &self,
         client: &Client,
         params: &[Param<'_>],
@@ -104,7 +133,7 @@ impl Interpreter {
     }
 
     /// sp_prepare: handle, declarations, text, options.
-    async fn prepare(
+    pub(super) async fn prepare(
         &mut self,
         client: &mut Client,
         params: &[Param<'_>],
@@ -134,15 +163,15 @@ impl Interpreter {
         Ok(Returned::outputs(0, vec![handle_of(handle)]))
     }
 
-    /// Runs a statement with what the parameters from number `first` on give to its variables. None: it has failed
-    /// inside, and the call was ended.
-    async fn execute(
+    /// Runs a statement with what the parameters from number `first` on give to its variables. `outputs`: what is given
+    /// back beside. None: it has failed inside, and the call was ended.
+    pub(super) async fn execute(
         &mut self,
         client: &mut Client,
         prepared: &Prepared,
         params: &[Param<'_>],
         first: usize,
-        handle: Option<i32>,
+        mut outputs: Vec<OutputValue>,
         form: Form,
     ) -> Result<Option<Returned>, Interrupt> {
         let dialect = client.dialect();
@@ -155,7 +184,6 @@ impl Interpreter {
         // boxed: the statements may be calls again
         let ran = Box::pin(self.run_text(client, &prepared.program.statements, &mut variables)).await;
         client.reply.nesting -= 1;
-        let mut outputs: Vec<OutputValue> = handle.map(handle_of).into_iter().collect();
         outputs.extend(variables.returned());
         match ran {
             Ok(()) if client.reply.error == 0 => return Ok(Some(Returned::outputs(0, outputs))),
@@ -167,6 +195,16 @@ impl Interpreter {
         end_failed_inside(&mut client.reply, &outputs, params, form, &self.gateway.zone());
         ran.map(|()| None)
     }
+}
+
+/// The text of a statement.
+pub(super) fn statement_of(
+    client: &Client,
+    params: &[Param<'_>],
+    index: usize,
+) -> Result<String, ServerMessage> {
+    let missing = "The procedure expects the text of a statement, not NULL.";
+    text_of(client, params, index)?.ok_or_else(|| ServerMessage::error(214, 16, missing))
 }
 
 fn text_of(client: &Client, params: &[Param<'_>], index: usize) -> Result<Option<String>, ServerMessage> {
@@ -187,7 +225,7 @@ fn text_of(client: &Client, params: &[Param<'_>], index: usize) -> Result<Option
     }
 }
 
-fn handle(client: &Client, params: &[Param<'_>]) -> Result<i32, ServerMessage> {
+pub(super) fn handle(client: &Client, params: &[Param<'_>]) -> Result<i32, ServerMessage> {
     let value = params.first().and_then(|param| param.value(&client.reply.dialect).ok());
     match value {
         Some(Value::Int(handle)) => i32::try_from(handle).map_err(|_| no_such_handle(handle)),
@@ -195,7 +233,7 @@ fn handle(client: &Client, params: &[Param<'_>]) -> Result<i32, ServerMessage> {
     }
 }
 
-fn no_such_handle(handle: impl std::fmt::Display) -> ServerMessage {
+pub(super) fn no_such_handle(handle: impl std::fmt::Display) -> ServerMessage {
     ServerMessage::error(8179, 16, format!("Could not find prepared statement with handle {handle}."))
 }
 

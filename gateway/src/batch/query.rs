@@ -2,16 +2,18 @@
 
 use super::interpreter::Interpreter;
 use super::variables::Variables;
-use crate::backend::{put_description, Completed, Parameter, Rows, Source};
+use crate::backend::{declaring, put_description, Completed, Parameter, Rows, Source};
 use crate::client::Client;
-use crate::convert::{from_pg, PgType, SqlType};
+use crate::convert::{from_pg, told_type, Declared, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{command, Kind, Query};
+use crate::program::{command, Kind, Made, Query, Title, Told};
+use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
+use std::borrow::Cow;
 
 impl Interpreter {
     pub(super) async fn run_query(
@@ -25,20 +27,32 @@ impl Interpreter {
                         insert, update and delete are refused.";
             return Err(ServerMessage::error(195, 15, text).into());
         }
-        let rows =
-            if query.assigns.is_empty() { Rows::ToClient(query.columns.as_deref()) } else { Rows::Kept };
+        let mut declaring = None;
         let Completed { outcome, columns } = {
             let parameters = self.parameters(client, &query.sql, variables).await?;
+            let titles = query.columns.as_deref().map(|titles| told(titles, &parameters));
+            let rows = if query.assigns.is_empty() { Rows::ToClient(titles.as_deref()) } else { Rows::Kept };
             if client.settings().only_formats {
                 return self.describe_query(client, query, &parameters).await;
             }
-            let only_reads = query.kind == Kind::Select && !query.makes_a_table();
+            if let Some(made) = &query.made {
+                declaring = Some(self.declaring(client, query, made, &parameters, titles.as_deref()).await?);
+            }
+            let only_reads = query.only_reads();
             let source = Source::Query { sql: &query.sql, parameters: &parameters, only_reads };
             if !only_reads || query.sql.calls {
                 self.procedures.backend.pin();
             }
             self.procedures.backend.run(client, source, rows).await?
         };
+        if let Some(sql) = declaring {
+            let backend = &mut self.procedures.backend;
+            if let Err(error) = backend.ask(&sql).await {
+                backend.message_of(&error, client);
+                return Err((&error).into());
+            }
+            backend.forget_declarations();
+        }
         if !query.assigns.is_empty() {
             self.assign_row(&query.assigns, variables, &outcome, &columns)?;
         }
@@ -63,6 +77,26 @@ impl Interpreter {
         let count = outcome.count.and_then(|count| i64::try_from(count).ok());
         client.reply.passed(Some(count.filter(|_| query.kind != Kind::Definition).unwrap_or(0)));
         Ok(())
+    }
+
+    /// `select … into`: the SQL that keeps what T-SQL declares of the columns.
+    async fn declaring(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+        made: &Made,
+        parameters: &[Parameter<'_>],
+        titles: Option<&[Title]>,
+    ) -> Result<String, Interrupt> {
+        let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+        let backend = &mut self.procedures.backend;
+        match backend.describe(&query.sql.behind(made.head), &types).await {
+            Ok(described) => Ok(declaring(&made.table, &described.columns, titles, &client.dialect())),
+            Err(error) => {
+                backend.message_of(&error, client);
+                Err((&error).into())
+            }
+        }
     }
 
     /// Under `set fmtonly on` a query shows its columns and does nothing.
@@ -128,20 +162,51 @@ impl Interpreter {
         let mut columns = Vec::with_capacity(names.len());
         let mut values = Vec::with_capacity(names.len());
         for (name, alias) in names {
-            let (sql_type, value) = match variables.get(name) {
-                Some(variable) => (variable.sql_type, variable.value.clone().into_owned()),
+            let (sql_type, value, declared) = match variables.get(name) {
+                Some(variable) => (
+                    variable.sql_type,
+                    variable.value.clone().into_owned(),
+                    variable.declared.filter(|of| !of.is_text() || is_narrow(&variable.value)),
+                ),
                 None => match self.session_value(client, name).await? {
-                    (SqlType::TEXT, value) => (SqlType::varchar(Some(255)), value),
-                    other => other,
+                    (SqlType::TEXT, value) => (SqlType::varchar(Some(255)), value, None),
+                    (sql_type, value) => (sql_type, value, None),
                 },
             };
-            columns.push((alias.clone(), PgType::from_oid(sql_type.oid), sql_type.typmod));
+            let told = declared.and_then(|of| Declared::of_expression(&of, &client.dialect()));
+            let pg_type = PgType::from_oid(sql_type.oid);
+            columns.push(Column {
+                name: alias.clone(),
+                type_info: told_type(pg_type, sql_type.typmod, told, &client.dialect()),
+                traits: Traits::default(),
+            });
             values.push(value);
         }
-        client.reply.result_set(&columns, &[values])?;
+        client.reply.rows_of(&columns, &[values])?;
         client.reply.command = Command::Select;
         client.reply.end(Status::empty(), Some(1));
         client.reply.passed(Some(1));
         Ok(())
     }
+}
+
+/// Whether a text has a form in every code page.
+fn is_narrow(value: &Value<'_>) -> bool {
+    !matches!(value, Value::Text(text) if !text.is_ascii())
+}
+
+/// The headings of a query: with a text among its parameters that may have no form in the client's code page, all texts
+/// are told as nchar, nvarchar and ntext.
+fn told<'t>(titles: &'t [Title], parameters: &[Parameter<'_>]) -> Cow<'t, [Title]> {
+    if parameters.iter().all(|parameter| is_narrow(&parameter.value)) {
+        return Cow::Borrowed(titles);
+    }
+    let wide = |title: &Title| {
+        let told = title.told.map(|told| match told.of.is_text() {
+            true => Told { of: told.of.twin(), ..told },
+            false => told,
+        });
+        Title { told, ..title.clone() }
+    };
+    titles.iter().map(wide).collect()
 }

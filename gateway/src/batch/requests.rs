@@ -4,7 +4,7 @@ use super::execute::Answered;
 use super::interpreter::Interpreter;
 use super::options::answer_option;
 use super::variables::Variables;
-use crate::client::Client;
+use crate::client::{Client, Isolation, Settings};
 use crate::interrupt::Interrupt;
 use crate::program::InsertBulk;
 use crate::tds::call::{Param, Procedure};
@@ -23,7 +23,7 @@ fn log(request: &Request) {
         Request::Dynamic(_) => debug!("dynamic"),
         Request::Option(_) => debug!("option"),
         Request::Transaction(request) => debug!(operation = ?request.operation, "transaction"),
-        Request::Cursor => debug!("cursor"),
+        Request::Cursor(_) => debug!("cursor"),
         Request::Attention => debug!("attention"),
         Request::BulkLoad => debug!("bulk load"),
         Request::Logout => debug!("logout"),
@@ -55,11 +55,7 @@ impl Interpreter {
                 Request::Dynamic(dynamic) => self.answer_dynamic(client, &dynamic).await?,
                 Request::Option(command) => answer_option(client, &command),
                 Request::Transaction(request) => self.answer_transaction(client, &request).await,
-                Request::Cursor => client.reply.refuse(&ServerMessage::error(
-                    4002,
-                    16,
-                    "Cursors of TDS 5.0 are not served: rows come as they are found, by a plain query.",
-                )),
+                Request::Cursor(request) => self.answer_cursor(client, &request).await?,
                 Request::Attention => client.reply.close(Status::ATTENTION),
                 Request::BulkLoad => client.reply.refuse(&ServerMessage::error(
                     4002,
@@ -94,10 +90,33 @@ impl Interpreter {
         }
     }
 
+    /// Has the client set this. A transaction that has begun sees as much of others at its end as at its beginning.
+    pub(super) fn apply(&self, client: &mut Client, settings: Settings) -> Result<(), ServerMessage> {
+        let before = client.settings().locking.isolation;
+        if settings.locking.isolation > before && self.procedures.backend.has_begun() {
+            let text =
+                "The isolation level of a transaction cannot be raised when a statement of it has run.";
+            return Err(ServerMessage::error(195, 15, text));
+        }
+        client.set(settings);
+        Ok(())
+    }
+
     async fn answer_transaction(&mut self, client: &mut Client, request: &TransactionRequest) {
+        if let Operation::Begin(level) = request.operation {
+            let mut settings = client.settings().clone();
+            let isolated = Isolation::of_request(level).and_then(|isolation| {
+                settings.locking.isolation = isolation.unwrap_or(settings.locking.isolation);
+                self.apply(client, settings)
+            });
+            if let Err(message) = isolated {
+                client.reply.refuse(&message);
+                return;
+            }
+        }
         let backend = &mut self.procedures.backend;
         let done = match request.operation {
-            Operation::Begin => {
+            Operation::Begin(_) => {
                 backend.begin(client, &request.name);
                 Ok(())
             }

@@ -307,7 +307,7 @@ impl Interpreter {
         let words = self.set_words(client, words, variables).await?;
         let mut settings = client.settings().clone();
         settings.apply(&words)?;
-        client.set(settings);
+        self.apply(client, settings)?;
         if only_formats {
             // freebcp reads the columns when all has come: only a result set ends under FMTONLY
             client.reply.passed(Some(0));

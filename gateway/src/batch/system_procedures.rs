@@ -1,5 +1,7 @@
 //! The system procedures through which 7.x clients run parameterised text, by name and number (MS-TDS 2.2.6.6).
 
+use super::server_cursor::CursorProcedure;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemProcedure {
     ExecuteSql,
@@ -9,6 +11,9 @@ pub enum SystemProcedure {
     Unprepare,
     ResetConnection,
     DatatypeInfo,
+    /// Of a server cursor.
+    Cursor(CursorProcedure),
+    DescribeFirstResultSet,
     /// Known and not served.
     Refused(&'static str),
 }
@@ -46,10 +51,20 @@ impl SystemProcedure {
             "sp_execute" => SystemProcedure::Execute,
             "sp_prepexec" => SystemProcedure::PrepareAndExecute,
             "sp_unprepare" => SystemProcedure::Unprepare,
+            "sp_describe_first_result_set" => SystemProcedure::DescribeFirstResultSet,
             "sp_reset_connection" => SystemProcedure::ResetConnection,
             "sp_datatype_info" | "sp_datatype_info_90" | "sp_datatype_info_100" => {
                 SystemProcedure::DatatypeInfo
             }
+            "sp_cursor" => SystemProcedure::Cursor(CursorProcedure::Change),
+            "sp_cursoropen" => SystemProcedure::Cursor(CursorProcedure::Open),
+            "sp_cursorprepare" => SystemProcedure::Cursor(CursorProcedure::Prepare),
+            "sp_cursorexecute" => SystemProcedure::Cursor(CursorProcedure::Execute),
+            "sp_cursorprepexec" => SystemProcedure::Cursor(CursorProcedure::PrepareAndExecute),
+            "sp_cursorunprepare" => SystemProcedure::Cursor(CursorProcedure::Unprepare),
+            "sp_cursorfetch" => SystemProcedure::Cursor(CursorProcedure::Fetch),
+            "sp_cursoroption" => SystemProcedure::Cursor(CursorProcedure::Option),
+            "sp_cursorclose" => SystemProcedure::Cursor(CursorProcedure::Close),
             _ => SystemProcedure::Refused(NUMBERED.iter().find(|known| **known == name)?),
         })
     }
@@ -64,7 +79,7 @@ mod tests {
         assert_eq!(SystemProcedure::numbered(10), Some(SystemProcedure::ExecuteSql));
         assert_eq!(SystemProcedure::numbered(13), Some(SystemProcedure::PrepareAndExecute));
         assert_eq!(SystemProcedure::numbered(15), Some(SystemProcedure::Unprepare));
-        assert_eq!(SystemProcedure::numbered(2), Some(SystemProcedure::Refused("sp_cursoropen")));
+        assert_eq!(SystemProcedure::numbered(2), Some(SystemProcedure::Cursor(CursorProcedure::Open)));
         assert_eq!((SystemProcedure::numbered(0), SystemProcedure::numbered(16)), (None, None));
         assert_eq!(
             SystemProcedure::named("SP_PrepExecRpc"),

@@ -16,7 +16,7 @@ pub struct Variable<'a> {
     pub sql_type: SqlType,
     pub value: Value<'a>,
     /// None: PostgreSQL's type says all there is.
-    declared: Option<Type>,
+    pub declared: Option<Type>,
     /// Its place among the call's parameters, if the client wants it back.
     output: Option<usize>,
 }

@@ -7,7 +7,7 @@ use crate::callers::Caller;
 use crate::catalogue::{
     self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved,
 };
-use crate::client::Client;
+use crate::client::{Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
@@ -253,6 +253,7 @@ impl Procedures {
             && self.backend.may_share
             && !self.backend.in_transaction()
             && !client.settings().implicit_transactions
+            && client.settings().locking == Locking::default()
     }
 }
 

@@ -28,6 +28,7 @@ impl Procedures {
         statement: Arc<Statement>,
         values: Bytes,
     ) -> Result<Outcome, Unfinished> {
+        self.backend.leave_standby().await?;
         self.claim.renew();
         let commit = self.gateway.commit();
         let call = commit.call(statement, self.role, values, self.claim.clone());

@@ -4,12 +4,18 @@ select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::o
   from pg_catalog.pg_type t
  where t.typtype in ('d', 'e')
 union all
+-- as the gateway knows it (gateway/tsql/src/facts/types.rs, DATETIMEOFFSET_OID)
+select t.oid, 4294967295, '', 0, -1, 0
+  from pg_catalog.pg_type t
+  join pg_catalog.pg_namespace n on n.oid = t.typnamespace
+ where n.nspname = 'tsql' and t.typname = 'datetimeoffset'
+union all
 select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum
   from pg_catalog.pg_type t
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
   join pg_catalog.pg_attribute a on a.attrelid = t.typrelid
  where t.typtype = 'c'
-   and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+   and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast', 'tsql')
    and t.oid in (
      select argument
        from pg_catalog.pg_proc p

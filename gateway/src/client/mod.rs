@@ -6,15 +6,16 @@ mod settings;
 
 pub use error::{SessionError, LOGIN_TIMEOUT, STALLED};
 pub use reply::{unsendable, Reply};
-pub use settings::{Settings, TextSize};
+pub use settings::{Isolation, Locking, Settings, TextSize};
 
 use crate::room::{Places, Room};
-use crate::stream::Stream;
+use crate::stream::ClientStream;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::packet::{self, Assembler, Kind, Message, Packetizer};
 use crate::tds::tokens::done::Status;
 use crate::tls::{Tls, Transport};
 use bytes::{Buf, BytesMut};
+use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Reply bytes gathered before they are sent while more are to come.
@@ -24,7 +25,7 @@ const FLUSH: usize = 32 * 1024;
 const LONGEST_READ: usize = 64 * 1024;
 
 pub struct Client {
-    stream: Transport<Box<dyn Stream>>,
+    stream: Transport<Box<dyn ClientStream>>,
     input: BytesMut,
     /// Bytes read of the request that is coming in.
     arrived: usize,
@@ -46,7 +47,7 @@ pub struct Client {
 
 impl Client {
     /// `limit`: bytes of the longest request.
-    pub fn new(stream: Box<dyn Stream>, spid: u16, limit: usize) -> Client {
+    pub fn new(stream: Box<dyn ClientStream>, spid: u16, limit: usize) -> Client {
         let dialect = Dialect::new(Version::Tds74);
         Client {
             stream: Transport::Plain(stream),
@@ -69,6 +70,11 @@ impl Client {
     pub fn admit(&mut self, limit: usize, room: Room) {
         self.assembler.set_limit(limit);
         self.room = Some(room);
+    }
+
+    /// From now on the threads that this is called on are woken by what the client sends.
+    pub fn register_here(&mut self) -> io::Result<()> {
+        self.stream.get_mut().map_or(Ok(()), |stream| stream.register_here())
     }
 
     pub fn packet_size(&self) -> usize {
@@ -287,12 +293,24 @@ mod tests {
     use std::pin::Pin;
     use std::sync::{Arc, Mutex};
     use std::task::{Context, Poll};
-    use tokio::io::{duplex, AsyncRead, AsyncWrite, ReadBuf};
+    use tokio::io::{duplex, AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
     use tokio::time::{sleep, Instant};
 
     /// A stream that has all its bytes there, and counts how often it is read.
     #[derive(Clone, Default)]
     struct Counting(Arc<Mutex<(BytesMut, usize)>>);
+
+    impl ClientStream for Counting {
+        fn register_here(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl ClientStream for DuplexStream {
+        fn register_here(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
 
     impl AsyncRead for Counting {
         fn poll_read(

@@ -182,18 +182,21 @@ impl Reply {
         columns: &[(String, PgType, i32)],
         rows: &[Vec<Value<'_>>],
     ) -> Result<(), ServerMessage> {
+        let column = |(name, pg_type, typmod): &(String, PgType, i32)| Column {
+            name: name.clone(),
+            type_info: column_type(*pg_type, *typmod, &self.dialect),
+            traits: Traits::default(),
+        };
+        let columns: Vec<Column> = columns.iter().map(column).collect();
+        self.rows_of(&columns, rows)
+    }
+
+    /// A result set of described columns.
+    pub fn rows_of(&mut self, columns: &[Column], rows: &[Vec<Value<'_>>]) -> Result<(), ServerMessage> {
         let dialect = self.dialect;
-        let columns: Vec<Column> = columns
-            .iter()
-            .map(|(name, pg_type, typmod)| Column {
-                name: name.clone(),
-                type_info: column_type(*pg_type, *typmod, &dialect),
-                traits: Traits::default(),
-            })
-            .collect();
         let out = &mut self.tokens;
         let before = out.len();
-        columns::put(out, &columns, &dialect);
+        columns::put(out, columns, &dialect);
         for row in rows {
             out.put_u8(columns::ROW);
             for (column, value) in columns.iter().zip(row) {

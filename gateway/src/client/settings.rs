@@ -18,8 +18,61 @@ pub struct Settings {
     pub row_limit: i32,
     /// `set xact_abort on`: every error ends the batch and undoes the transaction.
     pub abort_on_error: bool,
+    pub locking: Locking,
     /// `set identity_insert table on`: the table whose identity column takes values, as SQL names it.
     pub identity_insert: Option<String>,
+}
+
+/// What transactions see of others, and how long they wait for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locking {
+    pub isolation: Isolation,
+    /// Milliseconds that a lock is waited for; None: as long as it takes.
+    pub timeout: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
+pub enum Isolation {
+    #[default]
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+impl Isolation {
+    /// What `set transaction isolation level` says, in words or by ASE's number. PostgreSQL gives read committed;
+    /// reading uncommitted rows is more than anyone may ask.
+    fn of(words: &[&str]) -> Option<Isolation> {
+        Some(match words {
+            ["0" | "1"] | ["read", "committed" | "uncommitted"] => Isolation::ReadCommitted,
+            ["2"] | ["repeatable", "read"] => Isolation::RepeatableRead,
+            ["3"] | ["serializable"] => Isolation::Serializable,
+            _ => return None,
+        })
+    }
+
+    /// By its number in a transaction manager request (MS-TDS 2.2.6.9). None: as it is.
+    pub fn of_request(number: u8) -> Result<Option<Isolation>, ServerMessage> {
+        Ok(Some(match number {
+            0 => return Ok(None),
+            1 | 2 => Isolation::ReadCommitted,
+            3 => Isolation::RepeatableRead,
+            4 => Isolation::Serializable,
+            other => {
+                let text = format!("Isolation level {other} of a transaction is not served.");
+                return Err(ServerMessage::error(195, 15, text));
+            }
+        }))
+    }
+
+    /// @@isolation
+    pub fn number(self) -> i64 {
+        match self {
+            Isolation::ReadCommitted => 1,
+            Isolation::RepeatableRead => 2,
+            Isolation::Serializable => 3,
+        }
+    }
 }
 
 /// How much of a text or binary of any length is told.
@@ -75,6 +128,7 @@ impl Settings {
             no_count: false,
             row_limit: 0,
             abort_on_error: false,
+            locking: Locking::default(),
             identity_insert: None,
         }
     }
@@ -96,7 +150,6 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("dateformat", &["mdy"]),
     ("flushmessage", &["on", "off"]),
     ("language", &["us_english", "english"]),
-    ("lock_timeout", &["-1", "- 1"]),
     ("noexec", &["off"]),
     ("numeric_roundabort", &["off"]),
     ("parseonly", &["off"]),
@@ -132,9 +185,15 @@ impl Settings {
                 }
                 Err(_) => return refused(),
             },
-            // PostgreSQL gives read committed; reading uncommitted rows is more than anyone may ask
-            ["transaction", "isolation", "level", "1" | "0"]
-            | ["transaction", "isolation", "level", "read", "committed" | "uncommitted"] => {}
+            ["transaction", "isolation", "level", level @ ..] => match Isolation::of(level) {
+                Some(isolation) => self.locking.isolation = isolation,
+                None => return refused(),
+            },
+            ["lock_timeout", number @ ..] => match number.concat().parse::<i32>() {
+                Ok(-1) => self.locking.timeout = None,
+                Ok(number) if number >= 0 => self.locking.timeout = number.try_into().ok(),
+                _ => return refused(),
+            },
             [options @ .., value] if !options.is_empty() => {
                 // several options may share a value: set ansi_nulls, ansi_padding on
                 for option in options.iter().filter(|option| **option != ",") {
@@ -169,6 +228,12 @@ mod tests {
         }
         assert!(set("nocount on").unwrap().no_count && set("xact_abort on").unwrap().abort_on_error);
         assert_eq!(set("rowcount 5").unwrap().row_limit, 5);
+        let level =
+            |text: &str| set(&format!("transaction isolation level {text}")).unwrap().locking.isolation;
+        assert_eq!(level("serializable"), level("3"));
+        assert_eq!((level("repeatable read").number(), level("read uncommitted").number()), (2, 1));
+        assert_eq!(set("lock_timeout 1800").unwrap().locking.timeout, Some(1800));
+        assert_eq!(set("lock_timeout - 1").unwrap().locking.timeout, None);
     }
 
     #[test]
@@ -194,7 +259,15 @@ mod tests {
 
     #[test]
     fn a_setting_that_would_change_results_is_refused() {
-        for text in ["rowcount -5", "dateformat dmy", "noexec on", "ansi_nulls off", "no_such on"] {
+        for text in [
+            "rowcount -5",
+            "dateformat dmy",
+            "lock_timeout -2",
+            "transaction isolation level snapshot",
+            "noexec on",
+            "ansi_nulls off",
+            "no_such on",
+        ] {
             let error = set(text).unwrap_err();
             assert!(error.text.contains(text), "{}", error.text);
         }

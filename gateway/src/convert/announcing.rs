@@ -10,6 +10,8 @@ const NUMERIC: (u8, u8) = (38, 18);
 const LONGEST_VARCHAR: u32 = 255;
 /// Characters of NVARCHAR(n); bytes of VARBINARY(n) are twice that.
 const LONGEST_NVARCHAR: u32 = 4000;
+/// Characters of yyyy-mm-dd hh:mm:ss.nnnnnnn +hh:mm
+const LONGEST_OFFSET: u32 = 34;
 const LONGEST_BLOB: u32 = i32::MAX as u32;
 
 /// The column of a result set. `typmod` as in RowDescription, -1 for none.
@@ -21,7 +23,7 @@ const LONGEST_BLOB: u32 = i32::MAX as u32;
 /// * What the capabilities of a TDS 5.0 client do not allow goes as an older type: a bigint as NUMERIC(19), a date
 ///   as DATETIME, a time as DATETIME on 1900-01-01, LONGCHAR as TEXT.
 /// * A timestamp is DATETIME2(6) from 7.3 on, BIGDATETIME at 5.0 if the client takes it, else DATETIME,
-///   rounded to its 1/300 s. A time that the dialect has no type for goes as text.
+///   rounded to its 1/300 s. A time that the dialect has no type for goes as text, as datetimeoffset does below 7.3.
 /// * A numeric without precision is NUMERIC(38, 18); a value that needs more is refused.
 pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     use TypeToken as T;
@@ -61,6 +63,8 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
         PgType::Timestamp | PgType::TimestampTz if !d.is_tds7() && d.takes.big_datetime => {
             TypeInfo::new(T::BigDateTimeN, 8).with_scale(0, 6)
         }
+        PgType::DateTimeOffset if d.version >= Version::Tds73 => TypeInfo::of_time(T::DateTimeOffset, 7),
+        PgType::DateTimeOffset => characters(Some(LONGEST_OFFSET), false, d),
         PgType::Date | PgType::Time | PgType::Timestamp | PgType::TimestampTz => {
             TypeInfo::new(T::DateTimeN, 8).with_user_type(of_sybase(d, user_type::DATETIME))
         }
@@ -131,6 +135,7 @@ pub(super) mod user_type {
     pub const TEXT: u32 = 19;
     pub const IMAGE: u32 = 20;
     pub const SMALLMONEY: u32 = 21;
+    pub const DECIMAL: u32 = 26;
     pub const SMALLDATETIME: u32 = 22;
     pub const REAL: u32 = 23;
     pub const DATE: u32 = 37;
@@ -290,6 +295,9 @@ mod tests {
         assert_eq!(column_type(PgType::Date, -1, &newer).token, SybDateN);
         assert_eq!(column_type(PgType::Time, -1, &newer).token, SybTimeN);
         assert_eq!(announced(PgType::Time, -1, Version::Tds71), (NVarChar, 30));
+        assert_eq!(announced(PgType::DateTimeOffset, -1, Version::Tds73), (DateTimeOffset, 10));
+        assert_eq!(announced(PgType::DateTimeOffset, -1, Version::Tds72), (NVarChar, 68));
+        assert_eq!(announced(PgType::DateTimeOffset, -1, Version::Tds50), (VarChar, 34));
     }
 
     #[test]

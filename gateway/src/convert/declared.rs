@@ -5,10 +5,12 @@
 
 use super::announcing::{column_type, user_type};
 use super::pgtype::PgType;
+use super::sqltype::SqlType;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::columns::Traits;
 use crate::tds::types::{TypeInfo, TypeToken, DEFAULT_COLLATION, MAX, UTF8_COLLATION};
 use std::sync::Arc;
+use tsql::facts::types::Type;
 
 /// A type as it was declared. Lengths: None for max.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,14 @@ pub enum Declared {
     /// Digits behind the second.
     Time(u8),
     DateTime2(u8),
+    DateTimeOffset(u8),
+    /// decimal, and numeric where PostgreSQL does not say its digits.
+    Decimal,
+    Digits {
+        precision: u8,
+        scale: u8,
+        is_numeric: bool,
+    },
 }
 
 /// What is declared of a column.
@@ -69,7 +79,59 @@ impl Declared {
             "image" => Declared::Image,
             "time" => Declared::Time(digits()?),
             "datetime2" => Declared::DateTime2(digits()?),
+            "datetimeoffset" => Declared::DateTimeOffset(digits()?),
+            "decimal" => Declared::Decimal,
             _ => return None,
+        })
+    }
+
+    /// Of an expression; None where PostgreSQL's type says it.
+    pub fn of_expression(of: &Type, d: &Dialect) -> Option<Declared> {
+        let digits = of.fraction.unwrap_or(DIGITS);
+        Some(match of.name {
+            "tinyint" => Declared::TinyInt,
+            "money" => Declared::Money,
+            "smallmoney" => Declared::SmallMoney,
+            // a timestamp of PostgreSQL's may be a datetime2
+            "datetime" if of.fraction.is_none() => Declared::DateTime,
+            "smalldatetime" => Declared::SmallDateTime,
+            "char" if !of.twin => Declared::Char(of.length?),
+            "varchar" if !of.twin => Declared::VarChar(of.length),
+            "text" if of.twin => Declared::NText,
+            "text" => Declared::Text,
+            "binary" => Declared::Binary(of.length?),
+            // TDS 5.0 has no empty varbinary
+            "varbinary" if d.is_tds7() => Declared::VarBinary(of.length),
+            "image" => Declared::Image,
+            "time" => Declared::Time(digits),
+            "datetime2" => Declared::DateTime2(digits),
+            "datetimeoffset" => Declared::DateTimeOffset(digits),
+            "decimal" => Declared::Digits { precision: of.precision?, scale: of.scale?, is_numeric: of.twin },
+            _ => return None,
+        })
+    }
+
+    /// As the comment of a column says it; None where PostgreSQL's type does.
+    pub fn written(self) -> Option<String> {
+        let of_length = |name: &str, length: Option<u32>| match length {
+            Some(length) => format!("{name}({length})"),
+            None => format!("{name}(max)"),
+        };
+        Some(match self {
+            Declared::Char(length) => of_length("char", Some(length)),
+            Declared::VarChar(length) => of_length("varchar", length),
+            Declared::Text => String::from("text"),
+            Declared::NText => String::from("ntext"),
+            Declared::Binary(length) => of_length("binary", Some(length)),
+            Declared::VarBinary(length) => of_length("varbinary", length),
+            Declared::Image => String::from("image"),
+            Declared::Time(digits) => format!("time({digits})"),
+            Declared::DateTime2(digits) => format!("datetime2({digits})"),
+            Declared::DateTimeOffset(digits) => format!("datetimeoffset({digits})"),
+            Declared::Decimal | Declared::Digits { is_numeric: false, .. } => String::from("decimal"),
+            // a domain says it
+            Declared::TinyInt | Declared::Money | Declared::SmallMoney => return None,
+            Declared::DateTime | Declared::SmallDateTime | Declared::Digits { .. } => return None,
         })
     }
 
@@ -84,8 +146,13 @@ impl Declared {
 
     /// As the dialect has it; None where it has only what PostgreSQL's type is told as. ASE's systypes.usertype
     /// stands beside the type at 5.0.
-    fn told(self, d: &Dialect) -> Option<TypeInfo> {
+    fn told(self, pg: PgType, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
         let (token, size, user_type) = match self {
+            Declared::Decimal => return Some(decimal(column_type(pg, typmod, d), d)),
+            Declared::Digits { precision, scale, is_numeric } => {
+                let told = column_type(PgType::Numeric, SqlType::numeric(precision, scale).typmod, d);
+                return Some(if is_numeric { told } else { decimal(told, d) });
+            }
             Declared::TinyInt => (TypeToken::IntN, 1, user_type::TINYINT),
             Declared::Money => (TypeToken::MoneyN, 8, user_type::MONEY),
             Declared::SmallMoney => (TypeToken::MoneyN, 4, user_type::SMALLMONEY),
@@ -109,9 +176,19 @@ impl Declared {
             Declared::NText => TypeInfo::new(T::NText, LONGEST_BLOB).with_collation(DEFAULT_COLLATION),
             Declared::Image => TypeInfo::new(T::Image, LONGEST_BLOB),
             Declared::Time(digits) if is_new => TypeInfo::of_time(T::TimeN, digits),
+            Declared::DateTimeOffset(digits) if is_new => TypeInfo::of_time(T::DateTimeOffset, digits),
             Declared::DateTime2(digits) if is_new => TypeInfo::of_time(T::DateTime2N, digits),
             _ => return None,
         })
+    }
+}
+
+/// The other name of a numeric.
+fn decimal(numeric: TypeInfo, d: &Dialect) -> TypeInfo {
+    match numeric.token {
+        TypeToken::Numeric => TypeInfo { token: TypeToken::Decimal, ..numeric }
+            .with_user_type(if d.is_tds7() { 0 } else { user_type::DECIMAL }),
+        _ => numeric,
     }
 }
 
@@ -152,7 +229,7 @@ fn binary(length: u32, is_fixed: bool, d: &Dialect) -> Option<TypeInfo> {
 
 /// The column of a result as it was declared.
 pub fn told_type(pg: PgType, typmod: i32, declared: Option<Declared>, d: &Dialect) -> TypeInfo {
-    declared.and_then(|declared| declared.told(d)).unwrap_or_else(|| column_type(pg, typmod, d))
+    declared.and_then(|declared| declared.told(pg, typmod, d)).unwrap_or_else(|| column_type(pg, typmod, d))
 }
 
 #[cfg(test)]
@@ -179,7 +256,8 @@ mod tests {
     #[test]
     fn characters_of_single_bytes_are_told_as_such_at_7() {
         use TypeToken::*;
-        let told = |declared: Declared, d: &Dialect| declared.told(d).map(|t| (t.token, t.size));
+        let told =
+            |declared: Declared, d: &Dialect| declared.told(PgType::Text, -1, d).map(|t| (t.token, t.size));
         let d = Dialect::new(Version::Tds74);
         assert_eq!(told(Declared::VarChar(Some(20)), &d), Some((BigVarChar, 20)));
         assert_eq!(told(Declared::VarChar(None), &d), Some((BigVarChar, MAX)));

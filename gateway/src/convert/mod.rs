@@ -13,6 +13,7 @@ mod capacity;
 mod declared;
 mod from_postgres;
 mod numeric;
+mod offsets;
 mod pgtype;
 mod sqltype;
 mod text_arrays;

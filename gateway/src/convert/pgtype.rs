@@ -1,5 +1,7 @@
 //! The PostgreSQL types that have a form of their own here.
 
+use tsql::facts::types::DATETIMEOFFSET_OID;
+
 /// A PostgreSQL type, resolved from its oid (src/include/catalog/pg_type.dat). A domain is resolved by
 /// the caller to its base type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub enum PgType {
     Time,
     Timestamp,
     TimestampTz,
+    /// tsql.datetimeoffset, a composite type.
+    DateTimeOffset,
     Uuid,
     Json,
     Jsonb,
@@ -58,6 +62,7 @@ impl PgType {
             1114 => PgType::Timestamp,
             1184 => PgType::TimestampTz,
             1700 => PgType::Numeric,
+            DATETIMEOFFSET_OID => PgType::DateTimeOffset,
             2278 => PgType::Void,
             2950 => PgType::Uuid,
             3802 => PgType::Jsonb,
@@ -92,6 +97,7 @@ impl PgType {
             PgType::Time => "time",
             PgType::Timestamp => "timestamp",
             PgType::TimestampTz => "timestamp with time zone",
+            PgType::DateTimeOffset => "datetimeoffset",
             PgType::Uuid => "uuid",
             PgType::Json => "json",
             PgType::Jsonb => "jsonb",

@@ -3,6 +3,7 @@
 use super::{from_pg, to_pg, ConvertError, PgType, Value, Zone};
 use crate::tds::types::{TypeInfo, TypeToken};
 use bytes::BytesMut;
+use tsql::facts::types::DATETIMEOFFSET_OID;
 
 /// A PostgreSQL type with what it says of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl SqlType {
     pub const DATE: SqlType = SqlType::of(1082);
     pub const TIME: SqlType = SqlType::of(1083);
     pub const TIMESTAMP: SqlType = SqlType::of(1114);
-    pub const TIMESTAMPTZ: SqlType = SqlType::of(1184);
+    pub const DATETIMEOFFSET: SqlType = SqlType::of(DATETIMEOFFSET_OID);
     pub const NUMERIC: SqlType = SqlType::of(1700);
     pub const UUID: SqlType = SqlType::of(2950);
 
@@ -43,7 +44,7 @@ impl SqlType {
             Value::Date(_) => SqlType::DATE,
             Value::Time(_) => SqlType::TIME,
             Value::DateTime(_) => SqlType::TIMESTAMP,
-            Value::DateTimeOffset { .. } => SqlType::TIMESTAMPTZ,
+            Value::DateTimeOffset { .. } => SqlType::DATETIMEOFFSET,
             Value::Guid(_) => SqlType::UUID,
         }
     }
@@ -108,7 +109,7 @@ impl SqlType {
             SmallDateTime | DateTime | DateTimeN | BigDateTimeN | DateTime2N => SqlType::TIMESTAMP,
             SybDate | SybDateN | DateN => SqlType::DATE,
             SybTime | SybTimeN | BigTimeN | TimeN => SqlType::TIME,
-            DateTimeOffset => SqlType::TIMESTAMPTZ,
+            DateTimeOffset => SqlType::DATETIMEOFFSET,
             Xml => SqlType::XML,
             Char | VarChar | LongChar | BigChar | BigVarChar | NChar | NVarChar | Text | NText | UniText
             | BlobText | BlobUniText | Null | Variant | Udt => SqlType::TEXT,

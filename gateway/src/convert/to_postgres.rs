@@ -1,7 +1,7 @@
 //! From a client's value to a parameter in the procedure's own type.
 
 use super::zone::Instants;
-use super::{arrays, calendar, numeric, ConvertError, ErrorKind, PgType, Value, Zone};
+use super::{arrays, calendar, numeric, offsets, ConvertError, ErrorKind, PgType, Value, Zone};
 use crate::tds::types::clock;
 use crate::tds::types::numerals::{Digits, Numeral};
 use bytes::{BufMut, BytesMut};
@@ -69,6 +69,7 @@ fn put(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(),
         PgType::Date | PgType::Time | PgType::Timestamp | PgType::TimestampTz => {
             put_time(v, target, zone, out)?
         }
+        PgType::DateTimeOffset => offsets::put(v, name, out)?,
         PgType::Void => return Err(not_from(v, name)),
     }
     Ok(())

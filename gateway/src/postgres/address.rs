@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
 /// Of several servers: a machine that is gone must not take the time of one that is there.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// A machine that vanishes says nothing. The kernel asks a silent one after so long, and again after so long, and
 /// gives it up when that many questions had no answer. (A limit for what was sent and not acknowledged would also
 /// end connections to a server that waits for a lock and reads nothing meanwhile.)
@@ -44,27 +44,48 @@ impl Host {
     }
 }
 
+/// Which of several servers will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Any,
+    /// One that takes changes.
+    Primary,
+    /// A standby; where there is none, any.
+    Standby,
+}
+
 /// Where the database is.
 #[derive(Clone, Debug)]
 pub struct Address {
     hosts: Vec<Host>,
     pub database: String,
     pub encryption: Encryption,
-    /// Whether only a server that takes changes will do.
-    pub read_write: bool,
-    /// The host that was the right one last; shared by all copies.
-    last: Arc<AtomicUsize>,
+    pub wanted: Wanted,
+    /// The host to try first: the one that was right last, or for standbys the next; shared by all copies.
+    first: Arc<AtomicUsize>,
 }
 
 impl Address {
-    pub fn new(hosts: Vec<Host>, database: String, encryption: Encryption, read_write: bool) -> Address {
-        Address { hosts, database, encryption, read_write, last: Arc::default() }
+    pub fn new(hosts: Vec<Host>, database: String, encryption: Encryption, wanted: Wanted) -> Address {
+        Address { hosts, database, encryption, wanted, first: Arc::default() }
     }
 
-    /// The hosts in the order to try them: first the one that was right last.
+    /// The same for those who read only; None: there is one server for all.
+    pub fn for_readers(&self) -> Option<Address> {
+        (self.hosts.len() > 1).then(|| Address {
+            wanted: Wanted::Standby,
+            first: Arc::default(),
+            ..self.clone()
+        })
+    }
+
+    /// The hosts in the order to try them: first the one that was right last; standbys take turns.
     pub fn hosts(&self) -> impl Iterator<Item = (usize, &Host)> {
         let count = self.hosts.len();
-        let first = self.last.load(Ordering::Relaxed);
+        let first = match self.wanted {
+            Wanted::Standby => self.first.fetch_add(1, Ordering::Relaxed) % count.max(1),
+            Wanted::Any | Wanted::Primary => self.first.load(Ordering::Relaxed),
+        };
         (first..first + count).filter_map(move |at| Some((at % count, self.hosts.get(at % count)?)))
     }
 
@@ -79,7 +100,9 @@ impl Address {
 
     /// The host at this place was the right one.
     pub fn prefer(&self, place: usize) {
-        self.last.store(place, Ordering::Relaxed);
+        if self.wanted != Wanted::Standby {
+            self.first.store(place, Ordering::Relaxed);
+        }
     }
 }
 
@@ -91,12 +114,17 @@ mod tests {
     fn the_host_that_was_right_comes_first() {
         let host = |name: &str| Host { name: name.into(), port: 5432 };
         let hosts = vec![host("a"), host("b"), host("c")];
-        let address = Address::new(hosts, "d".into(), Encryption::default(), true);
+        let address = Address::new(hosts, "d".into(), Encryption::default(), Wanted::Primary);
         let names =
             |address: &Address| address.hosts().map(|(_, host)| host.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&address), ["a", "b", "c"]);
         let copy = address.clone();
         copy.prefer(1);
+        assert_eq!(names(&address), ["b", "c", "a"]);
+        let readers = address.for_readers().unwrap();
+        assert_eq!(names(&readers), ["a", "b", "c"]);
+        readers.prefer(0);
+        assert_eq!(names(&readers), ["b", "c", "a"]);
         assert_eq!(names(&address), ["b", "c", "a"]);
     }
 }

@@ -8,7 +8,7 @@ pub mod error;
 pub mod message;
 pub mod priority;
 
-pub use address::{Address, Host};
+pub use address::{Address, Host, Wanted};
 pub use connection::Connection;
 pub use encryption::Encryption;
 pub use error::{Notice, PgError};

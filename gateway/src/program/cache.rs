@@ -120,7 +120,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         let _ = match of {
             Some(of) => {
                 let (length, fraction) = (of.length.unwrap_or(0), of.fraction.unwrap_or(u8::MAX));
-                write!(key, "\0{name} {} {length} {} {fraction}", of.name, of.typmod())
+                write!(key, "\0{name} {} {length} {} {fraction} {}", of.name, of.typmod(), u8::from(of.twin))
             }
             None => write!(key, "\0{name}"),
         };

@@ -69,8 +69,9 @@ pub async fn log_in(
                 limits.failed(&login.user);
                 tokio::time::sleep(REFUSAL_PAUSE).await;
             }
-            put_refusal(client, &login, &refusal).await?;
+            // counted before it is told: who hears of it may ask for the count
             gateway.metrics.refused_logins.inc();
+            put_refusal(client, &login, &refusal).await?;
             Err(SessionError::Refused { user: login.user, reason: reason(&error) })
         }
     }

@@ -1,5 +1,6 @@
-//! One client's session: login, then requests until it leaves. Calls of known shape are answered where they arrive;
-//! everything else moves to the threads for statements and comes back with the answer.
+//! One client's session: login, then requests until it leaves. Calls of known shape are answered on the threads for
+//! calls; everything else moves to the threads for statements and comes back with the answer. Who sends statement after
+//! statement waits there for the next, so that what arrives wakes one thread and not two.
 
 mod login;
 
@@ -8,7 +9,7 @@ use crate::batch::Interpreter;
 use crate::client::{Client, SessionError, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
 use crate::interrupt::Interrupt;
-use crate::stream::Stream;
+use crate::stream::ClientStream;
 use crate::tds::packet::{Kind, Message, Status as PacketStatus};
 use crate::tds::request::Requests;
 use crate::tds::tokens::done::Status;
@@ -22,6 +23,8 @@ const LONGEST_LOGIN: usize = 64 * 1024;
 const LONGEST_REQUEST: usize = 64 * 1024 * 1024;
 /// Requests that reset the session first.
 const RESETS: PacketStatus = PacketStatus::RESET.union(PacketStatus::RESET_KEEP_TRANSACTION);
+/// After so many statements in a row a session stays on the threads for statements.
+const SETTLED: u32 = 3;
 /// An unused PostgreSQL connection that holds no state is given up after this.
 const BACKEND_IDLE: Duration = Duration::from_secs(30);
 /// The same where half of PostgreSQL's connections are idle already.
@@ -33,10 +36,22 @@ struct Session {
     client: Client,
     interpreter: Interpreter,
     gateway: Arc<Gateway>,
+    /// Statements since the last call of known shape; from `SETTLED` on the client's socket is registered with the
+    /// threads for statements.
+    statements: u32,
 }
 
-/// What a session has to do on the threads for statements.
+/// What a client has sent.
 enum Next {
+    /// Nothing: it has left, or the gateway stops.
+    End,
+    /// A call of known shape, which has been answered.
+    Answered,
+    Statement(Statement),
+}
+
+/// What is for the threads for statements.
+enum Statement {
     Request(Message),
     /// Rows of a bulk copy.
     Rows,
@@ -44,7 +59,7 @@ enum Next {
 
 /// Serves one connection until it ends.
 pub async fn serve(
-    stream: Box<dyn Stream>,
+    stream: Box<dyn ClientStream>,
     spid: u16,
     mut entry: Entry,
     gateway: Arc<Gateway>,
@@ -60,7 +75,7 @@ pub async fn serve(
                 .await
                 .map_err(|_| SessionError::LoginTimeout)??;
         client.admit(LONGEST_REQUEST, gateway.room.clone());
-        Ok::<_, SessionError>(Box::new(Session { client, interpreter, gateway }))
+        Ok::<_, SessionError>(Box::new(Session { client, interpreter, gateway, statements: 0 }))
     });
     let mut session = tokio::select! {
         session = login => session?,
@@ -69,15 +84,22 @@ pub async fn serve(
     };
     drop(entry);
     loop {
-        let next = session.next(&stopping).await;
-        let Ok(Some(next)) = next else {
-            session.interpreter.procedures.backend.close().await;
-            return next.map(|_| ());
+        let statement = match session.next(&stopping).await {
+            Ok(Next::Statement(statement)) => statement,
+            Ok(Next::Answered) => {
+                session.statements = 0;
+                continue;
+            }
+            ended => {
+                session.interpreter.procedures.backend.close().await;
+                return ended.map(|_| ());
+            }
         };
         let proceed;
+        let until = stopping.clone();
         (session, proceed) = threads
             .run(async move {
-                let proceed = session.answer(next).await;
+                let proceed = session.answer_statements(statement, &until).await;
                 if !matches!(proceed, Ok(true)) {
                     session.interpreter.procedures.backend.close().await;
                 }
@@ -87,27 +109,54 @@ pub async fn serve(
         if !proceed? {
             return Ok(());
         }
+        if session.statements >= SETTLED {
+            session.client.register_here()?;
+            session.statements = 0;
+        }
     }
 }
 
 impl Session {
-    /// Answers calls of known shape until something else comes. None: the client has left, or the gateway stops.
-    async fn next(&mut self, stopping: &CancellationToken) -> Result<Option<Next>, SessionError> {
+    /// Waits for a request, and answers it when it is a call of known shape.
+    async fn next(&mut self, stopping: &CancellationToken) -> Result<Next, SessionError> {
         if self.interpreter.procedures.backend.awaits_rows() {
-            return Ok(Some(Next::Rows));
+            return Ok(Next::Statement(Statement::Rows));
         }
+        let request = tokio::select! {
+            biased;
+            () = stopping.cancelled() => return Ok(Next::End),
+            request = self.request() => request?,
+        };
+        let Some(request) = request else {
+            return Ok(Next::End);
+        };
+        let answered = self.answer_planned(&request).await?;
+        Ok(if answered { Next::Answered } else { Next::Statement(Statement::Request(request)) })
+    }
+
+    /// Answers statements, on the threads for them: one, or when several have come in a row all until a call of known
+    /// shape. False: the client leaves.
+    async fn answer_statements(
+        &mut self,
+        mut statement: Statement,
+        stopping: &CancellationToken,
+    ) -> Result<bool, SessionError> {
         loop {
-            let request = tokio::select! {
-                biased;
-                () = stopping.cancelled() => return Ok(None),
-                request = self.request() => request?,
-            };
-            let Some(request) = request else {
-                return Ok(None);
-            };
-            if !self.answer_planned(&request).await? {
-                return Ok(Some(Next::Request(request)));
+            if !self.answer(statement).await? {
+                return Ok(false);
             }
+            self.statements = self.statements.saturating_add(1);
+            if self.statements < SETTLED {
+                return Ok(true);
+            }
+            if self.statements == SETTLED {
+                self.client.register_here()?;
+            }
+            statement = match self.next(stopping).await? {
+                Next::Statement(statement) => statement,
+                Next::Answered => return Ok(true),
+                Next::End => return Ok(false),
+            };
         }
     }
 
@@ -155,10 +204,10 @@ impl Session {
     }
 
     /// Answers what is not a call of known shape. False: the client leaves.
-    async fn answer(&mut self, next: Next) -> Result<bool, SessionError> {
+    async fn answer(&mut self, statement: Statement) -> Result<bool, SessionError> {
         let Session { client, interpreter, .. } = self;
-        let answered = match next {
-            Next::Request(request) => {
+        let answered = match statement {
+            Statement::Request(request) => {
                 if request.status.intersects(RESETS) {
                     let keep_transaction = request.status.contains(PacketStatus::RESET_KEEP_TRANSACTION);
                     interpreter.reset(client, keep_transaction).await;
@@ -168,7 +217,7 @@ impl Session {
                     Err(error) => Err(SessionError::from(error).into()),
                 }
             }
-            Next::Rows => match interpreter.procedures.backend.take_rows(client).await {
+            Statement::Rows => match interpreter.procedures.backend.take_rows(client).await {
                 Ok(false) => return Ok(true),
                 taken => taken.map_err(Interrupt::from),
             },

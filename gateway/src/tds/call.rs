@@ -108,6 +108,8 @@ impl<'a> Param<'a> {
 pub struct Call<'a> {
     pub procedure: Procedure,
     pub params: Vec<Param<'a>>,
+    /// The client knows the columns of the rows already (fNoMetaData).
+    pub knows_columns: bool,
 }
 
 /// Skips ALL_HEADERS, which start every 7.2 request (MS-TDS 2.2.5.3).
@@ -127,7 +129,7 @@ pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Opti
     if reader.is_empty() {
         return Ok(None);
     }
-    let procedure = decode_rpc_head(reader)?;
+    let (procedure, options) = decode_rpc_head(reader)?;
     let mut params = Vec::new();
     while !reader.is_empty() {
         if at_separator(reader, dialect) {
@@ -144,19 +146,21 @@ pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Opti
             content: Content::Wire { type_info, bytes },
         });
     }
-    Ok(Some(Call { procedure, params }))
+    Ok(Some(Call { procedure, params, knows_columns: options & NO_METADATA != 0 }))
 }
 
+/// fNoMetaData of a call's options.
+const NO_METADATA: u16 = 0x02;
+
 /// Procedure and options of a 7.x call.
-pub(super) fn decode_rpc_head(reader: &mut Reader<'_>) -> Result<Procedure> {
+pub(super) fn decode_rpc_head(reader: &mut Reader<'_>) -> Result<(Procedure, u16)> {
     let units = reader.u16("procedure name")?;
     let procedure = if units == 0xFFFF {
         Procedure::Numbered(reader.u16("procedure number")?)
     } else {
         Procedure::Named(reader.utf16(usize::from(units), "procedure name")?)
     };
-    reader.u16("call options")?;
-    Ok(procedure)
+    Ok((procedure, reader.u16("call options")?))
 }
 
 /// Whether a batch separator follows: 0x80 up to 7.1, 0xFF since 7.2.
@@ -220,6 +224,19 @@ fn decode_declared<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Vec
     Ok(formats)
 }
 
+/// Passes over the declarations of parameters whose values come later.
+pub(super) fn skip_formats(reader: &mut Reader<'_>) -> Result<()> {
+    let length = match reader.u8("parameter format")? {
+        PARAMFMT => usize::from(reader.u16("PARAMFMT length")?),
+        PARAMFMT2 => reader.u32("PARAMFMT2 length")? as usize,
+        other => {
+            let text = format!("token 0x{other:02x} where parameters should be declared");
+            return Err(WireError::Malformed(text));
+        }
+    };
+    reader.take(length, "parameter formats").map(|_| ())
+}
+
 /// Reads the parameters of a 5.0 command or dynamic statement: PARAMFMT and PARAMS.
 pub fn decode_arguments<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Vec<Param<'a>>> {
     let formats = decode_declared(reader, dialect)?;
@@ -230,7 +247,7 @@ pub fn decode_arguments<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Resul
 pub fn decode_dbrpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Option<Call<'a>>> {
     let Some((procedure, formats)) = decode_dbrpc_head(reader, dialect)? else { return Ok(None) };
     let params = decode_params(reader, formats, dialect)?;
-    Ok(Some(Call { procedure, params }))
+    Ok(Some(Call { procedure, params, knows_columns: false }))
 }
 
 /// A parameter as PARAMFMT declares it.

@@ -36,7 +36,7 @@ impl Layout {
 
     fn of_rpc(body: &[u8], dialect: &Dialect) -> Result<Option<Layout>> {
         let mut reader = call::reader(body, dialect);
-        if !matches!(call::decode_rpc_head(&mut reader)?, Procedure::Named(_)) {
+        if !matches!(call::decode_rpc_head(&mut reader)?, (Procedure::Named(_), _)) {
             return Ok(None);
         }
         let head = between(body, 0, reader.position());

@@ -36,6 +36,8 @@ pub struct Login {
     pub language: String,
     /// TDS 7.x: the client is ODBC or like it (fODBC), for which "x" is a name.
     pub is_odbc: bool,
+    /// TDS 7.x: the client says that it only reads (ApplicationIntent=ReadOnly).
+    pub reads_only: bool,
     /// Packet size asked for in bytes; None: the server's choice.
     pub packet_size: Option<usize>,
     /// The TDS version bytes to say back in LOGINACK.

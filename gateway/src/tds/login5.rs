@@ -94,6 +94,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
             })?),
         };
     Ok(Login {
+        reads_only: false,
         dialect,
         user: text(user, encoding, "user name")?,
         password: Password(text(password, encoding, "password")?),

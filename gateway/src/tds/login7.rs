@@ -6,6 +6,8 @@ use super::wire::{utf16_text, Reader, Result, WireError};
 
 /// Values longer than this are not names or passwords (MS-TDS: 128 characters).
 const LONGEST: usize = 128;
+/// TypeFlags, fReadOnlyIntent.
+const READS_ONLY: u8 = 0x20;
 /// OptionFlags3, fExtension: features follow.
 const HAS_EXTENSION: u8 = 0x10;
 
@@ -20,7 +22,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     reader.take(12, "LOGIN7 client version, process and connection")?;
     let flags1 = reader.u8("LOGIN7 flags")?;
     let flags2 = reader.u8("LOGIN7 flags")?;
-    reader.take(1, "LOGIN7 type flags")?;
+    let type_flags = reader.u8("LOGIN7 type flags")?;
     let flags3 = reader.u8("LOGIN7 flags")?;
     reader.take(8, "LOGIN7 time zone and locale")?;
     // OptionFlags1: byte order x86, ASCII, IEEE 754 are the only ones any client sends
@@ -67,6 +69,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
         database,
         language,
         is_odbc: flags2 & 0x02 != 0,
+        reads_only: type_flags & READS_ONLY != 0,
         packet_size: (packet_size != 0).then_some(packet_size),
         version: version.to_be_bytes(),
         charset: String::new(),

@@ -4,6 +4,7 @@ pub mod bulk;
 mod bulk_row;
 pub mod call;
 pub mod charset;
+pub mod cursor;
 pub mod dialect;
 pub mod dynamic;
 pub mod layout;

@@ -4,6 +4,7 @@
 //! after another, so that those before a malformed one are answered.
 
 use super::call::{self, decode_arguments, Call, Param};
+use super::cursor::{self, CursorRequest};
 use super::dialect::Dialect;
 use super::dynamic::{self, Dynamic};
 use super::option::{self, OptionCommand};
@@ -27,8 +28,8 @@ pub enum Request<'a> {
     Dynamic(Dynamic<'a>),
     Option(OptionCommand<'a>),
     Transaction(TransactionRequest),
-    /// A server cursor of 5.0. What it asks is not decoded.
-    Cursor,
+    /// A server cursor of 5.0.
+    Cursor(CursorRequest<'a>),
     Attention,
     BulkLoad,
     Logout,
@@ -36,8 +37,6 @@ pub enum Request<'a> {
 
 const LANGUAGE: u8 = 0x21;
 const LOGOUT: u8 = 0x71;
-/// CURDECLARE3 and 2; CURCLOSE to CURINFO3.
-const CURSORS: [u8; 11] = [0x10, 0x23, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88];
 
 /// The requests of one message.
 #[derive(Debug)]
@@ -105,15 +104,13 @@ fn decode_token<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Reques
     if let Some(dynamic) = dynamic::decode(reader, dialect)? {
         return Ok(Request::Dynamic(dynamic));
     }
+    if let Some(request) = cursor::decode(reader, dialect)? {
+        return Ok(Request::Cursor(request));
+    }
     match reader.u8("token")? {
         LANGUAGE => decode_language(reader, dialect),
         option::TOKEN => Ok(Request::Option(OptionCommand::decode(reader)?)),
         LOGOUT => Ok(Request::Logout),
-        token if CURSORS.contains(&token) => {
-            // what follows may belong to it
-            reader.take(reader.remaining(), "cursor")?;
-            Ok(Request::Cursor)
-        }
         // its length is unknown, so nothing after it can be read
         other => Err(WireError::Malformed(format!("token 0x{other:02x} is not served"))),
     }
@@ -183,7 +180,10 @@ mod tests {
         assert!(found[1].as_ref().unwrap().starts_with("Option("), "{found:?}");
         assert_eq!(found[2], Ok("Logout".to_owned()));
         assert!(found[3].is_err());
-        assert_eq!(requests(Kind::Normal, b"\x80\x01\x02", Version::Tds50), [Ok("Cursor".to_owned())]);
+        let close = requests(Kind::Normal, b"\x80\x05\0\x01\0\0\0\x01", Version::Tds50);
+        assert!(close.len() == 1 && close[0].as_ref().unwrap().starts_with("Cursor"), "{close:?}");
+        let cut = requests(Kind::Normal, b"\x80\x01\x02", Version::Tds50);
+        assert!(matches!(cut.as_slice(), [Err(WireError::Truncated("cursor"))]), "{cut:?}");
         assert!(requests(Kind::Normal, b"", Version::Tds50).is_empty());
     }
 

@@ -4,7 +4,8 @@ use super::wire::{Reader, Result, WireError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    Begin,
+    /// With its isolation level, 0 for the one that is.
+    Begin(u8),
     Commit,
     Rollback,
     Save,
@@ -26,15 +27,12 @@ impl TransactionRequest {
     pub fn decode(reader: &mut Reader<'_>) -> Result<TransactionRequest> {
         const BEGINS_AGAIN: u8 = 1;
         let operation = match reader.u16("transaction request")? {
-            5 => Operation::Begin,
+            5 => Operation::Begin(reader.u8("isolation level")?),
             7 => Operation::Commit,
             8 => Operation::Rollback,
             9 => Operation::Save,
             other => Operation::Other(other),
         };
-        if operation == Operation::Begin {
-            reader.u8("isolation level")?;
-        }
         let length = usize::from(reader.u8("transaction name")?);
         if !length.is_multiple_of(2) {
             return Err(WireError::Malformed("a transaction name of an odd number of bytes".into()));
@@ -60,7 +58,7 @@ mod tests {
         let request = |operation, name: &str, begins_again| {
             Ok(TransactionRequest { operation, name: name.to_owned(), begins_again })
         };
-        assert_eq!(decoded(b"\x05\0\x02\x02a\0"), request(Operation::Begin, "a", false));
+        assert_eq!(decoded(b"\x05\0\x02\x02a\0"), request(Operation::Begin(2), "a", false));
         assert_eq!(decoded(b"\x07\0\0\x01\x02\0"), request(Operation::Commit, "", true));
         assert_eq!(decoded(b"\x08\0\0"), request(Operation::Rollback, "", false));
         assert_eq!(decoded(b"\x01\0\0"), request(Operation::Other(1), "", false));

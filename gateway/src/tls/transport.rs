@@ -21,6 +21,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         matches!(self, Transport::Encrypted(_))
     }
 
+    /// What is below TLS; None after a handshake that failed.
+    pub fn get_mut(&mut self) -> Option<&mut S> {
+        match self {
+            Transport::Plain(stream) => Some(stream),
+            Transport::Encrypted(encrypted) => Some(encrypted.get_mut().0.get_mut()),
+            Transport::Closed => None,
+        }
+    }
+
     /// Shakes hands from here on; `input` is what has been read already. `in_packets`: as 7.x clients do.
     pub async fn encrypt(&mut self, tls: &Tls, input: BytesMut, in_packets: bool) -> io::Result<()> {
         let stream = match std::mem::replace(self, Transport::Closed) {

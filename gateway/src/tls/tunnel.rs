@@ -37,6 +37,10 @@ impl<S> Tunnel<S> {
         self.packets = BytesMut::new();
     }
 
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
     /// The stream, and what has come and was not read.
     pub fn into_inner(self) -> (S, BytesMut) {
         (self.stream, self.input)

@@ -1,12 +1,12 @@
 //! The columns of a result set: how PostgreSQL sends them, and how they go to the client.
 
 use crate::client::{Reply, TextSize};
-use crate::convert::{from_pg, told_type, PgType, Zone};
+use crate::convert::{from_pg, told_type, Declared, PgType, Zone};
 use crate::postgres::message::PgColumn;
 use crate::program::Title;
 use crate::tds::dialect::Dialect;
-use crate::tds::tokens::columns::{self, Column};
-use crate::tds::types::{encode_value, ConvertError, TypeInfo, Value};
+use crate::tds::tokens::columns::{self, Column, Traits};
+use crate::tds::types::{encode_value, ConvertError, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
 
 /// One result column: how PostgreSQL sends it and how the client gets it.
@@ -39,34 +39,122 @@ pub fn put_description(columns: &[PgColumn], names: Option<&[Title]>, reply: &mu
     put_columns(columns, names, reply);
 }
 
+/// How the rows of a server cursor go to the client.
+#[derive(Clone, Copy)]
+pub struct Fetched<'a> {
+    /// What its columns are called, where PostgreSQL calls them otherwise.
+    pub titles: Option<&'a [Title]>,
+    /// The columns are described before the rows.
+    pub described: bool,
+}
+
 /// Puts the description of a result set of these columns.
 pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut Reply) -> Vec<SentAs> {
-    let dialect = reply.dialect;
-    let mut sent_as = Vec::with_capacity(pg_columns.len());
-    let mut columns = Vec::with_capacity(pg_columns.len());
-    for (index, column) in pg_columns.iter().enumerate() {
-        let mut pg_type = PgType::from_oid(column.oid);
-        let mut typmod = column.typmod;
-        if pg_type.wants_text() {
-            (pg_type, typmod) = (PgType::Text, -1);
-        }
-        let type_info = told_type(pg_type, typmod, column.declared.of, &dialect);
-        // a derived table's column has its own name, and the table behind it another
-        let shown = column.declared.shown.as_ref().filter(|shown| shown.to_lowercase() == column.name);
-        let name = match (names.and_then(|names| names.get(index)), shown) {
-            (Some(Title::Given(name)), _) | (Some(Title::Own(name)), None) => name.clone(),
-            (_, Some(shown)) => shown.to_string(),
-            // what PostgreSQL calls a column without a name has none in T-SQL
-            (None, None) if column.name == "?column?" => String::new(),
-            (None, None) => column.name.clone(),
-        };
-        columns.push(Column { name, type_info, traits: column.declared.traits });
-        let is_long = matches!(pg_type, PgType::Text | PgType::Bytea | PgType::Array(_));
-        sent_as.push(SentAs { pg_type, type_info, is_long });
-    }
-    columns::put(&mut reply.tokens, &columns, &dialect);
+    let (sent_as, columns) = told(pg_columns, names, &reply.dialect);
+    columns::put(&mut reply.tokens, &columns, &reply.dialect);
     reply.rows_open = true;
     sent_as
+}
+
+/// The same of a server cursor. At 7.x its rows end with a hidden column that says what has become of the row
+/// (sp_cursorfetch, RPC Considerations).
+pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Vec<SentAs> {
+    let dialect = reply.dialect;
+    let (sent_as, mut columns) = told(pg_columns, fetched.titles, &dialect);
+    let out = &mut reply.tokens;
+    match (fetched.described, dialect.is_tds7()) {
+        (true, true) => {
+            columns.push(Column {
+                name: String::from("rowstat"),
+                type_info: TypeInfo::new(TypeToken::Int4, 4),
+                traits: Traits { not_null: true, hidden: true, ..Traits::default() },
+            });
+            columns::put(out, &columns, &dialect);
+            columns::put_colinfo(out, &columns, &dialect);
+        }
+        (true, false) => columns::put(out, &columns, &dialect),
+        (false, true) => columns::put_none(out, &dialect),
+        // the client has them since the cursor was opened
+        (false, false) => {}
+    }
+    reply.rows_open = true;
+    sent_as
+}
+
+/// What the client is told of columns.
+fn told(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> (Vec<SentAs>, Vec<Column>) {
+    let columns = described_as(pg_columns, names, dialect);
+    let sent_as = |(pg_column, column): (&PgColumn, &Column)| {
+        let (pg_type, _) = sent_type(pg_column);
+        let is_long = matches!(pg_type, PgType::Text | PgType::Bytea | PgType::Array(_));
+        SentAs { pg_type, type_info: column.type_info, is_long }
+    };
+    (pg_columns.iter().zip(&columns).map(sent_as).collect(), columns)
+}
+
+/// The columns as a client of the dialect is told them.
+pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> Vec<Column> {
+    let described = |(index, column): (usize, &PgColumn)| {
+        let (pg_type, typmod) = sent_type(column);
+        let title = names.and_then(|names| names.get(index));
+        let mut traits = column.declared.traits;
+        traits.not_null |= title.and_then(|title| title.told).is_some_and(|told| told.not_null);
+        Column {
+            name: shown(column, title),
+            type_info: told_type(pg_type, typmod, declared(column, title, dialect), dialect),
+            traits,
+        }
+    };
+    pg_columns.iter().enumerate().map(described).collect()
+}
+
+/// What PostgreSQL sends, with its modifier: what has no form of its own here goes as text.
+fn sent_type(column: &PgColumn) -> (PgType, i32) {
+    let pg_type = PgType::from_oid(column.oid);
+    if pg_type.wants_text() {
+        (PgType::Text, -1)
+    } else {
+        (pg_type, column.typmod)
+    }
+}
+
+/// The type as T-SQL has it, where PostgreSQL does not say it.
+fn declared(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Option<Declared> {
+    let told = title.and_then(|title| title.told.as_ref());
+    told.map_or(column.declared.of, |told| Declared::of_expression(&told.of, dialect))
+}
+
+/// The name over a column.
+fn shown(column: &PgColumn, title: Option<&Title>) -> String {
+    // a derived table's column has its own name, and the table behind it another
+    let shown = column.declared.shown.as_ref().filter(|shown| shown.to_lowercase() == column.name);
+    match (title, shown) {
+        (Some(title), None) => title.text.clone(),
+        (Some(title), Some(_)) if !title.is_own => title.text.clone(),
+        (_, Some(shown)) => shown.to_string(),
+        // what PostgreSQL calls a column without a name has none in T-SQL
+        (None, None) if column.name == "?column?" => String::new(),
+        (None, None) => column.name.clone(),
+    }
+}
+
+/// The SQL that keeps of the columns of a table what T-SQL declares of those of the query that it was made of, and
+/// PostgreSQL does not.
+pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> String {
+    let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let (mut named, mut said) = (Vec::new(), Vec::new());
+    for (index, column) in columns.iter().enumerate() {
+        let title = names.and_then(|names| names.get(index));
+        let name = shown(column, title);
+        let of = declared(column, title, dialect).and_then(Declared::written).unwrap_or_default();
+        named.push(literal(&column.name));
+        said.push(literal(&format!("\"{}\" {of}", name.replace('"', "\"\""))));
+    }
+    let (table, named, said) = (literal(table), named.join(", "), said.join(", "));
+    format!(
+        "call tsql.declare_columns({table}, array[{named}]::text[], array[{said}]::text[]); \
+         call tsql.watch_binaries({table})"
+    )
 }
 
 /// How PostgreSQL is to send these columns, 0 for text and 1 for binary.

@@ -4,7 +4,7 @@ mod columns;
 mod cursors;
 mod interruption;
 
-pub use columns::{formats, put_description};
+pub use columns::{declaring, described_as, formats, put_description, Fetched};
 
 use super::declarations::Declarations;
 use super::notices::{left_error_of, Announced};
@@ -18,9 +18,10 @@ use crate::postgres::{Connection, Notice, PgError};
 use crate::program::Title;
 use crate::tds::tokens::columns::ROW;
 use crate::tds::tokens::message::ServerMessage;
+use crate::tds::wire::Put;
 use crate::turns::Turn;
 use bytes::{BufMut, Bytes};
-use columns::{put_columns, SentAs};
+use columns::{put_columns, put_cursor_columns, SentAs};
 use interruption::{event, server_stops, stopped, Event, Stopping};
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,11 +32,16 @@ use tokio_util::sync::CancellationToken;
 /// How long PostgreSQL may take to accept a cancel.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The status of a row that a server cursor has found (sp_cursorfetch, RPC Considerations).
+const FETCH_SUCCEEDED: u32 = 1;
+
 /// What becomes of the rows of a statement.
 #[derive(Clone, Copy)]
 pub enum Rows<'a> {
     /// They are a result set, whose columns may have other names than PostgreSQL's.
     ToClient(Option<&'a [Title]>),
+    /// They are some of a server cursor's.
+    OfCursor(Fetched<'a>),
     /// The last one is kept.
     Kept,
 }
@@ -50,6 +56,8 @@ pub struct RowStream<'a> {
     columns: Arc<[PgColumn]>,
     /// How the columns go to the client, when they do.
     sent_as: Option<Vec<SentAs>>,
+    /// Each row ends with its status.
+    has_status: bool,
     outcome: Outcome,
     /// How many rows were sent.
     rows: u64,
@@ -100,6 +108,7 @@ impl<'a> RowStream<'a> {
             turn,
             columns,
             sent_as: None,
+            has_status: false,
             outcome: Outcome::default(),
             rows: 0,
             sent: 0,
@@ -136,10 +145,16 @@ impl<'a> RowStream<'a> {
             match self.next_message().await? {
                 Message::BindComplete => {
                     self.has_effects = !self.only_reads;
-                    if let Rows::ToClient(names) = rows {
-                        if !self.columns.is_empty() {
-                            self.sent_as = Some(put_columns(&self.columns, names, &mut self.client.reply));
+                    let reply = &mut self.client.reply;
+                    match rows {
+                        Rows::ToClient(names) if !self.columns.is_empty() => {
+                            self.sent_as = Some(put_columns(&self.columns, names, reply));
                         }
+                        Rows::OfCursor(fetched) => {
+                            self.sent_as = Some(put_cursor_columns(&self.columns, fetched, reply));
+                            self.has_status = reply.dialect.is_tds7();
+                        }
+                        _ => {}
                     }
                 }
                 Message::DataRow(body) if self.end.is_none() => {
@@ -316,6 +331,9 @@ impl<'a> RowStream<'a> {
                 self.stop(Unfinished::Unsendable(unsendable(&format!("Column '{name}'"), &error)));
                 return;
             }
+        }
+        if self.has_status {
+            out.put_u32_as(FETCH_SUCCEEDED, dialect.endian);
         }
     }
 

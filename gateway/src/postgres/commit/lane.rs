@@ -19,7 +19,7 @@ const LARGEST_BYTES: usize = 1 << 20;
 /// Calls that may wait in one queue before senders wait themselves.
 const QUEUE: usize = 4096;
 /// Pause before PostgreSQL is tried again.
-const RETRY: Duration = Duration::from_millis(500);
+const RETRY: Duration = Duration::from_millis(100);
 /// After so many failures of a group its calls run one by one.
 const MOST_SPLITS: usize = 3;
 /// A connection for other procedures than the installer's is given up when it was idle for so long.

@@ -58,13 +58,14 @@ fn stopping() -> PgError {
 mod tests {
     use super::*;
     use crate::postgres::priority::WriterPriority;
-    use crate::postgres::Address;
+    use crate::postgres::{Address, Wanted};
     use tokio::runtime::Handle;
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_is_withdrawn_does_not_wait_for_postgresql() {
         let host = crate::postgres::Host { name: "/nowhere".into(), port: 1 };
-        let address = Address::new(vec![host], String::new(), crate::postgres::Encryption::default(), false);
+        let address =
+            Address::new(vec![host], String::new(), crate::postgres::Encryption::default(), Wanted::Any);
         let maker = Arc::new(Maker {
             threads: Handle::current(),
             address,

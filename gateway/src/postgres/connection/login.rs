@@ -1,7 +1,7 @@
 //! Start-up and authentication.
 
 use super::Connection;
-use crate::postgres::address::{Address, Host};
+use crate::postgres::address::{Address, Host, Wanted};
 use crate::postgres::error::{Notice, PgError};
 use crate::postgres::message::{server_error, unexpected, Message};
 use bytes::BytesMut;
@@ -55,14 +55,23 @@ impl Connection {
         settings: &[(&str, &str)],
     ) -> Result<Connection> {
         let mut failed = None;
+        let mut spare = None;
         for (place, host) in address.hosts() {
             match Connection::start_at(address, host, user, password, application, settings).await {
-                Ok(connection) if address.read_write && connection.is_read_only() => {
+                Ok(connection) if address.wanted == Wanted::Standby && !connection.is_read_only() => {
+                    if let Some(other) = spare.replace(connection) {
+                        other.close().await;
+                    }
+                }
+                Ok(connection) if address.wanted == Wanted::Primary && connection.is_read_only() => {
                     let why = format!("{}:{} takes no changes", host.name, host.port);
                     failed.get_or_insert(PgError::Io(io::Error::new(io::ErrorKind::NotConnected, why)));
                     connection.close().await;
                 }
                 Ok(connection) => {
+                    if let Some(spare) = spare {
+                        spare.close().await;
+                    }
                     address.prefer(place);
                     return Ok(connection);
                 }
@@ -72,6 +81,9 @@ impl Connection {
                 }
                 Err(error) => failed = Some(error),
             }
+        }
+        if let Some(spare) = spare {
+            return Ok(spare);
         }
         Err(failed.unwrap_or_else(|| PgError::Io(io::ErrorKind::AddrNotAvailable.into())))
     }
@@ -180,7 +192,7 @@ impl Connection {
     }
 
     /// Whether it is a standby, or takes no changes by a setting.
-    fn is_read_only(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         ["in_hot_standby", "default_transaction_read_only"]
             .iter()
             .any(|name| self.parameter(name) == Some("on"))

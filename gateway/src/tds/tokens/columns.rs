@@ -28,17 +28,23 @@ pub struct Traits {
     pub identity: bool,
     /// Likewise.
     pub computed: bool,
+    /// Not the query's: what the server says of the row.
+    pub hidden: bool,
 }
 
 impl Traits {
-    /// fNullable, fIdentity and, since 7.2, fComputed.
+    /// fNullable, fIdentity and, since 7.2, fComputed and fHidden.
     fn flags_7(self, dialect: &Dialect) -> u16 {
-        let computed = self.computed && dialect.version >= Version::Tds72;
-        u16::from(!self.not_null) | u16::from(self.identity) << 4 | u16::from(computed) << 5
+        let since_7_2 = |is: bool, bit: u16| u16::from(is && dialect.version >= Version::Tds72) << bit;
+        u16::from(!self.not_null)
+            | u16::from(self.identity) << 4
+            | since_7_2(self.computed, 5)
+            | since_7_2(self.hidden, 13)
     }
 
     fn of_flags_7(flags: u16) -> Traits {
-        Traits { not_null: flags & 1 == 0, identity: flags & 1 << 4 != 0, computed: flags & 1 << 5 != 0 }
+        let is = |bit: u16| flags & 1 << bit != 0;
+        Traits { not_null: !is(0), identity: is(4), computed: is(5), hidden: is(13) }
     }
 
     /// TDS_ROW_NULLALLOWED and TDS_ROW_IDENTITY.
@@ -47,7 +53,8 @@ impl Traits {
     }
 
     fn of_status_5(status: u32) -> Traits {
-        Traits { not_null: status & 1 << 5 == 0, identity: status & 1 << 6 != 0, computed: false }
+        let is = |bit: u32| status & 1 << bit != 0;
+        Traits { not_null: !is(5), identity: is(6), ..Traits::default() }
     }
 }
 
@@ -90,12 +97,31 @@ fn put_no_table(out: &mut BytesMut, dialect: &Dialect) {
     out.put_u16_as(0, dialect.endian);
 }
 
+/// No columns are described: they are those of the rows before.
+const NO_COLUMNS: u16 = 0xFFFF;
+
+/// COLMETADATA of rows whose columns the client knows.
+pub fn put_none(out: &mut BytesMut, dialect: &Dialect) {
+    out.put_u8(COLMETADATA);
+    out.put_u16_as(NO_COLUMNS, dialect.endian);
+}
+
+/// COLINFO (MS-TDS 2.2.7.4): of each column its number, its table, which is not told, and whether it is hidden.
+pub fn put_colinfo(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
+    const COLINFO: u8 = 0xA5;
+    const HIDDEN: u8 = 0x10;
+    let _ = put_token(out, COLINFO, dialect, |out| {
+        for (number, column) in (1_usize..).zip(columns) {
+            // clients count for themselves: there may be more than 255
+            out.put_slice(&[number as u8, 0, if column.traits.hidden { HIDDEN } else { 0 }]);
+        }
+    });
+}
+
 /// Reads what follows COLMETADATA.
 pub fn decode_colmetadata(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Vec<Column>> {
-    /// No columns are described.
-    const NONE: u16 = 0xFFFF;
     let count = match reader.u16("column count")? {
-        NONE => 0,
+        NO_COLUMNS => 0,
         count => count,
     };
     let mut columns = Vec::new();
@@ -208,7 +234,7 @@ mod tests {
             type_info: TypeInfo::new(token, size),
             traits,
         };
-        let identity = Traits { not_null: true, identity: true, computed: false };
+        let identity = Traits { not_null: true, identity: true, ..Traits::default() };
         let columns = [
             column("n", TypeToken::IntN, 4, identity),
             column("größe", TypeToken::VarChar, 30, Traits::default()),

@@ -94,7 +94,14 @@ impl Compiler<'_> {
         let arguments = arguments.join(", ");
         let rows = format!("select * from {schema}.{}({arguments})", names::quoted(&own));
         let sql = numbered_sql(&format!("insert into {into}{columns} {rows}"), numbered)?;
-        let query = Query { sql, kind: Kind::Change, assigns: Vec::new(), columns: None, into: Some(into) };
+        let query = Query {
+            sql,
+            kind: Kind::Change,
+            assigns: Vec::new(),
+            columns: None,
+            into: Some(into),
+            made: None,
+        };
         Ok(Action::Query(query))
     }
 }

@@ -237,6 +237,7 @@ impl Compiler<'_> {
             assigns: translated.assigns,
             columns: translated.columns,
             into: translated.into,
+            made: translated.made,
         }))
     }
 
@@ -361,7 +362,14 @@ pub(crate) fn no_rethrow(line: u32) -> Error {
 
 fn defined(sql: String) -> Action {
     let sql = Sql::plain(sql);
-    Action::Query(Query { sql, kind: Kind::Definition, assigns: Vec::new(), columns: None, into: None })
+    Action::Query(Query {
+        sql,
+        kind: Kind::Definition,
+        assigns: Vec::new(),
+        columns: None,
+        into: None,
+        made: None,
+    })
 }
 
 /// Drops the table of a variable if it is there.

@@ -85,6 +85,9 @@ const ASE: [&str; 14] = [
 
 /// An assignment between types whose values do not meet.
 const CLASH: i32 = 206;
+const INCOMPATIBLE: i32 = 402;
+const INVALID: i32 = 8117;
+const NOT_COMPARED: i32 = 305;
 /// One that wants CONVERT.
 const NOT_BY_ITSELF: i32 = 257;
 
@@ -139,6 +142,77 @@ pub fn message(number: i32, source: &str, target: &str) -> String {
             "Implicit conversion from data type {source} to {target} is not allowed. \
              Use the CONVERT function to run this query."
         )
+    }
+}
+
+/// What the errors call an operator.
+fn verb(operator: &str) -> &str {
+    match operator {
+        "=" => "equal to",
+        "<>" => "not equal to",
+        "<" => "less than",
+        "<=" => "less than or equal to",
+        ">" => "greater than",
+        ">=" => "greater than or equal to",
+        "+" => "add",
+        "-" => "subtract",
+        "*" => "multiply",
+        "/" => "divide",
+        "%" => "modulo",
+        other => other,
+    }
+}
+
+/// The error of an operator between types that SQL Server has none for, and what it says; None where it has one, and
+/// where this chart does not know. 206: one does not convert to the other by itself ("Data type precedence"); 402: both
+/// are known to each other, not to the operator; 8117: two of one type, which has no such operator.
+pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, String)> {
+    let (l, r) = (class(left), class(right));
+    let is_number = |of: Class| matches!(of, Bit | Integer | Exact | Float);
+    let is_time = |of: Class| matches!(of, DateTime | Date | Time | DateTime2);
+    let compares = matches!(operator, "=" | "<>" | "<" | "<=" | ">" | ">=");
+    let incompatible = || {
+        let (left, right, verb) = (left.told(), right.told(), verb(operator));
+        let text = match operator {
+            "&" | "|" | "^" => {
+                format!("The data types {left} and {right} are incompatible in the '{verb}' operator.")
+            }
+            _ => format!("The data types {left} and {right} are incompatible in the {verb} operator."),
+        };
+        Some((INCOMPATIBLE, text))
+    };
+    let clash = |one: Type, other: Type| Some((CLASH, message(CLASH, one.told(), other.told())));
+    match (l, r) {
+        (Xml, _) | (_, Xml) if compares => {
+            let text =
+                "The xml data type cannot be compared or sorted, except when using the IS NULL operator.";
+            Some((NOT_COMPARED, text.to_owned()))
+        }
+        // one that is a datetime too counts days
+        (Date | Time | DateTime2 | Guid, other) if is_number(other) => clash(left, right),
+        (other, Date | Time | DateTime2 | Guid) if is_number(other) => clash(right, left),
+        (Guid, other) if is_time(other) => clash(left, right),
+        (other, Guid) if is_time(other) => clash(right, left),
+        (Time, DateTime | Date | DateTime2) | (DateTime | Date | DateTime2, Time) if compares => {
+            incompatible()
+        }
+        (one, other)
+            if !compares && is_time(one) && is_time(other) && (one, other) != (DateTime, DateTime) =>
+        {
+            if left.name == right.name {
+                let text =
+                    format!("Operand data type {} is invalid for {} operator.", left.told(), verb(operator));
+                return Some((INVALID, text));
+            }
+            incompatible()
+        }
+        (Float, other) | (other, Float) if is_number(other) && matches!(operator, "%" | "&" | "|" | "^") => {
+            incompatible()
+        }
+        (Exact, Integer | Bit) | (Integer | Bit, Exact) if matches!(operator, "&" | "|" | "^") => {
+            incompatible()
+        }
+        _ => None,
     }
 }
 

@@ -2,7 +2,8 @@
 //! with rules of its own has a `Rule`, which `translate/function` writes.
 
 use super::types::{
-    varchar, Type, BIGINT, DATE, DATETIME, DATETIME2, FLOAT, GUID, INT, SMALLDATETIME, TIME, VARBINARY,
+    nvarchar, varchar, Type, BIGINT, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, FLOAT, GUID, INT,
+    SMALLDATETIME, TIME, VARBINARY,
 };
 
 /// How a function is written.
@@ -46,6 +47,8 @@ pub enum Rule {
     /// A part of a date.
     Part,
     EndOfMonth,
+    /// switchoffset, todatetimeoffset
+    AtOffset,
     IsNull,
     Coalesce,
     NullIf,
@@ -75,7 +78,7 @@ pub enum Rule {
     /// `concat_ws(separator, …)`
     ConcatWith,
     FormatMessage,
-    /// datetime2fromparts, timefromparts: their last argument is the number of decimals.
+    /// datetime2fromparts, datetimeoffsetfromparts, timefromparts: their last argument is the number of decimals.
     FromParts(Type),
     DateTrunc,
     /// first_value and last_value
@@ -162,6 +165,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("datepart", Rule::DatePart),
     ("datetime2fromparts", Rule::FromParts(DATETIME2)),
     ("datetimefromparts", texts("datetimefromparts", "iiiiiii", DATETIME)),
+    ("datetimeoffsetfromparts", Rule::FromParts(DATETIMEOFFSET)),
     ("datetrunc", Rule::DateTrunc),
     ("day", Rule::Part),
     ("db_id", Rule::System),
@@ -230,7 +234,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("max", Rule::Extreme),
     ("min", Rule::Extreme),
     ("month", Rule::Part),
-    ("nchar", texts("nchar", "i", varchar(Some(1)))),
+    ("nchar", texts("nchar", "i", nvarchar(Some(1)))),
     ("newid", Rule::NewId),
     ("ntile", Rule::NTile),
     ("nullif", Rule::NullIf),
@@ -254,7 +258,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("pi", texts("pi", "", FLOAT)),
     ("power", Rule::Power),
     ("proc_role", NO),
-    ("quotename", Rule::Plain { function: "quotename", takes: "tt", least: 1, gives: varchar(Some(258)) }),
+    ("quotename", Rule::Plain { function: "quotename", takes: "tt", least: 1, gives: nvarchar(Some(258)) }),
     ("radians", Rule::KeepsKind),
     ("rand", Rule::Rand),
     ("rank", Rule::Ranking),
@@ -301,8 +305,9 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("suser_id", Rule::System),
     ("suser_name", Rule::Session),
     ("suser_sname", Rule::Session),
-    ("switchoffset", NO),
+    ("switchoffset", Rule::AtOffset),
     ("sysdatetime", Rule::Now { sql: "tsql.sysdatetime()", gives: DATETIME2 }),
+    ("sysdatetimeoffset", Rule::Now { sql: "tsql.sysdatetimeoffset()", gives: DATETIMEOFFSET }),
     ("system_user", Rule::Session),
     ("sysutcdatetime", Rule::Now { sql: "tsql.sysutcdatetime()", gives: DATETIME2 }),
     ("tan", float("tan")),
@@ -310,7 +315,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("textvalid", NO),
     ("timefromparts", Rule::FromParts(TIME)),
     ("to_unichar", NO),
-    ("todatetimeoffset", NO),
+    ("todatetimeoffset", Rule::AtOffset),
     ("translate", texts("translate", "ttt", ANY_TEXT)),
     ("trigger_nestlevel", NO),
     ("trim", Rule::SameLength),
@@ -358,6 +363,9 @@ impl Rule {
     }
 }
 
+/// What a datetimeoffset has and no other time.
+pub const TZOFFSET: &str = "tzoffset";
+
 /// The parts of a date, by the words T-SQL and ASE have for each.
 const DATE_PARTS: &[(&[&str], &str)] = &[
     (&["year", "yy", "yyyy"], "year"),
@@ -376,6 +384,7 @@ const DATE_PARTS: &[(&[&str], &str)] = &[
     (&["iso_week", "isowk", "isoww", "calweekofyear", "cwk"], "iso_week"),
     (&["calyearofweek", "cyr"], "iso_year"),
     (&["caldayofweek", "cdw"], "iso_weekday"),
+    (&["tzoffset", "tz"], TZOFFSET),
 ];
 
 /// The part of a date that a word means, as the functions of schema tsql know it.

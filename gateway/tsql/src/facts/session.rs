@@ -1,8 +1,8 @@
 //! What the session answers: @@variables, and functions that stand for such.
 
-use super::types::{decimal, varchar, Type, INT, SMALLINT};
+use super::types::{numeric, nvarchar, Type, INT, SMALLINT};
 
-const NAME: Type = varchar(Some(255));
+const NAME: Type = nvarchar(Some(255));
 
 /// The variables of the session that a text may name, in alphabetical order.
 pub const VARIABLES: &[(&str, Type)] = &[
@@ -11,7 +11,7 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@datefirst", INT),
     ("@@error", INT),
     ("@@fetch_status", INT),
-    ("@@identity", decimal(38, 0)),
+    ("@@identity", numeric(38, 0)),
     ("@@isolation", INT),
     ("@@langid", INT),
     ("@@language", NAME),
@@ -42,14 +42,14 @@ pub const FUNCTIONS: &[(&str, &str, Type)] = &[
     ("app_name", "@@app_name", NAME),
     ("db_name", "@@db_name", NAME),
     ("error_line", "@@error_line", INT),
-    ("error_message", "@@error_message", varchar(Some(4000))),
+    ("error_message", "@@error_message", nvarchar(Some(4000))),
     ("error_number", "@@error_number", INT),
     ("error_procedure", "@@error_procedure", NAME),
     ("error_severity", "@@error_severity", INT),
     ("error_state", "@@error_state", INT),
     ("host_name", "@@host_name", NAME),
     ("original_login", "@@suser_name", NAME),
-    ("scope_identity", "@@identity", decimal(38, 0)),
+    ("scope_identity", "@@identity", numeric(38, 0)),
     ("suser_name", "@@suser_name", NAME),
     ("suser_sname", "@@suser_name", NAME),
     ("user_name", "@@user_name", NAME),

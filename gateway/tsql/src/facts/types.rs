@@ -31,8 +31,11 @@ pub struct Type {
     /// Of decimals and money.
     pub precision: Option<u8>,
     pub scale: Option<u8>,
-    /// Digits behind the second, where fewer than PostgreSQL's six.
+    /// Digits behind the second, where fewer than seven.
     pub fraction: Option<u8>,
+    /// The other of two names of one type of PostgreSQL's: nchar, nvarchar and ntext beside char, varchar and text,
+    /// numeric beside decimal.
+    pub twin: bool,
 }
 
 /// Digits of the longest decimal.
@@ -47,7 +50,7 @@ const TEXT_OID: u32 = 25;
 const NUMERIC: u32 = 1700;
 
 const fn plain(name: &'static str, family: Family, oid: u32) -> Type {
-    Type { name, family, oid, length: None, precision: None, scale: None, fraction: None }
+    Type { name, family, oid, length: None, precision: None, scale: None, fraction: None, twin: false }
 }
 
 const fn scaled(name: &'static str, family: Family, precision: u8, scale: u8) -> Type {
@@ -76,7 +79,11 @@ pub const SMALLDATETIME: Type = plain("smalldatetime", Family::DateTime, 1114);
 pub const DATETIME2: Type = plain("datetime2", Family::DateTime, 1114);
 /// A timestamp of PostgreSQL's that is a datetime or a datetime2: shown as the one, not rounded as it.
 pub const MOMENT: Type = Type { fraction: Some(6), ..DATETIME };
-pub const DATETIMEOFFSET: Type = plain("datetimeoffset", Family::DateTime, 1184);
+/// The number by which the gateway knows PostgreSQL's tsql.datetimeoffset, whose own is another in each database.
+pub const DATETIMEOFFSET_OID: u32 = u32::MAX;
+pub const DATETIMEOFFSET: Type = plain("datetimeoffset", Family::DateTime, DATETIMEOFFSET_OID);
+/// An instant of PostgreSQL's, which the facility's clock shows.
+pub const INSTANT: Type = plain("timestamptz", Family::DateTime, 1184);
 pub const GUID: Type = plain("uniqueidentifier", Family::Guid, 2950);
 pub const XML: Type = plain("xml", Family::Xml, 142);
 pub const SYSNAME: Type = Type { length: Some(128), ..plain("sysname", Family::Text, VARCHAR_OID) };
@@ -89,6 +96,16 @@ pub const fn decimal(precision: u8, scale: u8) -> Type {
 /// `varchar(length)`; None: any length.
 pub const fn varchar(length: Option<u32>) -> Type {
     Type { length, ..VARCHAR }
+}
+
+/// `numeric(precision, scale)`
+pub const fn numeric(precision: u8, scale: u8) -> Type {
+    decimal(precision, scale).twin()
+}
+
+/// `nvarchar(length)`; None: any length.
+pub const fn nvarchar(length: Option<u32>) -> Type {
+    varchar(length).twin()
 }
 
 /// What may stand in parentheses behind the name of a type.
@@ -127,16 +144,16 @@ const NAMES: &[(&str, Type, Takes)] = &[
     ("integer", INT, Takes::Nothing),
     ("longsysname", Type { length: Some(255), ..SYSNAME }, Takes::Nothing),
     ("money", MONEY, Takes::Nothing),
-    ("national char", CHAR, Takes::Length),
-    ("national char varying", VARCHAR, Takes::Length),
-    ("national character", CHAR, Takes::Length),
-    ("national character varying", VARCHAR, Takes::Length),
-    ("national text", TEXT, Takes::Nothing),
-    ("nchar", CHAR, Takes::Length),
-    ("nchar varying", VARCHAR, Takes::Length),
-    ("ntext", TEXT, Takes::Nothing),
-    ("numeric", decimal(18, 0), Takes::Digits),
-    ("nvarchar", VARCHAR, Takes::Length),
+    ("national char", CHAR.twin(), Takes::Length),
+    ("national char varying", VARCHAR.twin(), Takes::Length),
+    ("national character", CHAR.twin(), Takes::Length),
+    ("national character varying", VARCHAR.twin(), Takes::Length),
+    ("national text", TEXT.twin(), Takes::Nothing),
+    ("nchar", CHAR.twin(), Takes::Length),
+    ("nchar varying", VARCHAR.twin(), Takes::Length),
+    ("ntext", TEXT.twin(), Takes::Nothing),
+    ("numeric", numeric(18, 0), Takes::Digits),
+    ("nvarchar", VARCHAR.twin(), Takes::Length),
     ("real", REAL, Takes::Nothing),
     ("smalldatetime", SMALLDATETIME, Takes::Nothing),
     ("smallint", SMALLINT, Takes::Nothing),
@@ -145,13 +162,13 @@ const NAMES: &[(&str, Type, Takes)] = &[
     ("text", TEXT, Takes::Nothing),
     ("time", TIME, Takes::Fraction),
     ("tinyint", TINYINT, Takes::Nothing),
-    ("ubigint", decimal(20, 0), Takes::Nothing),
+    ("ubigint", numeric(20, 0), Takes::Nothing),
     ("uint", BIGINT, Takes::Nothing),
     ("uinteger", BIGINT, Takes::Nothing),
-    ("unichar", CHAR, Takes::Length),
+    ("unichar", CHAR.twin(), Takes::Length),
     ("uniqueidentifier", GUID, Takes::Nothing),
-    ("unitext", TEXT, Takes::Nothing),
-    ("univarchar", VARCHAR, Takes::Length),
+    ("unitext", TEXT.twin(), Takes::Nothing),
+    ("univarchar", VARCHAR.twin(), Takes::Length),
     ("usmallint", INT, Takes::Nothing),
     ("utinyint", TINYINT, Takes::Nothing),
     ("varbinary", VARBINARY, Takes::Length),
@@ -161,8 +178,6 @@ const NAMES: &[(&str, Type, Takes)] = &[
 
 const LONGEST: u32 = 65_535;
 const MOST_FRACTION: u32 = 7;
-/// PostgreSQL keeps so many digits behind the second.
-const KEPT_FRACTION: u32 = 6;
 
 /// The names of all types, in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -200,7 +215,7 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
                 let text = "The scale must be less than or equal to the precision and must be positive.";
                 return Err(Error::new(192, text, line));
             }
-            decimal(*digits as u8, scale as u8)
+            Type { twin: of.twin, ..decimal(*digits as u8, scale as u8) }
         }
         (Takes::Mantissa, [Some(digits)]) if (1..=53).contains(digits) => {
             if *digits <= 24 {
@@ -210,7 +225,7 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
             }
         }
         (Takes::Fraction, [Some(digits)]) if *digits <= MOST_FRACTION => {
-            Type { fraction: (*digits < KEPT_FRACTION).then_some(*digits as u8), ..of }
+            Type { fraction: (*digits < MOST_FRACTION).then_some(*digits as u8), ..of }
         }
         (Takes::Nothing, _) => {
             let text = format!("Cannot find data type {name}: ringlog has no such type.");
@@ -244,6 +259,9 @@ pub fn told_by_name(name: &TypeName, default_length: u32) -> String {
         "image" => ("image", false),
         "time" => ("time", false),
         "datetime2" => ("datetime2", false),
+        "datetimeoffset" => ("datetimeoffset", false),
+        // its digits are PostgreSQL's to say
+        "dec" | "decimal" => return String::from("decimal"),
         _ => return String::new(),
     };
     match name.arguments.as_slice() {
@@ -254,16 +272,29 @@ pub fn told_by_name(name: &TypeName, default_length: u32) -> String {
     }
 }
 
+/// The type that `Type::declared` writes; None for any other text.
+pub fn declared(text: &str) -> Option<Type> {
+    let (name, arguments) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        Some((name, "max")) => (name, vec![None]),
+        Some((name, arguments)) => {
+            let numbers = arguments.split(',').map(|number| number.parse().ok().map(Some));
+            (name, numbers.collect::<Option<Vec<_>>>()?)
+        }
+        None => (text, Vec::new()),
+    };
+    named(name, &arguments, 0, 1).ok()
+}
+
 /// The type of a variable that the session has declared; None where the type is PostgreSQL's alone.
 pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
     let packed = typmod - 4;
     match oid {
-        NUMERIC if packed >= 0 => Some(decimal((packed >> 16 & 0xFF) as u8, (packed & 0x7FF) as u8)),
+        NUMERIC if packed >= 0 => Some(numeric((packed >> 16 & 0xFF) as u8, (packed & 0x7FF) as u8)),
         NUMERIC => None,
         // what declares nothing
-        TEXT_OID => Some(VARCHAR),
+        TEXT_OID => Some(VARCHAR.twin()),
         VARCHAR_OID | BPCHAR => {
-            let of = if oid == BPCHAR { CHAR } else { VARCHAR };
+            let of = if oid == BPCHAR { CHAR.twin() } else { VARCHAR.twin() };
             Some(Type { length: u32::try_from(packed).ok().filter(|length| *length > 0), ..of })
         }
         _ => [
@@ -278,6 +309,7 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
             DATE,
             TIME,
             MOMENT,
+            INSTANT,
             DATETIMEOFFSET,
             GUID,
         ]
@@ -287,6 +319,41 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
 }
 
 impl Type {
+    /// As it is declared: `nvarchar(40)`, `decimal(10,2)`, `varbinary(max)`.
+    pub fn declared(&self) -> String {
+        let name = self.told();
+        match (self.name, self.length, self.precision, self.fraction) {
+            ("char" | "varchar" | "binary" | "varbinary", Some(length), ..) => format!("{name}({length})"),
+            ("char" | "varchar" | "binary" | "varbinary", None, ..) => format!("{name}(max)"),
+            ("decimal", _, Some(precision), _) => {
+                format!("{name}({precision},{})", self.scale.unwrap_or(0))
+            }
+            (.., Some(digits)) => format!("{name}({digits})"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Its name in messages.
+    pub fn told(&self) -> &'static str {
+        match (self.name, self.twin) {
+            ("char", true) => "nchar",
+            ("varchar", true) => "nvarchar",
+            ("text", true) => "ntext",
+            ("decimal", true) => "numeric",
+            ("timestamptz", _) => "datetime2",
+            (name, _) => name,
+        }
+    }
+
+    /// A text of any characters: nchar, nvarchar, ntext and sysname.
+    pub fn is_national(&self) -> bool {
+        self.is_text() && (self.twin || self.name == SYSNAME.name)
+    }
+
+    pub const fn twin(self) -> Type {
+        Type { twin: true, ..self }
+    }
+
     /// PostgreSQL's type modifier, as in RowDescription; -1 for none.
     pub fn typmod(&self) -> i32 {
         match (self.oid, self.precision, self.length) {
@@ -310,7 +377,7 @@ impl Type {
         match (self.oid, self.precision, self.length, self.fraction) {
             (NUMERIC, Some(precision), ..) => format!("numeric({precision},{})", self.scale.unwrap_or(0)),
             (VARCHAR_OID | BPCHAR, _, Some(length), _) => format!("{name}({})", length.max(1)),
-            (1184, .., Some(digits)) => format!("timestamp({digits}) with time zone"),
+            (DATETIMEOFFSET_OID, ..) => name.to_owned(),
             (.., Some(digits)) => format!("{name}({digits})"),
             _ => name.to_owned(),
         }
@@ -332,6 +399,7 @@ impl Type {
             1083 => "time",
             1114 => "timestamp",
             1184 => "timestamptz",
+            DATETIMEOFFSET_OID => "tsql.datetimeoffset",
             NUMERIC => "numeric",
             2950 => "uuid",
             _ => "text",
@@ -372,6 +440,12 @@ impl Type {
         let within = match self.family {
             Family::Integer => i32::from(self.digits().unwrap_or((0, 0)).0),
             Family::Float => i32::from(*self == FLOAT),
+            Family::DateTime => match self.name {
+                "smalldatetime" => 0,
+                "datetime" => 1,
+                "datetimeoffset" => 3,
+                _ => 2,
+            },
             _ => self.typmod(),
         };
         (self.family, within)
@@ -386,13 +460,15 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
     }
     if known.iter().all(Type::is_text) {
         let longest = known.iter().map(|of| of.length).collect::<Option<Vec<_>>>();
-        return Some(varchar(longest.and_then(|lengths| lengths.into_iter().max())));
+        let twin = known.iter().any(Type::is_national);
+        return Some(Type { twin, ..varchar(longest.and_then(|lengths| lengths.into_iter().max())) });
     }
     if known.iter().all(Type::is_exact) && known.iter().any(|of| of.family == Family::Decimal) {
         let digits = || known.iter().map(|of| of.digits().unwrap_or((MOST_DIGITS, 0)));
         let scale = digits().map(|(_, scale)| scale).max().unwrap_or(0);
         let whole = digits().map(|(precision, scale)| precision - scale).max().unwrap_or(0);
-        return Some(decimal((whole + scale).min(MOST_DIGITS), scale));
+        let twin = known.iter().any(|of| of.twin);
+        return Some(Type { twin, ..decimal((whole + scale).min(MOST_DIGITS), scale) });
     }
     // the first of those of the highest rank
     known.iter().copied().reduce(|highest, of| if of.rank() > highest.rank() { of } else { highest })
@@ -429,7 +505,7 @@ mod tests {
             ("float", &[Some(54)], "1001"),
             ("datetime2", &[Some(7)], "timestamp"),
             ("datetime2", &[Some(3)], "timestamp(3)"),
-            ("datetimeoffset", &[Some(0)], "timestamp(0) with time zone"),
+            ("datetimeoffset", &[Some(0)], "tsql.datetimeoffset"),
             ("datetime2", &[Some(8)], "1001"),
             ("int", &[Some(4)], "2715"),
             ("geography", &[], "2715"),

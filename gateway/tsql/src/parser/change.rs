@@ -233,7 +233,11 @@ impl<'t> Parser<'t> {
         } else {
             None
         };
-        self.plan_hints()?;
+        let at = self.position();
+        if self.plan_hints()?.is_some() {
+            let why = "select into a table first";
+            return Err(Error::refused("option (maxrecursion …)", why, at));
+        }
         Ok((from, condition))
     }
 }

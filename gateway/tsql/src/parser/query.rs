@@ -61,8 +61,9 @@ impl<'t> Parser<'t> {
                 self.expect_word("only")?;
             }
         }
-        self.query_options()?;
-        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, at: self.since(start) })
+        let max_recursion = self.query_options()?;
+        let at = self.since(start);
+        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, max_recursion, at })
     }
 
     /// `(select …)`
@@ -330,8 +331,8 @@ impl<'t> Parser<'t> {
     }
 
     /// OPTION with what changes only how a query is run; what else may follow a query is refused.
-    fn query_options(&mut self) -> Result<(), Error> {
-        let Some(token) = self.peek() else { return Ok(()) };
+    fn query_options(&mut self) -> Result<Option<u16>, Error> {
+        let Some(token) = self.peek() else { return Ok(None) };
         let of_cursor = self.ahead(1).is_some_and(|next| next.is_any(&["read", "update"]));
         if token.is("option") {
             return self.plan_hints();
@@ -342,14 +343,15 @@ impl<'t> Parser<'t> {
         if self.next_is("at") && self.ahead_is(1, "isolation") {
             return Err(Error::refused("at isolation", "set transaction isolation level", token.at));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// `option (hint, …)`: how the query is to be planned, which PostgreSQL decides. A hint that changes what comes
-    /// of it is refused.
-    pub(super) fn plan_hints(&mut self) -> Result<(), Error> {
+    /// of it is refused, but for maxrecursion, whose number is returned.
+    pub(super) fn plan_hints(&mut self) -> Result<Option<u16>, Error> {
+        let mut max_recursion = None;
         if !self.word("option") {
-            return Ok(());
+            return Ok(max_recursion);
         }
         self.expect_symbol("(")?;
         loop {
@@ -361,16 +363,20 @@ impl<'t> Parser<'t> {
             })
             .collect();
             let hint = hint.join(" ").to_lowercase();
-            let is_known = PLAN_HINTS.iter().any(|(first, counts)| match hint.strip_prefix(first) {
-                Some("") => !counts,
-                Some(number) => *counts && number.trim_start().parse::<u32>().is_ok(),
-                None => false,
-            });
+            if let Some(number) = hint.strip_prefix("maxrecursion ") {
+                max_recursion = Some(recursions(number, at)?);
+            }
+            let is_known = max_recursion.is_some() && hint.starts_with("maxrecursion ")
+                || PLAN_HINTS.iter().any(|(first, counts)| match hint.strip_prefix(first) {
+                    Some("") => !counts,
+                    Some(number) => *counts && number.trim_start().parse::<u32>().is_ok(),
+                    None => false,
+                });
             if !is_known {
                 return Err(Error::refused(&format!("option ({hint})"), "PostgreSQL plans by itself", at));
             }
             if self.symbol(")") {
-                return Ok(());
+                return Ok(max_recursion);
             }
             self.expect_symbol(",")?;
         }
@@ -389,6 +395,21 @@ impl<'t> Parser<'t> {
             _ => return self.wrong(),
         };
         Error::refused(&word, why, token.at)
+    }
+}
+
+/// The number of `option (maxrecursion n)`.
+fn recursions(number: &str, at: Position) -> Result<u16, Error> {
+    const MOST: u32 = 32_767;
+    match number.parse::<u32>() {
+        Ok(number) if number <= MOST => Ok(number as u16),
+        Ok(number) => {
+            let text = format!(
+                "The value {number} specified for the MAXRECURSION option exceeds the allowed maximum of {MOST}."
+            );
+            Err(Error::new(310, text, at).with_severity(15))
+        }
+        Err(_) => Err(Error::refused(&format!("option (maxrecursion {number})"), "it takes a number", at)),
     }
 }
 

@@ -168,7 +168,15 @@ impl<'t> Parser<'t> {
             self.expect_symbol(")")?;
             let body = QueryBody::Values(rows);
             let at = self.since(start);
-            Query { with: Vec::new(), body, order_by: Vec::new(), offset: None, fetch: None, at }
+            Query {
+                with: Vec::new(),
+                body,
+                order_by: Vec::new(),
+                offset: None,
+                fetch: None,
+                max_recursion: None,
+                at,
+            }
         } else if self.opens_query() {
             self.subquery()?
         } else {

@@ -18,6 +18,9 @@ impl Display for Query {
         if let Some(fetch) = &self.fetch {
             write!(f, " fetch next {fetch} rows only")?;
         }
+        if let Some(number) = self.max_recursion {
+            write!(f, " option (maxrecursion {number})")?;
+        }
         Ok(())
     }
 }

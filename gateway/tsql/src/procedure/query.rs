@@ -7,7 +7,7 @@ use super::writer::{array, quoted, Purpose, Writer};
 use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::resolve::names::{literal, table, table_variable};
-use crate::translate::{self, Kind, Title, Translated};
+use crate::translate::{self, Kind, Title, Told, Translated};
 use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
 
 impl<'t> Writer<'t> {
@@ -31,7 +31,7 @@ impl<'t> Writer<'t> {
             self.run(place, line, run);
         } else if query.kind == Kind::Select {
             return self.rows(&query, line, place);
-        } else if query.columns.is_some() {
+        } else if query.columns.is_some() && query.made.is_none() {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
             let mut lines = vec![format!("{};", query.sql)];
@@ -269,9 +269,14 @@ fn keeps(sql: &str) -> bool {
 
 /// A list of texts as JSON.
 fn json(titles: &[Title]) -> String {
-    let one = |title: &Title| match title {
-        Title::Given(text) => json_text(text),
-        Title::Own(text) => format!("[{}]", json_text(text)),
+    let one = |Title { text, is_own, told }: &Title| match told {
+        None if *is_own => format!("[{}]", json_text(text)),
+        None => json_text(text),
+        Some(Told { of, not_null }) => format!(
+            "{{\"name\": {}, \"type\": {}, \"not_null\": {not_null}}}",
+            json_text(text),
+            json_text(&of.declared())
+        ),
     };
     format!("[{}]", titles.iter().map(one).collect::<Vec<_>>().join(", "))
 }
@@ -312,8 +317,15 @@ mod tests {
 
     #[test]
     fn names_as_json() {
-        let given = |text: &str| Title::Given(text.into());
-        let titles = [given("a\"b"), given("\\\n"), given(""), Title::Own("ID".into())];
-        assert_eq!(json(&titles), r#"["a\"b", "\\\u000a", "", ["ID"]]"#);
+        let told = Some(Told { of: crate::facts::types::nvarchar(Some(4)), not_null: true });
+        let titles = [
+            Title::given("a\"b"),
+            Title::given("\\\n"),
+            Title::given(""),
+            Title::own("ID"),
+            Title { told, ..Title::given("x") },
+        ];
+        let typed = r#"{"name": "x", "type": "nvarchar(4)", "not_null": true}"#;
+        assert_eq!(json(&titles), format!(r#"["a\"b", "\\\u000a", "", ["ID"], {typed}]"#));
     }
 }

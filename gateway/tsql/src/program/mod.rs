@@ -5,7 +5,7 @@ mod sql;
 pub use sql::Sql;
 
 use crate::facts::types::Type;
-pub use crate::translate::Title;
+pub use crate::translate::{Made, Title, Told};
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
@@ -207,12 +207,14 @@ pub struct Query {
     pub columns: Option<Vec<Title>>,
     /// The table of an insert, as PostgreSQL reads it.
     pub into: Option<String>,
+    /// `select … into t`
+    pub made: Option<Made>,
 }
 
 impl Query {
     /// `select … into t`
     pub fn makes_a_table(&self) -> bool {
-        self.kind == Kind::Select && self.sql.begins_with("create")
+        self.made.is_some()
     }
 
     /// It selects, and makes nothing.
@@ -340,7 +342,7 @@ impl Action {
         match self {
             Action::Query(query) => {
                 let columns =
-                    query.columns.iter().flatten().map(|title| title.text().len() + 32).sum::<usize>();
+                    query.columns.iter().flatten().map(|title| title.text.len() + 64).sum::<usize>();
                 query.sql.len() + columns
             }
             Action::Assign(_, value) | Action::Print(value) | Action::ExecuteText(value) => value.size(),

@@ -48,6 +48,15 @@ impl Sql {
         Sql { pieces: vec![text.into()], places: Vec::new(), variables: Vec::new(), calls: true }
     }
 
+    /// The same without so many bytes at its beginning, in which no variable stands.
+    pub fn behind(&self, head: usize) -> Sql {
+        let mut sql = self.clone();
+        if let Some(first) = sql.pieces.first_mut() {
+            *first = first.get(head..).unwrap_or_default().to_owned();
+        }
+        sql
+    }
+
     /// The same behind other words.
     pub fn following(&self, words: &str) -> Sql {
         let mut sql = self.clone();

@@ -122,7 +122,7 @@ impl Call<'_, '_, '_> {
                 return Ok(self.decimal_average(&over, of));
             }
             Some(of) if of.family == Family::Decimal => {
-                let of = decimal(38, of.scale.unwrap_or(0));
+                let of = Type { twin: of.twin, ..decimal(38, of.scale.unwrap_or(0)) };
                 (format!("::{}", of.sql()), Some(of))
             }
             Some(of) => (String::new(), Some(if of.family == Family::Money { MONEY } else { of })),
@@ -135,7 +135,7 @@ impl Call<'_, '_, '_> {
         let scale = of.scale.unwrap_or(0).max(6);
         let total = self.aggregate(&format!("tsql.sum({over})"), "", None).sql;
         let number = self.aggregate(&format!("count({over})"), "", None).sql;
-        let of = decimal(38, scale);
+        let of = Type { twin: of.twin, ..decimal(38, scale) };
         let sql = format!("tsql.quotient({total}, nullif({number}, 0)::numeric, {scale})::{}", of.sql());
         Value::new(sql, of)
     }
@@ -143,11 +143,13 @@ impl Call<'_, '_, '_> {
     /// min and max
     pub fn extreme(&mut self) -> Result<Value, Error> {
         let value = self.aggregated()?;
-        let over = format!("{}({}{})", self.name, self.distinct(), value.sql);
+        // PostgreSQL has none for a datetimeoffset
+        let schema = if value.of.is_some_and(|of| of.name == "datetimeoffset") { "tsql." } else { "" };
+        let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else { return Ok(self.aggregate(&over, "", None)) };
         self.refuse_operand(of, false)?;
         if of.is_text() {
-            let of = varchar(of.length);
+            let of = Type { twin: of.is_national(), ..varchar(of.length) };
             return Ok(self.aggregate(&over, &format!("::{}", of.sql()), Some(of)));
         }
         Ok(self.aggregate(&over, "", Some(of)))
@@ -174,14 +176,15 @@ impl Call<'_, '_, '_> {
         if !self.over.is_empty() || self.of.distinct {
             return Err(Error::syntax("string_agg", self.line));
         }
-        let (text, separator) = (self.text(0)?, self.text(1)?);
+        let value = self.value(0)?;
+        let (text, separator) = (self.as_text(&value)?, self.text(1)?);
         let order = if self.of.within_group.is_empty() {
             String::new()
         } else {
             format!(" order by {}", self.translation.ordered_by(&self.of.within_group)?)
         };
         let sql = format!("string_agg({text}, {separator}{order})");
-        Ok(self.aggregate(&sql, "", Some(varchar(None))))
+        Ok(self.aggregate(&sql, "", Some(Type { twin: value.is_national(), ..varchar(None) })))
     }
 
     /// row_number, rank, dense_rank

@@ -3,6 +3,7 @@
 use super::digits::{combined, may_be_decimal, of_operand, of_result};
 use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
+use crate::facts::conversions;
 use crate::facts::types::{
     decimal, varchar, Family, Type, BIT, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL, TINYINT,
 };
@@ -17,6 +18,7 @@ pub fn arithmetic(
 ) -> Result<Value, Error> {
     let [left, right] = whole_numbers(left, right, line, sybase)?;
     if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
+        refuse(operator, &left, &right, line, sybase)?;
         if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, sybase)? {
             return Ok(known);
         }
@@ -33,6 +35,18 @@ pub fn arithmetic(
         plain(operator, &left, &right, sybase)
     };
     Ok(Value { digits: Some(digits), ..Value::unknown(sql) })
+}
+
+/// The error of an operator that there is none of between the types of two values.
+pub fn refuse(operator: &str, left: &Value, right: &Value, line: u32, sybase: bool) -> Result<(), Error> {
+    let (Some(of_left), Some(of_right)) = (left.of, right.of) else { return Ok(()) };
+    if sybase || left.is_null() || right.is_null() {
+        return Ok(());
+    }
+    match conversions::operator_error(operator, of_left, of_right) {
+        None => Ok(()),
+        Some((number, text)) => Err(Error::new(number, text, line).with_severity(16)),
+    }
 }
 
 /// Bytes beside a whole number are one ("Data type precedence").
@@ -82,7 +96,8 @@ fn known_arithmetic(
             let text = format!("Operand data type numeric is invalid for '{operator}' operator.");
             return Err(Error::new(8117, text, line).with_severity(16));
         };
-        let (result, (l, r)) = (decimal(precision, scale), operands());
+        let twin = of.iter().any(|of| of.twin);
+        let (result, (l, r)) = (Type { twin, ..decimal(precision, scale) }, operands());
         let sql = if operator == "/" {
             format!("tsql.quotient({l}, {r}, {scale})::{}", result.sql())
         } else {
@@ -121,8 +136,10 @@ fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value,
         return Err(Error::new(8117, text, line).with_severity(16));
     }
     let length = of[0].length.zip(of[1].length).map(|(left, right)| left + right);
-    Ok(match length.filter(|length| *length <= LONGEST_VARCHAR) {
-        None => Value::new(sql, varchar(None)),
-        Some(length) => Value::new(format!("{sql}::varchar({length})"), varchar(Some(length))),
+    let length = length.filter(|length| *length <= LONGEST_VARCHAR);
+    let result = Type { twin: of.iter().any(Type::is_national), ..varchar(length) };
+    Ok(match length {
+        None => Value::new(sql, result),
+        Some(length) => Value::new(format!("{sql}::varchar({length})"), result),
     })
 }

@@ -23,6 +23,10 @@ impl Call<'_, '_, '_> {
         self.translation.value(&self.arguments[place])
     }
 
+    pub fn values(&mut self) -> Result<Vec<Value>, Error> {
+        (0..self.arguments.len()).map(|place| self.value(place)).collect()
+    }
+
     pub fn sybase(&self) -> bool {
         self.translation.sybase()
     }

@@ -31,7 +31,7 @@ impl Translation<'_> {
     pub fn update(&mut self, update: &Update) -> Result<String, Error> {
         let target = self.target(&update.target)?;
         refuse_common(&update.with, &target)?;
-        let with = self.with(&update.with)?;
+        let with = self.with(&update.with, None)?;
         let mut changed = self.changed(&target, &update.from)?;
         self.chosen(&target, &update.from, update.condition.as_ref(), update.top.as_ref(), &mut changed)?;
         let mut assignments = Vec::with_capacity(update.set.len());
@@ -74,7 +74,7 @@ impl Translation<'_> {
     pub fn delete(&mut self, delete: &Delete) -> Result<String, Error> {
         let target = self.target(&delete.target)?;
         refuse_common(&delete.with, &target)?;
-        let with = self.with(&delete.with)?;
+        let with = self.with(&delete.with, None)?;
         let mut changed = self.changed(&target, &delete.from)?;
         self.chosen(&target, &delete.from, delete.condition.as_ref(), delete.top.as_ref(), &mut changed)?;
         let mut sql = format!("delete from {}", changed.target);

@@ -7,18 +7,22 @@ use crate::error::Error;
 use crate::resolve::names::{self, identifier, in_parentheses, quoted};
 use crate::tree::{CommonTable, JoinKind, Name, ObjectName, QueryBody, Select, SetOperator, TableSource};
 
-/// How often a row has come of another: error 530 beyond a hundred.
+/// How often a row has come of another: error 530 beyond a hundred, or what `option (maxrecursion n)` says.
 const DEPTH: &str = "\"@depth\"";
 
 impl Translation<'_> {
-    pub fn with(&mut self, tables: &[CommonTable]) -> Result<String, Error> {
+    pub fn with(&mut self, tables: &[CommonTable], max_recursion: Option<u16>) -> Result<String, Error> {
         if tables.is_empty() {
             return Ok(String::new());
         }
         let is_recursive = |common: &CommonTable| walk::names_table(&common.query, &common.name.text);
         let mut parts = Vec::with_capacity(tables.len());
         for common in tables {
-            parts.push(if is_recursive(common) { self.recursive(common)? } else { self.common(common)? });
+            parts.push(if is_recursive(common) {
+                self.recursive(common, max_recursion)?
+            } else {
+                self.common(common)?
+            });
         }
         let word = if tables.iter().any(is_recursive) { "with recursive" } else { "with" };
         Ok(format!("{word} {} ", parts.join(", ")))
@@ -34,7 +38,7 @@ impl Translation<'_> {
     }
 
     /// `first rows union all rows of rows`: the rows count how deep they are, in a table of another name.
-    fn recursive(&mut self, common: &CommonTable) -> Result<String, Error> {
+    fn recursive(&mut self, common: &CommonTable, most: Option<u16>) -> Result<String, Error> {
         let (own, line) = (&common.name.text, common.name.at.line);
         let refusal = |why| Error::refused(&format!("{own} in its own definition"), why, line);
         let query = &common.query;
@@ -70,10 +74,16 @@ impl Translation<'_> {
         } else {
             format!(" where {}", sources.condition)
         };
+        let depth = format!("{alias}.{DEPTH}");
+        let deeper = match most {
+            None => format!("tsql.deeper({depth})"),
+            Some(0) => depth,
+            Some(most) => format!("tsql.deeper({depth}, {most})"),
+        };
         let (deep, columns) = (quoted(&deep.to_lowercase()), columns.join(", "));
         Ok(format!(
             "{deep} ({columns}, {DEPTH}) as (select *, 0 from ({}) as \"first\" union all select {}, \
-             tsql.deeper({alias}.{DEPTH}) from {}{condition}), {} as (select {columns} from {deep})",
+             {deeper} from {}{condition}), {} as (select {columns} from {deep})",
             anchor.sql,
             listed.join(", "),
             sources.from,

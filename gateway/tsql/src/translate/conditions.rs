@@ -1,5 +1,6 @@
 //! Conditions: booleans of PostgreSQL, closed in themselves.
 
+use super::arithmetic::refuse;
 use super::expressions::as_text;
 use super::translation::Translation;
 use super::value::Value;
@@ -106,6 +107,7 @@ impl Translation<'_> {
         if (left.is_null() || right.is_null()) && self.sybase() {
             return Err(Error::refused(&format!("{sign} null"), "is null asks for it", line));
         }
+        refuse(sign, left, right, line, self.sybase())?;
         Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
     }
 

@@ -4,7 +4,7 @@ use super::translation::Translation;
 use super::value::{converted, float_to_text, styled_text, tried, Value};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
-use crate::facts::types::{self, Family, Type, DATETIME2, VARBINARY};
+use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, VARBINARY};
 use crate::tree::{Cast, CastKind};
 
 /// Characters and bytes of char, varchar, binary and varbinary that say no length, in a conversion.
@@ -23,6 +23,9 @@ impl Translation<'_> {
         let target = types::of_name(&cast.target, DEFAULT_LENGTH)?;
         let value = self.value(&cast.operand)?;
         let sybase = self.sybase();
+        // characters of any kind stay such: they are not written in a code page
+        let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
+        let target = Type { twin: target.twin || (target.is_text() && !is_narrow), ..target };
         let convert = if tries { tried } else { converted };
         let Some(style) = &cast.style else { return convert(value, target, line, sybase) };
         let Some(style) = self.value(style)?.integer() else {
@@ -80,8 +83,12 @@ impl Translation<'_> {
             } else {
                 format!("tsql.text_of({})", value.sql)
             };
-            let reader = if verb == "try" { "try_read_datetime" } else { "read_datetime" };
-            let moment = Value::new(format!("tsql.{reader}({text}, {style})"), DATETIME2);
+            let (reader, gives) = match target.name {
+                "datetimeoffset" => ("read_datetimeoffset", DATETIMEOFFSET),
+                _ => ("read_datetime", DATETIME2),
+            };
+            let tries = if verb == "try" { "try_" } else { "" };
+            let moment = Value::new(format!("tsql.{tries}{reader}({text}, {style})"), gives);
             return convert(moment, target, line, sybase);
         }
         if target.family == Family::Binary && matches!(style, 1 | 2) && of.is_none_or(|of| of.is_text()) {

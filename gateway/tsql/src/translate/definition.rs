@@ -125,8 +125,7 @@ fn create_view(create: &CreateView, scope: &Scope) -> Result<String, Error> {
         return Err(Error::refused("create view", "a view is a select", create.name.at));
     }
     let names = translation.columns.iter().flatten();
-    if let Some(place) =
-        names.into_iter().position(|name| name.text().is_empty() && create.columns.is_empty())
+    if let Some(place) = names.into_iter().position(|name| name.text.is_empty() && create.columns.is_empty())
     {
         let text = format!(
             "Create View or Function failed because no column name was specified for column {}.",
@@ -151,9 +150,10 @@ fn create_view(create: &CreateView, scope: &Scope) -> Result<String, Error> {
 
 /// The name of a view's column where the view gives it.
 fn given(title: &Title) -> String {
-    match title {
-        Title::Given(name) => name.clone(),
-        Title::Own(_) => String::new(),
+    if title.is_own {
+        String::new()
+    } else {
+        title.text.clone()
     }
 }
 

@@ -5,7 +5,7 @@ use super::translation::Translation;
 use super::value::{self, implicit, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{unified, varchar, Family, MONEY};
+use crate::facts::types::{unified, varchar, Family, Type, MONEY};
 use crate::resolve::names::identifier;
 use crate::tree::{
     BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator, Variable,
@@ -54,9 +54,7 @@ impl Translation<'_> {
                 let why = "the database compares by code points; another collation is for =, <>, in and like";
                 Err(Error::refused(&format!("collate {}", collation.text), why, collation.at))
             }
-            Expression::AtTimeZone { .. } => {
-                Err(Error::refused("at time zone", "times are the facility's", line))
-            }
+            Expression::AtTimeZone { operand, zone } => self.at_time_zone(operand, zone),
             _ => {
                 Err(Error::new(102, "Incorrect syntax: a condition stands where a value is expected.", line))
             }
@@ -72,7 +70,7 @@ impl Translation<'_> {
             LiteralValue::Float(digits) => Ok(value::of_float(digits)),
             LiteralValue::Money(amount) => value::of_money(amount, line),
             LiteralValue::Binary(digits) => Ok(value::of_binary(digits)),
-            LiteralValue::Text { text, .. } => Ok(value::of_text(text, self.sybase())),
+            LiteralValue::Text { text, national } => Ok(value::of_text(text, *national, self.sybase())),
         }
     }
 
@@ -89,6 +87,8 @@ impl Translation<'_> {
             Some(of) if of.is_text() => sql = format!("{sql}::{}", of.sql()),
             _ => {}
         }
+        // what a procedure's variable holds, nobody sees when its result is described
+        let of = of.map(|of| Type { twin: of.twin || (of.is_text() && self.scope.procedure), ..of });
         Ok(Value::of(sql, of))
     }
 
@@ -225,6 +225,7 @@ pub fn as_text(value: Value, sybase: bool) -> Value {
     if value.is_text() || value.is_null() {
         value
     } else {
-        Value::new(value::text_of(&value, sybase), varchar(None))
+        let of = Type { twin: value.is_national(), ..varchar(None) };
+        Value::new(value::text_of(&value, sybase), of)
     }
 }

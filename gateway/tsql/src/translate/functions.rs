@@ -104,6 +104,7 @@ impl Call<'_, '_, '_> {
             Rule::DateName => self.date_name(),
             Rule::Part => self.part(),
             Rule::EndOfMonth => self.end_of_month(),
+            Rule::AtOffset => self.at_offset(),
             Rule::IsNull => self.is_null(),
             Rule::Coalesce => self.coalesce(),
             Rule::NullIf => self.null_if(),
@@ -142,9 +143,14 @@ impl Call<'_, '_, '_> {
     fn plain(&mut self, function: &str, takes: &str, least: usize, gives: Type) -> Result<Value, Error> {
         let number = self.count(least, takes.len())?;
         let mut arguments = Vec::with_capacity(number);
+        let mut gives = gives;
         for (place, kind) in takes.chars().take(number).enumerate() {
             arguments.push(match kind {
-                't' => self.text(place)?,
+                't' => {
+                    let value = self.value(place)?;
+                    gives.twin |= gives.is_text() && value.is_national();
+                    self.as_text(&value)?
+                }
                 'i' => self.integer(place)?,
                 _ => self.float(place)?,
             });

@@ -15,7 +15,11 @@ impl Translation<'_> {
         let target = self.target(&insert.target)?;
         let line = target.at.line;
         let into = table(&target)?;
-        let with = self.with(&insert.with)?;
+        let max_recursion = match &insert.source {
+            InsertSource::Query(query) => query.max_recursion,
+            _ => None,
+        };
+        let with = self.with(&insert.with, max_recursion)?;
         let columns = self.inserted_columns(&into, &insert.columns, line)?;
         let mut sql = format!("insert into {into}");
         if insert.source == InsertSource::DefaultValues && !insert.columns.is_empty() {

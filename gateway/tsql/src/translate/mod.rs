@@ -54,6 +54,8 @@ pub struct Translated {
     pub assigns: Vec<String>,
     /// The table that an insert fills, in SQL.
     pub into: Option<String>,
+    /// The table that `select … into` makes.
+    pub made: Option<Made>,
     /// That table again, when the insert names no columns and the scope does not know which take values.
     pub unlisted: Option<String>,
 }
@@ -72,8 +74,8 @@ pub fn statement(
         StatementKind::Delete(delete) => (Kind::Delete, translation.delete(delete)?),
         _ => return Ok(None),
     };
-    let Translation { columns, assigns, into, unlisted, .. } = translation;
-    Ok(Some(Translated { sql, kind, columns, assigns, into, unlisted }))
+    let Translation { columns, assigns, into, made, unlisted, .. } = translation;
+    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted }))
 }
 
 /// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.
@@ -111,5 +113,5 @@ pub fn condition(
 
 pub use definition::definition;
 pub use tables::{filled_columns, forgotten};
-pub use title::Title;
-pub use translation::Kind;
+pub use title::{Title, Told};
+pub use translation::{Kind, Made};

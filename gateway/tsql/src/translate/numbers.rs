@@ -29,7 +29,7 @@ impl Call<'_, '_, '_> {
         let of = value.of.and_then(|of| match of.family {
             _ if of == REAL && !is_abs => Some(FLOAT),
             Family::Decimal if matches!(self.name, "ceiling" | "floor") => {
-                Some(decimal(of.precision.unwrap_or(38), 0))
+                Some(Type { twin: of.twin, ..decimal(of.precision.unwrap_or(38), 0) })
             }
             Family::Decimal | Family::Money | Family::Bit if !is_abs => None,
             _ if of == TINYINT || of == SMALLINT => Some(INT),
@@ -68,7 +68,7 @@ impl Call<'_, '_, '_> {
         Ok(match value.of {
             Some(of) if is_small(of) => Value::new(sql, INT),
             Some(of) if of.family == Family::Decimal => {
-                let of = decimal(38, of.scale.unwrap_or(0));
+                let of = Type { twin: of.twin, ..decimal(38, of.scale.unwrap_or(0)) };
                 Value::new(format!("{sql}::{}", of.sql()), of)
             }
             of => Value::of(sql, of),

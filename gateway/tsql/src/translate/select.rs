@@ -3,15 +3,17 @@
 use super::aggregates::ordered;
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
-use super::title::Title;
-use super::translation::{Kind, Translation};
+use super::tables::column_type;
+use super::title::{Title, Told};
+use super::translation::{Kind, Made, Translation};
 use super::value::assigned;
 use super::{stars, walk};
 use crate::error::Error;
+use crate::facts::types::{unified, INT};
 use crate::resolve::names::{self, folded, identifier, table};
 use crate::tree::{
-    AssignOperator, ColumnName, Expression, Grouping, Ordering, Query, QueryBody, Select, SelectItem,
-    SetOperator, Variable,
+    Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
+    QueryBody, Select, SelectItem, SetOperator, Variable,
 };
 
 /// What PostgreSQL calls a column without a name.
@@ -27,6 +29,8 @@ pub struct Item {
     pub is_own: bool,
     /// What it is assigned to.
     pub variable: Option<String>,
+    /// Its type, where it is known and not the table's to tell.
+    pub told: Option<Told>,
 }
 
 /// A query and the items of its list, which is the first of several selects'.
@@ -72,13 +76,17 @@ impl Translation<'_> {
                         column has a name.";
             return Err(Error::new(1038, text, line));
         }
-        let created = if into.is_temporary() {
+        let (created, name) = if into.is_temporary() {
             table(into)?;
-            format!("temporary table {}", identifier(&into.name, into.at.line)?)
+            ("temporary table", identifier(&into.name, into.at.line)?)
         } else {
-            format!("table {}", table(into)?)
+            ("table", table(into)?)
         };
-        Ok((Kind::SelectInto, format!("create {created} as {sql}")))
+        self.columns = titles(items).or_else(|| stars::titles(query, &[]));
+        let made = format!("create {created} {name} as ");
+        let sql = made.clone() + &sql;
+        self.made = Some(Made { table: name, head: made.len() });
+        Ok((Kind::SelectInto, sql))
     }
 
     /// A select inside an expression, of so many columns.
@@ -95,7 +103,7 @@ impl Translation<'_> {
     }
 
     pub fn query(&mut self, query: &Query, stands: Stands) -> Result<Written, Error> {
-        let with = self.with(&query.with)?;
+        let with = self.with(&query.with, query.max_recursion)?;
         let mut written = match &query.body {
             QueryBody::Select(select) => {
                 self.select(select, &query.order_by, query.offset.is_some(), stands)?
@@ -140,6 +148,7 @@ impl Translation<'_> {
                 SetOperator::Intersect => "intersect",
             };
             let other = self.operand(other, Stands::Inside)?;
+            together(&mut written.items, &other.items);
             written.sql.push_str(&format!(" {word} {}", other.sql));
         }
         Ok(written)
@@ -171,7 +180,8 @@ impl Translation<'_> {
                 format!("({})", values.join(", "))
             })
             .collect();
-        let item = Item { sql: String::new(), name: Some(String::new()), is_own: false, variable: None };
+        let name = Some(String::new());
+        let item = Item { sql: String::new(), name, is_own: false, variable: None, told: None };
         Ok(Written { sql: format!("values {}", rows.join(", ")), items: vec![item; width] })
     }
 
@@ -230,31 +240,44 @@ impl Translation<'_> {
                 if select.from.is_empty() {
                     return Err(Error::new(263, "Must specify table to select from.", *at).with_severity(16));
                 }
-                Ok(Item { sql: "*".into(), name: None, is_own: false, variable: None })
+                Ok(Item { sql: "*".into(), name: None, is_own: false, variable: None, told: None })
             }
             SelectItem::Star { table: Some(table), .. } => {
                 let sql = format!("{}.*", self.qualifier(table)?);
-                Ok(Item { sql, name: None, is_own: false, variable: None })
+                Ok(Item { sql, name: None, is_own: false, variable: None, told: None })
             }
             SelectItem::Value { value, alias } => {
                 let written = self.value(value)?;
                 let is_int = written.is_null() && stands == Stands::Outermost;
+                let told =
+                    written.of.or(is_int.then_some(INT)).map(|of| Told { of, not_null: never_null(value) });
                 let sql = if is_int { "null::integer".to_owned() } else { written.sql };
+                let sql =
+                    match told.filter(|_| select.into.is_some() && !matches!(value, Expression::Column(_))) {
+                        Some(Told { of, .. }) => format!("({sql})::{}", column_type(of, select.at.line)?),
+                        None => sql,
+                    };
                 Ok(match (alias, value.without_collation()) {
                     (Some(alias), _) => Item {
                         sql: format!("{sql} as {}", names::name(alias)?),
                         name: Some(alias.text.clone()),
                         is_own: false,
                         variable: None,
+                        told,
                     },
-                    (None, Expression::Column(column)) => {
-                        Item { sql, name: Some(column.column.clone()), is_own: true, variable: None }
-                    }
+                    (None, Expression::Column(column)) => Item {
+                        sql,
+                        name: Some(column.column.clone()),
+                        is_own: true,
+                        variable: None,
+                        told: None,
+                    },
                     (None, _) => Item {
                         sql: format!("{sql} as {NAMELESS}"),
                         name: Some(String::new()),
                         is_own: false,
                         variable: None,
+                        told,
                     },
                 })
             }
@@ -310,7 +333,7 @@ impl Translation<'_> {
             self.assigned.insert(name.clone(), value.clone());
         }
         let name_shown = Some(String::new());
-        Ok(Item { sql: value.sql, name: name_shown, is_own: false, variable: Some(name.clone()) })
+        Ok(Item { sql: value.sql, name: name_shown, is_own: false, variable: Some(name.clone()), told: None })
     }
 
     fn groupings(&mut self, groupings: &[Grouping]) -> Result<String, Error> {
@@ -380,11 +403,37 @@ impl Translation<'_> {
 
 /// The names over the columns; None where a star has PostgreSQL's.
 pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
-    let title = |item: Item| {
-        let Item { name, is_own, .. } = item;
-        name.map(if is_own { Title::Own } else { Title::Given })
-    };
+    let title = |Item { name, is_own, told, .. }: Item| name.map(|text| Title { text, is_own, told });
     items.into_iter().map(title).collect()
+}
+
+/// Whether an expression is never null: a literal, or isnull() that ends in one.
+fn never_null(expression: &Expression) -> bool {
+    match expression {
+        Expression::Literal(literal) => literal.value != LiteralValue::Null,
+        Expression::Function(call) if is_isnull(&call.name) => match &call.arguments {
+            Arguments::Values(values) => values.get(1).is_some_and(never_null),
+            Arguments::Star => false,
+        },
+        _ => false,
+    }
+}
+
+fn is_isnull(name: &ObjectName) -> bool {
+    name.is_bare() && name.name.eq_ignore_ascii_case("isnull")
+}
+
+/// The types of the columns of several selects: the one that both have.
+fn together(items: &mut [Item], others: &[Item]) {
+    let are_aligned = items.len() == others.len();
+    for (place, item) in items.iter_mut().enumerate() {
+        let told = |item: &Item| item.told.filter(|_| are_aligned);
+        item.told = match (told(item), others.get(place).and_then(told)) {
+            (Some(one), Some(other)) => unified([Some(one.of), Some(other.of)])
+                .map(|of| Told { of, not_null: one.not_null && other.not_null }),
+            _ => None,
+        };
+    }
 }
 
 /// The first select of several, which may fill a table.

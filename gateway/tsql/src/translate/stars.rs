@@ -28,10 +28,10 @@ fn of_select(select: &Select, tables: &[&CommonTable]) -> Option<Vec<Title>> {
                     found.extend(of_source(source, tables)?);
                 }
             }
-            SelectItem::Value { alias: Some(alias), .. } => found.push(Title::Given(alias.text.clone())),
+            SelectItem::Value { alias: Some(alias), .. } => found.push(Title::given(&alias.text)),
             SelectItem::Value { value, alias: None } => found.push(match value.without_collation() {
-                Expression::Column(column) => Title::Own(column.column.clone()),
-                _ => Title::Given(String::new()),
+                Expression::Column(column) => Title::own(&column.column),
+                _ => Title::given(""),
             }),
             _ => return None,
         }
@@ -41,7 +41,7 @@ fn of_select(select: &Select, tables: &[&CommonTable]) -> Option<Vec<Title>> {
 
 fn of_source(source: &TableSource, tables: &[&CommonTable]) -> Option<Vec<Title>> {
     let named = |names: &[crate::tree::Name]| {
-        let titles = names.iter().map(|name| Title::Given(name.text.clone()));
+        let titles = names.iter().map(|name| Title::given(&name.text));
         (!names.is_empty()).then(|| titles.collect())
     };
     match source {

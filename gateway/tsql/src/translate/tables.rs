@@ -224,11 +224,19 @@ fn is_the_databases(collation: &Name) -> bool {
 }
 
 /// The type a column of this T-SQL type has: domains tell apart what PostgreSQL holds in one.
-fn column_type(of: Type, line: u32) -> Result<String, Error> {
+pub fn column_type(of: Type, line: u32) -> Result<String, Error> {
     if of.oid == DATETIME2.oid && matches!(of.fraction, Some(1 | 4)) {
         // digits that mark datetime and smalldatetime
         let what = format!("a column of {}({})", of.name, of.fraction.unwrap_or(0));
         return Err(Error::refused(&what, "take datetime2 without digits", line));
+    }
+    if of.name == "datetimeoffset" && of.fraction.is_some_and(|digits| digits < 6) {
+        let what = format!("a column of datetimeoffset({})", of.fraction.unwrap_or(0));
+        return Err(Error::refused(
+            &what,
+            "PostgreSQL rounds nothing on its way into one: take datetimeoffset",
+            line,
+        ));
     }
     Ok(match of.name {
         "tinyint" | "money" | "smallmoney" | "datetime" | "smalldatetime" => format!("tsql.{}", of.name),

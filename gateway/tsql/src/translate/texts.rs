@@ -4,16 +4,16 @@ use super::calls::Call;
 use super::value::Value;
 use crate::error::Error;
 use crate::facts::functions::HASH_RESULT;
-use crate::facts::types::{varchar, Family, BIT, INT, SMALLDATETIME, TINYINT, VARBINARY};
+use crate::facts::types::{nvarchar, varchar, Family, Type, BIT, INT, SMALLDATETIME, TINYINT, VARBINARY};
 use crate::tree::Expression;
 
-fn text_result(sql: String, length: Option<u32>) -> Value {
-    match length {
-        None => Value::new(sql, varchar(None)),
-        Some(length) => {
-            let length = length.max(1);
-            Value::new(format!("{sql}::varchar({length})"), varchar(Some(length)))
-        }
+/// A text made of `from`, with its characters.
+fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
+    let of =
+        Type { twin: from.iter().any(Value::is_national), ..varchar(length.map(|length| length.max(1))) };
+    match of.length {
+        None => Value::new(sql, of),
+        Some(length) => Value::new(format!("{sql}::varchar({length})"), of),
     }
 }
 
@@ -27,7 +27,7 @@ impl Call<'_, '_, '_> {
             "trim" => format!("tsql.ltrim(tsql.rtrim({text}))"),
             name => format!("tsql.{name}({text})"),
         };
-        Ok(text_result(sql, value.length()))
+        Ok(text_result(sql, value.length(), &[value]))
     }
 
     /// left, right
@@ -36,7 +36,7 @@ impl Call<'_, '_, '_> {
         let value = self.value(0)?;
         let (text, number) = (self.as_text(&value)?, self.integer(1)?);
         let sql = format!("tsql.{}({text}, {number})", self.name);
-        Ok(text_result(sql, value.length()))
+        Ok(text_result(sql, value.length(), &[value]))
     }
 
     pub fn substring(&mut self) -> Result<Value, Error> {
@@ -47,7 +47,7 @@ impl Call<'_, '_, '_> {
             return Ok(Value::new(format!("tsql.substring({}, {start}, {length})", value.sql), VARBINARY));
         }
         let sql = format!("tsql.substring({}, {start}, {length})", self.as_text(&value)?);
-        Ok(text_result(sql, value.length()))
+        Ok(text_result(sql, value.length(), &[value]))
     }
 
     pub fn str(&mut self) -> Result<Value, Error> {
@@ -57,18 +57,19 @@ impl Call<'_, '_, '_> {
         let decimals = if number > 2 { self.integer(2)? } else { "0".into() };
         let width = if number > 1 { self.value(1)?.integer() } else { Some(10) };
         let width = width.and_then(|width| u32::try_from(width).ok());
-        Ok(text_result(format!("tsql.str({float}, {length}, {decimals})"), width))
+        Ok(text_result(format!("tsql.str({float}, {length}, {decimals})"), width, &[]))
     }
 
     pub fn concat(&mut self) -> Result<Value, Error> {
         if self.arguments.len() < 2 {
             return Err(Error::new(189, "The concat function requires 2 to 254 arguments.", self.line));
         }
-        let mut parts = Vec::with_capacity(self.arguments.len());
-        for place in 0..self.arguments.len() {
-            parts.push(format!("coalesce({}, '')", self.text(place)?));
+        let values = self.values()?;
+        let mut parts = Vec::with_capacity(values.len());
+        for value in &values {
+            parts.push(format!("coalesce({}, '')", self.as_text(value)?));
         }
-        Ok(Value::new(format!("concat({})", parts.join(", ")), varchar(None)))
+        Ok(text_result(format!("concat({})", parts.join(", ")), None, &values))
     }
 
     /// `concat_ws(separator, …)`: nulls are left out, with their separators.
@@ -77,13 +78,14 @@ impl Call<'_, '_, '_> {
             let text = "The concat_ws function requires 3 to 254 arguments.";
             return Err(Error::new(189, text, self.line));
         }
-        let separator = self.text(0)?;
-        let mut parts = Vec::with_capacity(self.arguments.len());
-        for place in 1..self.arguments.len() {
-            parts.push(self.text(place)?);
+        let values = self.values()?;
+        let mut parts = Vec::with_capacity(values.len());
+        for value in &values {
+            parts.push(self.as_text(value)?);
         }
+        let separator = parts.remove(0);
         let sql = format!("concat_ws(coalesce({separator}, ''), {})", parts.join(", "));
-        Ok(Value::new(sql, varchar(None)))
+        Ok(text_result(sql, None, &values))
     }
 
     /// `formatmessage(text, …)`: as raiserror writes it.
@@ -99,7 +101,7 @@ impl Call<'_, '_, '_> {
             parts.push(self.text(place)?);
         }
         let sql = format!("tsql.format_message({text}, array[{}]::text[])", parts.join(", "));
-        Ok(Value::new(sql, varchar(Some(2047))))
+        Ok(Value::new(sql, nvarchar(Some(2047))))
     }
 
     /// Characters, or bytes of binaries; where only PostgreSQL knows the type, it counts.

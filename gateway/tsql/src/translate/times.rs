@@ -1,9 +1,14 @@
 //! Functions of times.
 
 use super::calls::Call;
-use super::value::Value;
+use super::translation::Translation;
+use super::value::{implicit, Value};
 use crate::error::Error;
-use crate::facts::types::{varchar, Type, DATE, DATETIME, DATETIME2, INT, SMALLDATETIME, TIME};
+use crate::facts::functions::TZOFFSET;
+use crate::facts::types::{
+    nvarchar, Family, Type, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, INT, SMALLDATETIME,
+};
+use crate::tree::Expression;
 
 fn moment(value: &Value) -> &str {
     if value.is_null() {
@@ -27,6 +32,15 @@ impl Call<'_, '_, '_> {
         Ok(Value::new(if scope.definition { asked } else { format!("(select {asked})") }, gives))
     }
 
+    /// A value's offset, in minutes.
+    fn offset(&mut self, place: usize) -> Result<String, Error> {
+        let value = self.value(place)?;
+        match value.of {
+            Some(of) if of.name != DATETIMEOFFSET.name => Err(self.refused_part(9810, TZOFFSET)),
+            _ => Ok(format!("tsql.tzoffset({})", value.sql)),
+        }
+    }
+
     fn moment(&mut self, place: usize) -> Result<String, Error> {
         Ok(format!("tsql.moment({})", moment(&self.value(place)?)))
     }
@@ -38,7 +52,7 @@ impl Call<'_, '_, '_> {
     pub fn date_add(&mut self) -> Result<Value, Error> {
         self.count(3, 3)?;
         let part = self.date_part(0)?;
-        if part.starts_with("iso_") {
+        if part.starts_with("iso_") || part == TZOFFSET {
             return Err(self.refused_part(9810, part));
         }
         let number = self.integer(1)?;
@@ -55,24 +69,43 @@ impl Call<'_, '_, '_> {
     pub fn date_diff(&mut self, gives: Type) -> Result<Value, Error> {
         self.count(3, 3)?;
         let part = self.date_part(0)?;
-        if matches!(part, "iso_year" | "iso_weekday") {
+        if matches!(part, "iso_year" | "iso_weekday" | TZOFFSET) {
             return Err(self.refused_part(9806, part));
         }
-        let sql = format!("tsql.datediff('{part}', {}, {})", self.moment(1)?, self.moment(2)?);
+        let sql = format!("tsql.datediff('{part}', {}, {})", self.counted(1)?, self.counted(2)?);
         Ok(Value::new(if gives == INT { format!("tsql.datediff_int({sql})") } else { sql }, gives))
+    }
+
+    /// A moment to count from.
+    fn counted(&mut self, place: usize) -> Result<String, Error> {
+        let value = self.value(place)?;
+        if value.of.is_some_and(|of| of.name == DATETIMEOFFSET.name) {
+            let why = "the documentation does not say by which clock: convert to datetime2";
+            return Err(Error::refused("datediff of a datetimeoffset", why, self.line));
+        }
+        Ok(format!("tsql.counted({})", moment(&value)))
     }
 
     pub fn date_of(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
-        let (part, moment) = (self.date_part(0)?, self.moment(1)?);
+        let part = self.date_part(0)?;
+        if part == TZOFFSET {
+            return Ok(Value::new(self.offset(1)?, INT));
+        }
+        let moment = self.moment(1)?;
         Ok(Value::new(format!("tsql.datepart('{part}', {moment})"), INT))
     }
 
     pub fn date_name(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
-        let (part, moment) = (self.date_part(0)?, self.moment(1)?);
+        let part = self.date_part(0)?;
+        if part == TZOFFSET {
+            let sql = format!("tsql.offset_text({}::smallint)::varchar(30)", self.offset(1)?);
+            return Ok(Value::new(sql, nvarchar(Some(30))));
+        }
+        let moment = self.moment(1)?;
         let sql = format!("tsql.datename('{part}', {moment})::varchar(30)");
-        Ok(Value::new(sql, varchar(Some(30))))
+        Ok(Value::new(sql, nvarchar(Some(30))))
     }
 
     /// year, month, day
@@ -82,9 +115,13 @@ impl Call<'_, '_, '_> {
         Ok(Value::new(format!("tsql.datepart('{}', {moment})", self.name), INT))
     }
 
-    /// datetime2fromparts, timefromparts: the fraction counts decimals, of which there are as many as the last says.
+    /// datetime2fromparts, datetimeoffsetfromparts, timefromparts: the fraction counts decimals, of which there are as many as the last says.
     pub fn of_parts(&mut self, gives: Type) -> Result<Value, Error> {
-        let number = if gives == TIME { 5 } else { 8 };
+        let number = match gives.name {
+            "time" => 5,
+            "datetimeoffset" => 10,
+            _ => 8,
+        };
         self.count(number, number)?;
         let digits = self.value(number - 1)?.integer().and_then(|digits| u8::try_from(digits).ok());
         let Some(digits) = digits.filter(|digits| *digits <= 7) else {
@@ -106,7 +143,7 @@ impl Call<'_, '_, '_> {
     pub fn date_trunc(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let part = self.date_part(0)?;
-        if matches!(part, "weekday" | "nanosecond" | "iso_year" | "iso_weekday") {
+        if matches!(part, "weekday" | "nanosecond" | "iso_year" | "iso_weekday" | TZOFFSET) {
             return Err(self.refused_part(9810, part));
         }
         let value = self.value(1)?;
@@ -129,5 +166,45 @@ impl Call<'_, '_, '_> {
         let moment = self.moment(0)?;
         let months = if number == 2 { self.integer(1)? } else { "0".into() };
         Ok(Value::new(format!("tsql.eomonth({moment}, {months})"), DATE))
+    }
+
+    /// switchoffset, todatetimeoffset
+    pub fn at_offset(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let (value, zone) = (self.value(0)?, self.value(1)?);
+        let takes = if self.name == "switchoffset" { DATETIMEOFFSET } else { DATETIME2 };
+        let of = value.of;
+        let value = implicit(value, takes, self.line, self.sybase())?.sql;
+        let zone = match zone.family() {
+            Some(Family::Integer) => zone.sql,
+            _ => format!("tsql.offset_minutes({})", zone.sql),
+        };
+        let fraction = of.and_then(|of| of.fraction);
+        Ok(Value::new(format!("tsql.{}({value}, {zone})", self.name), Type { fraction, ..DATETIMEOFFSET }))
+    }
+}
+
+impl Translation<'_> {
+    /// `time at time zone 'UTC'`: what has no offset is shown by a clock of UTC.
+    pub fn at_time_zone(&mut self, operand: &Expression, zone: &Expression) -> Result<Value, Error> {
+        let line = operand.at().line;
+        let zone = self.value(zone)?;
+        if !zone.text().is_some_and(|zone| zone.eq_ignore_ascii_case("utc")) {
+            let why = "PostgreSQL's zones are not those of Windows: only 'UTC' is, and todatetimeoffset() takes an offset";
+            return Err(Error::refused("at time zone", why, line));
+        }
+        let value = self.value(operand)?;
+        let of = value.of;
+        let Some(fits) = of.map(|of| matches!(of.family, Family::DateTime)) else {
+            let why = "the type before it is not known here: convert it to datetime2 or datetimeoffset";
+            return Err(Error::refused("at time zone", why, line));
+        };
+        if !fits {
+            let text = "Argument data type is invalid for argument 1 of AT TIME ZONE function.";
+            return Err(Error::new(8116, text, line).with_severity(16));
+        }
+        let value = implicit(value, DATETIMEOFFSET, line, self.sybase())?.sql;
+        let fraction = of.and_then(|of| of.fraction);
+        Ok(Value::new(format!("tsql.switchoffset({value}, 0)"), Type { fraction, ..DATETIMEOFFSET }))
     }
 }

@@ -25,6 +25,15 @@ pub struct ChangedRows {
     pub deleted: Option<String>,
 }
 
+/// The table that a `create table … as` makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// As SQL names it.
+    pub table: String,
+    /// Bytes before its query.
+    pub head: usize,
+}
+
 /// Bytes of SQL of one statement: some constructs repeat their operands.
 const LONGEST: usize = 8 << 20;
 
@@ -35,6 +44,7 @@ pub struct Translation<'a> {
     pub columns: Option<Vec<Title>>,
     pub assigns: Vec<String>,
     pub into: Option<String>,
+    pub made: Option<Made>,
     pub unlisted: Option<String>,
     /// Variables that a select without FROM has assigned so far, and their values.
     pub assigned: HashMap<String, Value>,
@@ -56,6 +66,7 @@ impl<'a> Translation<'a> {
             columns: None,
             assigns: Vec::new(),
             into: None,
+            made: None,
             unlisted: None,
             assigned: HashMap::new(),
             aggregates: 0,

@@ -3,9 +3,7 @@
 use super::precision::Digits;
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
-use crate::facts::types::{
-    self, decimal, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, VARBINARY, XML,
-};
+use crate::facts::types::{self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, VARBINARY, XML};
 use crate::resolve::names::literal;
 
 /// An expression of PostgreSQL's, closed in itself.
@@ -74,6 +72,11 @@ impl Value {
         self.of.map(|of| of.family)
     }
 
+    /// A text of any characters, as far as is known.
+    pub fn is_national(&self) -> bool {
+        !self.is_null() && self.of.is_none_or(|of| of.is_national())
+    }
+
     /// Characters of a text at most.
     pub fn length(&self) -> Option<u32> {
         self.of.filter(Type::is_text).and_then(|of| of.length)
@@ -81,7 +84,7 @@ impl Value {
 }
 
 /// `'text'`; ASE has no empty texts: '' is one blank.
-pub fn of_text(text: &str, sybase: bool) -> Value {
+pub fn of_text(text: &str, national: bool, sybase: bool) -> Value {
     let text = if sybase && text.is_empty() { " " } else { text };
     let length = text.chars().count() as u32;
     let (sql, of) = if length > LONGEST_VARCHAR {
@@ -90,6 +93,8 @@ pub fn of_text(text: &str, sybase: bool) -> Value {
         let length = length.max(1);
         (format!("{}::varchar({length})", literal(text)), varchar(Some(length)))
     };
+    // what no code page of one byte a character need have
+    let of = Type { twin: national || !text.is_ascii(), ..of };
     Value { constant: Constant::Text(text.to_owned()), ..Value::new(sql, of) }
 }
 
@@ -103,7 +108,7 @@ pub fn of_integer(written: &str, line: u32) -> Result<Value, Error> {
     if let Ok(number) = digits.parse::<i32>() {
         return Ok(Value { constant: Constant::Integer(number.into()), ..Value::new(digits, types::INT) });
     }
-    let of = decimal(digits.len() as u8, 0);
+    let of = types::numeric(digits.len() as u8, 0);
     Ok(Value::new(format!("{digits}::{}", of.sql()), of))
 }
 
@@ -115,7 +120,7 @@ pub fn of_decimal(written: &str, line: u32) -> Result<Value, Error> {
     if precision > usize::from(MOST_DIGITS) {
         return Err(too_many_digits(written, line));
     }
-    let of = decimal(precision as u8, fraction.len() as u8);
+    let of = types::numeric(precision as u8, fraction.len() as u8);
     let shown = |digits| if str::is_empty(digits) { "0" } else { digits };
     Ok(Value::new(format!("{}.{}::{}", shown(whole), shown(fraction), of.sql()), of))
 }
@@ -141,7 +146,9 @@ pub fn of_money(amount: &str, line: u32) -> Result<Value, Error> {
 /// The digits of `0x0A`.
 pub fn of_binary(digits: &str) -> Value {
     let odd = if digits.len().is_multiple_of(2) { "" } else { "0" };
-    Value::new(format!("'\\x{odd}{digits}'::bytea"), VARBINARY)
+    let length = u32::try_from(digits.len().div_ceil(2)).ok().filter(|length| *length <= LONGEST_VARCHAR);
+    let of = Type { length: length.map(|length| length.max(1)), ..VARBINARY };
+    Value::new(format!("'\\x{odd}{digits}'::bytea"), of)
 }
 
 fn too_many_digits(written: &str, line: u32) -> Error {
@@ -236,9 +243,9 @@ fn has_own_text(value: &Value, sybase: bool) -> bool {
     !sybase && styled_text(value, DEFAULT_STYLE).is_some()
 }
 
-/// A datetime2 or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type decides.
+/// A datetime2, datetimeoffset or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type decides.
 pub fn styled_text(value: &Value, style: i64) -> Option<String> {
-    let of = value.of.filter(|of| matches!(of.name, "datetime2" | "time"))?;
+    let of = value.of.filter(|of| matches!(of.name, "datetime2" | "datetimeoffset" | "time"))?;
     let digits = of.fraction.unwrap_or(MOST_FRACTION);
     Some(format!("tsql.{}_text({}, {style}, {digits})", of.name, value.sql))
 }
@@ -269,11 +276,7 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String,
         "bit" | "tinyint" | "smallint" | "int" | "bigint" | "real" | "float" | "money" | "smallmoney"
         | "date" | "time" | "datetime" | "smalldatetime" => format!("tsql.{verb}_{}({sql})", target.name),
         "datetimeoffset" => {
-            return Err(Error::refused(
-                "datetimeoffset",
-                "times are the facility's: convert to datetime",
-                line,
-            ))
+            format!("tsql.{verb}_datetimeoffset({sql}, {})", target.fraction.unwrap_or(MOST_FRACTION))
         }
         name => {
             return Err(Error::refused(&format!("convert to {name}"), "there is no such conversion", line))
@@ -334,7 +337,10 @@ pub fn carried(value: &Value, sybase: bool) -> String {
         return "null".to_owned();
     }
     let carry = match value.of.map(class) {
-        Some(Class::DateTime2) => "carry_datetime2",
+        // what PostgreSQL's timestamp does not say
+        Some(Class::DateTime2) if value.of.is_some_and(|of| of.oid == types::DATETIME2.oid) => {
+            "carry_datetime2"
+        }
         _ if sybase => "carry_sybase",
         _ => "carry",
     };

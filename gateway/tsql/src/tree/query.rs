@@ -14,6 +14,8 @@ pub struct Query {
     pub offset: Option<Expression>,
     /// `fetch next n rows only`
     pub fetch: Option<Expression>,
+    /// `option (maxrecursion n)`; 0 is without limit.
+    pub max_recursion: Option<u16>,
     pub at: Position,
 }
 

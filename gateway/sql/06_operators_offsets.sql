@@ -1,0 +1,63 @@
+-- Comparisons of datetimeoffsets, by the instant: what has no offset beside one is that of UTC ("Data type
+-- precedence"); an instant of PostgreSQL's is itself.
+
+do $$
+declare
+  op record;
+  side record;
+  own text := current_user;
+begin
+  for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
+    as ops (sign, name)
+  loop
+    call tsql.make_operator(op.sign, op.name, 'tsql.datetimeoffset', 'tsql.datetimeoffset', 'boolean',
+      format('((l).moment %s (r).moment)', op.sign));
+    for side in select * from (values
+      ('timestamp', '%s at time zone ''UTC'''), ('date', '%s::timestamp at time zone ''UTC'''), ('timestamptz', '%s'),
+      ('text', '(tsql.read_datetimeoffset(%s, 0)).moment')
+    ) as sides (type, instant)
+    loop
+      call tsql.make_operator(op.sign, op.name, 'tsql.datetimeoffset', side.type, 'boolean',
+        format('((l).moment %s %s)', op.sign, format(side.instant, 'r')));
+      call tsql.make_operator(op.sign, op.name, side.type, 'tsql.datetimeoffset', 'boolean',
+        format('(%s %s (r).moment)', format(side.instant, 'l'), op.sign));
+    end loop;
+  end loop;
+  -- ordered, grouped and unique by the instant too: only a superuser may say so, and without it they are refused
+  if (select rolsuper from pg_roles where rolname = session_user) and not exists (
+    select from pg_opclass where opcintype = 'tsql.datetimeoffset'::regtype
+  ) then
+    execute format('set local role %I', session_user);
+    create operator class tsql.by_instant default for type tsql.datetimeoffset using btree as
+      operator 1 tsql.<, operator 2 tsql.<=, operator 3 tsql.=, operator 4 tsql.>=, operator 5 tsql.>,
+      function 1 tsql.compare_offsets(tsql.datetimeoffset, tsql.datetimeoffset);
+    execute format('set local role %I', own);
+  end if;
+end
+$$;
+
+create or replace function tsql.isnull(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable parallel safe return case when (l).moment is null then r else l end;
+create or replace function tsql.either(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable parallel safe return tsql.isnull(l, r);
+do $$
+declare
+  side text;
+  function_ text;
+begin
+  foreach side in array array['timestamp', 'date', 'text'] loop
+    foreach function_ in array array['isnull', 'either'] loop
+      execute format(
+        'create or replace function tsql.%I(l tsql.datetimeoffset, r %s) returns tsql.datetimeoffset'
+        ' language sql immutable parallel safe return tsql.isnull(l, tsql.to_datetimeoffset(r, 7))', function_, side);
+    end loop;
+  end loop;
+end
+$$;
+
+create or replace function tsql.lesser(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable strict parallel safe return case when (r).moment < (l).moment then r else l end;
+create or replace function tsql.greater(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
+language sql immutable strict parallel safe return case when (r).moment > (l).moment then r else l end;
+create or replace aggregate tsql.min(tsql.datetimeoffset) (sfunc = tsql.lesser, stype = tsql.datetimeoffset);
+create or replace aggregate tsql.max(tsql.datetimeoffset) (sfunc = tsql.greater, stype = tsql.datetimeoffset);

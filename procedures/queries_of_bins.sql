@@ -1,0 +1,319 @@
+create or replace function ringlog.queries_of_bins(
+  names text[],
+  from_time timestamptz,
+  to_time timestamptz,
+  width interval,
+  origin timestamptz,
+  with_squares boolean default false
+)
+returns table (query text, signals text[], columns text[])
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  place record;
+  part record;
+  seconds integer;
+  known text[];
+  unknown text;
+  bin_of_row text;
+  bin_of_span text;
+  shown text := 'bin';
+  list text;
+  -- parts of summaries: each its level, first span and the one after the last, and where all bins are whole the
+  -- spans of one
+  bins text;
+  spans text;
+  groups text;
+  sources text;
+  first bigint;
+  past bigint;
+  factor integer;
+  first_whole bigint;
+  past_whole bigint;
+  squares_of_block constant text :=
+    case when with_squares then 'unnest(block.squares)' else 'null::double precision' end;
+  squares_of_rows constant text :=
+    case when with_squares then 'var_pop(nullif(value_%1$s, ''NaN'')) * count(nullif(value_%1$s, ''NaN''))' else 'null::double precision' end;
+  squares_of_bin constant text :=
+    case
+      -- PostgreSQL has an error for a square that is less than double precision has
+      when with_squares then
+        'sum(squares + case when abs(mean - bin_mean) > 1e-150 then n * (mean - bin_mean) ^ 2 else 0 * mean end)'
+      else 'null::double precision'
+    end;
+  -- NaN is equal to itself
+  count_of_rows constant text := 'count(*) filter (where value_%1$s <> ''NaN'')';
+  numbers_of_rows constant text := '(array_agg(value_%1$s) filter (where value_%1$s <> ''NaN''))';
+  mean_of_bin constant text := case
+    when with_squares then 'sum(n * mean) over of_bin / nullif(sum(n) over of_bin, 0)'
+    else 'null::double precision'
+  end;
+  blocks constant text :=
+    'select *, date_part(''epoch'', summary.begins)::bigint / part.level as number '
+    'from summary.%I as summary '
+    'where summary.level = part.level and summary.column_name = column_.name '
+    -- no block is longer than 72 spans
+    '  and summary.begins > to_timestamp((part.first - 72) * part.level::double precision) '
+    '  and summary.begins < to_timestamp(part.past * part.level::double precision) '
+    'offset 0';
+  -- a block without empty spans, whose bins of several spans lie in it as a whole
+  is_whole constant text :=
+    '0 <> all(block.n) and block.number %% part.factor = 0 and cardinality(block.n) %% part.factor = 0';
+  of_parts constant text :=
+    'select column_.place, part.level, span.number, span.n, nullif(span.min, ''NaN'')::double precision as min, '
+    '  nullif(span.max, ''NaN'')::double precision as max, nullif(span.mean, ''NaN'') as mean, '
+    '  nullif(span.first, ''NaN'')::double precision as first, '
+    '  nullif(span.last, ''NaN'')::double precision as last, '
+    '  coalesce(span.nans, 0) as nans, coalesce(span.nulls, 0) as nulls, span.squares '
+    'from unnest($2) with ordinality as column_ (name, place) '
+    'cross join (values %1$s) as part (level, first, past, factor) '
+    'cross join lateral ('
+    '  select block.number + generate_series(0, cardinality(block.n) - 1) as number, '
+    '    unnest(block.n) as n, unnest(block.min) as min, unnest(block.max) as max, unnest(block.mean) as mean, '
+    '    unnest(block.first) as first, unnest(block.last) as last, '
+    '    unnest(block.nans) as nans, unnest(block.nulls) as nulls, %3$s as squares '
+    '  from (%2$s) as block where part.factor = 0 or not (%4$s)'
+    ') as span where span.number >= part.first and span.number < part.past '
+    '  and (span.n > 0 or span.nans > 0 or span.nulls > 0)';
+begin
+  if width <= interval '0' or not (isfinite(from_time) and isfinite(to_time)) then
+    raise exception 'a bin needs a length and bounds that are finite' using errcode = 'invalid_parameter_value';
+  end if;
+  -- bins of whole seconds since 1970 may be made of summaries
+  if origin = 'epoch' and extract(epoch from width) % 1 = 0 and width < interval '20000 days' then
+    seconds := extract(epoch from width);
+  end if;
+  bin_of_row := format('date_bin(%L, logged."time", %L)', width, origin);
+  if origin = from_time and from_time + width >= to_time then
+    -- one bin has any spans
+    seconds := 0;
+    bin_of_row := '0::bigint';
+    bin_of_span := '0::bigint';
+    shown := format('%L::timestamptz', from_time);
+  elsif seconds is not null then
+    bin_of_span := format('number * level / %s', seconds);
+    bin_of_row := format('(date_part(''epoch'', %s) / %s)::bigint', bin_of_row, seconds);
+    shown := format('to_timestamp(bin * %s::double precision)', seconds);
+  end if;
+
+  for place in
+    select found.table_name, found.begins, found.ends,
+      -- numbers of so many digits have no summaries
+      found.type like 'numeric%' as is_numeric,
+      array_agg(found.signal order by place) as signals,
+      array_agg(found.column_name order by place) as columns,
+      array_agg(found.scalar order by place) as scalars,
+      -- as the summaries call them
+      array_agg(concat_ws('.', found.column_name, found.scalar) order by place) as names,
+      array_agg(found.type order by place) as types
+    from ringlog.trend_places(names) as found
+    cross join lateral array_position(names, found.signal) as place
+    group by found.table_name, found.begins, found.ends, is_numeric
+    order by found.begins, found.table_name
+  loop
+    known := known || place.signals;
+    for i in 1 .. cardinality(place.signals) loop
+      continue when place.scalars[i] is not null;
+      if place.types[i] like '%[]' then
+        raise exception 'signal ''%'' is a waveform (%)', place.signals[i], place.types[i]
+          using errcode = 'datatype_mismatch', hint = 'Call get_waveforms.' || case
+            when place.types[i] like 'varchar%' then ''
+            else format(' For a trend call get_waveform_trend, or ask for %s.mean.', place.signals[i])
+          end;
+      end if;
+      if place.types[i] like 'varchar%' or place.types[i] in ('text', 'datetime') then
+        raise exception 'signal ''%'' is % (%), not a number', place.signals[i],
+          case place.types[i] when 'datetime' then 'a time' else 'text' end, place.types[i]
+          using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
+      end if;
+    end loop;
+    bins := null;
+    spans := null;
+    groups := null;
+    sources := null;
+    query := null;
+    for part in
+      select *
+      from ringlog.summary_parts(
+        place.table_name,
+        greatest(from_time, place.begins),
+        least(to_time, place.ends),
+        coalesce(seconds, 1)
+      )
+      where not place.is_numeric
+      union all
+      select 0, greatest(from_time, place.begins), least(to_time, place.ends)
+      where place.is_numeric and greatest(from_time, place.begins) < least(to_time, place.ends)
+    loop
+      if part.level = 0 then
+        perform ringlog.demand_online(place.table_name, part.begins, part.ends);
+        -- with the times in it: partitions outside are not looked at
+        sources := concat_ws(' union all ', sources, (
+          select format(
+            'select value.place, bin, at, value.n, value.min, value.max, value.mean, value.first, value.last, '
+            '  value.nans, value.nulls, value.squares '
+            'from ('
+            '  select bin, min(at) as at, array[%s] as n, array[%s] as min, array[%s] as max, array[%s] as mean, '
+            '    array[%s] as first, array[%s] as last, array[%s] as nans, array[%s] as nulls, array[%s] as squares '
+            '  from ('
+            '    select %s as bin, logged."time" as at, %s from log.%I as logged %s '
+            '    where logged."time" >= %L and logged."time" < %L '
+            -- the arrays of first and last keep this order
+            '    order by bin, logged."time", logged.seq_no'
+            '  ) as logged group by bin'
+            ') as bin cross join lateral unnest('
+            '  (select array_agg(place) from generate_series(1, cardinality($2)) as place), '
+            '  n, min, max, mean, first, last, nans, nulls, squares'
+            ') as value (place, n, min, max, mean, first, last, nans, nulls, squares)',
+            string_agg(format(count_of_rows, number), ', ' order by number),
+            string_agg(format('nullif(min(value_%s), ''NaN'')', number), ', ' order by number),
+            string_agg(format('max(nullif(value_%s, ''NaN''))', number), ', ' order by number),
+            string_agg(format('sum(nullif(value_%s, ''NaN'')) / nullif(' || count_of_rows || ', 0)', number), ', ' order by number),
+            string_agg(format(numbers_of_rows || '[1]', number), ', ' order by number),
+            string_agg(format(numbers_of_rows || '[' || count_of_rows || ']', number), ', ' order by number),
+            string_agg(format('count(*) filter (where value_%s = ''NaN'')', number), ', ' order by number),
+            string_agg(format('count(*) - count(value_%s)', number), ', ' order by number),
+            string_agg(format(squares_of_rows, number), ', ' order by number),
+            bin_of_row,
+            string_agg(
+              case
+                when scalar is null then
+                  format('logged.%I%s::double precision', name, case type when 'bit' then '::integer' end)
+                else format('%I.%I', name || '.', scalar)
+              end || format(' as value_%s', number),
+              ', ' order by number
+            ),
+            place.table_name,
+            -- no column has a dot in its name
+            string_agg(distinct format(
+              'cross join lateral ringlog.waveform_scalars(logged.%I%s::double precision[]) as %I',
+              name, case type when 'bit[]' then '::integer[]' end, name || '.'
+            ), ' ') filter (where scalar is not null),
+            part.begins, part.ends
+          )
+          from unnest(place.columns, place.types, place.scalars)
+            with ordinality as column_ (name, type, scalar, number)
+        ));
+        continue;
+      end if;
+      first := extract(epoch from part.begins)::bigint / part.level;
+      past := extract(epoch from part.ends)::bigint / part.level;
+      if part.level = seconds then
+        bins := concat_ws(', ', bins, format('(%s, %s::bigint, %s::bigint, 0)', part.level, first, past));
+        continue;
+      end if;
+      -- bins of few spans need no sorting but at both ends, which may be parts of bins
+      factor := case
+        when seconds % part.level = 0 and seconds / part.level between 2 and 6 and not with_squares
+        then seconds / part.level
+      end;
+      first_whole := (first + factor - 1) / factor * factor;
+      past_whole := past / factor * factor;
+      if first_whole < past_whole then
+        groups := concat_ws(' union all ', groups, (
+          select format(
+            'select column_.place, to_timestamp((block.number + block.at) * %s::double precision), '
+            '  block.n::bigint, block.min::double precision, block.max::double precision, '
+            '  nullif(block.sum / block.n, ''NaN''), block.first::double precision, block.last::double precision, '
+            '  coalesce(block.nans, 0)::bigint, coalesce(block.nulls, 0)::bigint, null::double precision '
+            'from unnest($2) with ordinality as column_ (name, place) '
+            'cross join (values (%s, %s::bigint, %s::bigint, %s)) as part (level, first, past, factor) '
+            'cross join lateral ('
+            '  select number, at, %s as n, least(%s) as min, greatest(%s) as max, %s as sum, '
+            '    first[at + 1] as first, last[at + %s] as last, '
+            '    case when nans is not null then %s end as nans, case when nulls is not null then %s end as nulls '
+            '  from ('
+            '    select *, generate_series(0, cardinality(block.n) - part.factor, part.factor) as at '
+            '    from (%s) as block where %s offset 0'
+            '  ) as block where number + at >= part.first and number + at < part.past offset 0'
+            ') as block',
+            part.level, part.level, first_whole, past_whole, factor,
+            string_agg(format('n[at + %s]', k), ' + '),
+            string_agg(format('min[at + %s]', k), ', '),
+            string_agg(format('max[at + %s]', k), ', '),
+            string_agg(format('n[at + %1$s] * mean[at + %1$s]', k), ' + '),
+            factor,
+            string_agg(format('nans[at + %s]', k), ' + '),
+            string_agg(format('nulls[at + %s]', k), ' + '),
+            format(blocks, place.table_name), format(is_whole)
+          )
+          from generate_series(1, factor) as k
+        ));
+      end if;
+      -- what is left of it: both ends, and blocks with empty spans
+      select concat_ws(', ', spans, string_agg(format(
+        '(%s, %s::bigint, %s::bigint, %s)', part.level, rest.first, rest.past, rest.factor
+      ), ', ')) into spans
+      from (
+        select first, past, 0 where first_whole < past_whole is not true
+        union all
+        select first, first_whole, 0 where first_whole < past_whole
+        union all
+        select first_whole, past_whole, factor where first_whole < past_whole
+        union all
+        select past_whole, past, 0 where first_whole < past_whole
+      ) as rest (first, past, factor)
+      where rest.first < rest.past;
+    end loop;
+    if spans is not null then
+      sources := concat_ws(' union all ', sources, format(
+        'select place, %s, to_timestamp(number * level::double precision), '
+        'n, min, max, mean, first, last, nans, nulls, squares from (%s) as span',
+        bin_of_span,
+        format(of_parts, spans, format(blocks, place.table_name), squares_of_block, format(is_whole))
+      ));
+    end if;
+    if sources is not null then
+      query := format(
+        'select place, %s as "time", sum(n)::bigint as n, '
+        'min(min), max(max), sum(n * mean) / nullif(sum(n), 0), '
+        '(array_agg(first) filter (where n > 0))[1], (array_agg(last) filter (where n > 0))[count(*) filter (where n > 0)], '
+        'sum(nans)::bigint, sum(nulls)::bigint, %s '
+        'from ('
+        '  select *, %s as bin_mean '
+        '  from (%s) as source (place, bin, at, n, min, max, mean, first, last, nans, nulls, squares) '
+        '  window of_bin as (partition by place, bin) '
+        -- the arrays of first and last keep this order
+        '  order by place, bin, at'
+        ') as source group by place, bin',
+        shown, squares_of_bin, mean_of_bin, sources
+      );
+    end if;
+    if bins is not null then
+      -- bins of one span each
+      query := concat_ws(' union all ', query, format(
+        'select place, to_timestamp(number * level::double precision) as "time", n::bigint, '
+        'min, max, mean, first, last, nans::bigint, nulls::bigint, squares from (%s) as span',
+        format(of_parts, bins, format(blocks, place.table_name), squares_of_block, format(is_whole))
+      ));
+    end if;
+    query := concat_ws(' union all ', query, groups);
+    if query <> '' then
+      query := format(
+        'select ($1)[place], "time", n, min, max, mean, first, last, nans, nulls, squares from (%s) '
+        'as bin (place, "time", n, min, max, mean, first, last, nans, nulls, squares) order by place, "time"',
+        query
+      );
+      signals := place.signals;
+      columns := place.names;
+      return next;
+    end if;
+  end loop;
+
+  select name into unknown from unnest(names) as name where name <> all (coalesce(known, '{}')) limit 1;
+  if found then
+    raise exception 'there is no signal ''%''', unknown
+      using errcode = 'undefined_object', hint = 'find_signals lists them.';
+  end if;
+end
+$$;
+
+comment on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
+$$The queries whose results one after the other are what signal_bins answers, each with its two parameters: the
+signals, and what the summaries call them.$$;
+
+revoke all on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
+grant execute on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader;

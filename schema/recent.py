@@ -1,0 +1,89 @@
+"""Schema `recent`: a view of each log that has this week, the four weeks before it and what is to come.
+
+A query of the last hour that says so by now() is planned over every partition of its log: PostgreSQL knows
+now() only when the query runs, and leaves partitions out then. Ten years are sixty of them. The bound of
+these views is a constant, which leaves them out before. Housekeeping moves it on, week by week.
+"""
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.schema.change import run
+from ringlog.schema.roles import READER, RECENT
+from ringlog.schema.tables import stored_columns
+
+WEEKS = 4
+"""before this one"""
+
+
+def since(week: datetime) -> datetime:
+    """From when on the views have rows, in the week that begins then."""
+    return week - timedelta(weeks=WEEKS)
+
+
+def behind(connection: sa.Connection, tables: Collection[str], start: datetime) -> list[str]:
+    """The tables whose views begin at another time."""
+    query = sa.text(
+        "select relname, obj_description(oid, 'pg_class') from pg_class"
+        " where relnamespace = to_regnamespace(:schema) and relkind = 'v' and relname = any(:names)"
+    )
+    found = connection.execute(query, {"schema": RECENT, "names": [*tables]})
+    return sorted(name for name, said in found if said != _comment(start))
+
+
+def create_missing(connection: sa.Connection, tables: Collection[str], start: datetime) -> list[str]:
+    """Makes the views that these tables lack, or whose columns are not their logs'; of which tables."""
+    lacking = [*connection.scalars(sa.text(_LACKING), {"schema": RECENT, "names": [*tables]})]
+    there = stored_columns(connection, RECENT, lacking)
+    logs = stored_columns(connection, "log", lacking)
+    for table in lacking:
+        view = sql.Identifier(RECENT, table)
+        # new columns at the end need no other view, which others may stand on
+        if table in there and [*logs[table].items()][: len(there[table])] != [*there[table].items()]:
+            run(connection, sql.SQL("drop view {}").format(view))
+        begin_at(connection, table, start)
+        run(connection, sql.SQL("grant select on {} to {}").format(view, sql.Identifier(READER)))
+    return lacking
+
+
+_LACKING = """
+select log.relname
+from pg_class as log
+left join pg_class as view on view.relnamespace = to_regnamespace(:schema) and view.relname = log.relname
+cross join lateral (
+  select
+    array_agg((attname, atttypid, atttypmod) order by attnum) filter (where attrelid = log.oid) as of_log,
+    array_agg((attname, atttypid, atttypmod) order by attnum) filter (where attrelid = view.oid) as of_view
+  from pg_attribute
+  where attrelid in (log.oid, view.oid) and attnum > 0 and not attisdropped
+) as columns
+where log.relnamespace = 'log'::regnamespace and log.relkind = 'p' and log.relname = any(:names)
+  and of_log is distinct from of_view
+order by log.relname
+"""
+
+
+def begin_at(connection: sa.Connection, table: str, start: datetime) -> None:
+    """Makes the view of a table, or has it begin there."""
+    view = sql.Identifier(RECENT, table)
+    for statement in (
+        "create or replace view {view} with (security_invoker = true) as"
+        ' select * from {log} where "time" >= {start}::timestamptz',
+        "comment on view {view} is {comment}",
+    ):
+        run(
+            connection,
+            sql.SQL(statement).format(
+                view=view,
+                log=sql.Identifier("log", table),
+                start=sql.Literal(start.astimezone(UTC).isoformat()),
+                comment=sql.Literal(_comment(start)),
+            ),
+        )
+
+
+def _comment(start: datetime) -> str:
+    return f"the log from {start.astimezone(UTC):%Y-%m-%d} on, UTC: ringlog moves it on"

@@ -1,0 +1,210 @@
+"""What COLMETADATA of TDS 7.4 says of expressions (MS-TDS 2.2.7.4, 2.2.5.4).
+
+Types, lengths, precision and scale: SQL Server's documentation, "Precision, scale, and length", "Data type
+precedence", the return types of each function; ISNULL and literals take no nulls.
+"""
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from raw_tds import BATCH7, RawClient, batch7
+from servers import RunningServer
+from tds_clients import Clients, CtClient
+
+FIXED = {0x26: "int", 0x68: "bit", 0x6D: "float", 0x6E: "money", 0x6F: "datetime", 0x24: "uniqueidentifier"}
+SIZED = {0xA7: "varchar", 0xAF: "char", 0xE7: "nvarchar", 0xEF: "nchar", 0xA5: "varbinary", 0xAD: "binary"}
+SCALED = {0x29: "time", 0x2A: "datetime2", 0x2B: "datetimeoffset"}
+DIGITS = {0x6A: "decimal", 0x6C: "numeric"}
+NULLABLE = 1
+COLMETADATA, DONE, DONE_BYTES = 0x81, 0xFD, 13
+
+
+@pytest.fixture(scope="module")
+def client(server: RunningServer) -> Iterator[RawClient]:
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.reader)
+        client.packet_size = 4096
+        yield client
+
+
+def described(client: RawClient, text: str) -> list[str]:
+    """The columns of the first result, as `varchar(3) not null`: fixed types with their bytes in brackets."""
+    client.send(BATCH7, batch7(text))
+    raw = client.receive()
+    while raw[0] == DONE:
+        raw = raw[DONE_BYTES:]
+    assert raw[0] == COLMETADATA, raw
+    (count,) = struct.unpack_from("<H", raw, 1)
+    at, found = 3, []
+    for _ in range(count):
+        flags, token = struct.unpack_from("<HB", raw, at + 4)
+        at += 7
+        if token in SIZED:
+            (size,) = struct.unpack_from("<H", raw, at)
+            at += 2 if "binary" in SIZED[token] else 7
+            length = "max" if size == 0xFFFF else str(size // (2 if SIZED[token][0] == "n" else 1))
+            name = f"{SIZED[token]}({length})"
+        elif token in DIGITS:
+            name = f"{DIGITS[token]}({raw[at + 1]},{raw[at + 2]})"
+            at += 3
+        elif token in SCALED:
+            name = f"{SCALED[token]}({raw[at]})"
+            at += 1
+        elif token == 0x28:
+            name = "date"
+        else:
+            name = f"{FIXED[token]}[{raw[at]}]"
+            at += 1
+        found.append(name + ("" if flags & NULLABLE else " not null"))
+        at += 1 + 2 * raw[at]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("cast(1 as tinyint)", "int[1]"),
+        ("cast(1 as bigint)", "int[8]"),
+        ("1", "int[4] not null"),
+        ("null", "int[4]"),
+        ("cast('a' as varchar(10))", "varchar(10)"),
+        ("cast('a' as char(10))", "char(10)"),
+        ("cast(N'é' as nvarchar(10))", "nvarchar(10)"),
+        ("cast('a' as varchar(max))", "varchar(max)"),
+        ("'abc'", "varchar(3) not null"),
+        ("N'abc'", "nvarchar(3) not null"),
+        ("'abc' + 'de'", "varchar(5)"),
+        ("'abc' + N'de'", "nvarchar(5)"),
+        ("upper('abc')", "varchar(3)"),
+        ("0x0102", "varbinary(2) not null"),
+        ("cast(0x01 as binary(4))", "binary(4)"),
+        ("cast(1.5 as decimal(10,2))", "decimal(10,2)"),
+        ("cast(1.5 as numeric(10,2))", "numeric(10,2)"),
+        ("1.50", "numeric(3,2) not null"),
+        ("cast(1 as decimal(10,2)) + cast(1 as decimal(8,4))", "decimal(13,4)"),
+        ("cast(1 as decimal(5,2)) * cast(1 as decimal(4,1))", "decimal(10,3)"),
+        ("sum(cast(1 as decimal(10,2)))", "decimal(38,2)"),
+        ("$1.5 * 2", "money[8]"),
+        ("cast(1 as smallmoney)", "money[4]"),
+        ("sum(cast(1 as smallmoney))", "money[8]"),
+        ("count(*)", "int[4]"),
+        ("count_big(*)", "int[8]"),
+        ("max(cast(1 as tinyint))", "int[1]"),
+        ("getdate()", "datetime[8]"),
+        ("sysdatetime()", "datetime2(7)"),
+        ("sysdatetimeoffset()", "datetimeoffset(7)"),
+        ("cast('2026-01-01' as smalldatetime)", "datetime[4]"),
+        ("cast('2026-01-01' as datetime2(3))", "datetime2(3)"),
+        ("cast('2026-01-01' as datetimeoffset(2))", "datetimeoffset(2)"),
+        ("cast('10:00' as time(0))", "time(0)"),
+        ("cast('2026-01-01' as date)", "date"),
+        ("newid()", "uniqueidentifier[16]"),
+        ("case when 1 = 1 then cast(1 as tinyint) else cast(2 as smallint) end", "int[2]"),
+        ("coalesce(cast(null as varchar(3)), 'abcde')", "varchar(5)"),
+        ("isnull(cast(null as varchar(3)), 'abcde')", "varchar(3) not null"),
+        ("isnull(cast(null as real), 0)", "float[4] not null"),
+    ],
+)
+def test_types_of_expressions(client: RawClient, expression: str, expected: str) -> None:
+    assert described(client, f"select {expression}") == [expected]
+
+
+def test_types_of_variables(client: RawClient) -> None:
+    declared = (
+        "@a tinyint, @b varchar(7), @c nchar(2), @d decimal(9,3), @e money, @f datetime, @g datetimeoffset(1)"
+    )
+    expected = [
+        "int[1]",
+        "varchar(7)",
+        "nchar(2)",
+        "decimal(9,3)",
+        "money[8]",
+        "datetime[8]",
+        "datetimeoffset(1)",
+    ]
+    assert described(client, f"declare {declared} select @a, @b, @c, @d, @e, @f, @g") == expected
+    assert described(client, f"declare {declared} select @a as a, @b, @c, @d, @e, @f, @g, 1")[:-1] == expected
+
+
+def test_types_of_several_selects(client: RawClient) -> None:
+    text = "select cast(1 as tinyint), 'abc', 1.5 union all select cast(2 as int), 'abcde', 1.25"
+    assert described(client, text) == ["int[4]", "varchar(5) not null", "numeric(3,2) not null"]
+
+
+def test_a_text_that_has_no_place_in_a_code_page_is_told_as_nvarchar(client: RawClient) -> None:
+    assert described(client, "select '電流'") == ["nvarchar(2) not null"]
+    assert described(client, "declare @a varchar(5) = '電流' select @a + 'x'") == ["nvarchar(6)"]
+    assert described(client, "declare @a varchar(5) = '電流' select @a") == ["nvarchar(5)"]
+
+
+def test_types_of_columns(client: RawClient) -> None:
+    columns = "a decimal(10,2), b numeric(10,2), c datetimeoffset, d datetimeoffset(6)"
+    assert described(client, f"create table #d ({columns}) select * from #d") == [
+        "decimal(10,2)",
+        "numeric(10,2)",
+        "datetimeoffset(7)",
+        "datetimeoffset(6)",
+    ]
+
+
+def test_select_into_keeps_types_and_names(client: RawClient) -> None:
+    """SELECT - INTO: the columns have the names and types of the expressions."""
+    client.send(
+        BATCH7,
+        batch7("create table #from (ColA varchar(5), b binary(3), c money, d decimal(5,1), e nvarchar(4))"),
+    )
+    client.receive()
+    made = "cast(1 as tinyint) as Tiny, 'abc' as Words, cast('10:00' as time(2)) t"
+    client.send(BATCH7, batch7(f"select ColA, b as Bytes, c, d, e, {made} into #to from #from"))
+    client.receive()
+    types = [
+        "varchar(5)",
+        "binary(3)",
+        "money[8]",
+        "decimal(5,1)",
+        "nvarchar(4)",
+        "int[1]",
+        "varchar(3)",
+        "time(2)",
+    ]
+    assert described(client, "select * from #to") == types
+    client.send(BATCH7, batch7("select * from #to"))
+    answer = client.receive()
+    for name in ("ColA", "Bytes", "Tiny", "Words"):
+        assert name.encode("utf-16-le") in answer
+
+
+def test_the_first_result_set_of_a_text(clients: Clients) -> None:
+    """sp_describe_first_result_set: names, types and lengths as sys.types and COLMETADATA have them."""
+    text = "declare @n int set @n = 1 select cast(1 as tinyint) as a, N''xy'' as b, @p as c, 1.5"
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor(as_dict=True) as cursor:
+        cursor.execute(f"exec sp_describe_first_result_set N'{text}', N'@p datetime2(3)'")
+        rows = cursor.fetchall()
+        assert cursor.description is not None
+        assert len(cursor.description) == 39
+        cursor.execute("exec sp_describe_first_result_set N'create table #none (a int)'")
+        assert cursor.fetchall() == []
+    told = ("name", "system_type_name", "max_length", "precision", "scale", "is_nullable", "tds_type_id")
+    assert [tuple(row[name] for name in told) for row in rows] == [
+        ("a", "tinyint", 1, 3, 0, True, 0x26),
+        ("b", "nvarchar(2)", 4, 0, 0, False, 0xE7),
+        ("c", "datetime2(3)", 7, 23, 3, True, 0x2A),
+        (None, "numeric(2,1)", 5, 2, 1, False, 0x6C),
+    ]
+
+
+def test_types_that_a_client_of_sybase_may_declare(clients: Clients) -> None:
+    """ASE's Reference Manual, sp_datatype_info: fifteen columns, and types by ASE's names."""
+    client = CtClient(clients.program, clients.configuration, "5.0", clients.server.reader)
+    try:
+        events = client.language("exec sp_datatype_info").events
+    finally:
+        client.close()
+    columns = next(value for kind, value in events if kind == "columns")
+    assert isinstance(columns, list)
+    assert (len(columns), columns[-1]) == (15, "MAXIMUM_SCALE")
+    names = {value[0] for kind, value in events if kind == "row" and isinstance(value, list)}
+    assert {"univarchar", "bigdatetime", "unitext", "money"} <= names
+    assert not {"nvarchar", "datetime2", "ntext", "sysname"} & names
