@@ -99,6 +99,6 @@ export class Cursors {
   }
 
   text(value, series) {
-    return `${valueText(value, series.type)}${value === null ? "" : ` ${series.unit}`}`;
+    return `${valueText(value, series.type)} ${value === null ? "" : series.unit}`.trim();
   }
 }

@@ -228,16 +228,16 @@ def test_names_of_scalars(web, anyone: httpx.Client) -> None:
     # no waveform, nothing of that name
     for name in ("bpm/x.rms", "bpm/turns.median", "nothing.rms"):
         assert anyone.get("/api/v1/data", params={"signal": name}).status_code == 404
-    put = "select ringlog.put_bpm(row (5, %s, null, null, null, %s, 0)::online.bpm)"
+    put = "select ringlog.put_bpm(row (6, %s, null, null, null, %s, 0)::online.bpm)"
     with psycopg.connect(web.server.dsn) as connection:
         columns = "select attname from pg_attribute where attrelid = 'online.bpm'::regclass and attnum > 0"
         order = [name for (name,) in connection.execute(columns + " order by attnum")]
         assert order == ["seq_no", "time", "x", "x_severity", "x_status", "turns", "nanoseconds"]
-        connection.execute(put, ["2026-03-01T12:00:20Z", [3.0, -4.0]])
+        connection.execute(put, ["2026-06-01T12:00:00Z", [3.0, -4.0]])
     (newest,) = anyone.get("/api/v1/latest", params={"signal": "bpm/turns.rms"}).json()
     assert newest["value"] == pytest.approx(12.5**0.5)
     with anyone.stream(
-        "GET", "/api/v1/live", params={"signal": "bpm/turns.max", "since": "2026-03-01"}
+        "GET", "/api/v1/live", params={"signal": "bpm/turns.max", "since": "2026-06-01"}
     ) as live:
         for line in live.iter_lines():
             if line.startswith("data: "):
