@@ -341,17 +341,19 @@ as $$
       and p.provariadic = 0
       and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
       and n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'sys', 'sybsystemprocs')
-      and (
-        n.nspname = 'ringlog'
-        or case schema when '' then n.nspname in (database, 'public') else lower(n.nspname) = lower(schema) end
-      )
+      and case
+        when procedure like '#%' then n.oid = pg_my_temp_schema()
+        when n.nspname = 'ringlog' then true
+        when schema = '' then n.nspname in (database, 'public')
+        else lower(n.nspname) = lower(schema)
+      end
   )
   select named.oid from named where place = 1
 $$;
 
 comment on function tsql.procedures_named(text, text, text) is
 $$The procedures that a name means in a database: those of the schema it names ('' for none: the database's own),
-else ringlog's. No other database is looked into.$$;
+else ringlog's. No other database is looked into. #p is the session's own.$$;
 
 
 create or replace function tsql.source(procedure oid)
@@ -377,18 +379,16 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  place constant oid := case schema when 'pg_temp' then pg_my_temp_schema() else to_regnamespace(quote_ident(schema)) end;
   old oid[];
   owner name;
   statement text;
   statements text[] := '{}';
 begin
-  if to_regnamespace(quote_ident(schema)) is null then
+  if place is null then
     perform tsql.raise(911, 16, 1, format('Database ''%s'' does not exist.', schema));
   end if;
-  old := array(
-    select p.oid from pg_proc p
-    where p.pronamespace = to_regnamespace(quote_ident(schema)) and lower(p.proname) = lower(name)
-  );
+  old := array(select p.oid from pg_proc p where p.pronamespace = place and lower(p.proname) = lower(name));
   if action = 'create' and old <> '{}' then
     perform tsql.raise(2714, 16, 3, format('There is already an object named ''%s'' in the database.', name));
   end if;
@@ -422,7 +422,9 @@ begin
   foreach statement in array statements loop
     execute statement;
   end loop;
-  notify ringlog_catalogue;
+  if schema <> 'pg_temp' then
+    notify ringlog_catalogue;
+  end if;
 end
 $$;
 
@@ -445,7 +447,7 @@ declare
     from tsql.procedures_named(database, schema, name) as named
     join pg_proc p on p.oid = named.oid
     join pg_namespace n on n.oid = p.pronamespace
-    where lower(n.nspname) = lower(coalesce(nullif(schema, ''), database))
+    where n.oid = pg_my_temp_schema() or lower(n.nspname) = lower(coalesce(nullif(schema, ''), database))
   );
 begin
   if found = '{}' then

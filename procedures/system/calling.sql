@@ -93,6 +93,12 @@ begin
   if database is null or database = '' or database = current_schema() then
     return before;
   end if;
+  if lower(database) = 'tempdb' then
+    -- the session's temporary tables; as long as it has none, nothing
+    perform set_config('search_path', coalesce(
+      (select quote_ident(nspname) from pg_catalog.pg_namespace where oid = pg_catalog.pg_my_temp_schema()), ''), true);
+    return before;
+  end if;
   if not exists (select from sys.every_database as databases where databases.name = database) then
     raise exception 'Could not locate entry in sysdatabases for database ''%''. No entry found with that name.', database
       using errcode = 'invalid_schema_name';

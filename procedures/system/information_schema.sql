@@ -3,7 +3,7 @@
 
 create view tsql_information_schema.schemata as
 select
-  current_schema()::sys.sysname as catalog_name,
+  sys.db_name() as catalog_name,
   schemas.name as schema_name,
   'dbo'::sys.sysname as schema_owner,
   null::sys.sysname as default_character_set_catalog,
@@ -13,7 +13,7 @@ from sys.schemas as schemas;
 
 create view tsql_information_schema.tables as
 select
-  current_schema()::sys.sysname as table_catalog,
+  sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   case relations.type when 'V' then 'VIEW' else 'BASE TABLE' end::character varying(10) as table_type
@@ -21,7 +21,7 @@ from sys.every_relation as relations;
 
 create view tsql_information_schema.columns as
 select
-  current_schema()::sys.sysname as table_catalog,
+  sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   columns.table_name::sys.sysname as table_name,
   columns.name::sys.sysname as column_name,
@@ -49,7 +49,7 @@ cross join lateral sys.described_type(columns.type, columns.typmod, columns.decl
 
 create view tsql_information_schema.views as
 select
-  current_schema()::sys.sysname as table_catalog,
+  sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   sys.object_definition(relations.oid::integer) as view_definition,
@@ -60,10 +60,10 @@ where relations.type = 'V';
 
 create view tsql_information_schema.table_constraints as
 select
-  current_schema()::sys.sysname as constraint_catalog,
+  sys.db_name() as constraint_catalog,
   'dbo'::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
-  current_schema()::sys.sysname as table_catalog,
+  sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
@@ -75,10 +75,10 @@ join sys.every_relation as relations on relations.oid = constraints.relation;
 
 create view tsql_information_schema.key_column_usage as
 select
-  current_schema()::sys.sysname as constraint_catalog,
+  sys.db_name() as constraint_catalog,
   'dbo'::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
-  current_schema()::sys.sysname as table_catalog,
+  sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   columns.attname::sys.sysname as column_name,
@@ -92,11 +92,11 @@ where constraints.type in ('PK', 'UQ', 'F');
 
 create view tsql_information_schema.constraint_column_usage as
 select
-  current_schema()::sys.sysname as table_catalog,
+  sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   columns.attname::sys.sysname as column_name,
-  current_schema()::sys.sysname as constraint_catalog,
+  sys.db_name() as constraint_catalog,
   'dbo'::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name
 from sys.every_constraint as constraints
@@ -117,10 +117,10 @@ from tsql_information_schema.constraint_column_usage;
 
 create view tsql_information_schema.referential_constraints as
 select
-  current_schema()::sys.sysname as constraint_catalog,
+  sys.db_name() as constraint_catalog,
   'dbo'::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name,
-  current_schema()::sys.sysname as unique_constraint_catalog,
+  sys.db_name() as unique_constraint_catalog,
   'dbo'::sys.sysname as unique_constraint_schema,
   coalesce(keys.conname, indexes.relname)::sys.sysname as unique_constraint_name,
   'SIMPLE'::character varying(7) as match_option,
@@ -134,7 +134,7 @@ where constraints.type = 'F';
 
 create view tsql_information_schema.check_constraints as
 select
-  current_schema()::sys.sysname as constraint_catalog,
+  sys.db_name() as constraint_catalog,
   'dbo'::sys.sysname as constraint_schema,
   checks.name as constraint_name,
   checks.definition as check_clause
@@ -142,10 +142,10 @@ from sys.check_constraints as checks;
 
 create view tsql_information_schema.routines as
 select
-  current_schema()::sys.sysname as specific_catalog,
+  sys.db_name() as specific_catalog,
   'dbo'::sys.sysname as specific_schema,
   procedures.name::sys.sysname as specific_name,
-  current_schema()::sys.sysname as routine_catalog,
+  sys.db_name() as routine_catalog,
   'dbo'::sys.sysname as routine_schema,
   procedures.name::sys.sysname as routine_name,
   'PROCEDURE'::character varying(20) as routine_type,
@@ -159,7 +159,7 @@ from sys.every_procedure as procedures;
 
 create view tsql_information_schema.parameters as
 select
-  current_schema()::sys.sysname as specific_catalog,
+  sys.db_name() as specific_catalog,
   'dbo'::sys.sysname as specific_schema,
   parameters.procedure_name::sys.sysname as specific_name,
   parameters.place as ordinal_position,
@@ -181,7 +181,7 @@ create view tsql_information_schema.table_privileges as
 select
   'dbo'::sys.sysname as grantor,
   current_user::sys.sysname as grantee,
-  current_schema()::sys.sysname as table_catalog,
+  sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
   rights.name::character varying(10) as privilege_type,

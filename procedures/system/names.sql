@@ -84,10 +84,17 @@ declare
   id oid;
 begin
   if object like '#%' then
-    return (
-      select relations.oid::integer from pg_catalog.pg_class as relations
-      where relations.relnamespace = pg_catalog.pg_my_temp_schema() and relations.relname = any (spellings)
-        and coalesce(kind, 'U') = 'U'
+    return coalesce(
+      (
+        select relations.oid::integer from pg_catalog.pg_class as relations
+        where relations.relnamespace = pg_catalog.pg_my_temp_schema() and relations.relname = any (spellings)
+          and coalesce(kind, 'U') = 'U'
+      ),
+      (
+        select procedures.oid::integer from pg_catalog.pg_proc as procedures
+        where procedures.pronamespace = pg_catalog.pg_my_temp_schema() and procedures.proname = any (spellings)
+          and coalesce(kind, 'P') = 'P'
+      )
     );
   end if;
   if coalesce(kind, 'U') in ('U', 'V') then
@@ -130,7 +137,7 @@ $$;
 
 comment on function sys.object_id(text, text) is
 $$SQL Server: OBJECT_ID, of an object of the current database or of the one named, in the letters given or in small
-ones. Of #t it is the id of the session's own temporary table.$$;
+ones. Of #t it is the id of the session's own temporary table or procedure.$$;
 
 create function sys.object_name(id integer, database integer default null)
 returns sys.sysname
@@ -215,7 +222,7 @@ returns sys.sysname
 language sql
 stable
 as $$
-  select current_schema()::sys.sysname
+  select case when current_schema() like 'pg\_temp\_%' then 'tempdb' else current_schema() end::sys.sysname
 $$;
 
 create function sys.db_name(id integer)

@@ -10,10 +10,16 @@ as $$
     or pg_catalog.has_any_column_privilege(relation, 'select, insert, update, references')
 $$;
 
+-- tempdb has the session's temporary tables, each named as SQL Server names it there: underscores to 116 characters, and
+-- twelve of a number.
 create view sys.every_relation as
 select
   oid,
-  relname as name,
+  (
+    case when relpersistence = 't' then
+      pg_catalog.rpad(relname, 116, '_') || pg_catalog.lpad(upper(pg_catalog.to_hex(oid::bigint)), 12, '0')
+    else relname::text end
+  ) collate "C" as name,
   case when relkind in ('v', 'm') then 'V' else 'U' end as type,
   relkind as kind,
   reltuples as tuples
@@ -23,6 +29,8 @@ where relnamespace = (
   )
   and relkind in ('r', 'p', 'v', 'm', 'f')
   and not relispartition
+  -- but those of table variables
+  and (relpersistence <> 't' or relname like '#%' and relname not like '#@%')
   and sys.may_see(oid);
 
 -- What is said of tables and their columns (number 0: of the table itself): by COMMENT ON, or by the facility file.

@@ -51,7 +51,7 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
+    sys.db_name(),
     'dbo'::sys.sysname,
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,
@@ -221,7 +221,7 @@ declare
 begin
   return query
   select
-    current_schema()::sys.sysname,
+    sys.db_name(),
     'dbo'::sys.sysname,
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,

@@ -38,7 +38,7 @@ begin
   before := sys.enter(nullif(table_qualifier, '%'));
   return query
   select
-    current_schema()::sys.sysname,
+    sys.db_name(),
     'dbo'::sys.sysname,
     relations.name::sys.sysname,
     case relations.type when 'V' then 'VIEW' else 'TABLE' end::sys.sysname,

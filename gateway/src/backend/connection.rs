@@ -152,6 +152,22 @@ impl Backend {
         self.transaction.catalogue.clone().unwrap_or_else(|| self.gateway.catalogue())
     }
 
+    /// The session's temporary procedures, as far as they have been read.
+    pub fn temporary_catalogue(&self) -> Option<Arc<Catalogue>> {
+        self.open.as_ref().and_then(|open| open.temporary.clone())
+    }
+
+    /// Reads which temporary procedures the session has.
+    pub async fn read_temporary(&mut self) -> Result<(), PgError> {
+        let metrics = self.gateway.metrics.clone();
+        let open = self.open().await?;
+        if open.temporary.is_none() {
+            let read = Catalogue::read_temporary(&mut open.connection, &metrics).await?;
+            open.temporary = Some(Arc::new(read));
+        }
+        Ok(())
+    }
+
     /// A table may have other columns now.
     pub fn forget_declarations(&mut self) {
         if let Some(open) = &mut self.open {
@@ -168,6 +184,7 @@ impl Backend {
     pub(super) fn rolled_back(&mut self) {
         if let Some(open) = &mut self.open {
             open.schema = None;
+            open.temporary = None;
             open.forget_locking();
         }
     }

@@ -43,6 +43,10 @@ impl Backend {
             open.connection.query_text(if done.is_ok() { "commit" } else { "rollback" }).await?;
         }
         done?;
+        open.temporary = None;
+        if define.is_temporary {
+            return Ok(());
+        }
         if in_transaction {
             // nobody else sees it yet
             let own = Catalogue::read(&mut open.connection, &metrics).await?;

@@ -1,6 +1,7 @@
 //! A connection to PostgreSQL that a session has open, and what is prepared on it.
 
 use super::declarations::{adds_nulls, nullable, Declarations};
+use crate::catalogue::Catalogue;
 use crate::client::{Isolation, Locking};
 use crate::convert::Zone;
 use crate::postgres::commit::Statement;
@@ -42,6 +43,8 @@ pub struct Open {
     /// What it was told of locks; None likewise.
     locking: Option<Locking>,
     is_told: bool,
+    /// The session's temporary procedures; None when they have to be read.
+    pub(super) temporary: Option<Arc<Catalogue>>,
 }
 
 impl Open {
@@ -56,6 +59,7 @@ impl Open {
             schema: None,
             locking: Some(Locking::default()),
             is_told: false,
+            temporary: None,
         }
     }
 
@@ -81,6 +85,7 @@ impl Open {
         self.connection.query_text("discard all").await?;
         self.calls.clear();
         self.queries.clear();
+        self.temporary = None;
         self.schema = None;
         self.locking = Some(Locking::default());
         Ok(())

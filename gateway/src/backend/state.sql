@@ -1,8 +1,10 @@
--- Whether this session has anything that ends with its connection: temporary tables, held locks, channels it
+-- Whether this session has anything that ends with its connection: temporary tables and procedures, held locks, channels it
 -- listens to, cursors, statements prepared by SQL, settings of its own. The search path is the gateway's
 -- own doing as long as it is what the gateway makes it.
 select exists (select from pg_catalog.pg_class
                 where relnamespace = pg_catalog.pg_my_temp_schema())
+    or exists (select from pg_catalog.pg_proc
+                where pronamespace = pg_catalog.pg_my_temp_schema())
     or exists (select from pg_catalog.pg_locks
                 where pid = pg_catalog.pg_backend_pid() and locktype = 'advisory')
     or exists (select from pg_catalog.pg_listening_channels())

@@ -5,7 +5,7 @@ use super::returned::Returned;
 use crate::backend::{left_error_of, row_count_of, Backend, Completed, Rows, Source, Unfinished};
 use crate::callers::Caller;
 use crate::catalogue::{
-    self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved,
+    self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
 };
 use crate::client::{Client, Locking};
 use crate::convert::Zone;
@@ -73,6 +73,9 @@ impl Procedures {
         in_try: bool,
     ) -> Result<Returned, Interrupt> {
         let start = Instant::now();
+        if is_temporary(split_name(name).1) {
+            self.backend.read_temporary().await.map_err(|error| Failure::of_call(&error))?;
+        }
         let function = self.resolve(client, name, params).await.map_err(Failure::of_statement)?;
         let called = if function.is_system() {
             self.call_system(client, split_name(name).0, &function, params, in_try).await
@@ -92,8 +95,8 @@ impl Procedures {
     ) -> Result<Arc<Function>, ServerMessage> {
         let (schema, bare) = split_name(name);
         let mut found = self.find(client, schema, bare, params);
-        if matches!(found, Err(Unresolved::Missing)) && self.gateway.reload_catalogue(Because::Unknown).await
-        {
+        let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(bare);
+        if may_be_new && self.gateway.reload_catalogue(Because::Unknown).await {
             found = self.find(client, schema, bare, params);
         }
         found.map_err(|unresolved| match unresolved {
@@ -118,6 +121,10 @@ impl Procedures {
         let dialect = client.dialect();
         let place = Place { database: &self.backend.database, path: &self.path };
         let fits = |function: &Function| catalogue::fits(function, params, &dialect);
+        if is_temporary(name) {
+            let own = self.backend.temporary_catalogue().ok_or(Unresolved::Missing)?;
+            return own.find(Some(TEMPORARY), name, place, &dialect, fits);
+        }
         self.catalogue().find(schema, name, place, &dialect, fits)
     }
 
@@ -255,6 +262,11 @@ impl Procedures {
             && !client.settings().implicit_transactions
             && client.settings().locking == Locking::default()
     }
+}
+
+/// Whether it names a procedure of the session's own.
+fn is_temporary(name: &str) -> bool {
+    name.starts_with('#')
 }
 
 /// What a committed call gives back.

@@ -9,7 +9,7 @@ select p.oid,
  cross join lateral unnest(coalesce(p.proallargtypes, p.proargtypes::oid[]))
        with ordinality as a (type, place)
  where p.prokind in ('f', 'p')
-   and n.nspname not in ('pg_catalog', 'information_schema', 'tsql')
+   and :schemas
    and (n.nspname not in ('sys', 'sybsystemprocs') or p.proname like 'sp\_%')
    and p.provariadic = 0
    and coalesce(p.proargmodes[a.place], 'i') in ('i', 'o', 'b')

@@ -1,6 +1,6 @@
 -- Every function and procedure a client may call: not aggregates, window functions or triggers.
 select p.oid,
-       n.nspname,
+       case when n.oid = pg_catalog.pg_my_temp_schema() then 'pg_temp' else n.nspname end,
        p.proname,
        p.prokind,
        p.proretset,
@@ -13,6 +13,7 @@ select p.oid,
               and p.provolatile = 'v'
               and not p.proretset
               and p.prokind = 'f'
+              and n.oid <> pg_catalog.pg_my_temp_schema()
               and not owner.rolcanlogin
               and coalesce(p.proconfig::text like '%search_path=%', false)
               -- one that says itself how long it waits for locks would hold up the others
@@ -26,7 +27,7 @@ select p.oid,
   join pg_catalog.pg_roles owner on owner.oid = p.proowner
  where p.prokind in ('f', 'p')
    and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
-   and n.nspname not in ('pg_catalog', 'information_schema', 'tsql')
+   and :schemas
    -- of the system's schemas the procedures only
    and (n.nspname not in ('sys', 'sybsystemprocs') or p.proname like 'sp\_%')
    and p.provariadic = 0

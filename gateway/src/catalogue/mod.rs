@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// The schema of ringlog's own procedures, which every database has.
 const OWN: &str = "ringlog";
 
+/// The schema of a session's own procedures, whose names begin with #.
+pub const TEMPORARY: &str = "pg_temp";
+
 /// Where a name is looked for that says no database.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {

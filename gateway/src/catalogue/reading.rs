@@ -2,9 +2,9 @@
 
 use super::function::{Declared, Function};
 use super::parameters::{Attribute, Direction, Parameters, Parts};
-use super::Catalogue;
+use super::{Catalogue, TEMPORARY};
 use crate::convert::PgType;
-use crate::metrics::Metrics;
+use crate::metrics::{CallMetrics, Metrics};
 use crate::postgres::commit::Owner;
 use crate::postgres::message::TextRow;
 use crate::postgres::{Connection, PgError};
@@ -30,14 +30,37 @@ struct Declaration {
     oid: u32,
 }
 
+/// The schemas of functions that all sessions have, and the one of those that are a session's own.
+const SHARED: &str =
+    "n.nspname not in ('pg_catalog', 'information_schema', 'tsql') and n.nspname not like 'pg\\_temp\\_%'";
+const OWN: &str = "n.oid = pg_catalog.pg_my_temp_schema()";
+
 impl Catalogue {
     /// Reads all functions that clients may call.
     pub async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Catalogue, PgError> {
-        let types = read_types(connection).await?;
+        Catalogue::read_in(SHARED, connection, |name| metrics.of_procedure(name)).await
+    }
+
+    /// Reads those that are the own ones of the session whose connection this is.
+    pub async fn read_temporary(
+        connection: &mut Connection,
+        metrics: &Metrics,
+    ) -> Result<Catalogue, PgError> {
+        // their names are without end
+        Catalogue::read_in(OWN, connection, |_| metrics.of_procedure(format!("{TEMPORARY}.#"))).await
+    }
+
+    async fn read_in(
+        schemas: &str,
+        connection: &mut Connection,
+        metrics: impl Fn(String) -> CallMetrics,
+    ) -> Result<Catalogue, PgError> {
+        let in_schemas = |sql: &str| sql.replace(":schemas", schemas);
+        let types = read_types(connection, &in_schemas(include_str!("types.sql"))).await?;
         let mut arguments: HashMap<u32, Vec<Declaration>> = HashMap::new();
         let mut names = Names::default();
         connection
-            .each_row(include_str!("arguments.sql"), |row| {
+            .each_row(&in_schemas(include_str!("arguments.sql")), |row| {
                 let direction = match row.text(1) {
                     "i" => Direction::In,
                     "b" => Direction::InOut,
@@ -52,7 +75,7 @@ impl Catalogue {
         let mut known: HashMap<Vec<Declaration>, Arc<Parameters>> = HashMap::new();
         let mut functions = Vec::new();
         connection
-            .each_row(include_str!("functions.sql"), |row| {
+            .each_row(&in_schemas(include_str!("functions.sql")), |row| {
                 let declared = Declared {
                     oid: row.number(0)?,
                     schema: row.text(1),
@@ -75,7 +98,7 @@ impl Catalogue {
                         parameters
                     }
                 };
-                let metrics = metrics.of_procedure(format!("{}.{}", declared.schema, declared.name));
+                let metrics = metrics(format!("{}.{}", declared.schema, declared.name));
                 functions.push(Arc::new(Function::new(declared, parameters, metrics)));
                 Ok(())
             })
@@ -106,11 +129,11 @@ fn base_type(oid: u32, types: &Types) -> u32 {
     oid
 }
 
-async fn read_types(connection: &mut Connection) -> Result<Types, PgError> {
+async fn read_types(connection: &mut Connection, sql: &str) -> Result<Types, PgError> {
     let mut types = Types::new();
     let mut names = Names::default();
     connection
-        .each_row(include_str!("types.sql"), |row| {
+        .each_row(sql, |row| {
             let found = types.entry(row.number(0)?).or_default();
             found.base = row.number(1)?;
             if found.base == 0 {

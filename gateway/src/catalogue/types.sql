@@ -19,7 +19,9 @@ select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum
    and t.oid in (
      select argument
        from pg_catalog.pg_proc p
+       join pg_catalog.pg_namespace n on n.oid = p.pronamespace
       cross join lateral unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) as argument
+      where :schemas
    )
    and a.attnum > 0
    and not a.attisdropped

@@ -48,26 +48,35 @@ use writer::{Purpose, Writer};
 /// After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to.
 const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];
 
+/// The schema of what ends with its session.
+const TEMPORARY: &str = "pg_temp";
+
 /// PostgreSQL's functions take 100; one is the return status.
 const MOST_ARGUMENTS: usize = 99;
 
 /// A procedure or function and its arguments, with the types they have.
 struct Header<'t> {
     name: String,
+    /// Where its body looks names up first.
     schema: String,
+    /// Of the session, and gone with it.
+    is_temporary: bool,
     parameters: Vec<(&'t Parameter, Type)>,
 }
 
 /// The statements that make a procedure. `text`: the batch that it is.
 pub fn create(create: &CreateProcedure, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
-    let header = header(&create.name, &create.parameters, line, scope)?;
+    let header = header_of(&create.name, ObjectKind::Procedure, &create.parameters, line, scope)?;
     let mentioned = read_names(text, &header.name)?;
     let mut writer = header.writer(Purpose::Procedure, scope);
     writer.write(&create.body, &mentioned)?;
     let source = text.trim();
     let definition = definition(&header, &writer, source, scope)?;
-    let parts = [action(create.mode), &header.schema, &header.name, &definition, source].map(literal);
-    Ok(Define { statements: vec![format!("select tsql.create_procedure({})", parts.join(", "))] })
+    let parts = [action(create.mode), header.stands_in(), &header.name, &definition, source].map(literal);
+    Ok(Define {
+        statements: vec![format!("select tsql.create_procedure({})", parts.join(", "))],
+        is_temporary: header.is_temporary,
+    })
 }
 
 fn action(mode: Mode) -> &'static str {
@@ -84,9 +93,18 @@ impl Header<'_> {
         Writer::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase)
     }
 
+    /// The schema that has it.
+    fn stands_in(&self) -> &str {
+        if self.is_temporary {
+            TEMPORARY
+        } else {
+            &self.schema
+        }
+    }
+
     /// Its name in SQL.
     fn quoted(&self) -> String {
-        format!("{}.{}", quoted(&self.schema), quoted(&self.name))
+        format!("{}.{}", quoted(self.stands_in()), quoted(&self.name))
     }
 
     /// Where its body looks names up.
@@ -107,11 +125,14 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
     };
     let statement = |name: &ObjectName| {
         let schema = literal(schema_of(name)?);
-        let name = literal(&own_name(name)?);
+        let name = literal(&own_name(name, objects.kind)?);
         let drop = format!("tsql.drop_{kind}(current_schema(), {schema}, {name}, {})", objects.if_exists);
         Ok(format!("select {drop}"))
     };
-    Ok(Define { statements: objects.names.iter().map(statement).collect::<Result<_, _>>()? })
+    Ok(Define {
+        statements: objects.names.iter().map(statement).collect::<Result<_, _>>()?,
+        is_temporary: objects.names.iter().all(ObjectName::is_temporary),
+    })
 }
 
 /// The line by which a body and its comment, which is its T-SQL, belong together.
@@ -119,28 +140,49 @@ fn mark(source: &str) -> String {
     format!("-- compiled from T-SQL, {}: its text is the comment", digest::md5(source.as_bytes()))
 }
 
-fn own_name(name: &ObjectName) -> Result<String, Error> {
-    if name.is_temporary() {
-        let why = "a procedure is not temporary: drop it when it is of no use";
+fn own_name(name: &ObjectName, kind: ObjectKind) -> Result<String, Error> {
+    if name.name.starts_with("##") {
+        let why = "a temporary procedure is the session's own (#name)";
+        return Err(Error::refused(&name.name, why, name.at));
+    }
+    if name.is_temporary() && kind != ObjectKind::Procedure {
+        let why = "only tables and procedures are temporary: drop it when it is of no use";
         return Err(Error::refused(&name.name, why, name.at));
     }
     folded(&name.name, name.at.line)
 }
 
+/// Of a function or trigger.
 fn header<'t>(
     name: &ObjectName,
     all: &'t [Parameter],
     line: u32,
     scope: &Scope,
 ) -> Result<Header<'t>, Error> {
+    header_of(name, ObjectKind::Function, all, line, scope)
+}
+
+fn header_of<'t>(
+    name: &ObjectName,
+    kind: ObjectKind,
+    all: &'t [Parameter],
+    line: u32,
+    scope: &Scope,
+) -> Result<Header<'t>, Error> {
     let at = name.at.line;
+    let is_temporary = name.is_temporary();
     let schema = match schema_of(name)? {
+        // `tempdb..#p` looks names up where the session is
+        _ if is_temporary => &scope.database,
+        schema => schema,
+    };
+    let schema = match schema {
         "" if scope.database.is_empty() => "public",
         "" => &scope.database,
         schema => schema,
     };
     let schema = folded(schema, at)?;
-    let name = own_name(name)?;
+    let name = own_name(name, kind)?;
     let count = all.len();
     if count > MOST_ARGUMENTS {
         let why = format!("a function of PostgreSQL has at most {MOST_ARGUMENTS}, unless it takes a row");
@@ -157,7 +199,7 @@ fn header<'t>(
         }
         parameters.push((parameter, types::of_name(&parameter.type_, 1)?));
     }
-    Ok(Header { name, schema, parameters })
+    Ok(Header { name, schema, is_temporary, parameters })
 }
 
 /// The variables that the text of a procedure names. Refuses names that PL/pgSQL would take for its own.

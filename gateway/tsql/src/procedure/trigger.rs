@@ -71,7 +71,10 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         list(definitions.iter().map(|definition| literal(definition)).collect()),
         literal(source),
     ];
-    Ok(Define { statements: vec![format!("select tsql.create_trigger({})", parts.join(", "))] })
+    Ok(Define {
+        statements: vec![format!("select tsql.create_trigger({})", parts.join(", "))],
+        is_temporary: false,
+    })
 }
 
 fn word(event: TriggerEvent) -> &'static str {

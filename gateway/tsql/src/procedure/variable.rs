@@ -1,5 +1,6 @@
 //! Variables as a procedure names them in SQL.
 
+use super::TEMPORARY;
 use crate::error::Error;
 use crate::facts::session;
 use crate::resolve::names::{literal, quoted};
@@ -74,7 +75,8 @@ impl Variables for Named<'_> {
             "@@rowcount" | "@@error" => return Ok(quoted(name)),
             "@@fetch_status" | "@@sqlstatus" if self.fetches => return Ok(quoted(name)),
             "@@procid" => {
-                let whole = format!("{}.{}", quoted(self.schema), quoted(self.procedure));
+                let schema = if self.procedure.starts_with('#') { TEMPORARY } else { self.schema };
+                let whole = format!("{}.{}", quoted(schema), quoted(self.procedure));
                 return Ok(format!("{}::regproc::oid::integer", literal(&whole)));
             }
             "@@db_name" => return Ok(format!("{}::varchar", literal(self.schema))),

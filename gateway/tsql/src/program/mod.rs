@@ -262,6 +262,8 @@ pub struct Argument {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Define {
     pub statements: Vec<String>,
+    /// All that it makes or drops is the session's own.
+    pub is_temporary: bool,
 }
 
 /// Where the rows of a bulk copy go.

@@ -73,9 +73,6 @@ fn of_system(name: &ObjectName) -> Result<Option<&'static str>, Error> {
     } else {
         return Ok(None);
     };
-    if name.database.eq_ignore_ascii_case("tempdb") && !system::is_of_the_server(&own) {
-        return Err(Error::refused(&shown(name), "temporary tables are not in the catalogue", name.at));
-    }
     Ok(Some(schema))
 }
 
