@@ -49,6 +49,6 @@ def facility_diff(
     with chosen_database(data, dsn).opened() as conninfo:
         report = difference(engine(conninfo), loaded, [install_tsql])
     if report:
-        print(str(report).replace("created ", "would create ").replace("changed ", "would change "))
+        print(report.told("would create", "would change", whole=True))
         raise typer.Exit(1)
     print("no difference")

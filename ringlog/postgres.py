@@ -4,11 +4,11 @@ A data directory holds
 
     postgresql-18/   the cluster; its log/ has the server's messages, its conf.d/ the settings
     socket/          the administrator's way in, closed to other users
-    serving          locked by the process that runs the server
+    serving          locked by the process that runs the server, which it names
+    commands         locked by the commands that use it
     start.log        what the last start said before the server's own log took over
 """
 
-import fcntl
 import logging
 import os
 import re
@@ -19,7 +19,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -29,6 +29,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog import settings
 from ringlog.account import Account, account_for
+from ringlog.data_lock import COMMANDS, SERVING, Held, held, joined
 from ringlog.errors import ServerError
 from ringlog.programs import MAJOR_VERSION, programs_for
 
@@ -40,6 +41,7 @@ FIRST_PORT = 5433  # 5432 is left to a PostgreSQL of the system
 _SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
 _PAUSE = 0.05  # seconds between two looks at a starting or stopping server
 _REPORT = 10.0  # seconds between two words about it
+_REPORT_COMMAND = 60.0  # seconds between two words about a command that keeps `ringlog serve` waiting
 _STANDSTILL = 60.0  # seconds in which a stopping server does nothing, after which it is ended at once
 _IDLE_WORK = 0.2  # what its idle processes do meanwhile, as `_work_done` counts it
 _TAKEN = "Address already in use"  # PostgreSQL's word for a port that another program has
@@ -65,7 +67,6 @@ class Postgres:
             raise ServerError(f"{data} cannot be the data directory ({error})") from None
         self.cluster = self.data / f"postgresql-{MAJOR_VERSION}"
         self.socket = self.data / "socket"
-        self._lock = self.data / "serving"
         self._start_log = self.data / "start.log"
         self._unfinished = self.data / "unfinished"
 
@@ -128,23 +129,31 @@ class Postgres:
 
     @contextmanager
     def running(
-        self, *, memory: int | None = None, port: int | None = None, stop: threading.Event | None = None
+        self,
+        *,
+        memory: int | None = None,
+        port: int | None = None,
+        stop: threading.Event | None = None,
+        serves: bool = True,
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Makes the cluster when there is none, starts it, and stops it at the end.
 
         `memory` is the number of bytes PostgreSQL plans with (default: the machine's), `port` the TCP port
         (default: the one used before, at first a free one). A server that an earlier process left behind is
         stopped first. Recovery after a crash takes the time it takes; `stop` ends the wait with Stopped.
-        Raises ServerError when another process serves this directory or PostgreSQL does not start.
+        With `serves`, it waits for a command that has started PostgreSQL for itself. Raises ServerError when
+        another process serves this directory or PostgreSQL does not start.
         """
+        stop = stop or threading.Event()
         account = account_for(self.data)
         programs = programs_for(account)
         self._prepare_folder(account)
-        with self._serving_alone(account):
+        with ExitStack() as stack:
+            self._hold(stack, account, stop if serves else None)
             if not self.exists:
                 self._make_cluster(account, programs)
             self._stop_leftover()
-            process = self._start_at(account, programs, memory, port, stop or threading.Event())
+            process = self._start_at(account, programs, memory, port, stop)
             try:
                 yield process
             finally:
@@ -152,27 +161,37 @@ class Postgres:
 
     @contextmanager
     def reachable(self) -> Iterator[None]:
-        """The cluster with its server running: the one that runs already, or one for the time being."""
+        """The cluster with its server running: the one that runs already, or one for the time being, which
+        stays until the last command that uses it is done."""
+        account = account_for(self.data)
+        self._prepare_folder(account)
         deadline = time.monotonic() + 60
-        while self.postmaster() is None:
-            try:
-                with self.running(memory=settings.GiB):
-                    yield
-                return
-            except AlreadyServed:
-                # `ringlog serve` has been called and has not come to start PostgreSQL yet
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_PAUSE)
-        self._wait_for_login()
-        yield
+        with joined(self.data, account) as commands:
+            while self.postmaster() is None:
+                try:
+                    with self.running(memory=settings.GiB, serves=False):
+                        try:
+                            yield
+                        except Exception:
+                            commands.outlast()
+                            raise
+                        commands.outlast()
+                    return
+                except AlreadyServed:
+                    # who has it has not come to start PostgreSQL yet
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(_PAUSE)
+            self._wait_for_login()
+            yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keeps the data directory from being served. Raises ServerError when somebody serves it."""
         if not self.data.is_dir():
             raise ServerError(f"there is no data directory {self.data}: name it with --data")
-        with self._serving_alone(account_for(self.data)):
+        with ExitStack() as stack:
+            self._hold(stack, account_for(self.data), None)
             yield
 
     def make_database(self) -> None:
@@ -211,7 +230,7 @@ class Postgres:
                 "choose another --data, or open that folder to it (chmod o+x)"
             )
         clusters = self._refuse_others()
-        ours = {self.socket.name, self._lock.name, self._start_log.name, self._unfinished.name}
+        ours = {self.socket.name, SERVING, COMMANDS, self._start_log.name, self._unfinished.name}
         there = self.data.iterdir() if self.data.exists() else ()
         if not clusters and any(entry.name not in ours for entry in there):
             raise ServerError(f"{self.data} holds other things than a database: choose an empty folder")
@@ -234,24 +253,30 @@ class Postgres:
             )
         return clusters
 
-    @contextmanager
-    def _serving_alone(self, account: Account) -> Iterator[None]:
-        """Holds the lock of the data directory; the kernel releases it however this process ends."""
-        with account.acting():
-            file = self._lock.open("a+")
-        with file:
+    def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> None:
+        """Takes the data directory for this process alone.
+
+        Who serves (it has a `stop`) waits for a command, and does not wait for who serves.
+        """
+        began = time.monotonic()
+        reported = -_REPORT_COMMAND
+        while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.seek(0)
-                raise AlreadyServed(
-                    f"process {file.read().strip() or '?'} serves {self.data} already: "
-                    "stop it first, or choose another --data"
-                ) from None
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
-            yield
+                stack.enter_context(held(self.data, account, serves=stop is not None))
+                return
+            except Held as other:
+                if stop is None or other.holder is None or other.holder.serves:
+                    raise AlreadyServed(self._taken_by(other)) from None
+                if (waited := time.monotonic() - began) - reported >= _REPORT_COMMAND:
+                    reported = waited
+                    log.warning("%s. Waiting for its end, %.0f s so far", self._taken_by(other), waited)
+            if stop.wait(_PAUSE):
+                raise Stopped
+
+    def _taken_by(self, other: Held) -> str:
+        if other.holder is None or other.holder.serves:
+            return f"{other} serves {self.data} already: stop it first, or choose another --data"
+        return f"{other} has {self.data} for itself until it is done"
 
     def _make_cluster(self, account: Account, programs: Path) -> None:
         log.info("making a database in %s", self.data)

@@ -14,11 +14,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ringlog import watching
 from ringlog.database import Embedded, chosen_database, demand_facility
 from ringlog.errors import UsageError
 from ringlog.options import Data, Dsn
-from ringlog.watching import Space, TableState, space, table_states
+from ringlog.watching import Space, TableState, as_json, look, space, table_states
 
 report_app = typer.Typer(help="What became of the rows.", no_args_is_help=True)
 
@@ -65,12 +64,13 @@ def status(
     disk = database.data if isinstance(database, Embedded) else None
     with database.opened() as conninfo:
         demand_facility(conninfo)
-        if machine:
-            states = watching.table_states(conninfo)
-            left = None if disk is None else watching.space(conninfo, disk)
-            print(json.dumps(watching.as_json(states, left)))
-        else:
-            states = print_status(conninfo, disk)
+        with look(conninfo) as connection:
+            if machine:
+                states = table_states(connection)
+                left = None if disk is None else space(connection, disk)
+                print(json.dumps(as_json(states, left)))
+            else:
+                states = print_status(connection, disk)
     if any(state.silent for state in states):
         raise typer.Exit(1)
 
@@ -137,9 +137,9 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
     return not lost and not gaps
 
 
-def print_status(conninfo: str, data: Path | None) -> list[TableState]:
+def print_status(connection: psycopg.Connection, data: Path | None) -> list[TableState]:
     """Prints how each table does, whoever writes it, and who of ringlog's writers writes it."""
-    states = table_states(conninfo)
+    states = table_states(connection)
     console = _console()
     _print(
         console,
@@ -177,9 +177,9 @@ def print_status(conninfo: str, data: Path | None) -> list[TableState]:
             4,
         )
     if data is not None:
-        left = space(conninfo, data)
+        left = space(connection, data)
         console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
-    if told := _writer_priority(conninfo):
+    if told := _writer_priority(connection):
         console.print(f"{told}\n")
     query = (
         "select table_name, case when released is not null then 'ended' when reported is null then 'claimed'"
@@ -187,8 +187,7 @@ def print_status(conninfo: str, data: Path | None) -> list[TableState]:
         " acknowledged, waiting, oldest, late, refused, repeated, reconnected, latency, reported, trouble"
         " from ringlog.writer order by table_name"
     )
-    with psycopg.connect(conninfo) as connection:
-        writers = connection.execute(query).fetchall()
+    writers = connection.execute(query).fetchall()
     if not writers:
         console.print("no writer has claimed a table")
         return states
@@ -198,11 +197,10 @@ def print_status(conninfo: str, data: Path | None) -> list[TableState]:
     return states
 
 
-def _writer_priority(conninfo: str) -> str | None:
+def _writer_priority(connection: psycopg.Connection) -> str | None:
     """What the running gateway says of the priority of writers; None when none runs."""
     query = "select application_name from pg_stat_activity where application_name like 'ringlog catalogue, %'"
-    with psycopg.connect(conninfo) as connection:
-        found = connection.execute(query).fetchone()
+    found = connection.execute(query).fetchone()
     return None if found is None else str(found[0]).removeprefix("ringlog catalogue, ")
 
 

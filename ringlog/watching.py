@@ -12,7 +12,7 @@ from psycopg.rows import class_row
 
 # Seconds that an answer is told again before PostgreSQL is asked anew.
 _FRESH = 10.0
-# Seconds that PostgreSQL may take to answer.
+# Seconds that connecting may take.
 _PATIENCE = 5
 
 
@@ -47,12 +47,14 @@ class Space:
     days: float | None
 
 
-def table_states(conninfo: str) -> list[TableState]:
+def look(conninfo: str) -> psycopg.Connection:
+    """A connection for a look: it is there within seconds, or fails."""
+    return psycopg.connect(conninfo, connect_timeout=_PATIENCE)
+
+
+def table_states(connection: psycopg.Connection) -> list[TableState]:
     """Every table, by name."""
-    with (
-        psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection,
-        connection.cursor(row_factory=class_row(TableState)) as cursor,
-    ):
+    with connection.cursor(row_factory=class_row(TableState)) as cursor:
         query = (
             "select table_name, cycle, newest, age, silent, rows_per_second::float8, in_default,"
             " host, program, login, called, failed, number, error"
@@ -62,7 +64,7 @@ def table_states(conninfo: str) -> list[TableState]:
         return cursor.execute(query).fetchall()
 
 
-def space(conninfo: str, data: Path) -> Space:
+def space(connection: psycopg.Connection, data: Path) -> Space:
     """What is left on the disk of a data directory, by how fast the weeks of the last month have grown."""
     query = """
         select sum(pg_total_relation_size(child.oid)) / 28.0
@@ -77,17 +79,10 @@ def space(conninfo: str, data: Path) -> Space:
           and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
           and exists (select from ringlog.logged_table where table_name = log.relname)
     """
-    with psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection:
-        found = connection.execute(query.encode()).fetchone()
+    found = connection.execute(query.encode()).fetchone()
     free = psutil.disk_usage(str(data)).free
     a_day = float(found[0]) if found and found[0] else None
     return Space(free, a_day, free / a_day if a_day else None)
-
-
-def reached(conninfo: str) -> tuple[str, int]:
-    """Host and port of the PostgreSQL that the connection string leads to now."""
-    with psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection:
-        return connection.info.host, connection.info.port
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ class Standby:
     """what replaying the newest record took from its commit on; 0 where nothing is on its way"""
 
 
-def standbys(conninfo: str) -> list[Standby]:
+def standbys(connection: psycopg.Connection) -> list[Standby]:
     """Those connected now, as far as the role may see them (pg_monitor)."""
     query = """
         select
@@ -115,10 +110,7 @@ def standbys(conninfo: str) -> list[Standby]:
         where replay_lsn is not null and not pg_is_in_recovery()
         order by 1, 2
     """
-    with (
-        psycopg.connect(conninfo, connect_timeout=_PATIENCE) as connection,
-        connection.cursor(row_factory=class_row(Standby)) as cursor,
-    ):
+    with connection.cursor(row_factory=class_row(Standby)) as cursor:
         return cursor.execute(query).fetchall()
 
 
@@ -147,7 +139,7 @@ class Watch:
     def ready(self) -> str | None:
         """Why the server could not serve now; None when it could."""
         try:
-            with psycopg.connect(self._conninfo, connect_timeout=_PATIENCE) as connection:
+            with look(self._conninfo) as connection:
                 connection.execute("select 1")
         except psycopg.Error as error:
             return " ".join(str(error).split())
@@ -158,9 +150,13 @@ class Watch:
         with self._lock:
             if time.monotonic() - self._asked > _FRESH:
                 try:
-                    states = table_states(self._conninfo)
-                    left = space(self._conninfo, self._data) if self._data else None
-                    self._told = _metrics(states, left, reached(self._conninfo), standbys(self._conninfo))
+                    with look(self._conninfo) as connection:
+                        self._told = _metrics(
+                            table_states(connection),
+                            space(connection, self._data) if self._data else None,
+                            (connection.info.host, connection.info.port),
+                            standbys(connection),
+                        )
                 except (psycopg.Error, OSError):
                     self._told = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
                 self._asked = time.monotonic()

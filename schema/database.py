@@ -1,5 +1,7 @@
 """Settings of the database: what times without a zone, names without a schema and packed waveforms mean."""
 
+from dataclasses import dataclass
+
 import sqlalchemy as sa
 from psycopg import sql
 
@@ -13,8 +15,17 @@ BYTE_ORDER = "tsql.byte_order"
 """The order in which the gateway packs and unpacks arrays of numbers; where it is not set, little."""
 
 
-def missing_settings(connection: sa.Connection, facility: Facility) -> dict[str, sql.Composed]:
-    """The settings that are not so yet, and the statements that make them so.
+@dataclass(frozen=True)
+class Setting:
+    """A setting of the database as it is and is to be, and the statement that makes it so."""
+
+    before: str
+    now: str
+    statement: sql.Composed
+
+
+def missing_settings(connection: sa.Connection, facility: Facility) -> dict[str, Setting]:
+    """The settings that are not so yet.
 
     A search path that the database has already is somebody's choice and stays.
     """
@@ -33,8 +44,12 @@ def missing_settings(connection: sa.Connection, facility: Facility) -> dict[str,
         wanted["search_path"] = sql.SQL(", ").join(sql.Identifier(schema) for schema in SEARCH_PATH)
     database = sql.Identifier(str(connection.scalar(sa.select(sa.func.current_database()))))
     return {
-        name: sql.SQL("alter database {} set {} = {}").format(
-            database, sql.Identifier(*name.split(".")), value
+        name: Setting(
+            there.get(name, "none"),
+            value.as_string().strip("'"),
+            sql.SQL("alter database {} set {} = {}").format(
+                database, sql.Identifier(*name.split(".")), value
+            ),
         )
         for name, value in wanted.items()
     }

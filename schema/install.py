@@ -1,8 +1,6 @@
 """Brings a database to what a facility file says: in one transaction, or not at all."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
@@ -41,32 +39,10 @@ from ringlog.schema.partitions import (
     renew_options,
     view_recent,
 )
+from ringlog.schema.report import InstallReport
 from ringlog.schema.tables import Columns
 
 __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
-
-_FEW = 10
-
-
-@dataclass(frozen=True)
-class InstallReport:
-    """What an installation created and changed, as "table sr_rf"; false when everything was there already."""
-
-    created: tuple[str, ...]
-    changed: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.created or self.changed)
-
-    def __str__(self) -> str:
-        """A line for each, or their number where they are many."""
-        lines = []
-        for verb, things in (("created", self.created), ("changed", self.changed)):
-            kinds = Counter(thing.split()[0] for thing in things)
-            lines += [f"{verb} {thing}" for thing in things if kinds[thing.split()[0]] <= _FEW]
-            lines += [f"{verb} {number} {kind}s" for kind, number in kinds.items() if number > _FEW]
-        return "\n".join(lines) or "nothing to do"
-
 
 Part: TypeAlias = Callable[[sa.Connection], list[str]]
 """Makes what another package has in the database, as ringlog_owner, and tells what it has changed."""
@@ -138,7 +114,12 @@ class _Ringlogs:
         renewed = [procedure for procedure in wanted if there.get(procedure.name) != procedure.digest]
         for procedure in renewed:
             run(self.connection, procedure.source)
-            (self.changed if procedure.name in there else self.created).append(f"procedure {procedure.name}")
+            what = f"procedure {procedure.name}"
+            if procedure.name not in there:
+                self.created.append(what)
+            else:
+                by_hand = there[procedure.name] is None
+                self.changed.append(f"{what}: it was not as ringlog makes it" if by_hand else what)
         registry.record_procedures(self.connection, renewed)
 
     def finish(self, parts: Collection[Part]) -> InstallReport:
@@ -169,9 +150,9 @@ class _Installation(_Ringlogs):
     def run(self) -> InstallReport:
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         _refuse_if(obstacles.around(self.connection, self.facility))
-        for setting, statement in missing_settings(self.connection, self.facility).items():
-            run(self.connection, statement)
-            self.changed.append(f"setting {setting} of the database")
+        for name, setting in missing_settings(self.connection, self.facility).items():
+            run(self.connection, setting.statement)
+            self.changed.append(f"setting {name} of the database: {setting.before} → {setting.now}")
         self.prepare()
 
         known = registry.ring_sizes(self.connection)
@@ -186,7 +167,9 @@ class _Installation(_Ringlogs):
         parameters = parameter_tables.known_parameters(self.connection)
         _refuse_if(
             chain(
-                obstacles.between(self.facility, known, rings, logs, own),
+                obstacles.between(
+                    self.facility, known, rings, logs, own, renaming.former_names(self.connection)
+                ),
                 parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
             )
         )
@@ -196,8 +179,8 @@ class _Installation(_Ringlogs):
         short = self._short_rings(there)
         for table in there:
             self._grow(table, rings[table.name], logs[table.name], own.get(table.name), table.name in short)
-        self.changed += [f"table {name}" for name in registry.record_tables(self.connection, self.facility)]
-        self.changed += [f"signal {name}" for name in registry.record_signals(self.connection, self.facility)]
+        self.changed += registry.record_tables(self.connection, self.facility)
+        self.changed += registry.record_signals(self.connection, self.facility)
         self.changed += summaries.create_missing(self.connection, self.facility.tables)
         self._note_history()
         self._view_recent()
@@ -235,11 +218,15 @@ class _Installation(_Ringlogs):
                     )
                 ]
             )
-        if [tuple(row) for row in self.connection.execute(sa.select(tiers.history))] != wanted:
+        before = [tuple(row) for row in self.connection.execute(sa.select(tiers.history))]
+        if before != wanted:
             self.connection.execute(tiers.history.delete())
             for online, archive in wanted:
                 self.connection.execute(tiers.history.insert().values(online=online, archive=archive))
-            self.changed.append("history: where old weeks go")
+            was, now = (
+                "; ".join(map(" in PostgreSQL, then ".join, rows)) or "none" for rows in (before, wanted)
+            )
+            self.changed.append(f"history of old weeks: {was} → {now}")
 
     def _create_tables(self, new: Collection[Table]) -> None:
         tables.facility_tables(new).create_all(self.connection, checkfirst=False)

@@ -46,9 +46,10 @@ def around(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
             sql.SQL("alter schema {} owner to {};").format(sql.Identifier(schema), owner).as_string(),
         )
     if not may_set(connection):
-        for setting, statement in missing_settings(connection, facility).items():
+        for name, setting in missing_settings(connection, facility).items():
             yield Obstacle(
-                f"only the database's owner may change its setting {setting}", f"{statement.as_string()};"
+                f"only the database's owner may change its setting {name}",
+                f"{setting.statement.as_string()};",
             )
 
 
@@ -58,34 +59,38 @@ def between(
     rings: Mapping[str, Columns],
     logs: Mapping[str, Columns],
     own: Mapping[str, Columns],
+    formers: Mapping[str, Sequence[str]],
 ) -> Iterator[Obstacle]:
     """Obstacles in the tables.
 
     `known` has the ring size of each table that an earlier installation made; `rings` and `logs` have the
     data columns of what is stored under the names of these and of the facility's tables; `own` those of rings
-    that leave their waveforms to the log.
+    that leave their waveforms to the log; `formers` the names that tables had before.
     """
     wanted = {table.name: table for table in facility.tables}
     new = [name for name in wanted if name not in known]
     for name in known:
         if name not in wanted:
-            yield _gone(name, "is not in the facility file any more", name in own, _instead(name, new))
+            why = "is not in the facility file any more"
+            yield _gone(name, why, name in own, formers.get(name, ()), _instead(name, new))
     for name, table in wanted.items():
         missing = [schema for schema, there in (("online", rings), ("log", logs)) if name not in there]
         if name not in known:
             for schema in {"online", "log"}.difference(missing):
                 yield _foreign(schema, name)
         elif missing:
-            yield _gone(name, f"has lost {missing[0]}.{name}", name in own)
+            yield _gone(name, f"has lost {missing[0]}.{name}", name in own, formers.get(name, ()))
         elif table.ring_refers_to_log != (name in own):
             yield _other_ring(table)
         else:
-            yield from _columns_of(table, rings[name], logs[name], name in own)
+            yield from _columns_of(table, rings[name], logs[name], name in own, formers.get(name, ()))
             if table.rows < known[name]:
                 yield _smaller(table, known[name], ring_schema(table))
 
 
-def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Iterator[Obstacle]:
+def _columns_of(
+    table: Table, ring: Columns, log: Columns, is_view: bool, formers: Sequence[str]
+) -> Iterator[Obstacle]:
     wanted = {column.name: type_name(column.type) for column in table.columns}
     new = [name for name in wanted if name not in log]
     for column in {**ring, **log}:
@@ -103,7 +108,7 @@ def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Ite
                 f"{where}: is not in the facility file any more; this drops it with its history. "
                 + _instead(column, new),
                 as_owner(
-                    _drop_recent(table.name),
+                    *_drop_views(table.name, formers),
                     *(
                         sql.SQL("alter table {} drop column {}").format(
                             sql.Identifier(schema, table.name), name
@@ -123,7 +128,7 @@ def _columns_of(table: Table, ring: Columns, log: Columns, is_view: bool) -> Ite
                 f"{where}: is {next(iter(others.values()))} in the database and {wanted[column]} in the "
                 "facility file; this rewrites the table, and refuses values that do not fit",
                 as_owner(
-                    _drop_recent(table.name),
+                    *_drop_views(table.name, formers),
                     *(
                         sql.SQL("alter table {} alter column {} type {} using {}::{}").format(
                             sql.Identifier(schema, table.name),
@@ -182,8 +187,8 @@ def _instead(name: str, new: Sequence[str]) -> str:
     return f'{kept}; or, if it is {names} now, write renamed_from = "{name}" there'
 
 
-def _gone(name: str, why: str, is_view: bool, instead: str = "") -> Obstacle:
-    procedures = [pattern.format(name) for pattern in OF_A_TABLE.values()]
+def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: str = "") -> Obstacle:
+    procedures = [pattern.format(each) for each in (name, *formers) for pattern in OF_A_TABLE.values()]
     return Obstacle(
         f"table {name}: {why}; this drops all of it, its history too" + (instead and f". {instead}"),
         as_owner(
@@ -191,7 +196,7 @@ def _gone(name: str, why: str, is_view: bool, instead: str = "") -> Obstacle:
                 sql.SQL("drop function if exists {}").format(sql.Identifier("ringlog", each))
                 for each in procedures
             ),
-            _drop_recent(name),
+            *_drop_views(name, formers),
             *(
                 sql.SQL("drop {} if exists {}").format(sql.SQL(kind), sql.Identifier(schema, name))
                 for kind, schema in (
@@ -206,15 +211,17 @@ def _gone(name: str, why: str, is_view: bool, instead: str = "") -> Obstacle:
                 sql.SQL("delete from {} where table_name = {}").format(
                     sql.Identifier("ringlog", registry), sql.Literal(name)
                 )
-                for registry in ("signal", "logged_table", "summarised", "summary_mark")
+                for registry in ("signal", "logged_table", "summarised", "summary_mark", "former_table")
             ),
         ),
     )
 
 
-def _drop_recent(table: str) -> sql.Composable:
-    """Drops the view that stands on a log. The installer makes it again."""
-    return sql.SQL("drop view if exists {}").format(sql.Identifier(roles.RECENT, table))
+def _drop_views(table: str, formers: Sequence[str]) -> Iterator[sql.Composable]:
+    """Drops the views that stand on ring and log. The installer makes them again."""
+    views = [(roles.RECENT, table), *((schema, former) for former in formers for schema in ("online", "log"))]
+    for view in views:
+        yield sql.SQL("drop view if exists {}").format(sql.Identifier(*view))
 
 
 def as_owner(*statements: sql.Composable) -> str:

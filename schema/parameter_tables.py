@@ -17,6 +17,7 @@ from ringlog.schema import ledger, roles
 from ringlog.schema.change import run
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.parameters import Parameter, ParameterColumn
+from ringlog.schema.report import differences, limits, quoted
 from ringlog.schema.tables import Columns, column_type, type_name
 
 _OWN = ("version", "change", "ended", "valid")
@@ -239,7 +240,8 @@ def install_tables(
                 _add(connection, parameter, column)
                 created.append(f"column {parameter.name}.{column.name}")
             _show(connection, parameter, stored_order(parameter, stored))
-    return created, [f"parameter {name}" for name in _note(connection, parameters) if name in known]
+    noted = _note(connection, parameters)
+    return created, [f"parameter {name}: {what}" for name, what in noted.items() if name in known]
 
 
 def stored_order(parameter: Parameter, stored: Collection[str]) -> list[ParameterColumn]:
@@ -290,8 +292,9 @@ def _grant(connection: sa.Connection, name: str) -> None:
     run(connection, sql.SQL("grant select on {} to {}").format(relations, readers))
 
 
-def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> list[str]:
-    """Brings what is noted of the tables and columns up to date; the tables that were noted otherwise."""
+def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> dict[str, str]:
+    """Brings what is noted of the tables and columns up to date; the tables that were noted otherwise, and
+    what is other."""
     tables = {parameter.name: parameter.description for parameter in parameters}
     columns = {(row["table_name"], row["column_name"]): row for row in _columns(parameters)}
     known_tables = {row.table_name: row.description for row in connection.execute(sa.select(parameter_table))}
@@ -299,8 +302,18 @@ def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> list[
         (row["table_name"], row["column_name"]): dict(row)
         for row in connection.execute(sa.select(parameter_column)).mappings()
     }
-    changed = {name for name, text in tables.items() if known_tables.get(name) != text}
-    changed |= {table for (table, column), row in columns.items() if known.get((table, column)) != row}
+    changed = {
+        name: [
+            differences({"description": quoted(known_tables.get(name, ""))}, {"description": quoted(text)})
+        ]
+        for name, text in tables.items()
+        if known_tables.get(name) != text
+    }
+    for (table, column), row in columns.items():
+        if (before := known.get((table, column))) != row:
+            told = changed.setdefault(table, [])
+            if before and (what := differences(_words(before), _words(row))):
+                told.append(f"column {column}: {what}")
     if changed:
         for noted in (parameter_table, parameter_column):
             connection.execute(noted.delete().where(noted.c.table_name.in_(changed)))
@@ -311,7 +324,15 @@ def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> list[
         connection.execute(
             parameter_column.insert(), [row for key, row in columns.items() if key[0] in changed]
         )
-    return sorted(changed)
+    return {name: "; ".join(changed[name]) or "columns more" for name in sorted(changed)}
+
+
+def _words(row: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "unit": quoted(row["unit"]),
+        "description": quoted(row["description"]),
+        "limits": limits(row["limit_low"], row["limit_high"]),
+    }
 
 
 def _columns(parameters: Collection[Parameter]) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The registry: what the database itself knows of its facility, and has known before."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -10,6 +11,7 @@ from sqlalchemy.dialects import postgresql
 from ringlog.procedures import Procedure
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility
+from ringlog.schema.report import differences, limits, quoted
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -50,6 +52,8 @@ signal = sa.Table(
     sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True), comment="null: now"),
     comment="where each signal is and has been, with what unit, description and limits",
 )
+_SignalRow: TypeAlias = tuple[str, str, str, str, str, str, float | None, float | None]
+"""A row of `signal`, without when it is valid."""
 FOREVER: sa.ColumnClause[datetime] = sa.literal_column("timestamptz 'infinity'")
 """Until when a signal is valid by a name that it had before."""
 
@@ -77,7 +81,7 @@ def ring_sizes(connection: sa.Connection) -> dict[str, int]:
 
 
 def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
-    """Brings `logged_table` up to date. Returns the names of the tables it knew otherwise."""
+    """Brings `logged_table` up to date. Returns the tables it knew otherwise, and what is other."""
     known = {row["table_name"]: dict(row) for row in connection.execute(sa.select(logged_table)).mappings()}
     changed = []
     for table in facility.tables:
@@ -97,18 +101,33 @@ def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
             connection.execute(
                 logged_table.update().where(logged_table.c.table_name == table.name).values(row)
             )
-            changed.append(table.name)
+            changed.append(f"table {table.name}: {differences(_words(known[table.name]), _words(row))}")
     return changed
+
+
+def _words(row: Mapping[str, Any]) -> dict[str, str]:
+    """What is noted of a table, in the words of the facility file."""
+    log = f"nth = {row['log_nth']}" if row["log_period"] is None else f"period = {row['log_period']:g} s"
+    return {
+        "description": quoted(row["description"]),
+        "rows": str(row["rows"]),
+        "cycle": f"{row['cycle']:g} s",
+        "log": "every row" if log == "nth = 1" else log,
+        "retention": row["retention"] or "for ever",
+        "retired": "yes" if row["retired"] else "no",
+    }
 
 
 def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
     """Brings `signal` up to date: what is so no longer ends now, what is new begins now.
 
-    Returns the names of the signals that have ended, are others now, or are there again.
+    Returns the signals that have ended, are others now, or are there again, and what is other.
     """
     columns = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
     now = signal.c.valid_to.is_(None)
-    known = {row[0]: tuple(row) for row in connection.execute(sa.select(*columns).where(now))}
+    known: dict[str, _SignalRow] = {
+        row[0]: (*row,) for row in connection.execute(sa.select(*columns).where(now))
+    }
     wanted = {row[0]: row for row in _signals(facility)}
     ended = [name for name, row in known.items() if wanted.get(name) != row]
     names = [column.name for column in columns]
@@ -130,10 +149,29 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
         connection.execute(signal.insert(), begun)
         # thousands of rows at once: without statistics listing all columns with their signals takes seconds
         run(connection, "analyze ringlog.signal")
-    return [*ended, *sorted(again)]
+    return [
+        *(
+            f"signal {name}: {differences(_signal_words(known[name]), _signal_words(wanted[name]))}"
+            if name in wanted
+            else f"signal {name}: ends; what it has can be read"
+            for name in ended
+        ),
+        *(f"signal {name}: is there again" for name in sorted(again)),
+    ]
 
 
-def _signals(facility: Facility) -> Iterator[tuple[object, ...]]:
+def _signal_words(row: _SignalRow) -> dict[str, str]:
+    _, table, column, kind, unit, description, low, high = row
+    return {
+        "column": f"{table}.{column}",
+        "type": kind,
+        "unit": quoted(unit),
+        "description": quoted(description),
+        "limits": limits(low, high),
+    }
+
+
+def _signals(facility: Facility) -> Iterator[_SignalRow]:
     """The rows of `signal`, without when they are valid."""
     for table in facility.tables:
         for column in () if table.retired else table.written.columns:

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.change import run
 from ringlog.schema.entries import WIDTHS
-from ringlog.schema.facility import Column, Table
+from ringlog.schema.facility import SUMMARY_LEVELS, Column, Table
 from ringlog.schema.roles import READER, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tiers import summarised
 
@@ -75,9 +75,15 @@ def create_missing(connection: sa.Connection, tables: Iterable[Table]) -> list[s
         if levels.get(table.name) != stored_levels(table.summaries):
             _note(connection, table)
             if table.name in levels:
-                changed.append(f"summaries of {table.name}")
+                before, now = map(_words, (levels[table.name], stored_levels(table.summaries)))
+                changed.append(f"summaries of {table.name}: {before} → {now}")
         _create_views(connection, table, views)
     return changed
+
+
+def _words(levels: Sequence[int]) -> str:
+    spans = {seconds: span for span, seconds in SUMMARY_LEVELS.items()}
+    return f"from {spans[levels[0]]} on" if levels else "none"
 
 
 def storage(name: str, single: bool) -> sa.Table:

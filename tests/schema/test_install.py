@@ -124,10 +124,27 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure forget_snapshot",
         "catalogue of T-SQL",
     ]
-    assert report.changed == ("setting TimeZone of the database", "setting search_path of the database")
+    assert report.changed == (
+        "setting TimeZone of the database: none → Asia/Tokyo",
+        'setting search_path of the database: none → "online", "log", "ringlog", "public"',
+    )
     assert "created table magnets" in str(report)
     assert str(InstallReport((), ())) == "nothing to do"
-    assert str(InstallReport(tuple(f"table t{n}" for n in range(60)), ())) == "created 60 tables"
+
+
+def test_many_changes_are_told_by_what_is_alike() -> None:
+    tables = tuple(f"table t{n}" for n in range(60))
+    assert str(InstallReport(tables, ())) == "created 60 tables"
+    slower = tuple(f"{table}: cycle 1 s → 2 s" for table in tables[:59])
+    report = InstallReport((), (*slower, "table t59: rows 5 → 8", "view recent.t0"))
+    assert report.told("would create", "would change").splitlines() == [
+        "would change 59 tables (t0, t1, t2, 56 more): cycle 1 s → 2 s",
+        "would change table t59: rows 5 → 8",
+        "would change view recent.t0",
+    ]
+    signals = tuple(f'signal s{n}: description none → "{n}"' for n in range(11))
+    assert str(InstallReport((), signals)) == "changed 11 signals"
+    assert len(InstallReport((), signals).told("created", "changed", whole=True).splitlines()) == 11
 
 
 def test_rings_are_full_and_empty(engine: sa.Engine, connect: Connect) -> None:
@@ -193,7 +210,7 @@ def test_a_search_path_that_is_there_stays(engine: sa.Engine, connect: Connect) 
     connection = connect()
     database = sql.Identifier(connection.info.dbname)
     connection.execute(sql.SQL("alter database {} set search_path = site, online").format(database))
-    assert install(engine, FACILITY).changed == ("setting TimeZone of the database",)
+    assert install(engine, FACILITY).changed == ("setting TimeZone of the database: none → Asia/Tokyo",)
     assert rows(connect(), "show search_path") == [("site, online",)]
 
 
@@ -254,7 +271,9 @@ def test_procedures_changed_by_hand_are_renewed(engine: sa.Engine, connect: Conn
     )
     connection.execute("drop function ringlog.last_magnets()")
     report = install(engine, FACILITY)
-    assert report == InstallReport(("procedure last_magnets",), ("procedure put_magnets",))
+    assert report == InstallReport(
+        ("procedure last_magnets",), ("procedure put_magnets: it was not as ringlog makes it",)
+    )
     put(connection, 1, 1.5, True, "on")
     assert rows(connection, "select seq_no from ringlog.last_magnets()") == [(1,)]
     assert not install(engine, FACILITY)
@@ -321,7 +340,7 @@ def test_a_longer_ring(engine: sa.Engine, connect: Connect) -> None:
     assert report.created == ()
     assert report.changed == (
         "ring magnets: 3 rows more",
-        "table magnets",
+        "table magnets: rows 5 → 8",
         "procedure put_magnets",
         "procedure import_magnets",
         "procedure last_magnets",
@@ -345,8 +364,9 @@ def test_another_log_policy_cycle_retention_and_zone(engine: sa.Engine, connect:
     assert install(engine, facility(table, timezone="Europe/Berlin")) == InstallReport(
         (),
         (
-            "setting TimeZone of the database",
-            "table magnets",
+            "setting TimeZone of the database: Asia/Tokyo → Europe/Berlin",
+            'table magnets: description none → "d", cycle 1 s → 2 s, log every row → nth = 5,'
+            " retention for ever → 1 week",
             "procedure put_magnets",
             "procedure import_magnets",
         ),

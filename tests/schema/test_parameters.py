@@ -386,7 +386,8 @@ def test_what_the_file_gains(engine: sa.Engine, tmp_path: Path, connect: Connect
     parameters.rows('select ringlog.set_magnet_rows(\'[{"device": "b1", "mode": 1, "offset": 4}]\')')
     assert parameters.rows('select version, current, "offset" from ringlog.get_magnet()') == [(2, 1.0, 4)]
     narrow = more.replace("[-500.0, 500.0]", "[0.0, 0.5]")
-    assert "parameter magnet" in install(engine, facility(tmp_path, narrow)).changed
+    changed = install(engine, facility(tmp_path, narrow)).changed
+    assert "parameter magnet: column current: limits -500 to 500 → 0 to 0.5" in changed
     with pytest.raises(errors.CheckViolation):
         parameters.rows("select ringlog.set_magnet(row ('b1', 1, 0.7, 0, true, '', 4)::parameter.magnet_row)")
     # what was there before may stay while something else changes

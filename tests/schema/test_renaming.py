@@ -150,6 +150,18 @@ def test_names_go_on_changing(engine: sa.Engine, pumps: psycopg.Connection) -> N
             )
             == flow()
         )
+    # what a person must settle takes the views of the former names with it
+    level = third.columns[-1]
+    wider = replace(third, columns=(*third.columns[:-1], replace(level, type="double")))
+    for wanted in (wider, replace(third, columns=third.columns[:-1]), third):
+        if wanted is not third:
+            with pytest.raises(InstallRefused, match="table chiller, column level: ") as refused:
+                install(engine, facility(wanted))
+            pumps.execute(refused.value.obstacles[0].sql)
+        install(engine, facility(wanted))
+        for name in ("pumps", "cooling", "chiller"):
+            assert rows(pumps, f"select count(*) from online.{name}") == [(4,)]
+            assert rows(pumps, f"select count(water) from log.{name}") == [(4,)]
     # another table has the first name now: what goes on under it makes way by a person's hand
     with pytest.raises(InstallRefused, match="table pumps: table chiller was called so before") as refused:
         install(engine, facility(third, PUMPS))
@@ -210,7 +222,7 @@ def test_names_that_would_meet_are_refused(engine: sa.Engine, pumps: psycopg.Con
 def test_a_retired_column_is_read_and_not_listed(engine: sa.Engine, pumps: psycopg.Connection) -> None:
     retired = replace(PUMPS, columns=(*PUMPS.columns[:2], replace(PUMPS.columns[2], retired=True)))
     report = install(engine, facility(retired))
-    assert report.changed == ("signal pumps/old_probe",)
+    assert report.changed == ("signal pumps/old_probe: ends; what it has can be read",)
     assert rows(pumps, "select count(value) from ringlog.get_signal('pumps/old_probe')") == [(3,)]
     assert ("pumps/old_probe",) not in rows(pumps, "select signal from ringlog.find_signals()")
     # who still writes it is not turned away
@@ -239,3 +251,19 @@ def test_a_retired_table_is_read_and_not_written(engine: sa.Engine, pumps: psyco
         pumps, "select ringlog.put_pumps(row (4, %s, 3.5, 'on', 8)::online.pumps)", T0 + timedelta(seconds=3)
     )
     assert rows(pumps, "select * from ringlog.get_signal('pumps/flow')") == flow(4)
+
+
+def test_a_renamed_table_that_is_gone_from_the_file(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+    install(engine, facility(RENAMED))
+    other = Table("other", 4, 1.0, (Column("a", "other/a", "real"),))
+    with pytest.raises(
+        InstallRefused, match="table cooling: is not in the facility file any more"
+    ) as refused:
+        install(engine, facility(other))
+    pumps.execute(refused.value.obstacles[0].sql)
+    install(engine, facility(other))
+    for name in ("pumps", "cooling"):
+        assert rows(pumps, "select relname from pg_class where relname ^@ %s", name) == []
+        assert rows(pumps, "select proname from pg_proc where strpos(proname, %s) > 0", f"_{name}") == []
+    assert rows(pumps, "select * from ringlog.former_table") == []
+    install(engine, facility(other, PUMPS))

@@ -124,15 +124,16 @@ def with_column(**changes: Any) -> Facility:
 
 
 def test_what_changes_is_kept_with_its_time(types: psycopg.Connection, engine: sa.Engine) -> None:
-    changes: list[dict[str, Any]] = [
-        {"unit": "mA"},
-        {"unit": "mA", "description": "better known"},
-        {"unit": "mA", "description": "better known", "limits": (-2.0, 1.5)},
-        {"unit": "mA", "description": "better known", "limits": None},
+    known = {"unit": "mA", "description": "better known"}
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ('unit "A" → "mA"', {"unit": "mA"}),
+        ('description "a real" → "better known"', known),
+        ("limits -1.5 to 1.5 → -2 to 1.5", known | {"limits": (-2.0, 1.5)}),
+        ("limits -2 to 1.5 → none", known | {"limits": None}),
     ]
-    for change in changes:
+    for what, change in changes:
         report = install(engine, with_column(**change))
-        assert (report.created, report.changed) == ((), ("signal types/real",))
+        assert (report.created, report.changed) == ((), (f"signal types/real: {what}",))
         assert not install(engine, with_column(**change))
     assert rows(
         types,

@@ -14,7 +14,7 @@ import pytest
 
 from ringlog.clients import Unanswered, call, connect
 from ringlog.report import lasting
-from ringlog.watching import Space
+from ringlog.watching import Space, Watch
 from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
 from waiting import wait_until
 
@@ -99,6 +99,23 @@ def test_a_text_is_compiled_once_whatever_its_literals(counted: RunningServer, p
             cursor.callproc("sp_executesql", ("select @n + 1", "@n int", number))
             assert cursor.fetchall() == [(number + 1,)]
         assert compilations(port) == (before[0] + 6, before[1] + 24)
+
+
+def test_a_look_takes_one_connection(counted: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = []
+    connect_to = psycopg.connect
+
+    def connecting(*arguments: Any, **options: Any) -> psycopg.Connection:
+        taken.append(arguments)
+        return connect_to(*arguments, **options)
+
+    monkeypatch.setattr(psycopg, "connect", connecting)
+    watch = Watch(counted.dsn, counted.data)
+    text = watch.text()
+    assert "ringlog_table_silent" in text
+    assert "ringlog_disk_free_bytes" in text
+    assert watch.text() == text
+    assert len(taken) == 1
 
 
 def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path) -> None:

@@ -97,7 +97,9 @@ def test_a_server_left_behind_is_stopped_first(data: Path, caplog: pytest.LogCap
 def test_two_servers_on_one_directory_are_refused(data: Path) -> None:
     with Postgres(data).running(memory=TEST_MEMORY, port=free_port()) as process:
         with (
-            pytest.raises(ServerError, match=f"^process {os.getpid()} serves {data} already"),
+            pytest.raises(
+                ServerError, match=rf"^process {os.getpid()} \(.*, since .* UTC\) serves {data} already"
+            ),
             Postgres(data).running(),
         ):
             pass

@@ -1,0 +1,126 @@
+"""Who has a data directory: the one process that starts its PostgreSQL, and the commands that use it.
+
+serving     locked by the process that has started PostgreSQL, or is about to; says who that is
+commands    locked, together, by the commands that need PostgreSQL
+"""
+
+import fcntl
+import json
+import logging
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from ringlog.account import Account
+
+log = logging.getLogger(__name__)
+
+SERVING, COMMANDS = "serving", "commands"
+_WRITTEN = 1.0  # seconds in which who has got the lock has said who it is
+_PAUSE = 0.05
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that has a data directory."""
+
+    pid: int
+    command: str
+    since: str
+    serves: bool
+    """whether it goes on until somebody stops it, as `ringlog serve`; a command comes to an end by itself"""
+
+    def __str__(self) -> str:
+        return f"process {self.pid} ({self.command}, since {self.since})"
+
+
+class Held(Exception):
+    """Another process has the data directory."""
+
+    def __init__(self, holder: Holder | None) -> None:
+        self.holder = holder
+        """None: it has not said who it is"""
+        super().__init__(str(holder or "another process"))
+
+
+@contextmanager
+def held(data: Path, account: Account, *, serves: bool) -> Iterator[None]:
+    """The data directory for this process alone; the kernel releases it however the process ends.
+
+    Raises Held when another process has it.
+    """
+    with _opened(data / SERVING, account) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Held(_holder(file)) from None
+        file.truncate(0)
+        json.dump(asdict(_this_process(serves)), file)
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+class Commands:
+    """The commands that use a PostgreSQL which one of them has started."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def outlast(self) -> None:
+        """Waits until no other command is there. None begins then before this one is done."""
+        told = False
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if not told:
+                    log.info("another command uses this PostgreSQL: waiting for its end")
+                    told = True
+                time.sleep(_PAUSE)
+
+
+@contextmanager
+def joined(data: Path, account: Account) -> Iterator[Commands]:
+    """This process among the commands. Waits where the one that has started PostgreSQL is stopping it."""
+    with _opened(data / COMMANDS, account) as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield Commands(file)
+
+
+def _opened(path: Path, account: Account) -> IO[str]:
+    with account.acting():
+        return path.open("a+")
+
+
+def _this_process(serves: bool) -> Holder:
+    program = Path(sys.argv[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    now = datetime.now(UTC)
+    return Holder(os.getpid(), shlex.join([name, *sys.argv[1:]]), f"{now:%Y-%m-%d %H:%M:%S} UTC", serves)
+
+
+def _holder(file: IO[str]) -> Holder | None:
+    """Who has locked the file. That stands in it a moment after the lock was taken."""
+    until = time.monotonic() + _WRITTEN
+    while True:
+        file.seek(0)
+        with suppress(ValueError, TypeError):
+            holder = Holder(**json.loads(file.read()))
+            if psutil.pid_exists(holder.pid):
+                return holder
+        if time.monotonic() > until:
+            return None
+        time.sleep(_PAUSE)

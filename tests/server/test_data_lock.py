@@ -1,0 +1,106 @@
+"""Who has a data directory: a server waits for commands, and commands for one another."""
+
+import json
+import logging
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from ringlog.postgres import Postgres
+from servers import RINGLOG, serving
+from waiting import wait_until
+
+
+def holder(data: Path) -> int | None:
+    text = (data / "serving").read_text()
+    return int(json.loads(text)["pid"]) if text else None
+
+
+@contextmanager
+def halted_command(data: Path) -> Iterator[psutil.Popen]:
+    """A `ringlog verify` on a stopped data directory that has got as far as to start PostgreSQL."""
+    with psutil.Popen([RINGLOG, "verify", "--data", str(data)], stdout=subprocess.DEVNULL) as command:
+        try:
+            wait_until(lambda: holder(data) == command.pid)
+            command.suspend()
+            yield command
+        finally:
+            with suppress(psutil.NoSuchProcess):  # it has gone on
+                command.resume()
+
+
+@pytest.fixture
+def stopped(data: Path) -> Path:
+    """A data directory that has been served."""
+    with serving(data):
+        pass
+    return data
+
+
+def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) -> None:
+    log = stopped.with_name(stopped.name + ".stderr")
+    log.unlink()
+    with halted_command(stopped) as command:
+
+        def let_go_on() -> None:
+            wait_until(lambda: log.exists() and "Waiting for its end" in log.read_text())
+            with suppress(psutil.NoSuchProcess):  # it has gone on
+                command.resume()
+
+        waiter = threading.Thread(target=let_go_on)
+        waiter.start()
+        with serving(stopped) as server:
+            waiter.join()
+            assert command.wait() == 0
+            assert holder(stopped) == server.process.pid
+            with psycopg.connect(server.dsn) as connection:
+                assert connection.execute("select count(*) from ringlog.logged_table").fetchone() != (0,)
+        assert f"process {command.pid} (ringlog verify --data {stopped}, since " in log.read_text()
+
+
+def test_a_server_that_waits_can_be_stopped(stopped: Path, tmp_path: Path) -> None:
+    with halted_command(stopped), (tmp_path / "log").open("w") as log:
+        words = [RINGLOG, "serve", "--data", stopped, "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(words, stderr=log, stdout=subprocess.PIPE, text=True) as server:
+            wait_until(lambda: "Waiting for its end" in (tmp_path / "log").read_text())
+            server.send_signal(signal.SIGTERM)
+            assert server.communicate()[0] == "stopped\n"
+            assert server.returncode == 0
+
+
+def test_the_command_that_has_started_postgresql_stops_it_with_the_last_one(
+    stopped: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    first_reads, second_reads, second_ends = (threading.Event() for _ in range(3))
+    found: list[object] = []
+
+    def first() -> None:
+        with Postgres(stopped).reachable():
+            first_reads.set()
+            second_reads.wait()
+
+    def second() -> None:
+        postgres = Postgres(stopped)
+        with postgres.reachable(), psycopg.connect(postgres.conninfo()) as connection:
+            second_reads.set()
+            second_ends.wait()
+            found.append(connection.execute("select 1").fetchone())
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert first_reads.wait(100)
+    threads[1].start()
+    wait_until(lambda: "another command uses this PostgreSQL" in caplog.text)
+    second_ends.set()
+    for thread in threads:
+        thread.join()
+    assert found == [(1,)]
+    assert Postgres(stopped).postmaster() is None
