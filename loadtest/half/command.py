@@ -1,5 +1,6 @@
 """The experiment `half`."""
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -9,10 +10,14 @@ from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time
 from ringlog.loadtest.experiment.stage import Stage, play
 from ringlog.loadtest.half import report
+from ringlog.loadtest.half.beside import START
 from ringlog.loadtest.half.ioc import Listened, listen, missing_part
 from ringlog.loadtest.half.published import PVS
 from ringlog.loadtest.half.replay import PVS_OF_A_TABLE, facility
-from ringlog.loadtest.half.targets import Inserted, Narrow, Queried, Ringlog, Target
+from ringlog.loadtest.half.report import Scale
+from ringlog.loadtest.half.target import Inserted, Kept, Queried, Target
+from ringlog.loadtest.half.targets import Narrow, Ringlog
+from ringlog.loadtest.peers.finding import TITLES, Beside, Influxdb, Peers, Questdb, Timescaledb, found
 
 _PARTS = (0.1, 0.25, 0.5, 1.0)
 """Of the longest query: the spans that are read."""
@@ -29,16 +34,22 @@ def half(
     hours: Annotated[
         float, typer.Option(metavar="H", min=0.001, help="The longest query of one PV; there 0.4 to 10.")
     ] = 0.1,
+    beside: Beside = None,
+    timescaledb: Timescaledb = None,
+    questdb: Questdb = None,
+    influxdb: Influxdb = None,
     data: Data = None,
     output: Output = OUTPUT,
     compare: Compare = None,
 ) -> None:
-    """HALF's 2,000 PVs at 10 Hz: from a real IOC, IDPS of batches, QDPS of one PV (papers/002)."""
+    """HALF's 2,000 PVs at 10 Hz: from a real IOC, IDPS of batches, QDPS of one PV (papers/002), beside
+    other servers where these are installed."""
 
     def perform(stage: Stage) -> Outcome:
         if pvs % PVS_OF_A_TABLE:
             raise LoadTestUsageError(f"--pvs {pvs} is no multiple of {PVS_OF_A_TABLE}")
-        return _perform(stage, pvs, _minutes(minutes), hours)
+        peers = found(timescaledb, questdb, influxdb, beside)
+        return _perform(stage, pvs, _minutes(minutes), hours, peers)
 
     play("half", time, output, data, compare, perform)
 
@@ -53,37 +64,46 @@ def _minutes(text: str) -> list[float]:
     return found
 
 
-def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float) -> Outcome:
+def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: Peers) -> Outcome:
     stage.steps.say(f"Starting a server for {pvs:,} PVs")
     text = facility(pvs)
     file = stage.folder / "half.toml"
     file.write_text(text)
     inserted: list[Inserted] = []
     queried: list[Queried] = []
+    kept: list[Kept] = []
     listened: Listened | None = None
-    with stage.serving(text) as server:
+    with stage.serving(text) as server, ExitStack() as stack:
         if not missing_part():
             with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as tell:
                 listened = listen(server, file, stage.folder, pvs, stage.seconds)
                 tell(stage.seconds, f"{listened.updates:,} updates")
-        targets: list[Target] = [Ringlog(server, pvs), Narrow(server, pvs)]
-        already = targets[0].found()
-        for target in targets:
-            with stage.steps.step(f"{target.name}, IDPS", float(len(minutes))) as tell:
-                for place, one in enumerate(minutes, start=1):
+        targets: list[Target] = [Ringlog(server, pvs), Narrow.beside(server, pvs)]
+        versions: dict[str, str] = {}
+        for name, program in peers.programs.items():
+            stage.steps.say(f"Starting {TITLES[name]}")
+            more, versions[TITLES[name]] = stack.enter_context(
+                START[name](program, server, stage.data or stage.folder, pvs)
+            )
+            targets += more
+        # a load of the machine that comes and goes falls on all of them
+        for one in minutes:
+            for target in targets:
+                with stage.steps.step(f"{target.name}, {one:g} min", 1.0) as tell:
                     inserted.append(target.insert(one))
-                    tell(place, f"{inserted[-1].rate:,.0f} items/s")
-            # only one table is needed for the history of one PV
-            longest = hours * 60 - sum(minutes)
-            if longest > 0:
-                stage.steps.say(f"Making {hours:g} h of {PVS_OF_A_TABLE} PVs")
+                    tell(1.0, f"{inserted[-1].rate:,.0f} items/s")
+        # only one table is needed for the history of one PV
+        longest = hours * 60 - sum(minutes)
+        if longest > 0:
+            for target in targets:
+                stage.steps.say(f"{target.name}: making {hours:g} h of {PVS_OF_A_TABLE} PVs")
                 target.insert(longest, only=0)
-        for target in targets:
-            for way in target.readings:
-                with stage.steps.step(way, len(_PARTS) * stage.seconds) as tell:
-                    for place, part in enumerate(_PARTS, start=1):
+        kept += [target.keep() for target in targets]
+        for part in _PARTS:
+            for target in targets:
+                for way in target.readings:
+                    with stage.steps.step(f"{way}, {part * hours:g} h", stage.seconds) as tell:
                         queried.append(target.query(part * hours, stage.seconds, way))
-                        tell(place * stage.seconds, f"{queried[-1].rate:,.0f} items/s")
-        found = {target.name: (target.items, target.found()) for target in targets}
-        found[Ringlog.name] = (found[Ringlog.name][0], found[Ringlog.name][1] - already)
-    return report.outcome(stage, pvs, minutes, hours, inserted, queried, listened, found)
+                        tell(stage.seconds, f"{queried[-1].rate:,.0f} items/s")
+    scale = Scale(pvs, minutes, hours)
+    return report.outcome(stage, scale, inserted, kept, queried, listened, versions, peers.absent)

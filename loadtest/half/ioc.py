@@ -1,13 +1,11 @@
 """PVs of a real soft IOC, written by `ringlog load`: how many updates reach the log."""
 
 import os
-import random
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
@@ -17,6 +15,7 @@ from psycopg import sql
 
 from ringlog.loadtest.bench.server import WRITER, Server
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.ports import free_port
 from ringlog.loadtest.half.published import HERTZ
 from ringlog.loadtest.half.replay import PVS_OF_A_TABLE, tables
 
@@ -88,7 +87,7 @@ def _connected(server: Server, table: str) -> bool:
 @contextmanager
 def _ioc(folder: Path, pvs: int) -> Iterator[dict[str, str]]:
     """A soft IOC on ports of its own; yields the environment by which clients find it."""
-    port, pva, broadcast = (str(_free_port()) for _ in range(3))
+    port, pva, broadcast = (str(free_port()) for _ in range(3))
     environment = {
         "EPICS_CA_SERVER_PORT": port,
         "EPICS_CAS_INTF_ADDR_LIST": "127.0.0.1",
@@ -153,13 +152,3 @@ def _loading(
     finally:
         process.terminate()
         process.wait()
-
-
-def _free_port() -> int:
-    """A port of TCP and UDP below those that Linux gives to outgoing connections."""
-    for port in random.sample(range(10_000, 32_000), 1000):
-        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram, suppress(OSError):
-            stream.bind(("127.0.0.1", port))
-            datagram.bind(("127.0.0.1", port))
-            return port
-    raise LoadTestError("no port is free for the soft IOC")

@@ -10,6 +10,7 @@ from ringlog.loadtest.half.published import HERTZ
 
 PVS_OF_A_TABLE = 100
 RING = 1000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def facility(pvs: int) -> str:
@@ -82,6 +83,22 @@ class Recording:
             for place, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
                 text.append(f"{first + place}\t{time}\t{nanoseconds}\t{value}\t{severity}\t{3 * severity}\n")
         return "".join(text).encode()
+
+    def protocol(self, count: int) -> list[str]:
+        """The next rows as InfluxDB's line protocol, a line an item, in nanoseconds since 1970."""
+        first = self._table * PVS_OF_A_TABLE
+        lines = []
+        for _, moment, nanoseconds, values, severities in self.rows(count):
+            time = 1000 * microseconds(moment) + nanoseconds
+            for place, (value, severity) in enumerate(zip(values, severities, strict=True), start=1):
+                status = f"severity={severity}i,status={3 * severity}i"
+                lines.append(f"half,pv={first + place} value={value},{status} {time}")
+        return lines
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def midnight() -> datetime:

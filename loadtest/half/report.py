@@ -1,57 +1,80 @@
 """What `half` found, beside papers/002."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Section
-from ringlog.loadtest.experiment.report import amount
+from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.half import published
 from ringlog.loadtest.half.ioc import Listened, missing_part
 from ringlog.loadtest.half.replay import PVS_OF_A_TABLE
-from ringlog.loadtest.half.targets import CONNECTIONS, Inserted, Queried
+from ringlog.loadtest.half.target import CONNECTIONS, Inserted, Kept, Queried
+from ringlog.loadtest.peers.finding import INFLUXDB, QUESTDB, TIMESCALEDB, TITLES
 
 _IOC = "From a real IOC"
 _METHOD = [
     f"An item is a PV's value with time, nanoseconds, severity and status. ringlog has {PVS_OF_A_TABLE} PVs "
-    "in a table, a row for each of their 10 updates a second; the narrow table has a row for each item and "
+    "in a table, a row for each of their 10 updates a second; the other tables have a row for each item and "
     "a key of PV and time.",
     f"IDPS: a batch of all PVs by {CONNECTIONS} connections, ringlog's by put_<table>_batch over TDS, which "
-    "is how a recording is replayed (ring and log, row by row), the narrow table's by COPY straight into "
-    "PostgreSQL, one transaction a connection. What is sent was made before; times end with the last commit.",
+    "is how a recording is replayed (ring and log, row by row), a narrow table's by COPY straight into "
+    "PostgreSQL, one transaction a connection. What is sent was made before; times end with the last commit, "
+    "and when all of it can be read. All servers have what they acknowledged on the disk.",
     "QDPS: all items of one PV over a time, until they are there in PostgreSQL's binary form, not decoded; "
     "the median of at least three queries after one that does not count. get_signal gives time and value "
     "only.",
     "IOC: calc records of a real soft IOC that count, each PV at 10 Hz, over Channel Access into `ringlog "
     "load --source ca`. An update that is missing in the log shows as a gap in its count; the IOC itself "
     "drops updates when it has no time, and both share this machine.",
-    "TimescaleDB, QuestDB and InfluxDB were not in this run: `ringlog loadtest half` does not start them.",
 ]
+_BESIDE = {
+    TIMESCALEDB: "TimescaleDB: a narrow hypertable with chunks of an hour, and its twin that is compressed "
+    "(segments of a PV, in the order of time) between writing and reading, on a PostgreSQL of its own with "
+    "the settings of ringlog's. Both are written as the narrow table is.",
+    QUESTDB: "QuestDB: a table with an hour a partition and PVs as indexed symbols, written over HTTP by "
+    "its own client, read over PostgreSQL's protocol; `cairo.commit.mode` is sync.",
+    INFLUXDB: "InfluxDB: a series a PV, written and read by its own client in requests of 5,000 items. That "
+    "client decodes what it reads; time includes the nanoseconds.",
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much was written and read."""
+
+    pvs: int
+    minutes: Sequence[float]
+    hours: float
 
 
 def outcome(
     stage: Stage,
-    pvs: int,
-    minutes: Sequence[float],
-    hours: float,
+    scale: Scale,
     inserted: Sequence[Inserted],
+    kept: Sequence[Kept],
     queried: Sequence[Queried],
     listened: Listened | None,
-    found: Mapping[str, tuple[int, int]],
+    versions: Mapping[str, str],
+    absent: Mapping[str, str],
 ) -> Outcome:
-    """The experiment's outcome."""
-    counted = [Counted(f"items in {name}", sent, there) for name, (sent, there) in found.items()]
-    spans = ", ".join(f"{one:g}" for one in minutes)
+    """The experiment's outcome. `versions` are those of other servers, `absent` why some were not there."""
+    counted = [Counted(f"items in {one.target}", one.items, one.found) for one in kept]
+    spans = ", ".join(f"{one:g}" for one in scale.minutes)
+    missing = "; ".join(f"{TITLES[name]}: {why}" for name, why in absent.items())
     return stage.finish(
         "HALF's archive (papers/002)",
         published.SOURCE,
-        f"{pvs:,} PVs; batches of {spans} min, queries of up to {hours:g} h; four days of data there. The "
-        f"IOC ran for {in_words(round(stage.seconds, 2))}.",
+        f"{scale.pvs:,} PVs; batches of {spans} min, queries of up to {scale.hours:g} h; four days of data "
+        f"there. The IOC ran for {in_words(round(stage.seconds, 2))}."
+        + (f" Not in this run: {missing}." if missing else ""),
         counted,
         [*_figures(inserted, queried, listened)],
-        [_ioc(listened), _idps(inserted), _qdps(queried)],
-        _METHOD,
+        [_ioc(listened), _idps(inserted), _kept(kept), _qdps(queried)],
+        [*_METHOD, *(text for name, text in _BESIDE.items() if name not in absent)],
+        extra=dict(versions),
     )
 
 
@@ -140,6 +163,26 @@ def _idps(inserted: Sequence[Inserted]) -> Section:
     )
     headings = ["", "minutes in a batch", "items", "seconds", "items/s"]
     return Section("Writing (IDPS)", (), [Table("Inserted", headings, rows)], [plot])
+
+
+def _kept(kept: Sequence[Kept]) -> Section:
+    rows = [
+        [
+            one.target,
+            f"{one.items:,}",
+            f"{one.bytes / 1e6:,.1f}",
+            f"{one.bytes / max(1, one.items):.1f}",
+            MISSING if one.seconds is None else f"{one.seconds:.2f}",
+        ]
+        for one in kept
+    ]
+    headings = ["", "items", "MB on the disk", "bytes an item", "seconds to compress"]
+    text = (
+        "After all that was written, indexes and what servers set aside included, without the write-ahead "
+        "logs of PostgreSQL and QuestDB. Few items are not what years of them are: partitions have room "
+        "ahead, and InfluxDB has its newest values in its write-ahead log."
+    )
+    return Section("Room", [text], [Table("On the disk", headings, rows)])
 
 
 def _qdps(queried: Sequence[Queried]) -> Section:

@@ -15,6 +15,7 @@ from ringlog.loadtest.experiment.outcome import Outcome, read_outcome
 from ringlog.loadtest.soak.drift import Verdict, drift
 from servers import ringlog
 
+QUESTDB = Path(__file__).parent.parent.parent / "build" / "peers" / "questdb.jar"
 QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
@@ -156,7 +157,8 @@ def test_narrow_tables_and_their_readers(folder: Path) -> None:
 
 def test_an_archive_of_pvs(folder: Path) -> None:
     options = ("--time", "1s", "--pvs", "100", "--minutes", "0.05", "--hours", "0.002")
-    outcome = played(folder, "half", *options)
+    beside = ("--beside", "questdb,influxdb", "--questdb", str(QUESTDB))
+    outcome = played(folder, "half", *options, *beside)
     figures = {one.key: one for one in outcome.figures}
     # from a real soft IOC
     assert figures["updates"].ours
@@ -164,8 +166,18 @@ def test_an_archive_of_pvs(folder: Path) -> None:
     assert {one.what: one.acknowledged for one in outcome.counted} == {
         "items in ringlog": 7200,
         "items in narrow PostgreSQL": 7200,
+        "items in QuestDB": 7200,
+        "items in InfluxDB": 7200,
     }
-    assert {"idps ringlog", "qdps ringlog, SQL", "qdps narrow PostgreSQL, SQL"} <= {*figures}
+    assert {"idps ringlog", "idps QuestDB", "idps InfluxDB"} <= {*figures}
+    assert {"qdps ringlog, SQL", "qdps narrow PostgreSQL, SQL"} <= {*figures}
+    assert {"qdps QuestDB, SQL", "qdps InfluxDB, InfluxQL"} <= {*figures}
+    assert outcome.versions["QuestDB"].startswith("9.")
+    assert outcome.versions["InfluxDB"].startswith("v1.")
+    assert "Not in this run: TimescaleDB: not asked for." in outcome.scale
+    (room,) = (one.tables[0] for one in outcome.sections if one.heading == "Room")
+    # value, severity, status and time
+    assert all(float(row[3]) > 0.1 for row in room.rows)
 
 
 def test_a_long_load(folder: Path) -> None:
@@ -207,6 +219,16 @@ def test_deterioration_is_said_only_where_the_data_say_it() -> None:
         (("all", "--only", "best"), "--only 'best' is none of normal, max, columns, users"),
         (("half", "--pvs", "150"), "--pvs 150 is no multiple of 100"),
         (("half", "--minutes", "-1"), "--minutes '-1' is no list of minutes as 0.1,0.5"),
+        (("half", "--beside", "duckdb"), "--beside 'duckdb' is none of timescaledb, questdb, influxdb"),
+        (
+            ("half", "--timescaledb", "/nowhere"),
+            "TimescaleDB cannot be in the run: no PostgreSQL in /nowhere has TimescaleDB installed",
+        ),
+        (("half", "--questdb", "no.jar"), "QuestDB cannot be in the run: there is no file no.jar"),
+        (
+            ("half", "--influxdb", "/bin/true"),
+            "InfluxDB cannot be in the run: /bin/true says '': only version 1 is known",
+        ),
         (("saturation",), "has no results of `ringlog loadtest ess`, which come first"),
         (("report", "--compare", "nowhere"), "holds no results of ringlog loadtest"),
     ],

@@ -1,0 +1,153 @@
+"""Where other servers are installed: by an option, by the environment, in the usual places."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
+
+TIMESCALEDB, QUESTDB, INFLUXDB = NAMES = ("timescaledb", "questdb", "influxdb")
+TITLES = {TIMESCALEDB: "TimescaleDB", QUESTDB: "QuestDB", INFLUXDB: "InfluxDB"}
+
+Timescaledb = Annotated[
+    Path | None,
+    typer.Option(
+        "--timescaledb",
+        metavar="DIR",
+        envvar="RINGLOG_TIMESCALEDB",
+        show_default=False,
+        help="PostgreSQL's folder of programs where TimescaleDB is installed. Default: looked for.",
+    ),
+]
+Questdb = Annotated[
+    Path | None,
+    typer.Option(
+        "--questdb",
+        metavar="FILE",
+        envvar="RINGLOG_QUESTDB",
+        show_default=False,
+        help="QuestDB's jar. Without it QuestDB is not in the run.",
+    ),
+]
+Influxdb = Annotated[
+    Path | None,
+    typer.Option(
+        "--influxdb",
+        metavar="FILE",
+        envvar="RINGLOG_INFLUXDB",
+        show_default=False,
+        help="influxd of InfluxDB 1. Default: that of the PATH.",
+    ),
+]
+Beside = Annotated[
+    str | None,
+    typer.Option(
+        "--beside",
+        metavar="A,B,...",
+        show_default=False,
+        help=f"Of {', '.join(NAMES)}, those that must be in the run; `none` for none. Default: all that are "
+        "installed.",
+    ),
+]
+_POSTGRESQL = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin")
+"""Debian's packages, PostgreSQL's own for Red Hat, a build by hand."""
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Programs of other servers by their names, and why the others are not in the run."""
+
+    programs: Mapping[str, Path]
+    absent: Mapping[str, str]
+
+
+def found(
+    timescaledb: Path | None = None,
+    questdb: Path | None = None,
+    influxdb: Path | None = None,
+    beside: str | None = None,
+) -> Peers:
+    """What of them is here. Raises LoadTestUsageError when one that must be is not."""
+    given = {TIMESCALEDB: timescaledb, QUESTDB: questdb, INFLUXDB: influxdb}
+    wanted = None if beside is None else [] if beside == "none" else [w.strip() for w in beside.split(",")]
+    for word in wanted or ():
+        if word not in NAMES:
+            raise LoadTestUsageError(f"--beside '{word}' is none of {', '.join(NAMES)}")
+    programs: dict[str, Path] = {}
+    absent: dict[str, str] = {}
+    looks = {TIMESCALEDB: _timescaledb, QUESTDB: _questdb, INFLUXDB: _influxdb}
+    for name, look in looks.items():
+        if wanted is not None and name not in wanted:
+            absent[name] = "not asked for"
+            continue
+        program = look(given[name])
+        if isinstance(program, Path):
+            programs[name] = program
+        elif wanted is not None or given[name] is not None:
+            raise LoadTestUsageError(f"{TITLES[name]} cannot be in the run: {program}")
+        else:
+            absent[name] = program
+    return Peers(programs, absent)
+
+
+def _timescaledb(given: Path | None) -> Path | str:
+    folders = [*_folders()] if given is None else [given]
+    for folder in folders:
+        control = Path(_told(folder / "pg_config", "--sharedir")) / "extension" / "timescaledb.control"
+        if control.is_file() and (folder / "initdb").exists():
+            return folder.resolve()
+    where = "no PostgreSQL here" if given is None else f"no PostgreSQL in {given}"
+    return f"{where} has TimescaleDB installed (--timescaledb names its folder of programs)"
+
+
+def _folders() -> Iterator[Path]:
+    """Where PostgreSQL's programs lie, newest first of each kind."""
+    if program := shutil.which("pg_config"):
+        yield Path(_told(Path(program), "--bindir"))
+    for pattern in _POSTGRESQL:
+        yield from sorted(Path("/").glob(pattern[1:]), key=_version, reverse=True)
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(word) for word in folder.parent.name.split("-")[-1].split(".") if word.isdecimal())
+
+
+def _questdb(given: Path | None) -> Path | str:
+    if given is None:
+        return "its jar is not named (--questdb)"
+    if not given.is_file():
+        return f"there is no file {given}"
+    if shutil.which("java") is None:
+        return "there is no java on the PATH"
+    return _client("questdb") or given.resolve()
+
+
+def _influxdb(given: Path | None) -> Path | str:
+    program = str(given) if given else shutil.which("influxd")
+    if program is None:
+        return "there is no influxd on the PATH (--influxdb names one)"
+    version = _told(Path(program), "version")
+    if not version.startswith(("InfluxDB v1.", "InfluxDB 1.")):
+        return f"{program} says '{version.partition(chr(10))[0]}': only version 1 is known"
+    return _client("influxdb") or Path(program).resolve()
+
+
+def _client(package: str) -> str:
+    """Why a client cannot be used; empty when it can."""
+    return "" if find_spec(package) else f"its client is not installed: pip install {package}"
+
+
+def _told(program: Path, argument: str) -> str:
+    """What a program says, empty when it cannot be run."""
+    try:
+        done = subprocess.run([program, argument], capture_output=True, text=True, env=dict(os.environ))
+    except OSError:
+        return ""
+    return done.stdout.strip()
