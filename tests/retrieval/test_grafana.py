@@ -60,7 +60,7 @@ def sql_of(text: str) -> str:
     begin, end = (f"'{moment:%Y-%m-%dT%H:%M:%SZ}'" for moment in (FROM, TO))
     text = re.sub(r"\$__timeFilter\((.*?)\)(?=\n|$)", rf"\1 BETWEEN {begin} AND {end}", text)
     text = text.replace("$__timeFrom()", begin).replace("$__timeTo()", end)
-    text = text.replace("$signal", ",".join(f"'{name}'" for name in SIGNALS)).replace("$search", "a_")
+    text = text.replace("$signal", ",".join(f"'{name}'" for name in SIGNALS)).replace("$search", "")
     assert "$" not in text
     return text
 
@@ -89,6 +89,13 @@ def test_sql(web, query: Query) -> None:
         assert sum(row[1].startswith("every_type/a_real") for row in rows) == ROWS
     if "find_signals" in target["rawSql"]:
         assert ("every_type/a_real",) in rows
+        # each of them can be drawn, and chosen with any others
+        names = "\n".join(name for (name,) in rows)
+        with psycopg.connect(web.server.dsn_of(web.server.reader)) as connection:
+            trends = connection.execute(
+                "select distinct signal from ringlog.get_trends(%s, %s, %s, 10)", (names, FROM, TO)
+            ).fetchall()
+        assert {("every_type/a_real",), ("every_type/an_int",)} <= {*trends}
 
 
 @pytest.fixture(scope="module")

@@ -27,15 +27,15 @@ def told(port: int) -> str:
         return str(answer.read(), "utf-8")
 
 
-def alerts_of(prometheus: int) -> list[Any]:
+def alerts_of(prometheus: int, name: str) -> list[Any]:
     try:
-        alerts: list[Any] = asked(prometheus, "/api/v1/alerts")["alerts"]
+        alerts = asked(prometheus, "/api/v1/alerts")["alerts"]
     except OSError:
         return []
-    return alerts
+    return [alert for alert in alerts if alert["labels"]["alertname"] == name]
 
 
-def test_a_silent_table_raises_its_alert(data: Path, tmp_path: Path) -> None:
+def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path, tmp_path: Path) -> None:
     counts, prometheus = free_port(), free_port()
     configuration = tmp_path / "prometheus.yml"
     configuration.write_text(
@@ -49,19 +49,23 @@ def test_a_silent_table_raises_its_alert(data: Path, tmp_path: Path) -> None:
         command.append(f"--web.listen-address=127.0.0.1:{prometheus}")
         with (tmp_path / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
             try:
-                alerts = wait_until(lambda: alerts_of(prometheus), (tmp_path / "log").read_text)
+                wait_for = (tmp_path / "log").read_text
+                alerts = wait_until(lambda: alerts_of(prometheus, "RinglogTableSilent"), wait_for)
+                text = told(counts)
+                server.process.terminate()
+                (gone,) = wait_until(lambda: alerts_of(prometheus, "RinglogServerGone"), wait_for)
                 (group,) = asked(prometheus, "/api/v1/rules")["groups"]
             finally:
                 process.terminate()
-        text = told(counts)
-    assert {(alert["labels"]["alertname"], alert["labels"]["table"]) for alert in alerts} == {
-        ("RinglogTableSilent", table) for table in ("sr_mag_ps", "sr_vac", "every_type")
-    }
+    assert {alert["labels"]["table"] for alert in alerts} == {"sr_mag_ps", "sr_vac", "every_type"}
+    assert gone["labels"]["instance"] == f"127.0.0.1:{counts}"
     assert [rule["lastError"] for rule in group["rules"] if "lastError" in rule] == []
     # a rule over a name that nobody tells would never be heard of
     known = {*re.findall(r"^# TYPE (\w+)", text, re.M)}
     known |= {metric.name for metric in Metrics({}).collect()}
     # told once the logs have grown, and from the first call on (tests/server/test_metrics.py)
     known |= {"ringlog_disk_left_days", "ringlog_gateway_failed_calls"}
+    # told where a standby is connected (tests/machines)
+    known.add("ringlog_standby_replay_lag_seconds")
     named = {name.removesuffix("_total") for name in re.findall(r"\bringlog_\w+", RULES.read_text())}
     assert named - known == set()
