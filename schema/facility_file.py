@@ -81,20 +81,21 @@ def _facility(entry: Entry, stem: str) -> Facility:
         entry.refuse(f"renamed_from '{former}': another table has this name now")
     for twice in repeated(table.renamed_from or "" for table in tables):
         entry.refuse(f"two tables are renamed from {twice}")
-    owners: dict[str, str] = dict.fromkeys((*OVER_ALL_TABLES, *OVER_ALL_PARAMETERS), "all tables")
+    owners: dict[str, str] = dict.fromkeys((*OVER_ALL_TABLES, *OVER_ALL_PARAMETERS), "ringlog")
     for table in {table.name: table for table in tables}.values():
         called = [table.name, *([table.renamed_from] if table.renamed_from else [])]
         for procedure in (pattern.format(name) for name in called for pattern in OF_A_TABLE.values()):
             if owners.setdefault(procedure, f"table {table.name}") != f"table {table.name}":
                 entry.refuse(
-                    f"table {table.name}: its procedure {procedure} would be one of {owners[procedure]} too"
+                    f"table {table.name}: choose another name, for {owners[procedure]} has a procedure "
+                    f"{procedure}"
                 )
     for parameter in {parameter.name: parameter for parameter in parameters}.values():
         for procedure in procedures_of(parameter).values():
             if owners.setdefault(procedure, f"parameter {parameter.name}") != f"parameter {parameter.name}":
                 entry.refuse(
-                    f"parameter {parameter.name}: its procedure {procedure} would be one of "
-                    f"{owners[procedure]} too"
+                    f"parameter {parameter.name}: choose another name, for {owners[procedure]} has a "
+                    f"procedure {procedure}"
                 )
     places: dict[str, str] = {}
     for table in tables:

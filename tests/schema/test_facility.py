@@ -345,10 +345,10 @@ def test_repeated_signals(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "problem"),
     [
-        ("x", "x_range", "table x_range: its procedure get_x_range would be one of table x too"),
-        ("x_at", "x", "table x: its procedure get_x_at would be one of table x_at too"),
-        ("x", "signal", "table signal: its procedure get_signal would be one of all tables too"),
-        ("latest", "x", "table latest: its procedure get_latest would be one of all tables too"),
+        ("x", "x_range", "table x_range: choose another name, for table x has a procedure get_x_range"),
+        ("x_at", "x", "table x: choose another name, for table x_at has a procedure get_x_at"),
+        ("x", "signal", "table signal: choose another name, for ringlog has a procedure get_signal"),
+        ("latest", "x", "table latest: choose another name, for ringlog has a procedure get_latest"),
     ],
 )
 def test_tables_whose_procedures_would_meet(tmp_path: Path, one: str, other: str, problem: str) -> None:

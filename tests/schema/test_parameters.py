@@ -423,12 +423,12 @@ def test_what_the_file_gains(engine: sa.Engine, tmp_path: Path, connect: Connect
         (('name = "optics"', 'name = "magnet"'), "two parameters are named magnet"),
         (
             ('name = "optics"', 'name = "ring"'),
-            "parameter ring: its procedure get_ring would be one of table ring too",
+            "parameter ring: choose another name, for table ring has a procedure get_ring",
         ),
         (('name = "optics"', 'name = "magnet_row"'), "name must not end in _row"),
         (
             ('name = "optics"', 'name = "magnet_at"'),
-            "its procedure get_magnet_at would be one of parameter magnet too",
+            "choose another name, for parameter magnet has a procedure get_magnet_at",
         ),
     ],
 )
