@@ -25,6 +25,8 @@ from ringlog.loadtest.bench.report import heading, markdown, tables
 from ringlog.loadtest.bench.results import Results, new_results
 from ringlog.loadtest.bench.server import serving
 from ringlog.loadtest.bench.verification import verify
+from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.peers.finding import TIMESCALEDB, Timescaledb, found
 
 # PostgreSQL's rows are at most a page: 1,000 reals are half of one.
 _MOST_COLUMNS = 1590
@@ -57,6 +59,10 @@ def bench(
         int,
         typer.Option(metavar="N", min=1, help="Rows of the log that parts read, mixed and retrieval read."),
     ] = 100_000,
+    minutes: Annotated[
+        int, typer.Option(metavar="N", min=1, max=60, help="Minutes of HALF's load in part history.")
+    ] = 5,
+    timescaledb: Timescaledb = None,
     stall: Annotated[
         float | None,
         typer.Option(
@@ -84,18 +90,30 @@ def bench(
     """Measure the gateway beside PostgreSQL called directly, alternating, on a server of its own."""
     console = Console(highlight=False)
     try:
+        parts = _parts(only, stall)
+        peers = found(timescaledb)
         plan = Plan(
-            _parts(only, stall), seconds, rounds, columns, connections, stall, _numbers(readers), tables, rows
+            parts,
+            seconds,
+            rounds,
+            columns,
+            connections,
+            stall,
+            _numbers(readers),
+            tables,
+            rows,
+            minutes,
+            peers.programs.get(TIMESCALEDB),
         )
         if data is not None and data.exists():
             raise BenchUsageError(f"{data} exists: the benchmark makes a data directory of its own")
         earlier = None if compare is None else Results.read(compare)
         out.mkdir(parents=True, exist_ok=True)
-        results = _run(console, plan, data)
-    except BenchUsageError as error:
+        results = _run(console, plan, data, peers.absent.get(TIMESCALEDB, ""))
+    except (BenchUsageError, LoadTestUsageError) as error:
         _say(str(error))
         raise typer.Exit(2) from None
-    except BenchError as error:
+    except (BenchError, LoadTestError) as error:
         _say(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
@@ -121,7 +139,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def _run(console: Console, plan: Plan, data: Path | None) -> Results:
+def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: str) -> Results:
     with _folder() as folder, _progress(console, plan) as doing:
         results = new_results(
             {
@@ -133,6 +151,8 @@ def _run(console: Console, plan: Plan, data: Path | None) -> Results:
                 "stall": plan.stall,
                 "tables": plan.count,
                 "rows": plan.rows,
+                "minutes": plan.minutes,
+                "timescaledb": without_timescaledb,
             },
             data or folder,
         )

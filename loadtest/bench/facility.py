@@ -19,6 +19,9 @@ class Tables:
     rows: int = RING
     points: int = 0
     """not 0: their one column is a waveform of so many doubles"""
+    type: str = "real"
+    cycle: float = 1.0
+    """seconds"""
 
     @property
     def names(self) -> list[str]:
@@ -49,6 +52,11 @@ def ten_years() -> Tables:
     return Tables("decade_", 1, 10)
 
 
+def half() -> Tables:
+    """HALF's 2,000 channels at 10 Hz (papers/002)."""
+    return Tables("half_", 20, 100, 100, type="double", cycle=0.1)
+
+
 def many_tables(count: int) -> Tables:
     """Tables that a server starts on; their rings are short, for their rows do not matter."""
     return Tables("many_", count, 100, 10)
@@ -68,8 +76,9 @@ def _text(tables: Iterable[Tables]) -> Iterator[str]:
     yield 'timezone = "UTC"\n'
     for some in tables:
         for name in some.names:
-            yield f'\n[[table]]\nname = "{name}"\nrows = {some.rows}\ncycle = 1.0\n'
+            yield f'\n[[table]]\nname = "{name}"\nrows = {some.rows}\ncycle = {some.cycle}\n'
             if some.points:
                 yield f'[[table.column]]\nname = "{COLUMN}1"\ntype = "double[]"\npoints = {some.points}\n'
             else:
-                yield f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\ntype = "real"\n'
+                yield f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\n'
+                yield f'type = "{some.type}"\n'

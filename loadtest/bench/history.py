@@ -7,6 +7,7 @@ time that trends read them of), a row a week in partitions as housekeeping leave
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import numpy as np
 import psycopg
@@ -32,7 +33,7 @@ POINTS = 1000
 SIGNALS = (1, 10)
 _SHORT = {60: 60, 600: 400, 1200: 400, 1800: 400}
 """Days of these spans."""
-_LOCK = "(hashtext('ringlog summaries'))"
+LOCK = "(hashtext('ringlog summaries'))"
 """Who has it makes summaries: see ringlog.history.summaries."""
 _AT_ONCE = 4800  # spans
 _HOUR = 3600  # rows
@@ -51,15 +52,16 @@ def measure_history(
     """All figures of the part. `days` are how far back the log goes."""
     doing("making ten years of summaries")
     table, columns = ten_years().names[0], ten_years().column_names
-    server.administrator.execute(f"select pg_advisory_lock{_LOCK}")
+    server.administrator.execute(f"select pg_advisory_lock{LOCK}")
     end = _fill(server, table, columns, days)
     doing("trends")
     yield from _trends(server, table, columns, end, rounds)
-    server.administrator.execute(f"select pg_advisory_unlock{_LOCK}")
+    server.administrator.execute(f"select pg_advisory_unlock{LOCK}")
     doing("summarising")
     yield _summarising(server, table, columns, end)
     doing("files")
-    yield from _files(folder, "HALF's load", HALF_ROWS, pa.float64(), _half, rounds)
+    half = partial(half_column, rows=HALF_ROWS)
+    yield from _files(folder, "HALF's load", HALF_ROWS, pa.float64(), half, rounds)
     yield from _files(folder, "SPring-8's reals", DAY_ROWS, pa.float32(), _adc, rounds)
 
 
@@ -209,17 +211,17 @@ def _files(
     yield Figure(f"reading one signal of {title}", float(np.median(single)) / 1e6, "M values/s")
 
 
-def _half(number: int) -> np.ndarray:
+def half_column(number: int, rows: int) -> np.ndarray:
     """HALF's channels: a quarter set points, half of a 16-bit ADC, a quarter with all bits in use."""
-    dice, seconds = np.random.default_rng(number), np.arange(HALF_ROWS) / 10
+    dice, seconds = np.random.default_rng(number), np.arange(rows) / 10
     if number % 4 == 0:
-        steps = np.cumsum(dice.random(HALF_ROWS) < 1 / 3000)
+        steps = np.cumsum(dice.random(rows) < 1 / 3000)
         return np.asarray(np.round(dice.uniform(-100, 100) + dice.normal(0, 1, steps[-1] + 1)[steps], 3))
     if number % 4 < 3:
         step = 20 / 65536
         slow = dice.uniform(-8, 8) + 0.2 * np.sin(2 * np.pi * seconds / dice.uniform(100, 2000))
-        return np.asarray(np.round((slow + dice.normal(0, 3 * step, HALF_ROWS)) / step) * step)
-    return np.asarray(dice.uniform(-50, 50) + np.cumsum(dice.normal(0, 1e-3, HALF_ROWS)))
+        return np.asarray(np.round((slow + dice.normal(0, 3 * step, rows)) / step) * step)
+    return np.asarray(dice.uniform(-50, 50) + np.cumsum(dice.normal(0, 1e-3, rows)))
 
 
 def _adc(number: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The parts of a run, in the order in which they are measured."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,6 +10,7 @@ from ringlog.loadtest.bench.beside_http import measure_beside_http
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import (
     Tables,
+    half,
     history,
     main_tables,
     many_tables,
@@ -41,6 +43,7 @@ from ringlog.loadtest.bench.waveforms import (
     measure_waveforms,
     write_alternating,
 )
+from ringlog.loadtest.peers import timescaledb
 
 USUAL = ("write", "lone", "memory", "columns", "read")
 """the parts of a run that names none"""
@@ -67,6 +70,10 @@ class Plan:
     """of the tables of part tables"""
     rows: int = 100_000
     """of the log that parts read, mixed and retrieval read"""
+    minutes: int = 5
+    """of HALF's load in part history"""
+    timescaledb: Path | None = None
+    """programs of a PostgreSQL with it, beside which part history runs"""
 
     def tables(self) -> Iterator[Tables]:
         """The tables that are needed."""
@@ -78,6 +85,7 @@ class Plan:
             yield history(self.columns)
         if "history" in self.parts:
             yield ten_years()
+            yield half()
         if "tables" in self.parts:
             # its own server has them
             yield many_tables(1)
@@ -125,7 +133,7 @@ class Plan:
             beside = 2 * self.mixed_rounds * (each + self.seconds)
             yield "retrieval", 20 + len(FORMS) * len(CLIENTS) * (1 + self.short) + beside
         if "history" in self.parts:
-            yield "history", 90
+            yield "history", 90 + 20 * self.minutes * (3 if self.timescaledb else 1)
         if "waveforms" in self.parts:
             writing = 3 * len(POINTS) * self.rounds * (each + self.short)
             yield "waveforms", writing + 10 * self.rounds + 60
@@ -270,16 +278,24 @@ class _Measuring:
 
     def _history(self) -> None:
         try:
+            from ringlog.loadtest.bench.half_load import measure_half_load
             from ringlog.loadtest.bench.history import measure_history
         except ModuleNotFoundError as error:
             raise BenchError(f"part history takes the extra history ({error.name} is not there)") from None
 
-        with TemporaryDirectory() as folder:
-            self._results.kept.extend(
-                measure_history(
-                    self._stand.server, folder, self._plan.rounds, lambda what: self._doing("history", what)
-                )
-            )
+        def doing(what: str) -> None:
+            self._doing("history", what)
+
+        plan, server = self._plan, self._stand.server
+        with TemporaryDirectory(prefix="ringlog-bench-history-") as folder, ExitStack() as stack:
+            self._results.kept.extend(measure_history(server, folder, plan.rounds, doing))
+            beside = None
+            if plan.timescaledb is not None:
+                # PostgreSQL's account has to reach it
+                Path(folder).chmod(0o755)
+                beside = stack.enter_context(timescaledb.serving(plan.timescaledb, server, Path(folder)))
+                self._results.options["timescaledb"] = beside.version
+            self._results.compared.extend(measure_half_load(server, beside, plan.minutes, plan.rounds, doing))
 
     def _waveforms(self) -> None:
         def doing(what: str) -> None:

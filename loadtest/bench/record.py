@@ -23,3 +23,13 @@ class Figure(Record):
     name: str
     amount: float
     unit: str
+
+
+@dataclass(frozen=True)
+class Compared(Record):
+    """A figure of one of several ways to do the same."""
+
+    form: str
+    what: str
+    amount: float
+    unit: str

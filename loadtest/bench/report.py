@@ -44,6 +44,8 @@ def tables(results: Results) -> Iterator[Table]:
         yield _beside_http(results)
     if results.kept:
         yield _figures("Ten years", results.kept)
+    if results.compared:
+        yield _compared(results)
     if results.many_tables:
         yield _figures(f"{results.options['tables']} tables", results.many_tables)
     if results.waveforms:
@@ -269,6 +271,18 @@ def _beside_http(results: Results) -> Table:
 
 def _figures(title: str, figures: Iterable[Figure]) -> Table:
     return Table(title, ["", "median"], [[one.name, _number(one.amount, 2, one.unit)] for one in figures])
+
+
+def _compared(results: Results) -> Table:
+    forms = [*dict.fromkeys(one.form for one in results.compared)]
+    found = {(one.form, one.what): one for one in results.compared}
+    rows = []
+    for what in dict.fromkeys(one.what for one in results.compared):
+        cells = (found.get((form, what)) for form in forms)
+        rows.append([what, *(_MISSING if one is None else _number(one.amount, 2, one.unit) for one in cells)])
+    beside = results.options.get("timescaledb", "")
+    title = f"HALF's load, {results.options['minutes']} min of 2,000 channels at 10 Hz; TimescaleDB: {beside}"
+    return Table(title, ["", *forms], rows)
 
 
 def _titles(results: Results) -> dict[str, str]:

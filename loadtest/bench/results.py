@@ -20,7 +20,7 @@ from ringlog.loadtest.bench.load import Measurement
 from ringlog.loadtest.bench.mixed import Mixed
 from ringlog.loadtest.bench.over_http import Fetching
 from ringlog.loadtest.bench.reading import Reading
-from ringlog.loadtest.bench.record import Figure
+from ringlog.loadtest.bench.record import Compared, Figure
 from ringlog.loadtest.bench.text import Beside, Compiling, Timing
 from ringlog.loadtest.bench.verification import Check
 from ringlog.loadtest.bench.waveforms import Waveforms
@@ -54,6 +54,8 @@ class Results:
     """writers, alone and beside readers over HTTP"""
     kept: list[Figure] = field(default_factory=list)
     """of ten years"""
+    compared: list[Compared] = field(default_factory=list)
+    """HALF's load, in ringlog and in TimescaleDB"""
     many_tables: list[Figure] = field(default_factory=list)
     waveforms: Waveforms | None = None
     check: Check | None = None
@@ -96,6 +98,7 @@ class Results:
             "fetching": [one.to_json() for one in self.fetching],
             "beside_http": [one.to_json() for one in self.beside_http],
             "kept": [one.to_json() for one in self.kept],
+            "compared": [one.to_json() for one in self.compared],
             "many_tables": [one.to_json() for one in self.many_tables],
             "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
             "check": None if self.check is None else self.check.to_json(),
@@ -119,6 +122,7 @@ class Results:
             content["beside_http"] = [BesideHttp.from_json(one) for one in content.get("beside_http", [])]
             for name in ("kept", "many_tables"):
                 content[name] = [Figure.from_json(one) for one in content.get(name, [])]
+            content["compared"] = [Compared.from_json(one) for one in content.get("compared", [])]
             found = content.get("waveforms")
             content["waveforms"] = found and Waveforms.from_json(found)
             content["check"] = content["check"] and Check.from_json(content["check"])

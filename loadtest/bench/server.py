@@ -75,7 +75,7 @@ class Server:
         row = self.administrator.execute("select pg_current_wal_insert_lsn() - '0/0'").fetchone()
         assert row is not None
         own, machine = self.gateway.cpu_times(), psutil.cpu_times()
-        postgres, backends = _postgres_cpu(self.postmaster)
+        postgres, backends = postgres_cpu(self.postmaster)
         return Mark(
             moment=time.monotonic(),
             postgres=postgres,
@@ -150,7 +150,7 @@ def serving(facility: Path, data: Path, *, keep: bool, password: str | None = No
         gateway = psutil.Process(process.pid)
         postmaster = next(child for child in gateway.children() if "postgres" in child.name())
         own = gateway.cpu_times()
-        begun = Begun(own.user + own.system, _postgres_cpu(postmaster)[0], gateway.memory_info().rss)
+        begun = Begun(own.user + own.system, postgres_cpu(postmaster)[0], gateway.memory_info().rss)
         metrics = _metrics(said)
         if password is None:
             password = secrets.token_urlsafe(12)
@@ -202,7 +202,7 @@ def _ringlog(*arguments: str | Path, stdin: str = "") -> str:
     return done.stdout
 
 
-def _postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
+def postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
     """CPU seconds of all of PostgreSQL, ended processes included, and of the running backends of TCP."""
     while True:
         times = postmaster.cpu_times()

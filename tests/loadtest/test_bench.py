@@ -17,7 +17,8 @@ from psycopg import sql
 from ringlog.loadtest.bench import history as bench_history
 from ringlog.loadtest.bench.comparison import compare
 from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
-from ringlog.loadtest.bench.facility import Tables, main_tables, ten_years, write_facility
+from ringlog.loadtest.bench.facility import Tables, half, main_tables, ten_years, write_facility
+from ringlog.loadtest.bench.half_load import CHANNELS, measure_half_load
 from ringlog.loadtest.bench.history import SPANS, measure_history
 from ringlog.loadtest.bench.load import CONTENDERS, DIRECT, GATEWAY, PIPELINED, TDS5, Contender, Load, Stand
 from ringlog.loadtest.bench.native import build
@@ -50,7 +51,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(temporary_directory: Path) -> Iterator[Server]:
     """A server for loads, each test with tables of its own."""
     facility = temporary_directory / "bench.toml"
-    write_facility(facility, [*map(tables, "abcdefg"), ten_years()])
+    write_facility(facility, [*map(tables, "abcdefg"), ten_years(), half()])
     with serving(facility, temporary_directory / "bench", keep=False) as running:
         yield running
 
@@ -98,6 +99,16 @@ def test_figures_of_a_long_history(server: Server, tmp_path: Path, monkeypatch: 
     # 8 and 4 bytes, and the data have noise
     assert 1 < room[0] < 8
     assert 0.1 < room[1] < 4
+
+
+def test_figures_of_halfs_load(server: Server) -> None:
+    figures = {one.what: one for one in measure_half_load(server, None, 1, 1, lambda _: None)}
+    assert {one.form for one in figures.values()} == {"ringlog"}
+    assert all(one.amount > 0 for one in figures.values())
+    # 8 bytes a double, a row's head, seq_no and time for 100 of them; the key's pages
+    assert 8 < figures["a value on the disk"].amount < 16
+    assert "min max mean of 10 s, 100 channels, from summaries" in figures
+    assert sum(log_rows(server, name) for name in half().names) * 100 == 600 * CHANNELS
 
 
 def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
