@@ -57,6 +57,11 @@ def half() -> Tables:
     return Tables("half_", 20, 100, 100, type="double", cycle=0.1)
 
 
+def old_week() -> Tables:
+    """The table whose old week is archived; its name is the first of all."""
+    return Tables("archived_", 1, 200, 10)
+
+
 def many_tables(count: int) -> Tables:
     """Tables that a server starts on; their rings are short, for their rows do not matter."""
     return Tables("many_", count, 100, 10)

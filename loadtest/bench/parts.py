@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ringlog.loadtest.bench.beside_archive import measure_beside_archive
 from ringlog.loadtest.bench.beside_http import measure_beside_http
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import (
@@ -15,6 +16,7 @@ from ringlog.loadtest.bench.facility import (
     main_tables,
     many_tables,
     narrow_and_wide,
+    old_week,
     ten_years,
     waveforms,
 )
@@ -86,6 +88,7 @@ class Plan:
         if "history" in self.parts:
             yield ten_years()
             yield half()
+            yield old_week()
         if "tables" in self.parts:
             # its own server has them
             yield many_tables(1)
@@ -96,7 +99,8 @@ class Plan:
     @property
     def loads_main(self) -> bool:
         return self.stall is not None or any(
-            part in self.parts for part in ("write", "lone", "memory", "mixed", "text", "retrieval")
+            part in self.parts
+            for part in ("write", "lone", "memory", "mixed", "text", "retrieval", "history")
         )
 
     @property
@@ -133,7 +137,7 @@ class Plan:
             beside = 2 * self.mixed_rounds * (each + self.seconds)
             yield "retrieval", 20 + len(FORMS) * len(CLIENTS) * (1 + self.short) + beside
         if "history" in self.parts:
-            yield "history", 90 + 20 * self.minutes * (3 if self.timescaledb else 1)
+            yield "history", 120 + 20 * self.minutes * (3 if self.timescaledb else 1)
         if "waveforms" in self.parts:
             writing = 3 * len(POINTS) * self.rounds * (each + self.short)
             yield "waveforms", writing + 10 * self.rounds + 60
@@ -296,6 +300,18 @@ class _Measuring:
                 beside = stack.enter_context(timescaledb.serving(plan.timescaledb, server, Path(folder)))
                 self._results.options["timescaledb"] = beside.version
             self._results.compared.extend(measure_half_load(server, beside, plan.minutes, plan.rounds, doing))
+        with TemporaryDirectory(prefix="ringlog-bench-archive-") as folder:
+            self._results.beside_archive.extend(
+                measure_beside_archive(
+                    self._stand,
+                    self._main,
+                    Path(folder),
+                    connections=plan.connections,
+                    seconds=plan.seconds,
+                    rounds=plan.mixed_rounds,
+                    doing=doing,
+                )
+            )
 
     def _waveforms(self) -> None:
         def doing(what: str) -> None:

@@ -46,6 +46,8 @@ def tables(results: Results) -> Iterator[Table]:
         yield _figures("Ten years", results.kept)
     if results.compared:
         yield _compared(results)
+    if results.beside_archive:
+        yield _beside_archive(results)
     if results.many_tables:
         yield _figures(f"{results.options['tables']} tables", results.many_tables)
     if results.waveforms:
@@ -267,6 +269,24 @@ def _beside_http(results: Results) -> Table:
     title = f"{results.options['connections']} writers, 5 calls/s each, beside readers over HTTP"
     headings = ["", "p50", "p99", "longest", "answers/s", "memory", "readers' and others' cores"]
     return Table(title, headings, rows)
+
+
+def _beside_archive(results: Results) -> Table:
+    rows = []
+    for archiving in (False, True):
+        writing = [one.writing for one in results.beside_archive if one.archiving == archiving]
+        rows.append(
+            [
+                "beside the archive" if archiving else "alone",
+                *(
+                    _milliseconds(median(getattr(one, name) for one in writing))
+                    for name in ("p50", "p99", "max")
+                ),
+                _number(median(one.others / one.seconds for one in writing), 2),
+            ]
+        )
+    title = f"{results.options['connections']} writers, 5 calls/s each, beside the archiving of a week"
+    return Table(title, ["", "p50", "p99", "longest", "the archive's and others' cores"], rows)
 
 
 def _figures(title: str, figures: Iterable[Figure]) -> Table:

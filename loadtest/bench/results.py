@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import psutil
 
+from ringlog.loadtest.bench.beside_archive import BesideArchive
 from ringlog.loadtest.bench.beside_http import BesideHttp
 from ringlog.loadtest.bench.errors import BenchUsageError
 from ringlog.loadtest.bench.load import Measurement
@@ -56,6 +57,8 @@ class Results:
     """of ten years"""
     compared: list[Compared] = field(default_factory=list)
     """HALF's load, in ringlog and in TimescaleDB"""
+    beside_archive: list[BesideArchive] = field(default_factory=list)
+    """writers, alone and beside the archive"""
     many_tables: list[Figure] = field(default_factory=list)
     waveforms: Waveforms | None = None
     check: Check | None = None
@@ -99,6 +102,7 @@ class Results:
             "beside_http": [one.to_json() for one in self.beside_http],
             "kept": [one.to_json() for one in self.kept],
             "compared": [one.to_json() for one in self.compared],
+            "beside_archive": [one.to_json() for one in self.beside_archive],
             "many_tables": [one.to_json() for one in self.many_tables],
             "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
             "check": None if self.check is None else self.check.to_json(),
@@ -123,6 +127,8 @@ class Results:
             for name in ("kept", "many_tables"):
                 content[name] = [Figure.from_json(one) for one in content.get(name, [])]
             content["compared"] = [Compared.from_json(one) for one in content.get("compared", [])]
+            archive = content.get("beside_archive", [])
+            content["beside_archive"] = [BesideArchive.from_json(one) for one in archive]
             found = content.get("waveforms")
             content["waveforms"] = found and Waveforms.from_json(found)
             content["check"] = content["check"] and Check.from_json(content["check"])

@@ -217,6 +217,16 @@ def _beside_http(results: Results, contender: str) -> float | None:
     )
 
 
+def _beside_archive(results: Results, contender: str) -> float | None:
+    """p99 of writers beside the archive ÷ their p99 alone."""
+    return _ratio(
+        *(
+            median(one.writing.p99 for one in results.beside_archive if one.archiving == archiving)
+            for archiving in (True, False)
+        )
+    )
+
+
 def _beside_texts(results: Results, contender: str) -> float | None:
     """How much longer the longest wait of a put is beside texts than alone, in milliseconds."""
     beside, alone = (
@@ -290,6 +300,8 @@ TARGETS = (
         "M values/s",
         (TDS5.key,),
     ),
+    # "writers' p99 does not move": what a median of a few rounds says of that
+    Target("p99 of puts beside the archive ÷ alone", _beside_archive, 1.1, False, "", (TDS74.key,)),
     Target("p99 of puts beside 100 readers ÷ alone", _beside_http, 2.0, False, "", (TDS74.key,)),
     Target(
         "memory of 100 readers", _fetched("csv", 100, "memory", MEGABYTE), 500.0, False, "MB", (TDS5.key,)

@@ -15,9 +15,10 @@ import pytest
 from psycopg import sql
 
 from ringlog.loadtest.bench import history as bench_history
+from ringlog.loadtest.bench.beside_archive import measure_beside_archive
 from ringlog.loadtest.bench.comparison import compare
 from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
-from ringlog.loadtest.bench.facility import Tables, half, main_tables, ten_years, write_facility
+from ringlog.loadtest.bench.facility import Tables, half, main_tables, old_week, ten_years, write_facility
 from ringlog.loadtest.bench.half_load import CHANNELS, measure_half_load
 from ringlog.loadtest.bench.history import SPANS, measure_history
 from ringlog.loadtest.bench.load import CONTENDERS, DIRECT, GATEWAY, PIPELINED, TDS5, Contender, Load, Stand
@@ -51,7 +52,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(temporary_directory: Path) -> Iterator[Server]:
     """A server for loads, each test with tables of its own."""
     facility = temporary_directory / "bench.toml"
-    write_facility(facility, [*map(tables, "abcdefg"), ten_years(), half()])
+    write_facility(facility, [*map(tables, "abcdefgh"), ten_years(), half(), old_week()])
     with serving(facility, temporary_directory / "bench", keep=False) as running:
         yield running
 
@@ -109,6 +110,19 @@ def test_figures_of_halfs_load(server: Server) -> None:
     assert 8 < figures["a value on the disk"].amount < 16
     assert "min max mean of 10 s, 100 channels, from summaries" in figures
     assert sum(log_rows(server, name) for name in half().names) * 100 == 600 * CHANNELS
+
+
+def test_writers_beside_the_archive(stand: Stand, tmp_path: Path) -> None:
+    found = [
+        *measure_beside_archive(
+            stand, tables("h"), tmp_path, connections=6, seconds=0.5, rounds=1, doing=lambda _: None
+        )
+    ]
+    assert [one.archiving for one in found] == [False, True]
+    assert all(0 < one.writing.p99 <= one.writing.max for one in found)
+    # a week that was left in the middle is in the log as before
+    # 20,000 rows a second, and three seconds before
+    assert log_rows(stand.server, old_week().names[0]) == 70_000
 
 
 def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
