@@ -19,6 +19,38 @@ language sql stable parallel safe return moment::timestamp;
 create or replace function tsql.sysutcdatetime(moment timestamptz default statement_timestamp()) returns timestamp
 language sql stable parallel safe return moment at time zone 'UTC';
 
+-- What SET DATEFIRST and SET DATEFORMAT have set, and the clock that a time without a zone is of. They are called
+-- immutable though a session may set them, so that PostgreSQL knows a time in a text, and which partitions it is in, when
+-- it plans: who sets them discards the plans, as the gateway does. The zone is the database's for good.
+create or replace function tsql.datefirst() returns integer
+language plpgsql immutable parallel safe
+as $$
+begin
+  return coalesce(nullif(current_setting('tsql.datefirst', true), '')::integer, 7);
+end
+$$;
+comment on function tsql.datefirst() is '@@datefirst: the first day of a week, 1 Monday to 7 Sunday.';
+create or replace function tsql.date_order() returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  return coalesce('set ' || nullif(nullif(current_setting('tsql.dateformat', true), ''), 'mdy'), 'mdy');
+end
+$$;
+comment on function tsql.date_order() is 'The order in which dates in texts are read: mdy, or as SET says, set dmy and so on.';
+create or replace function tsql.instant(moment timestamp) returns timestamptz
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  return moment::timestamptz;
+end
+$$;
+comment on function tsql.instant(timestamp) is 'When the facility''s clock showed a time.';
+create or replace function tsql.day_of_week(moment timestamp) returns integer
+language sql immutable strict parallel safe
+return (extract(dow from moment)::integer - tsql.datefirst() % 7 + 7) % 7;
+comment on function tsql.day_of_week(timestamp) is 'From 0 for the first day of a week.';
+
 create or replace function tsql.read_clock(text_ text) returns interval
 language plpgsql immutable strict parallel safe
 as $$
@@ -87,19 +119,33 @@ begin
   elsif words ~ '^\d{4}$' then
     y := words::integer; m := 1; d := 1;
   elsif words ~ '^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}$' then
+    if order_ in ('set dmy', 'set dym', 'set ydm') then
+      perform tsql.fail(241, format('Conversion failed when converting date and/or time from character string: '
+        'under SET DATEFORMAT %s the month of ''%s'' depends on the type. Write it as 20261120.',
+        right(order_, 3), words));
+    end if;
     part := regexp_split_to_array(words, '[-/.]');
     y := part[1]::integer; m := part[2]::integer; d := part[3]::integer;
-  elsif words ~ '^\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})$' then
+  elsif words ~ '^\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})$'
+    or order_ in ('set ymd', 'set ydm', 'set myd', 'set dym') and words ~ '^\d{1,2}([-/.])\d{1,2}\1\d$' then
     part := regexp_split_to_array(words, '[-/.]');
     case order_
       when 'mdy' then m := part[1]::integer; d := part[2]::integer; y := tsql.century(part[3]);
-      when 'dmy' then d := part[1]::integer; m := part[2]::integer; y := tsql.century(part[3]);
-      when 'ymd' then
-        if length(part[3]) > 2 then
+      when 'dmy', 'set dmy' then d := part[1]::integer; m := part[2]::integer; y := tsql.century(part[3]);
+      else
+        -- the year stands elsewhere, and has two digits
+        if length(part[3]) > 2 or length(part[strpos(right(order_, 3), 'y')]) < 2 then
           return null;
         end if;
-        y := tsql.century(part[1]); m := part[2]::integer; d := part[3]::integer;
+        y := tsql.century(part[strpos(right(order_, 3), 'y')]);
+        m := part[strpos(right(order_, 3), 'm')]::integer;
+        d := part[strpos(right(order_, 3), 'd')]::integer;
     end case;
+  elsif order_ in ('set myd', 'set dym') and words ~ '^\d{1,2}([-/.])\d{4}\1\d{1,2}$' then
+    part := regexp_split_to_array(words, '[-/.]');
+    y := part[2]::integer;
+    m := part[strpos(right(order_, 3), 'm')]::integer;
+    d := part[strpos(right(order_, 3), 'd')]::integer;
   else
     -- a month's name with its year and, before or behind it, the day: Nov 20, 2026 · 20-Nov-2026 · 2026 Nov
     part := regexp_match(
@@ -116,7 +162,7 @@ begin
     -- four digits are the year, else it stands last
     if length(part[1]) = 4 then
       y := part[1]::integer; d := coalesce(part[2], '1')::integer;
-    elsif length(part[2]) in (2, 4) then
+    elsif length(part[2]) = 4 or length(part[2]) = 2 and order_ not in ('set ymd', 'set ydm', 'set myd', 'set dym') then
       y := tsql.century(part[2]); d := part[1]::integer;
     else
       return null;
@@ -132,7 +178,8 @@ begin
 end
 $$;
 comment on function tsql.read_date(text, text) is
-  'The date that a text names; order_ is that of 11/20/2026: mdy, dmy or ymd. Null when it names none.';
+$$The date that a text names; order_ is that of 11/20/2026: mdy, dmy or ymd of a style, or set dmy and so on of SET
+DATEFORMAT. Null when it names none. Error 241 where the setting leaves open what it names.$$;
 
 create or replace function tsql.read_moment(text_ text, order_ text) returns timestamp
 language plpgsql immutable strict parallel safe
@@ -147,7 +194,9 @@ begin
     return timestamp '1900-01-01';
   end if;
   part := regexp_match(words, '^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)$');
-  if part is null then
+  if part is not null then
+    order_ := 'ymd';
+  else
     -- the clock is what has a colon, or ends in AM or PM
     part := regexp_match(words, '^(.*?)\s*(\d{1,2}(?::[\d:.]+)?\s*[AaPp][Mm]|\d{1,2}:[\d:.]+)$');
   end if;
@@ -178,7 +227,7 @@ begin
   moment := tsql.read_moment(
     text_,
     case style % 100 when 3 then 'dmy' when 4 then 'dmy' when 5 then 'dmy' when 2 then 'ymd'
-      when 11 then 'ymd' else 'mdy' end
+      when 11 then 'ymd' when 0 then tsql.date_order() else 'mdy' end
   );
   if moment is null then
     perform tsql.fail(241, 'Conversion failed when converting date and/or time from character string.');
@@ -191,7 +240,7 @@ comment on function tsql.read_datetime(text, integer) is
 
 create or replace function tsql.isdate(text_ text) returns integer
 language sql immutable parallel safe
-return case when coalesce(btrim(text_), '') <> '' and tsql.read_moment(text_, 'mdy') >= timestamp '1753-01-01'
+return case when coalesce(btrim(text_), '') <> '' and tsql.read_moment(text_, tsql.date_order()) >= timestamp '1753-01-01'
        then 1 else 0 end;
 
 create or replace function tsql.in_range(moment timestamp) returns timestamp
@@ -459,9 +508,9 @@ return case part
   when 'month' then extract(month from moment)
   when 'dayofyear' then extract(doy from moment)
   when 'day' then extract(day from moment)
-  -- 1 January is in week 1; a week begins on Sunday
-  when 'week' then (extract(doy from moment) - 1 + extract(dow from date_trunc('year', moment)))::integer / 7 + 1
-  when 'weekday' then extract(dow from moment) + 1
+  -- 1 January is in week 1
+  when 'week' then (extract(doy from moment)::integer - 1 + tsql.day_of_week(date_trunc('year', moment))) / 7 + 1
+  when 'weekday' then tsql.day_of_week(moment) + 1
   when 'hour' then extract(hour from moment)
   when 'minute' then extract(minute from moment)
   when 'second' then trunc(extract(second from moment))

@@ -187,18 +187,19 @@ begin
     call tsql.make_operator(op.sign, op.name, 'text', 'timestamp', 'boolean',
       format('(tsql.moment(l) %s r)', op.sign));
     call tsql.make_operator(op.sign, op.name, 'timestamptz', 'text', 'boolean',
-      format('(l %s tsql.moment(r)::timestamptz)', op.sign), 'stable');
+      format('(l %s tsql.instant(tsql.moment(r)))', op.sign));
     call tsql.make_operator(op.sign, op.name, 'text', 'timestamptz', 'boolean',
-      format('(tsql.moment(l)::timestamptz %s r)', op.sign), 'stable');
+      format('(tsql.instant(tsql.moment(l)) %s r)', op.sign));
     call tsql.make_operator(op.sign, op.name, 'timestamp', 'integer', 'boolean',
       format('(l %s tsql.moment(r))', op.sign));
     call tsql.make_operator(op.sign, op.name, 'timestamptz', 'integer', 'boolean',
-      format('(l %s tsql.moment(r)::timestamptz)', op.sign), 'stable');
+      format('(l %s tsql.instant(tsql.moment(r)))', op.sign));
     for i in 1 .. 3 loop
       for j in 1 .. 3 loop
         call tsql.make_operator(op.sign, op.name, (array['date', 'timestamp', 'timestamptz'])[i],
-          (array['date', 'timestamp', 'timestamptz'])[j], 'boolean', format('(l %s r)', op.sign),
-          case when i <> j and 3 in (i, j) then 'stable' else 'immutable' end);
+          (array['date', 'timestamp', 'timestamptz'])[j], 'boolean',
+          format(case when i < 3 and j = 3 then '(tsql.instant(l) %s r)' when i = 3 and j < 3 then '(l %s tsql.instant(r))'
+            else '(l %s r)' end, op.sign));
       end loop;
     end loop;
     if op.sign in ('=', '<>') then

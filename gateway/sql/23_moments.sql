@@ -63,12 +63,12 @@ create or replace function tsql.datetrunc(part text, moment timestamp) returns t
 language sql immutable strict parallel safe
 return case part
   when 'dayofyear' then date_trunc('day', moment)
-  when 'week' then date_trunc('day', moment) - make_interval(days => extract(dow from moment)::integer)
+  when 'week' then date_trunc('day', moment) - make_interval(days => tsql.day_of_week(moment))
   when 'iso_week' then date_trunc('week', moment)
   when 'millisecond' then date_trunc('milliseconds', moment)
   when 'microsecond' then date_trunc('microseconds', moment)
   else date_trunc(part, moment) end;
-comment on function tsql.datetrunc(text, timestamp) is 'Weeks begin on Sunday.';
+comment on function tsql.datetrunc(text, timestamp) is 'Weeks begin where SET DATEFIRST says.';
 create or replace function tsql.datetrunc(part text, day date) returns date
 language sql immutable strict parallel safe
 return tsql.datetrunc(part, day::timestamp)::date;

@@ -6,7 +6,7 @@ use super::open::Open;
 use super::role::Role;
 use super::transaction::Transaction;
 use crate::catalogue::Catalogue;
-use crate::client::{Client, Locking};
+use crate::client::{Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::postgres::{Connection, Notice, PgError};
@@ -40,6 +40,7 @@ pub struct Backend {
     pub may_share: bool,
     /// What the client has set; the connection is told when it is used next.
     pub(super) locking: Locking,
+    pub(super) calendar: Calendar,
     /// The most rows that a statement may give to its client.
     pub(super) most_rows: Option<u64>,
     /// Something ran that may have left state on the connection.
@@ -68,6 +69,7 @@ impl Backend {
             reads_standby: login.reads_only,
             may_share: false,
             locking: Locking::default(),
+            calendar: Calendar::default(),
             most_rows: None,
             pinned: false,
         };
@@ -128,6 +130,7 @@ impl Backend {
             open.use_schema(&self.database).await?;
         }
         open.lock_as(self.locking).await?;
+        open.date_as(self.calendar).await?;
         Ok(open)
     }
 
@@ -185,7 +188,7 @@ impl Backend {
         if let Some(open) = &mut self.open {
             open.schema = None;
             open.temporary = None;
-            open.forget_locking();
+            open.forget_settings();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::declarations::{adds_nulls, nullable, Declarations};
 use crate::catalogue::Catalogue;
-use crate::client::{Isolation, Locking};
+use crate::client::{Calendar, Isolation, Locking};
 use crate::convert::Zone;
 use crate::postgres::commit::Statement;
 use crate::postgres::message::PgColumn;
@@ -42,6 +42,8 @@ pub struct Open {
     pub(super) schema: Option<String>,
     /// What it was told of locks; None likewise.
     locking: Option<Locking>,
+    /// What it was told of dates; None likewise.
+    calendar: Option<Calendar>,
     is_told: bool,
     /// The session's temporary procedures; None when they have to be read.
     pub(super) temporary: Option<Arc<Catalogue>>,
@@ -58,6 +60,7 @@ impl Open {
             zone: (String::new(), Zone::UTC),
             schema: None,
             locking: Some(Locking::default()),
+            calendar: Some(Calendar::default()),
             is_told: false,
             temporary: None,
         }
@@ -88,6 +91,7 @@ impl Open {
         self.temporary = None;
         self.schema = None;
         self.locking = Some(Locking::default());
+        self.calendar = Some(Calendar::default());
         Ok(())
     }
 
@@ -112,10 +116,24 @@ impl Open {
         Ok(())
     }
 
-    /// A rollback may have taken it back.
-    pub(super) fn forget_locking(&mut self) {
+    /// Tells PostgreSQL how dates are read and where weeks begin. Plans may have been made for another calendar.
+    pub(super) async fn date_as(&mut self, calendar: Calendar) -> Result<(), PgError> {
+        if self.calendar == Some(calendar) {
+            return Ok(());
+        }
+        let Calendar { first_day, order } = calendar;
+        let sql =
+            format!("set tsql.datefirst = '{first_day}'; set tsql.dateformat = '{order}'; discard plans");
+        self.connection.query_text(&sql).await?;
+        self.calendar = Some(calendar);
+        self.is_told = true;
+        Ok(())
+    }
+
+    /// A rollback may have taken back what it was told.
+    pub(super) fn forget_settings(&mut self) {
         if self.is_told {
-            self.locking = None;
+            (self.locking, self.calendar) = (None, None);
         }
     }
 
@@ -160,7 +178,10 @@ impl Open {
                 .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;
             self.zone = (name.to_owned(), zone);
         }
-        Ok(self.zone.1.clone())
+        let reads_year_first = self.calendar.unwrap_or_default().reads_year_first();
+        let mut zone = self.zone.1.clone();
+        zone.reads_year_first = reads_year_first;
+        Ok(zone)
     }
 
     /// `statement`, prepared on this connection if it was not yet.

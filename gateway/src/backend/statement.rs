@@ -121,6 +121,7 @@ impl Backend {
     /// What comes before a statement of the client. `begins`: it begins a transaction where statements do.
     pub(super) async fn before_statement(&mut self, client: &mut Client, begins: bool, has_effects: bool) {
         self.locking = client.settings().locking;
+        self.calendar = client.settings().calendar;
         if begins {
             self.begin_implicitly(client);
         }

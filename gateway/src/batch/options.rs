@@ -62,9 +62,10 @@ pub fn answer_option(client: &mut Client, command: &OptionCommand<'_>) {
 fn list(client: &mut Client, option: u8) -> Result<(), ServerMessage> {
     let settings = client.settings();
     let value = match option {
-        DATEFIRST => 7,
+        DATEFIRST => u32::from(settings.calendar.first_day),
+        DATEFORMAT => settings.calendar.order_number(),
         TEXTSIZE => settings.text_size.bytes() as u32,
-        DATEFORMAT | ISOLATION => 1,
+        ISOLATION => 1,
         CHAINED => u32::from(settings.implicit_transactions),
         24 => u32::from(settings.only_formats),
         QUOTED_IDENTIFIER => u32::from(settings.quoted_identifiers),
@@ -155,7 +156,7 @@ mod tests {
     fn an_option_that_would_change_results_is_refused() {
         let dialect = Dialect::new(Version::Tds50);
         let mut settings = Settings::new(&dialect, false);
-        for (option, value) in [(10, 1), (DATEFORMAT, 2), (34, 0), (29, 1)] {
+        for (option, value) in [(10, 1), (DATEFORMAT, 7), (DATEFIRST, 8), (34, 0), (29, 1)] {
             let error = set(&mut settings, option, &[value], &dialect).unwrap_err();
             assert_eq!(error.number, 195, "{option}");
         }

@@ -49,7 +49,7 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static
         "@@servicename" => text("ringlog"),
         "@@language" => text("us_english"),
         "@@langid" => integer(0),
-        "@@datefirst" => integer(7),
+        "@@datefirst" => integer(i64::from(state.settings.calendar.first_day)),
         "@@max_precision" => integer(38),
         "@@maxcharlen" => integer(4),
         "@@ncharsize" => integer(4),

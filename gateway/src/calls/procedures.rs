@@ -7,7 +7,7 @@ use crate::callers::Caller;
 use crate::catalogue::{
     self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
 };
-use crate::client::{Client, Locking};
+use crate::client::{Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
@@ -261,6 +261,7 @@ impl Procedures {
             && !self.backend.in_transaction()
             && !client.settings().implicit_transactions
             && client.settings().locking == Locking::default()
+            && client.settings().calendar == Calendar::default()
     }
 }
 

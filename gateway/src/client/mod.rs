@@ -6,7 +6,7 @@ mod settings;
 
 pub use error::{SessionError, LOGIN_TIMEOUT, STALLED};
 pub use reply::{unsendable, Reply};
-pub use settings::{Isolation, Locking, Settings, TextSize};
+pub use settings::{Calendar, Isolation, Locking, Settings, TextSize};
 
 use crate::room::{Places, Room};
 use crate::stream::ClientStream;

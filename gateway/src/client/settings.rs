@@ -19,8 +19,54 @@ pub struct Settings {
     /// `set xact_abort on`: every error ends the batch and undoes the transaction.
     pub abort_on_error: bool,
     pub locking: Locking,
+    pub calendar: Calendar,
     /// `set identity_insert table on`: the table whose identity column takes values, as SQL names it.
     pub identity_insert: Option<String>,
+}
+
+/// Orders of a date's parts (`set dateformat`).
+const ORDERS: [&str; 6] = ["mdy", "dmy", "ymd", "ydm", "myd", "dym"];
+
+/// How dates in texts are read, and where weeks begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calendar {
+    /// `set datefirst`: 1 for Monday to 7 for Sunday.
+    pub first_day: u8,
+    /// `set dateformat`
+    pub order: &'static str,
+}
+
+impl Default for Calendar {
+    fn default() -> Calendar {
+        Calendar { first_day: 7, order: ORDERS[0] }
+    }
+}
+
+impl Calendar {
+    /// Whether 2026-11-20 is the twentieth of November whatever its type.
+    pub fn reads_year_first(&self) -> bool {
+        matches!(self.order, "mdy" | "ymd" | "myd")
+    }
+
+    /// The place of the order among all, from 1, as TDS 5.0 numbers them.
+    pub fn order_number(&self) -> u32 {
+        ORDERS.iter().zip(1..).find(|(order, _)| **order == self.order).map_or(1, |(_, number)| number)
+    }
+
+    /// Whether a number or an order has been set that there is.
+    fn set(&mut self, what: &str, value: &str) -> bool {
+        match what {
+            "datefirst" => match value.parse() {
+                Ok(day @ 1..=7) => self.first_day = day,
+                _ => return false,
+            },
+            _ => match ORDERS.iter().find(|order| **order == value) {
+                Some(order) => self.order = order,
+                None => return false,
+            },
+        }
+        true
+    }
 }
 
 /// What transactions see of others, and how long they wait for them.
@@ -129,6 +175,7 @@ impl Settings {
             row_limit: 0,
             abort_on_error: false,
             locking: Locking::default(),
+            calendar: Calendar::default(),
             identity_insert: None,
         }
     }
@@ -146,10 +193,7 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("arithignore", &["off"]),
     ("concat_null_yields_null", &["on"]),
     ("cursor_close_on_commit", &["on", "off"]),
-    ("datefirst", &["7"]),
-    ("dateformat", &["mdy"]),
     ("flushmessage", &["on", "off"]),
-    ("language", &["us_english", "english"]),
     ("noexec", &["off"]),
     ("numeric_roundabort", &["off"]),
     ("parseonly", &["off"]),
@@ -185,6 +229,13 @@ impl Settings {
                 }
                 Err(_) => return refused(),
             },
+            [what @ ("datefirst" | "dateformat"), value] => {
+                if !self.calendar.set(what, value) {
+                    return refused();
+                }
+            }
+            // it sets these two
+            ["language", "us_english" | "english"] => self.calendar = Calendar::default(),
             ["transaction", "isolation", "level", level @ ..] => match Isolation::of(level) {
                 Some(isolation) => self.locking.isolation = isolation,
                 None => return refused(),
@@ -233,6 +284,9 @@ mod tests {
         assert_eq!(level("serializable"), level("3"));
         assert_eq!((level("repeatable read").number(), level("read uncommitted").number()), (2, 1));
         assert_eq!(set("lock_timeout 1800").unwrap().locking.timeout, Some(1800));
+        let calendar = |text: &str| set(text).unwrap().calendar;
+        assert_eq!((calendar("datefirst 1").first_day, calendar("dateformat dmy").order), (1, "dmy"));
+        assert_eq!(calendar("language english"), Calendar::default());
         assert_eq!(set("lock_timeout - 1").unwrap().locking.timeout, None);
     }
 
@@ -261,7 +315,9 @@ mod tests {
     fn a_setting_that_would_change_results_is_refused() {
         for text in [
             "rowcount -5",
-            "dateformat dmy",
+            "dateformat dmm",
+            "datefirst 8",
+            "language german",
             "lock_timeout -2",
             "transaction isolation level snapshot",
             "noexec on",

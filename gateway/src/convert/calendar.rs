@@ -36,6 +36,16 @@ pub(super) fn read(text: &str) -> Option<Value<'static>> {
     rest.is_empty().then_some(Value::Time(time))
 }
 
+/// As `read`; where the month need not follow a year that stands first, such a text is none, but for `2024-02-03T`.
+pub(super) fn read_as(text: &str, reads_year_first: bool) -> Option<Value<'static>> {
+    let year = text.trim_ascii_start().as_bytes();
+    let is_year_first = matches!(year.get(4), Some(b'-' | b'/' | b'.')) && year.get(10) != Some(&b'T');
+    if is_year_first && !reads_year_first && year[..4].iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    read(text)
+}
+
 struct NotADate;
 
 #[derive(Clone, Copy)]

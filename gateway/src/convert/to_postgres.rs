@@ -214,7 +214,7 @@ pub fn repeated(v: &Value, target: PgType, zone: &Zone) -> Option<i64> {
         return None;
     }
     let read = match v {
-        Value::Text(text) => Some(calendar::read(text)?),
+        Value::Text(text) => Some(calendar::read_as(text, zone.reads_year_first)?),
         _ => None,
     };
     let local = match read.as_ref().unwrap_or(v) {
@@ -232,7 +232,7 @@ fn put_time(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Resul
     let not_a_time = || ConvertError::conversion("a text that is not a date or time", name);
     let overflow = || ConvertError::overflow(v.kind(), name);
     let read = match v {
-        Value::Text(text) => Some(calendar::read(text).ok_or_else(not_a_time)?),
+        Value::Text(text) => Some(calendar::read_as(text, zone.reads_year_first).ok_or_else(not_a_time)?),
         _ => None,
     };
     let v = read.as_ref().unwrap_or(v);

@@ -11,7 +11,11 @@ const EPOCH: i64 = 946_684_800_000_000;
 
 /// The zone that times without one mean: PostgreSQL's TimeZone setting.
 #[derive(Clone, Debug)]
-pub struct Zone(Rule);
+pub struct Zone {
+    rule: Rule,
+    /// A text that begins with the year has the month before the day.
+    pub reads_year_first: bool,
+}
 
 #[derive(Clone, Debug)]
 enum Rule {
@@ -21,7 +25,11 @@ enum Rule {
 }
 
 impl Zone {
-    pub const UTC: Zone = Zone(Rule::Fixed(0));
+    pub const UTC: Zone = Zone::of(Rule::Fixed(0));
+
+    const fn of(rule: Rule) -> Zone {
+        Zone { rule, reads_year_first: true }
+    }
 
     /// By a name of the tz database (`Asia/Tokyo`) or a POSIX rule (`<+09>-9`), as PostgreSQL shows its
     /// TimeZone setting.
@@ -39,7 +47,7 @@ impl Zone {
                 format!("time zone \"{name}\" is not in the tz database"),
             )
         })?;
-        Ok(Zone(match zone.to_fixed_offset() {
+        Ok(Zone::of(match zone.to_fixed_offset() {
             Ok(offset) => Rule::Fixed(micros(offset)),
             Err(_) => Rule::Changing(zone),
         }))
@@ -48,7 +56,7 @@ impl Zone {
     /// The instants that a local time was, all in microseconds since 2000-01-01 (UTC and local).
     pub fn instants(&self, local: i64) -> Instants {
         let at = |offset: i64| local.saturating_sub(offset);
-        match &self.0 {
+        match &self.rule {
             Rule::Fixed(offset) => Instants::One(at(*offset)),
             Rule::Changing(zone) => match zone.to_ambiguous_timestamp(civil(local)).offset() {
                 AmbiguousOffset::Unambiguous { offset } => Instants::One(at(micros(offset))),
@@ -72,7 +80,7 @@ impl Zone {
 
     /// The local time of an instant.
     pub fn to_local(&self, utc: i64) -> i64 {
-        let offset = match &self.0 {
+        let offset = match &self.rule {
             Rule::Fixed(offset) => *offset,
             Rule::Changing(zone) => micros(zone.to_offset(instant(utc))),
         };

@@ -32,6 +32,7 @@ pub fn command(query: &Query) -> Command {
         Kind::Select => Command::Select,
         Kind::Change if is("update") => Command::Update,
         Kind::Change if is("delete") => Command::Delete,
+        Kind::Change if is("merge") => Command::Merge,
         Kind::Change => Command::Insert,
         Kind::Definition if is("create") || query.sql.starts_with("call tsql.create_table") => {
             Command::CreateTable

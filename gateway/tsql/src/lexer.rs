@@ -8,6 +8,9 @@ use std::borrow::Cow;
 /// Characters of the longest text that is read.
 pub const LONGEST: usize = 1 << 20;
 
+/// What a row of MERGE has met, which OUTPUT may name.
+pub const ACTION: &str = "$action";
+
 /// How a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Syntax {
@@ -195,6 +198,7 @@ impl<'a> Lexer<'a> {
             '[' => (Kind::Name, self.quoted(']')?),
             '0'..='9' => self.number(),
             '.' if self.byte(1).is_some_and(|byte| byte.is_ascii_digit()) => self.number(),
+            '$' if self.is_action() => (Kind::Word(Class::Plain), Cow::Borrowed(self.skip(ACTION.len()))),
             '$' | '£' | '¥' | '€' => self.money(first)?,
             '@' => self.variable(),
             '?' if self.syntax.placeholders => {
@@ -285,6 +289,12 @@ impl<'a> Lexer<'a> {
     }
 
     /// The amount may have a sign and blanks before it; a sign of a currency alone is nothing of it.
+    /// Whether `$action` comes next.
+    fn is_action(&self) -> bool {
+        let is_named = self.rest().get(..ACTION.len()).is_some_and(|name| name.eq_ignore_ascii_case(ACTION));
+        is_named && !self.rest()[ACTION.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    }
+
     fn money(&mut self, sign: char) -> Result<(Kind, Cow<'a, str>), Error> {
         let (line, before) = (self.line, self.at);
         self.at += sign.len_utf8();

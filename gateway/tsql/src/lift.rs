@@ -8,8 +8,8 @@ use crate::facts::types::{self, Type, INT, LONGEST_VARCHAR, MOST_DIGITS};
 use crate::lexer::{Kind, Token};
 use crate::program::{Lifted, Literal};
 use crate::tree::{
-    ArgumentValue, Expression, InsertSource, LiteralValue, Query, QueryBody, SetItem, Statement,
-    StatementKind, TableSource, UnaryOperator, Variable, Where,
+    ArgumentValue, Expression, InsertSource, LiteralValue, Merge, MergeAction, Query, QueryBody, SetItem,
+    Statement, StatementKind, TableSource, UnaryOperator, Variable, Where,
 };
 
 /// The kind of a literal as far as it decides how a lifted one is written; texts that differ in it have programs
@@ -113,6 +113,7 @@ impl Lifting<'_> {
                 delete.from.iter_mut().for_each(|source| self.source(source));
                 self.filter(&mut delete.condition);
             }
+            StatementKind::Merge(merge) => self.merge(merge),
             StatementKind::Execute(execute) => {
                 for argument in &mut execute.arguments {
                     if let ArgumentValue::Value(value) = &mut argument.value {
@@ -121,6 +122,21 @@ impl Lifting<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn merge(&mut self, merge: &mut Merge) {
+        self.source(&mut merge.source);
+        self.condition(&mut merge.condition);
+        for clause in &mut merge.clauses {
+            clause.condition.iter_mut().for_each(|condition| self.condition(condition));
+            match &mut clause.action {
+                MergeAction::Update(set) => set.iter_mut().for_each(|item| self.set_item(item)),
+                MergeAction::Delete => {}
+                MergeAction::Insert { values, .. } => {
+                    values.iter_mut().flatten().for_each(|value| self.literal(value));
+                }
+            }
         }
     }
 

@@ -42,6 +42,7 @@ pub enum Command {
     DropTable = 0xC7,
     Execute = 0xE0,
     BulkInsert = 0xF0,
+    Merge = 0x117,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

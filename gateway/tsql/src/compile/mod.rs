@@ -134,7 +134,7 @@ impl Compiler<'_> {
                 tree::InsertSource::ExecuteText(_) => return Err(call::no_insert_execute(line)),
                 _ => self.query(&statement.kind)?,
             },
-            Tree::Update(_) | Tree::Delete(_) => self.query(&statement.kind)?,
+            Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => self.query(&statement.kind)?,
             Tree::Assign(assign) => self.assign(assign)?,
             Tree::If { condition, then, otherwise } => Action::If {
                 condition: self.condition(condition)?,

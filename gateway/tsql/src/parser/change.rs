@@ -5,8 +5,9 @@ use super::Parser;
 use crate::error::Error;
 use crate::lexer::Kind;
 use crate::tree::{
-    AssignOperator, ColumnName, CommonTable, Delete, Expression, Insert, InsertBulk, InsertSource, Name,
-    ObjectName, Output, Position, SetItem, StatementKind, TableSource, Target, Update, Where,
+    AssignOperator, ColumnName, CommonTable, Delete, Expression, Insert, InsertBulk, InsertSource, Merge,
+    MergeAction, MergeClause, MergeRows, Name, ObjectName, Output, Position, SetItem, StatementKind,
+    TableSource, Target, Update, Where,
 };
 
 impl<'t> Parser<'t> {
@@ -22,6 +23,9 @@ impl<'t> Parser<'t> {
         }
         if self.next_is("delete") {
             return self.delete(with);
+        }
+        if self.next_is("merge") {
+            return self.merge(with);
         }
         if !self.next_is("select") && !self.next_is_symbol("(") {
             return Err(self.wrong());
@@ -233,12 +237,86 @@ impl<'t> Parser<'t> {
         } else {
             None
         };
+        self.change_hints()?;
+        Ok((from, condition))
+    }
+
+    fn change_hints(&mut self) -> Result<(), Error> {
         let at = self.position();
         if self.plan_hints()?.is_some() {
             let why = "select into a table first";
             return Err(Error::refused("option (maxrecursion …)", why, at));
         }
-        Ok((from, condition))
+        Ok(())
+    }
+
+    /// `merge [into] target [as alias] using source on condition when … then … [output …]`
+    pub(super) fn merge(&mut self, with: Vec<CommonTable>) -> Result<StatementKind, Error> {
+        self.expect_word("merge")?;
+        if let Some(top) = self.top()? {
+            return Err(Error::refused("merge top", "put the top into the source", top.at));
+        }
+        self.word("into");
+        let target = self.target()?;
+        self.hints(false)?;
+        let alias = if self.next_is("using") { None } else { self.table_alias()? };
+        self.hints(false)?;
+        self.expect_word("using")?;
+        let source = self.table_source()?;
+        self.expect_word("on")?;
+        let condition = self.condition()?;
+        let mut clauses = Vec::new();
+        while self.next_is("when") {
+            clauses.push(self.merge_clause()?);
+        }
+        if clauses.is_empty() {
+            return Err(self.wrong());
+        }
+        let output = self.output()?;
+        self.change_hints()?;
+        let merge = Merge { with, target, alias, source, condition, clauses, output };
+        Ok(StatementKind::Merge(Box::new(merge)))
+    }
+
+    fn merge_clause(&mut self) -> Result<MergeClause, Error> {
+        let start = self.position();
+        self.expect_word("when")?;
+        let rows = if self.word("not") {
+            self.expect_word("matched")?;
+            if self.words(&["by", "source"]) {
+                MergeRows::NotMatchedBySource
+            } else {
+                self.words(&["by", "target"]);
+                MergeRows::NotMatched
+            }
+        } else {
+            self.expect_word("matched")?;
+            MergeRows::Matched
+        };
+        let condition = if self.word("and") { Some(self.condition()?) } else { None };
+        self.expect_word("then")?;
+        let action = if rows == MergeRows::NotMatched {
+            self.expect_word("insert")?;
+            let columns = if self.next_is_symbol("(") {
+                self.in_parentheses(Self::inserted_column)?
+            } else {
+                Vec::new()
+            };
+            let values = if self.words(&["default", "values"]) {
+                None
+            } else {
+                self.expect_word("values")?;
+                Some(self.in_parentheses(Self::value_or_default)?)
+            };
+            MergeAction::Insert { columns, values }
+        } else if self.word("delete") {
+            MergeAction::Delete
+        } else {
+            self.expect_word("update")?;
+            self.expect_word("set")?;
+            MergeAction::Update(self.list(Self::set_item)?)
+        };
+        Ok(MergeClause { rows, condition, action, at: self.since(start) })
     }
 }
 

@@ -203,7 +203,7 @@ impl<'t> Parser<'t> {
         Ok(Vec::new())
     }
 
-    fn table_alias(&mut self) -> Result<Option<Name>, Error> {
+    pub(super) fn table_alias(&mut self) -> Result<Option<Name>, Error> {
         if self.word("as") {
             return self.name().map(Some);
         }

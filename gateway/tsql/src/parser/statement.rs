@@ -7,7 +7,7 @@ use crate::lexer::{Kind, Token};
 use crate::tree::{Raise, Statement, StatementKind, Throw};
 
 /// Statements that are not ours to run, and why.
-const REFUSED: [(&str, &str); 17] = [
+const REFUSED: [(&str, &str); 16] = [
     ("backup", "backups are the operator's, with PostgreSQL's tools"),
     ("bulk", "load with insert, or with freebcp"),
     ("checkpoint", "PostgreSQL has its own rhythm"),
@@ -16,7 +16,6 @@ const REFUSED: [(&str, &str); 17] = [
     ("dump", "backups are the operator's, with PostgreSQL's tools"),
     ("kill", "sessions are the operator's to end"),
     ("load", "backups are the operator's, with PostgreSQL's tools"),
-    ("merge", "insert and update do the same in two statements"),
     ("readtext", "select gives the whole text"),
     ("reconfigure", "the server has its settings file"),
     ("restore", "backups are the operator's, with PostgreSQL's tools"),
@@ -99,6 +98,7 @@ impl<'t> Parser<'t> {
             "grant" | "revoke" => Self::grant,
             "if" => Self::if_,
             "insert" => |parser| parser.insert(Vec::new()),
+            "merge" => |parser| parser.merge(Vec::new()),
             "open" => Self::open,
             "print" => Self::print,
             "raiserror" => Self::raiserror,

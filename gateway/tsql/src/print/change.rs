@@ -1,5 +1,8 @@
 use super::{list, query, rows, Enclosed, Joined, Optional, Row};
-use crate::tree::{Delete, Insert, InsertBulk, InsertSource, Output, SetItem, Target, Update, Where};
+use crate::tree::{
+    Delete, Insert, InsertBulk, InsertSource, Merge, MergeAction, MergeClause, MergeRows, Output, SetItem,
+    Target, Update, Where,
+};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Target {
@@ -64,6 +67,39 @@ impl Display for Delete {
         Optional(" output ", &self.output).fmt(f)?;
         query::from(f, &self.from)?;
         Optional(" where ", &self.condition).fmt(f)
+    }
+}
+
+impl Display for Merge {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        query::with(f, &self.with)?;
+        write!(f, "merge into {}{}", self.target, Optional(" as ", &self.alias))?;
+        write!(f, " using {} on {}", self.source, self.condition)?;
+        for clause in &self.clauses {
+            write!(f, " {clause}")?;
+        }
+        Optional(" output ", &self.output).fmt(f)
+    }
+}
+
+impl Display for MergeClause {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.rows {
+            MergeRows::Matched => "when matched",
+            MergeRows::NotMatched => "when not matched",
+            MergeRows::NotMatchedBySource => "when not matched by source",
+        })?;
+        write!(f, "{} then ", Optional(" and ", &self.condition))?;
+        match &self.action {
+            MergeAction::Update(set) => write!(f, "update set {}", list(set)),
+            MergeAction::Delete => f.write_str("delete"),
+            MergeAction::Insert { columns, values: None } => {
+                write!(f, "insert{} default values", Enclosed(columns))
+            }
+            MergeAction::Insert { columns, values: Some(values) } => {
+                write!(f, "insert{} values ({})", Enclosed(columns), list(values))
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ impl Display for StatementKind {
             Kind::Insert(insert) => insert.fmt(f),
             Kind::Update(update) => update.fmt(f),
             Kind::Delete(delete) => delete.fmt(f),
+            Kind::Merge(merge) => merge.fmt(f),
             Kind::Truncate(table) => write!(f, "truncate table {table}"),
             Kind::InsertBulk(bulk) => bulk.fmt(f),
             Kind::Declare(declared) => write!(f, "declare {}", list(declared)),

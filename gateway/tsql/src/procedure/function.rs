@@ -89,6 +89,7 @@ fn check(body: &[Statement]) -> Result<(), Error> {
             Tree::Insert(_) => "INSERT",
             Tree::Update(_) => "UPDATE",
             Tree::Delete(_) => "DELETE",
+            Tree::Merge(_) => "MERGE",
             Tree::Execute(_) | Tree::ExecuteText(_) => "EXECUTE",
             Tree::Print { .. } => "PRINT",
             Tree::Raise(_) => "RAISERROR",

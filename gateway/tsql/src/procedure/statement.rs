@@ -73,7 +73,9 @@ impl<'t> Writer<'t> {
             Tree::Continue => self.leave_loop("continue", line, place),
             Tree::Block(body) => self.body(&Body::of(body), place),
             Tree::Return(value) => self.return_(value.as_ref(), line, place),
-            Tree::Select(_) | Tree::Update(_) | Tree::Delete(_) => self.query(&statement.kind, line, place),
+            Tree::Select(_) | Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => {
+                self.query(&statement.kind, line, place)
+            }
             Tree::Insert(insert) => match &insert.source {
                 tree::InsertSource::Execute(_) | tree::InsertSource::ExecuteText(_) => {
                     Err(Error::refused("insert … execute", "not inside a procedure", line))

@@ -87,7 +87,7 @@ impl Translation<'_> {
         Ok(format!("{with}{sql}"))
     }
 
-    fn set_value(&mut self, item: &SetItem) -> Result<String, Error> {
+    pub fn set_value(&mut self, item: &SetItem) -> Result<String, Error> {
         if matches!(item.value, Expression::Default(_)) {
             return Ok("default".into());
         }
@@ -315,7 +315,7 @@ impl Group<'_> {
 }
 
 /// A query that has a name is no table to PostgreSQL.
-fn refuse_common(tables: &[CommonTable], target: &ObjectName) -> Result<(), Error> {
+pub fn refuse_common(tables: &[CommonTable], target: &ObjectName) -> Result<(), Error> {
     if tables.iter().any(|common| target.is_bare() && common.name.is(&target.name)) {
         let what = format!("a change through {}", target.name);
         return Err(Error::refused(

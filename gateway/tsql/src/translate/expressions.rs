@@ -5,7 +5,8 @@ use super::translation::Translation;
 use super::value::{self, implicit, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{unified, varchar, Family, Type, MONEY};
+use crate::facts::types::{nvarchar, unified, varchar, Family, Type, MONEY};
+use crate::lexer::ACTION;
 use crate::resolve::names::identifier;
 use crate::tree::{
     BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator, Variable,
@@ -93,6 +94,11 @@ impl Translation<'_> {
     }
 
     fn column(&mut self, column: &ColumnName) -> Result<Value, Error> {
+        if let (Some(action), None) = (self.output.as_ref().and_then(|rows| rows.action), &column.table) {
+            if column.column.eq_ignore_ascii_case(ACTION) {
+                return Ok(Value::new(format!("{action}::varchar(10)"), nvarchar(Some(10))));
+            }
+        }
         let of = if column.table.is_none() && !self.column_types.is_empty() {
             self.column_types.get(&column.column.to_lowercase()).copied()
         } else {

@@ -80,7 +80,7 @@ impl Translation<'_> {
     }
 
     /// The columns that are named, or those that take a value, where that is not all.
-    fn inserted_columns(
+    pub fn inserted_columns(
         &self,
         into: &str,
         columns: &[Name],
@@ -235,7 +235,7 @@ fn rows_sql(
     rows.iter().enumerate().map(row_sql).collect::<Vec<_>>().join(", ")
 }
 
-fn mismatch(columns: usize, values: usize, line: u32) -> Error {
+pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {
     let (number, fewer, more) =
         if columns < values { (110, "columns", "values") } else { (109, "values", "columns") };
     let text = format!("There are fewer {fewer} in the INSERT statement than {more} specified.");

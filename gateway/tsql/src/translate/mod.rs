@@ -15,6 +15,7 @@ mod digits;
 mod expressions;
 mod functions;
 mod insert;
+mod merge;
 mod numbers;
 mod outer_join;
 mod output;
@@ -72,6 +73,7 @@ pub fn statement(
         StatementKind::Insert(insert) => (Kind::Insert, translation.insert(insert)?),
         StatementKind::Update(update) => (Kind::Update, translation.update(update)?),
         StatementKind::Delete(delete) => (Kind::Delete, translation.delete(delete)?),
+        StatementKind::Merge(merge) => (Kind::Merge, translation.merge(merge)?),
         _ => return Ok(None),
     };
     let Translation { columns, assigns, into, made, unlisted, .. } = translation;

@@ -32,6 +32,16 @@ impl Translation<'_> {
         inserted: Option<String>,
         deleted: Option<String>,
     ) -> Result<String, Error> {
+        self.with_output_of(sql, output, line, ChangedRows { inserted, deleted, action: None })
+    }
+
+    pub fn with_output_of(
+        &mut self,
+        sql: String,
+        output: Option<&Output>,
+        line: u32,
+        rows: ChangedRows,
+    ) -> Result<String, Error> {
         let Some(output) = output else { return Ok(sql) };
         if !self.assigns.is_empty() {
             return Err(Error::refused("output beside set @variable", "select what is wanted", line));
@@ -47,7 +57,7 @@ impl Translation<'_> {
             having: None,
             at: Default::default(),
         };
-        self.output = Some(ChangedRows { inserted, deleted });
+        self.output = Some(rows);
         let mut items = Vec::with_capacity(output.items.len());
         for item in &output.items {
             if let SelectItem::Star { table: None, at } = item {

@@ -16,6 +16,7 @@ pub enum Kind {
     Insert,
     Update,
     Delete,
+    Merge,
 }
 
 /// What `inserted` and `deleted` are called in RETURNING; None where a statement has no such rows.
@@ -23,6 +24,8 @@ pub enum Kind {
 pub struct ChangedRows {
     pub inserted: Option<String>,
     pub deleted: Option<String>,
+    /// What `$action` is called; None likewise.
+    pub action: Option<&'static str>,
 }
 
 /// The table that a `create table … as` makes.

@@ -2,7 +2,7 @@
 
 use super::{
     AssignOperator, ColumnName, CommonTable, CursorName, Execute, ExecuteText, Expression, Name, ObjectName,
-    Query, SelectItem, TableSource, Top, Variable,
+    Position, Query, SelectItem, TableSource, Top, Variable,
 };
 
 /// What is changed.
@@ -69,6 +69,47 @@ pub struct Delete {
     pub output: Option<Output>,
     pub from: Vec<TableSource>,
     pub condition: Option<Where>,
+}
+
+/// `merge into target as alias using source on condition when … then … output …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    pub with: Vec<CommonTable>,
+    pub target: Target,
+    pub alias: Option<Name>,
+    pub source: TableSource,
+    pub condition: Expression,
+    /// At least one.
+    pub clauses: Vec<MergeClause>,
+    pub output: Option<Output>,
+}
+
+/// `when rows and condition then action`
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeClause {
+    pub rows: MergeRows,
+    pub condition: Option<Expression>,
+    pub action: MergeAction,
+    pub at: Position,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeRows {
+    Matched,
+    /// `not matched [by target]`
+    NotMatched,
+    NotMatchedBySource,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum MergeAction {
+    Update(Vec<SetItem>),
+    Delete,
+    /// Without values those that are the columns' defaults.
+    Insert {
+        columns: Vec<Name>,
+        values: Option<Vec<Expression>>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

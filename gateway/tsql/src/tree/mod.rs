@@ -14,7 +14,10 @@ mod statement;
 mod types;
 mod walk;
 
-pub use change::{Delete, Insert, InsertBulk, InsertSource, Output, SetItem, Target, Update, Where};
+pub use change::{
+    Delete, Insert, InsertBulk, InsertSource, Merge, MergeAction, MergeClause, MergeRows, Output, SetItem,
+    Target, Update, Where,
+};
 pub use cursor::{CursorName, CursorOption, DeclareCursor, Direction, Fetch};
 pub use definition::{
     AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex, CreateTable,

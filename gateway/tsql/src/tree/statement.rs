@@ -3,8 +3,8 @@
 use super::{
     AlterTable, BinaryOperator, CreateFunction, CreateIndex, CreateProcedure, CreateTable, CreateTrigger,
     CreateView, CursorName, DeclareCursor, Delete, DropIndex, DropObjects, Execute, ExecuteText, Expression,
-    Fetch, Grant, Insert, InsertBulk, Name, ObjectName, Position, Query, TableElement, TypeName, Update,
-    Variable,
+    Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName, Position, Query, TableElement, TypeName,
+    Update, Variable,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,7 @@ pub enum StatementKind {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    Merge(Box<Merge>),
     Truncate(ObjectName),
     /// All of its batch.
     InsertBulk(InsertBulk),
