@@ -26,11 +26,12 @@ from ringlog.clients import (
     output,
 )
 from ringlog.clients.figures import State
+from ringlog.clients.listening import host_and_port
 from ringlog.loader.backfill import backfill as import_files
 from ringlog.loader.control_socket import ControlSocket, ring
 from ringlog.loader.display import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.notify import notify
-from ringlog.loader.options import LoadError, chosen, host_and_port
+from ringlog.loader.options import LoadError, chosen
 from ringlog.loader.reload import Reload
 from ringlog.loader.sources import SourceError
 from ringlog.loader.statistics import Statistics
@@ -148,7 +149,9 @@ def load(
         if processes is not None and source.partition(":")[0] in ("ca", "pva", "python"):
             raise LoadError("--processes is for sources that may be read by threads: simulator, csv, parquet")
         password = find_password(address, password_file)
-        where = None if metrics is None else host_and_port(metrics, "--metrics")
+        where = None if metrics is None else host_and_port(metrics)
+        if metrics is not None and where is None:
+            raise LoadError(f"--metrics '{metrics}': write HOST:PORT")
         _check(address, password, written)
         folder = spool or default_spool()
     except (LoadError, AddressError, PasswordError, FacilityError, SourceError) as error:

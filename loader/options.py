@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from ringlog.clients.listening import host_and_port
 from ringlog.loader.sources import Source
 from ringlog.loader.sources.csv_replay import CsvReplay
 from ringlog.loader.sources.epics import Epics
@@ -22,14 +23,6 @@ _SOURCES = "simulator, csv:DIR, parquet:DIR, lines:HOST:PORT, ca, pva, python:MO
 
 class LoadError(Exception):
     """What was asked for cannot be done; the message says what to change."""
-
-
-def host_and_port(text: str, option: str) -> tuple[str, int]:
-    """An address to listen on. Raises LoadError, which names the option."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise LoadError(f"{option} '{text}': write HOST:PORT")
-    return host, int(port)
 
 
 def chosen(
@@ -81,11 +74,10 @@ def chosen(
         own.check()
         return own, everything
     if kind == "lines":
-        try:
-            host, port = host_and_port(folder, "")
-        except LoadError:
-            raise LoadError(f"--source '{source}': write lines:HOST:PORT") from None
+        where = host_and_port(folder)
+        if where is None:
+            raise LoadError(f"--source '{source}': write lines:HOST:PORT")
         if len(wanted or ()) != 1:
             raise LoadError("--source lines is for one table: name it with --tables")
-        return Lines(host, port), [known[name] for name in wanted or ()]
+        return Lines(*where), [known[name] for name in wanted or ()]
     raise LoadError(f"--source '{source}' is none of {_SOURCES}")

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog import web
 from ringlog.account import account_for
 from ringlog.callers import callers_kept
+from ringlog.clients.listening import host_and_port
 from ringlog.database import Embedded, External, demand_facility, engine
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
@@ -46,14 +47,10 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Reads HOST:PORT, with an IPv6 address in brackets."""
-        host, _, port = text.rpartition(":")
-        if host.startswith("[") and host.endswith("]"):
-            host = host[1:-1]
-        elif ":" in host:
-            host = ""
-        if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
+        where = host_and_port(text)
+        if where is None:
             raise UsageError(f"{text!r} is no address to listen on: write HOST:PORT, as 127.0.0.1:5000")
-        return cls(host, int(port))
+        return cls(*where)
 
     @property
     def is_loopback(self) -> bool:

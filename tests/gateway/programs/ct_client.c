@@ -23,25 +23,15 @@
 #include <ctpublic.h>
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+#include "conversation.h"
 
 #define MOST_COLUMNS 1700
-#define LONGEST_LINE (4 << 20)
 #define LONGEST_VALUE (1 << 20)
 
 static CS_CONTEXT *context;
 static CS_CONNECTION *connection;
 static CS_COMMAND *command;
-
-static void die(const char *what)
-{
-    fflush(stdout);
-    fprintf(stderr, "ct_client: %s\n", what);
-    exit(2);
-}
 
 static void demand(CS_RETCODE code, const char *what)
 {
@@ -50,21 +40,6 @@ static void demand(CS_RETCODE code, const char *what)
 }
 
 /* --- what was answered --- */
-
-static void put_text(const char *text, size_t length)
-{
-    putchar('"');
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char) text[i];
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
-    putchar('"');
-}
 
 static CS_RETCODE on_server_message(CS_CONTEXT *ctx, CS_CONNECTION *con, CS_SERVERMSG *message)
 {
@@ -261,25 +236,6 @@ static void put_results(CS_INT most)
 
 /* --- what is asked --- */
 
-/* The next field of a line, its escapes undone; NULL when there is none. */
-static char *field(char **rest)
-{
-    char *start = *rest, *out = start, *in;
-
-    if (start == NULL)
-        return NULL;
-    for (in = start; *in != '\0' && *in != '\t'; in++) {
-        if (*in == '\\' && in[1] != '\0') {
-            in++;
-            *out++ = *in == 't' ? '\t' : *in == 'n' ? '\n' : *in;
-        } else
-            *out++ = *in;
-    }
-    *rest = *in == '\t' ? in + 1 : NULL;
-    *out = '\0';
-    return start;
-}
-
 static const struct type { const char *name; CS_INT type; } types[] = {
     { "bit", CS_BIT_TYPE }, { "tinyint", CS_TINYINT_TYPE }, { "smallint", CS_SMALLINT_TYPE },
     { "int", CS_INT_TYPE }, { "bigint", CS_BIGINT_TYPE }, { "real", CS_REAL_TYPE }, { "float", CS_FLOAT_TYPE },
@@ -429,16 +385,6 @@ static void obey(char *line)
         send_dynamic(CS_DEALLOC, field(&rest), NULL);
     } else
         die("a request it does not know");
-}
-
-static char *next_line(void)
-{
-    static char line[LONGEST_LINE];
-
-    if (fgets(line, sizeof line, stdin) == NULL)
-        return NULL;
-    line[strcspn(line, "\n")] = '\0';
-    return line;
 }
 
 int main(int count, char **words)

@@ -6,22 +6,13 @@
 #include <sybdb.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+#include "../../../gateway/programs/conversation.h"
 
-#define LONGEST_LINE (1 << 20)
 #define MOST_PARAMS 300
 
 static DBPROCESS *process;
 static bool timed_out;
-
-static void die(const char *what)
-{
-    fprintf(stderr, "db_client: %s\n", what);
-    exit(2);
-}
 
 static void demand(RETCODE code, const char *what)
 {
@@ -30,21 +21,6 @@ static void demand(RETCODE code, const char *what)
 }
 
 /* --- what was answered --- */
-
-static void put_text(const char *text, size_t length)
-{
-    putchar('"');
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char) text[i];
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
-    putchar('"');
-}
 
 static int on_message(DBPROCESS *from, DBINT number, int state, int severity, char *text, char *server, char *name,
                       int line)
@@ -165,25 +141,6 @@ static void put_results(int most)
 
 /* --- what is asked --- */
 
-/* The next field of a line, its escapes undone; NULL when there is none. */
-static char *field(char **rest)
-{
-    char *start = *rest, *out = start, *in;
-
-    if (start == NULL)
-        return NULL;
-    for (in = start; *in != '\0' && *in != '\t'; in++) {
-        if (*in == '\\' && in[1] != '\0') {
-            in++;
-            *out++ = *in == 't' ? '\t' : *in == 'n' ? '\n' : *in;
-        } else
-            *out++ = *in;
-    }
-    *rest = *in == '\t' ? in + 1 : NULL;
-    *out = '\0';
-    return start;
-}
-
 static const struct type { const char *name; int type; } types[] = {
     { "bit", SYBBIT }, { "smallint", SYBINT2 }, { "int", SYBINT4 }, { "bigint", SYBINT8 }, { "real", SYBREAL },
     { "float", SYBFLT8 }, { "char", SYBVARCHAR }, { "datetime", SYBDATETIME }, { "date", SYBDATETIME },
@@ -277,16 +234,6 @@ static void obey(char *line)
     } else
         die("a request it does not know");
     printf("{\"end\": \"results\"}\n");
-}
-
-static char *next_line(void)
-{
-    static char line[LONGEST_LINE];
-
-    if (fgets(line, sizeof line, stdin) == NULL)
-        return NULL;
-    line[strcspn(line, "\n")] = '\0';
-    return line;
 }
 
 int main(int count, char **words)
