@@ -40,7 +40,7 @@ EXPERIMENTS = (
     Experiment("max", 3, 45),
     Experiment("columns", 21, 60),
     Experiment("users", 10, 120),
-    Experiment("ess", 90, 240),
+    Experiment("ess", 90, 420),
     Experiment("saturation", 0, 5),
     Experiment("sdalinac", 60, 60),
     Experiment("half", 13, 90),

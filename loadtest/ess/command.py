@@ -1,17 +1,29 @@
 """The experiment `ess`."""
 
+from dataclasses import replace
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from ringlog.loadtest.bench.server import Server
 from ringlog.loadtest.bench.waveforms import disk_rate
 from ringlog.loadtest.ess import report
+from ringlog.loadtest.ess.from_ioc import keeps_up, missing_part, tried, write_from_ioc
 from ringlog.loadtest.ess.retrieval import FORMS, Retrieved, retrieve
 from ringlog.loadtest.ess.scenarios import SCENARIOS, Scenario, facility
 from ringlog.loadtest.ess.storage import Written, in_groups, too_much, write
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, names, numbers
 from ringlog.loadtest.experiment.stage import Stage, play
+
+
+class Source(StrEnum):
+    """Of the waveforms."""
+
+    IOC = "ioc"
+    PYTHON = "python"
+
 
 _ONE = tuple(name for name, one in SCENARIOS.items() if one.waveforms == 1)
 
@@ -46,6 +58,13 @@ def ess(
             help="Scenarios that ask for more than X times what the disk takes are not tried.",
         ),
     ] = 20.0,
+    source: Annotated[
+        Source,
+        typer.Option(
+            help="`ioc`: from a real soft IOC by `ringlog load` where it keeps up (takes softioc); `python`: "
+            "all from Python."
+        ),
+    ] = Source.IOC,
     data: Data = None,
     output: Output = OUTPUT,
     compare: Compare = None,
@@ -56,7 +75,7 @@ def ess(
         stored = _chosen("--scenarios", scenarios, tuple(SCENARIOS))
         read = _chosen("--retrieved", retrieved, _ONE)
         return _perform(
-            stage, stored, read, numbers("--threads", threads), names("--forms", forms, FORMS), limit
+            stage, stored, read, numbers("--threads", threads), names("--forms", forms, FORMS), limit, source
         )
 
     play("ess", time, output, data, compare, perform)
@@ -73,6 +92,7 @@ def _perform(
     threads: list[int],
     forms: list[str],
     limit: float,
+    source: Source,
 ) -> Outcome:
     disk = disk_rate(stage.data or stage.folder)
     impossible = {one.name: why for one in stored if (why := too_much(one, disk, limit))}
@@ -87,7 +107,7 @@ def _perform(
             for one in group:
                 if one in wanted:
                     with stage.steps.step(one.name, stage.seconds) as tell:
-                        written.append(write(server, one, stage.seconds))
+                        written.append(_written(stage, server, one, source))
                         tell(stage.seconds, f"{written[-1].megabytes:,.1f} MB/s")
             for one in group:
                 if one in read:
@@ -101,3 +121,15 @@ def _perform(
     written.sort(key=lambda one: one.scenario.name)
     got.sort(key=lambda one: one.scenario.name)
     return report.outcome(stage, written, impossible, got, disk)
+
+
+def _written(stage: Stage, server: Server, scenario: Scenario, source: Source) -> Written:
+    """From an IOC where that is wanted and keeps up, else from Python."""
+    remark = ""
+    if source is Source.IOC and not missing_part() and tried(scenario):
+        written = write_from_ioc(server, scenario, stage.folder, stage.seconds)
+        if keeps_up(written):
+            return written
+        made = f"{100 * written.made:.3g} % of the frames, of which {written.dropped:,} were dropped"
+        remark = f"an IOC made {made}"
+    return replace(write(server, scenario, stage.seconds), remark=remark)

@@ -106,7 +106,7 @@ def retrieve(
 
 def _path(scenario: Scenario, form: str) -> str:
     (table,) = scenario.tables
-    asked = {"pv": f"{table}/wave_1", "from": "now-3h", "to": "now"}
+    asked = {"pv": scenario.signals(table)[0], "from": "now-3h", "to": "now"}
     return f"/retrieval/data/getData.{form}?{urlencode(asked)}"
 
 

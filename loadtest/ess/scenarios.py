@@ -53,6 +53,15 @@ class Scenario:
         prefix = "one" if self.waveforms == 1 else "some"
         return [f"{prefix}_{number}" for number in range(-(-self.waveforms // self.columns))]
 
+    def column_names(self, table: str) -> list[str]:
+        """Columns of a table that have waveforms: all but in the last."""
+        first = int(table.rpartition("_")[2]) * self.columns
+        return [f"wave_{n}" for n in range(1, min(self.columns, self.waveforms - first) + 1)]
+
+    def signals(self, table: str) -> list[str]:
+        """Their names at an IOC."""
+        return [f"ESS:{table}:{name}" for name in self.column_names(table)]
+
 
 def _scenarios() -> Iterator[Scenario]:
     for block, count in enumerate(_COUNTS):
@@ -70,8 +79,9 @@ def facility(scenarios: Sequence[Scenario]) -> str:
     for one in scenarios:
         for table in one.tables:
             written[table] = (
-                f'\n[[table]]\nname = "{table}"\nrows = 2\ncycle = 1.0\nsummaries = []\n'
+                f'\n[[table]]\nname = "{table}"\nrows = 2\ncycle = {1 / _RATES[-1]}\n'
+                'sample = "monitor"\nsummaries = []\n'
                 f'[[table.column]]\nname = "wave_{{n}}"\ncount = {one.columns}\n'
-                f'type = "{one.type}[]"\npoints = {one.points}\n'
+                f'signal = "ESS:{table}:wave_{{n}}"\ntype = "{one.type}[]"\npoints = {one.points}\n'
             )
     return 'timezone = "UTC"\n' + "".join(written.values())

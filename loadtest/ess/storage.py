@@ -16,6 +16,7 @@ from ringlog.loadtest.ess.scenarios import Scenario
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.stage import Used, watching
 
+IOC, PYTHON = "IOC", "Python source"
 _PRODUCERS = 4
 """Processes that make frames, at most: the paper had up to 8 IOCs."""
 
@@ -27,21 +28,24 @@ class Written:
     scenario: Scenario
     seconds: float
     acknowledged: int
-    """frames"""
+    """frames; of an IOC those that its waveforms' numbers say"""
     found: int
     """of them in the logs"""
     altered: int
-    longest: float
-    """seconds of a call"""
-    median: float
+    longest: float | None
+    """seconds of a call, where the producer calls itself"""
+    median: float | None
     disk: int
     """bytes of the logs"""
     used: Used
+    source: str = PYTHON
+    remark: str = ""
+    """of another source that was tried"""
 
     @property
     def megabytes(self) -> float:
         """Stored in a second."""
-        return self.acknowledged * self.scenario.frame / 1e6 / self.seconds
+        return self.found * self.scenario.frame / 1e6 / self.seconds
 
     @property
     def made(self) -> float:
@@ -56,9 +60,7 @@ class Written:
 
 def write(server: Server, scenario: Scenario, seconds: float) -> Written:
     """Runs a scenario for so long and counts its frames. Raises LoadTestError when a producer fails."""
-    for table in scenario.tables:
-        server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("log", table)))
-    empty = sum(_size(server, table) for table in scenario.tables)
+    before = empty(server, scenario)
     widths = [scenario.columns] * len(scenario.tables)
     widths[-1] = scenario.waveforms - sum(widths[:-1])
     count = min(_PRODUCERS, len(widths))
@@ -90,7 +92,7 @@ def write(server: Server, scenario: Scenario, seconds: float) -> Written:
         altered=sum(_altered(server, scenario, table) for table in scenario.tables[:1]),
         longest=latencies[-1],
         median=latencies[len(latencies) // 2],
-        disk=sum(_size(server, table) for table in scenario.tables) - empty,
+        disk=sum(size(server, table) for table in scenario.tables) - before,
         used=used[0],
     )
 
@@ -138,7 +140,15 @@ def _rows(server: Server, table: str) -> int:
     return int(row[0])
 
 
-def _size(server: Server, table: str) -> int:
+def empty(server: Server, scenario: Scenario) -> int:
+    """Takes the rows out of a scenario's logs; bytes that these have then."""
+    for table in scenario.tables:
+        server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("log", table)))
+    return sum(size(server, table) for table in scenario.tables)
+
+
+def size(server: Server, table: str) -> int:
+    """Bytes of a log."""
     row = server.administrator.execute(
         "select sum(pg_total_relation_size(relid)) from pg_partition_tree(%s::regclass)", [f"log.{table}"]
     ).fetchone()

@@ -1,0 +1,84 @@
+"""A soft IOC of an experiment, and `ringlog load` which listens to it."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ringlog.loadtest.bench.server import WRITER, Server
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.ports import free_port
+
+_STARTED = 60.0
+
+
+def own_ports() -> dict[str, str]:
+    """An environment in which an IOC and its clients find each other and nobody else does."""
+    port, pva, broadcast = (str(free_port()) for _ in range(3))
+    return {
+        "EPICS_CA_SERVER_PORT": port,
+        "EPICS_CAS_INTF_ADDR_LIST": "127.0.0.1",
+        "EPICS_CA_ADDR_LIST": "127.0.0.1",
+        "EPICS_CA_AUTO_ADDR_LIST": "NO",
+        "EPICS_PVA_SERVER_PORT": pva,
+        "EPICS_PVAS_SERVER_PORT": pva,
+        "EPICS_PVA_BROADCAST_PORT": broadcast,
+        "EPICS_PVAS_BROADCAST_PORT": broadcast,
+        "EPICS_PVA_ADDR_LIST": "127.0.0.1",
+        "EPICS_PVA_AUTO_ADDR_LIST": "NO",
+        "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1",
+    }
+
+
+@contextmanager
+def ioc(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], ready: str
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """An IOC, from the moment that it has said so. Raises LoadTestError when it does not."""
+    log = folder / "ioc.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-P", *command],
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=said,
+            env=os.environ | dict(environment),
+            process_group=0,
+        )
+    try:
+        began = time.monotonic()
+        while ready not in log.read_text(errors="replace"):
+            if process.poll() is not None or time.monotonic() - began > _STARTED:
+                raise LoadTestError(f"the soft IOC did not start: {log.read_text(errors='replace')[-300:]}")
+            time.sleep(0.1)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def loading(
+    server: Server, facility: Path, folder: Path, environment: Mapping[str, str]
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """The writers of all tables of a facility, by Channel Access; their spool is sent when this ends."""
+    url = f"tds://{WRITER}@{server.host}:{server.port}"
+    command = [sys.executable, "-P", "-m", "ringlog", "load", "--facility", str(facility), "--url", url]
+    own = {"RINGLOG_PASSWORD": server.password, "RINGLOG_SPOOL": str(folder / "spool")}
+    with (folder / "load.log").open("wb") as said:
+        process = subprocess.Popen(
+            [*command, "--source", "ca"],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            env=os.environ | dict(environment) | own,
+            process_group=0,
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
