@@ -11,6 +11,8 @@ from ringlog.adoption.catalogue import Module, Old
 from ringlog.adoption.rings import Sorted
 from ringlog.gateway import TsqlError, translate
 
+BY_GATEWAY = "run by the gateway, with the rights of its callers"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -58,8 +60,10 @@ def assess(old: Old, found: Sorted, database: str) -> Assessment:
     modules = tuple(_verdict(module, old.is_ase) for module in old.modules)
     refused = [verdict for verdict in modules if not verdict.compiled]
     reasons = Counter(verdict.why for verdict in refused)
+    by_gateway = sum(verdict.why == BY_GATEWAY for verdict in modules)
     decisions = [
         *(f"{count} objects are refused: {why}" for why, count in reasons.most_common()),
+        *([f"{by_gateway} procedures are {BY_GATEWAY}: grant these what they do"] if by_gateway else []),
         *(f"the old server does not tell its {line}" for line in old.unread),
         *found.decisions,
         *(f"login {login} needs a password of its own here: none can be read" for login in old.logins),
@@ -91,11 +95,12 @@ def _verdict(module: Module, sybase: bool) -> Verdict:
     if not module.text.strip():
         return Verdict(module.kind, module.name, False, 0, None, None, "its text is not told")
     try:
-        translate(module.text, database="dbo", sybase=sybase)
+        made = translate(module.text, database="dbo", sybase=sybase)
     except TsqlError as error:
         number, line, why = error.args
         return Verdict(module.kind, module.name, False, lines, number, line, why)
-    return Verdict(module.kind, module.name, True, lines)
+    why = BY_GATEWAY if any("tsql.refuse_call(" in statement for statement in made) else ""
+    return Verdict(module.kind, module.name, True, lines, why=why)
 
 
 def as_json(assessment: Assessment) -> str:
@@ -151,7 +156,7 @@ def as_html(assessment: Assessment) -> str:
 
 def _outcome(verdict: Verdict) -> str:
     if verdict.compiled:
-        return "compiled"
+        return verdict.why or "compiled"
     where = f"line {verdict.line}: " if verdict.line else ""
     return f"refused, {where}{verdict.why}" + (f" ({verdict.number})" if verdict.number else "")
 

@@ -373,6 +373,75 @@ $$The T-SQL that a procedure was compiled from, which is its comment; null when 
 changed one of the two.$$;
 
 
+create or replace function tsql.text_to_run(procedure oid, out source text, out tables oid[])
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  called pg_proc := (select p from pg_proc p where p.oid = procedure);
+begin
+  if called.oid is null then
+    raise exception using errcode = 'undefined_function', message = 'the procedure is not there any more';
+  end if;
+  if not has_schema_privilege(called.pronamespace, 'usage') then
+    raise exception using errcode = 'insufficient_privilege',
+      message = format('permission denied for schema %s', called.pronamespace::regnamespace);
+  end if;
+  if not has_function_privilege(procedure, 'execute') then
+    raise exception using errcode = 'insufficient_privilege',
+      message = format('permission denied for procedure %s', called.proname);
+  end if;
+  source := tsql.source(procedure);
+  if source is null then
+    perform tsql.raise(2812, 16, 1, format(
+      'The text of ''%s'' is not the one that it was made of: make it anew.', called.proname));
+  end if;
+  tables := array(
+    select c.oid from pg_class c where c.relnamespace = pg_my_temp_schema() and c.relkind = 'r' order by c.oid
+  );
+end
+$$;
+
+comment on function tsql.text_to_run(oid) is
+$$The T-SQL of a procedure that the gateway is about to run for the caller, and the temporary tables of the session.
+Errors: the caller may not execute it (42501), it is not there (42883), somebody has changed its comment (2812).$$;
+
+
+create or replace function tsql.forget_tables(before oid[])
+returns void
+language sql
+as $$
+  select tsql.drop_temporary(array_agg(c.relname::text), true)
+  from pg_catalog.pg_class c
+  where c.relnamespace = pg_catalog.pg_my_temp_schema()
+    and c.relkind = 'r'
+    and c.relname ~ '^#[^#]'
+    and c.relname not like '#@left %'
+    and c.oid <> all (before)
+  having count(*) > 0
+$$;
+
+comment on function tsql.forget_tables(oid[]) is
+$$Drops the temporary tables that a procedure has left, which the session did not have before it.$$;
+
+
+create or replace function tsql.refuse_call(procedure text)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform tsql.raise(2812, 16, 1, format(
+    'Procedure ''%s'' is run by the gateway and not by PostgreSQL: call it by TDS. A procedure of T-SQL that calls it '
+    'and was made by an earlier version has to be made anew.', procedure), 0, procedure);
+end
+$$;
+
+comment on function tsql.refuse_call(text) is
+$$The body of a procedure whose T-SQL the gateway runs: an error for whoever calls it in PostgreSQL (2812).$$;
+
+
 create or replace function tsql.create_procedure(action text, schema text, name text, definition text, source text)
 returns void
 language plpgsql

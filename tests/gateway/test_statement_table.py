@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, Generic, TypeVar
 
+import psycopg
 import pymssql
 import pytest
 from translated import shown
@@ -50,7 +51,16 @@ class Sessions(Generic[Client]):
 
 
 @pytest.fixture(scope="module")
-def at_5(clients: Clients) -> Iterator[Sessions[CtClient]]:
+def schema(clients: Clients) -> Iterator[None]:
+    """`cases`, where the cases may make procedures."""
+    with psycopg.connect(clients.server.dsn, autocommit=True) as admin:
+        admin.execute(f"create schema cases authorization {clients.server.reader.user}")
+        yield
+        admin.execute("drop schema cases cascade")
+
+
+@pytest.fixture(scope="module")
+def at_5(clients: Clients, schema: None) -> Iterator[Sessions[CtClient]]:
     def log_in() -> CtClient:
         client = CtClient(clients.program, clients.configuration, "5.0", clients.server.reader)
         assert client.login.end == "login"
@@ -62,7 +72,7 @@ def at_5(clients: Clients) -> Iterator[Sessions[CtClient]]:
 
 
 @pytest.fixture(scope="module")
-def at_7(clients: Clients) -> Iterator[Sessions[pymssql.Connection]]:
+def at_7(clients: Clients, schema: None) -> Iterator[Sessions[pymssql.Connection]]:
     def log_in() -> pymssql.Connection:
         connection = clients.pymssql(clients.server.reader)
         with connection.cursor() as cursor:

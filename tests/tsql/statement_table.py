@@ -2,7 +2,8 @@
 
 Each file names the documentation its expectations are from (`source`) and has cases:
 
-* `text`: the batch. `setup`: batches run before it, whose results do not matter.
+* `text`: the batch. `setup`: batches run before it, whose results do not matter; procedures are made in
+  database `cases`.
 * `only`: "microsoft" or "sybase" where the two servers differ; else both give the same.
 * `rows`: shorthand for one result set. `error`: for one error by its number.
 * `expect`: everything that comes, in order. Each has one of `rows` (with `columns`, if their names count),

@@ -64,7 +64,7 @@ def migrated(server: RunningServer, clients: Clients) -> Iterator[list[Answer]]:
 
 
 def test_the_examples_are_taken(migrated: list[Answer]) -> None:
-    assert len(migrated) == 5
+    assert len(migrated) == 6
     for answer in migrated:
         assert answer.errors == []
 
@@ -192,7 +192,8 @@ def test_a_procedure_of_the_site_takes_the_fast_way(migrated: list[Answer], serv
             " where p.pronamespace = 'site'::regnamespace order by 1"
         ).fetchall()
     assert shares == [
-        ("correct_loss", True), ("loss_steps", False), ("mean_loss", True), ("put_beam_loss", True),
+        ("add_loss", False), ("correct_loss", True), ("loss_steps", False), ("mean_loss", True),
+        ("put_beam_loss", True),
     ]  # fmt: skip
 
 
@@ -202,9 +203,26 @@ def test_refusals_name_line_and_construct(migrated: list[Answer], clients: Clien
         refused = clients.tsql(
             DEVELOPER, "use site", "create procedure jumps as\nprint 'a'\ngoto there", section=section
         )
-        assert refused.error.number == 102
-        assert "goto" in refused.error.text
+        assert refused.error.number == 133
+        assert "there" in refused.error.text
     with clients.pymssql(DEVELOPER, database="site") as connection, connection.cursor() as cursor:
         with pytest.raises(pymssql.Error) as error:
             cursor.execute("create procedure mean_loss as return 1")
         assert errors_of(error.value).number == 2714
+
+
+def test_one_that_the_gateway_runs(migrated: list[Answer], clients: Clients) -> None:
+    del migrated
+    calls = [
+        "use site",
+        "begin tran exec add_loss '2027-01-01', 9 exec add_loss '2027-01-02', 9, 'not_there' commit",
+    ]
+    for section in ("5.0", "7.4"):
+        answer = clients.tsql(clients.server.writer, *calls, section=section)
+        assert [error.number for error in answer.errors] == [208]
+        assert answer.statuses == [0, -6]
+        refused = clients.tsql(clients.server.reader, "exec site..add_loss '2027-01-01', 9", section=section)
+        assert refused.error.number == 229
+    with psycopg.connect(clients.server.dsn) as admin:
+        counted = admin.execute("delete from site.beam_loss_log where time >= '2027-01-01'").rowcount
+    assert counted == 2

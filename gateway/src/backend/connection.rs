@@ -296,7 +296,7 @@ impl Backend {
     }
 
     /// After an error of the connection: what a lost one held is gone.
-    pub(super) fn check(&mut self, error: &PgError, client: &mut Client) {
+    pub fn check(&mut self, error: &PgError, client: &mut Client) {
         if error.is_fatal() {
             self.lose(client);
         }

@@ -107,8 +107,12 @@ impl Interpreter {
         if let Some(system) = SystemProcedure::named(split_name(name).1) {
             return self.call_system(client, system, params, form, described).await;
         }
+        let function = self.procedures.called(client, name, params).await?;
+        if function.runs_here().is_some() {
+            return self.call_text(client, &function, params, form).await;
+        }
         let in_try = self.tries.are_open();
-        self.procedures.call(client, name, params, in_try).await.map(Some)
+        self.procedures.call(client, name, function, params, in_try).await.map(Some)
     }
 
     /// Ends a call in the reply. Whether it has succeeded.
@@ -131,6 +135,7 @@ impl Interpreter {
             Err(interrupt) => return Err(interrupt),
         };
         let failure = self.reported(client, failure);
+        self.note(&failure.message);
         if failure.ends == Ends::Transaction {
             self.undo_transaction(client).await;
         }
@@ -150,7 +155,11 @@ impl Interpreter {
         let compiled = self.compile(client, &text, &settings, true).await.map_err(Failure::of_statement)?;
         let mut variables = Variables::default();
         variables.give(&compiled.literals);
-        self.run_text(client, &compiled.program.statements, &mut variables).await
+        // a text is no part of the procedure it stands in: its messages name none, and it returns nothing
+        let running = self.running.take();
+        let ran = self.run_text(client, &compiled.program.statements, &mut variables).await;
+        self.running = running;
+        ran
     }
 }
 

@@ -120,6 +120,7 @@ impl Interpreter {
             charset: &self.login.charset,
             packet_size: client.packet_size(),
             nesting: self.depth,
+            procedure: self.running.as_ref().map_or(0, |running| running.oid),
             login: &self.login,
             database: &self.procedures.backend.database,
             caught: self.tries.caught(),

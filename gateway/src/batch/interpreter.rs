@@ -2,6 +2,7 @@
 
 use super::cursors::Cursors;
 use super::prepared::PreparedStatements;
+use super::procedure::Running;
 use super::server_cursor::ServerCursors;
 use super::tries::Tries;
 use super::variables::Variables;
@@ -25,6 +26,10 @@ pub struct Interpreter {
     pub(super) prepared: PreparedStatements,
     /// How many texts the one that runs is inside of, itself included: @@nestlevel and one.
     pub(super) depth: u8,
+    /// The procedure whose own statements run; None in a batch, and in a text inside a procedure.
+    pub(super) running: Option<Running>,
+    /// The severity of the worst error that the client was told of since the procedure has begun; 0 for none.
+    pub(super) worst: u8,
     pub(super) tries: Tries,
     pub(super) cursors: Cursors,
     pub(super) server_cursors: ServerCursors,
@@ -44,6 +49,8 @@ impl Interpreter {
             procedures,
             prepared: PreparedStatements::default(),
             depth: 0,
+            running: None,
+            worst: 0,
             tries: Tries::default(),
             cursors: Cursors::default(),
             server_cursors: ServerCursors::default(),

@@ -18,7 +18,7 @@ impl Interpreter {
         variables: &Variables<'_>,
     ) -> Result<(), Interrupt> {
         let text = printed(&self.value(client, value, variables).await?)?;
-        client.reply.message(&ServerMessage { line, ..ServerMessage::info(0, text) });
+        client.reply.message(&self.placed(ServerMessage::info(0, text), line));
         client.reply.finished(0);
         Ok(())
     }
@@ -31,7 +31,7 @@ impl Interpreter {
         sets_error: bool,
         at_once: bool,
     ) -> Result<(), Interrupt> {
-        let message = ServerMessage { line, ..message };
+        let message = self.placed(message, line);
         if message.severity > 18 {
             let text =
                 "Error severity levels greater than 18 can only be specified by members of the sysadmin \
@@ -94,7 +94,8 @@ impl Interpreter {
             return Err(ServerMessage::error(8623, 16, "A throw gives other than three values.").into());
         };
         let message = ServerMessage::error(integer(number), 16, printed(text)?);
-        Ok(ServerMessage { state: u8::try_from(integer(state)).unwrap_or(1), line, ..message })
+        let message = ServerMessage { state: u8::try_from(integer(state)).unwrap_or(1), ..message };
+        Ok(self.placed(message, line))
     }
 
     /// The words of SET with the values of its variables.
@@ -156,7 +157,7 @@ pub fn printed(value: &Value<'_>) -> Result<String, Failure> {
     }
 }
 
-fn integer(value: &Value<'_>) -> i32 {
+pub(super) fn integer(value: &Value<'_>) -> i32 {
     match value {
         Value::Int(value) => i32::try_from(*value).unwrap_or(i32::MAX),
         _ => 0,

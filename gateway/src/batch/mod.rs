@@ -14,6 +14,7 @@ mod messages;
 mod options;
 mod parameterised;
 mod prepared;
+mod procedure;
 mod query;
 mod requests;
 mod server_cursor;

@@ -181,12 +181,21 @@ impl Interpreter {
         variables.give(&prepared.literals);
         // its statements are those of a procedure: its own end follows theirs
         client.reply.nesting += 1;
+        let running = self.running.take();
+        // a text that a text executes so is two levels deeper (SQL Server: @@NESTLEVEL)
+        let depth = self.depth;
+        self.depth += u8::from(depth > 0);
         // boxed: the statements may be calls again
         let ran = Box::pin(self.run_text(client, &prepared.program.statements, &mut variables)).await;
+        self.depth = depth;
+        self.running = running;
         client.reply.nesting -= 1;
         outputs.extend(variables.returned());
         match ran {
-            Ok(()) if client.reply.error == 0 => return Ok(Some(Returned::outputs(0, outputs))),
+            Ok(()) if client.reply.error == 0 => {
+                let row_count = Some(client.reply.row_count);
+                return Ok(Some(Returned { row_count, ..Returned::outputs(0, outputs) }));
+            }
             Ok(()) => {}
             Err(Interrupt::Failed(ref failure)) if failure.stage == Stage::Reported => {}
             Err(interrupt) => return Err(interrupt),

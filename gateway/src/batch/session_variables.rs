@@ -20,6 +20,8 @@ pub struct State<'a> {
     pub charset: &'a str,
     pub packet_size: usize,
     pub nesting: u8,
+    /// The oid of the procedure that runs; 0 in a batch.
+    pub procedure: u32,
     pub login: &'a Login,
     pub database: &'a str,
     /// What the CATCH block that runs has caught.
@@ -63,7 +65,7 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static
         "@@fetch_status" => integer(state.cursors.status()),
         "@@sqlstatus" => integer(state.cursors.sybase_status()),
         "@@cursor_rows" => integer(state.cursors.rows()),
-        "@@procid" => integer(0),
+        "@@procid" => integer(i64::from(state.procedure)),
         "@@xact_state" => integer(i64::from(state.transactions > 0)),
         // ASE: 0 in progress, 1 committed
         "@@transtate" => integer(i64::from(state.transactions == 0)),

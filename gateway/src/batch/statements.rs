@@ -2,6 +2,8 @@
 //! and what becomes of an error.
 
 use super::interpreter::Interpreter;
+use super::messages::integer;
+use super::procedure::too_deep;
 use super::tries::Tries;
 use super::variables::Variables;
 use crate::client::Client;
@@ -12,7 +14,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 
 /// How deep texts and procedures may nest, as T-SQL.
-const DEEPEST: u8 = 32;
+pub(super) const DEEPEST: u8 = 32;
 
 /// What follows a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +36,8 @@ impl Interpreter {
         statements: &[Statement],
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if self.depth >= DEEPEST {
-            let message =
-                "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
-            return self.fail(client, ServerMessage::error(217, 16, message).into()).await;
+        if self.depth > DEEPEST {
+            return self.fail(client, too_deep().into()).await;
         }
         let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
         // what a text inside another, or inside a procedure, sets holds to its end
@@ -123,9 +123,14 @@ impl Interpreter {
             Action::Break => return Ok(Flow::Break),
             Action::Continue => return Ok(Flow::Continue),
             Action::Return(None) => return Ok(Flow::Return),
-            Action::Return(Some(_)) => {
-                let text = "A RETURN statement with a return value cannot be used in this context.";
-                return Err(ServerMessage::error(178, 15, text).into());
+            Action::Return(Some(status)) => {
+                let status = self.value(client, status, variables).await?;
+                let Some(running) = &mut self.running else {
+                    let text = "A RETURN statement with a return value cannot be used in this context.";
+                    return Err(ServerMessage::error(178, 15, text).into());
+                };
+                running.returns(integer(&status));
+                return Ok(Flow::Return);
             }
             Action::Query(query) => self.run_query(client, query, variables).await?,
             Action::Variables(names) => self.put_variables(client, names, variables).await?,
@@ -177,6 +182,9 @@ impl Interpreter {
             Action::Define(define) => {
                 self.procedures.backend.define(client, define).await?;
                 self.forget_definitions();
+                if let Some(told) = &define.told {
+                    client.reply.message(&ServerMessage::info(0, told.as_str()));
+                }
                 client.reply.finished(0);
             }
         }
@@ -255,8 +263,9 @@ impl Interpreter {
             return Err(failure.into());
         }
         let mut failure = failure;
-        if failure.message.line <= 1 && failure.message.procedure.is_empty() {
-            failure.message.line = line;
+        if failure.message.procedure.is_empty() {
+            let line = if failure.message.line <= 1 { line } else { failure.message.line };
+            failure.message = self.placed(failure.message, line);
         }
         self.fail(client, failure).await
     }
@@ -275,6 +284,7 @@ impl Interpreter {
         }
         let failure = self.reported(client, failure);
         client.reply.error_message(&failure.message);
+        self.note(&failure.message);
         if failure.ends == Ends::Transaction {
             self.undo_transaction(client).await;
         }

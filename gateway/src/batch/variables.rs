@@ -92,7 +92,7 @@ impl<'a> Variables<'a> {
             };
             variables.list.push(Variable {
                 sql_type: param.declared_type().map_or(SqlType::TEXT, |t| SqlType::of_wire(&t)),
-                value: value_of(param, &name, dialect)?,
+                value: parameter_value(param, &name, dialect)?,
                 declared: None,
                 output: param.output.then_some(index),
                 name,
@@ -156,6 +156,13 @@ impl<'a> Variables<'a> {
         Ok(())
     }
 
+    /// Gives a variable a value that is of its type.
+    pub fn fill(&mut self, name: &str, value: Value<'a>) {
+        if let Some(variable) = self.list.iter_mut().find(|variable| variable.name == name) {
+            variable.value = value;
+        }
+    }
+
     /// What a text gives the variables that stand for its literals.
     pub fn give(&mut self, literals: &[Given]) {
         for Given { name, sql_type, value } in literals {
@@ -197,10 +204,15 @@ fn taken<'a>(
     declaration: &Declaration,
     dialect: &Dialect,
 ) -> Result<Value<'a>, ServerMessage> {
-    fitted(value_of(param, &declaration.name, dialect)?, &declaration.of)
+    fitted(parameter_value(param, &declaration.name, dialect)?, &declaration.of)
 }
 
-fn value_of<'a>(param: &'a Param<'_>, name: &str, dialect: &Dialect) -> Result<Value<'a>, ServerMessage> {
+/// The value that a call gives a parameter.
+pub fn parameter_value<'a>(
+    param: &'a Param<'_>,
+    name: &str,
+    dialect: &Dialect,
+) -> Result<Value<'a>, ServerMessage> {
     param
         .value(dialect)
         .map_err(|error| ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}")))

@@ -64,19 +64,16 @@ impl Procedures {
         Procedures { gateway, backend, role, caller, path, claim, plans: Vec::new() }
     }
 
-    /// Calls what `name` with its qualifiers means. `in_try`: errors are for a CATCH.
+    /// Calls `function`, which `name` with its qualifiers means. `in_try`: errors are for a CATCH.
     pub async fn call(
         &mut self,
         client: &mut Client,
         name: &str,
+        function: Arc<Function>,
         params: &[Param<'_>],
         in_try: bool,
     ) -> Result<Returned, Interrupt> {
         let start = Instant::now();
-        if is_temporary(split_name(name).1) {
-            self.backend.read_temporary().await.map_err(|error| Failure::of_call(&error))?;
-        }
-        let function = self.resolve(client, name, params).await.map_err(Failure::of_statement)?;
         let called = if function.is_system() {
             self.call_system(client, split_name(name).0, &function, params, in_try).await
         } else {
@@ -84,6 +81,24 @@ impl Procedures {
         };
         count(&function, start, &self.caller, &called);
         called
+    }
+
+    /// Counts a call that the interpreter has run.
+    pub fn answered<T>(&self, function: &Function, start: Instant, called: &Result<T, Interrupt>) {
+        count(function, start, &self.caller, called);
+    }
+
+    /// The function that a call means.
+    pub async fn called(
+        &mut self,
+        client: &Client,
+        name: &str,
+        params: &[Param<'_>],
+    ) -> Result<Arc<Function>, Interrupt> {
+        if is_temporary(split_name(name).1) {
+            self.backend.read_temporary().await.map_err(|error| Failure::of_call(&error))?;
+        }
+        Ok(self.resolve(client, name, params).await.map_err(Failure::of_statement)?)
     }
 
     /// The function a name means. A name that is not there may be new: the catalogue is read again.
@@ -173,7 +188,8 @@ impl Procedures {
         }
     }
 
-    async fn find_again(
+    /// What has come in the place of `function`.
+    pub async fn find_again(
         &self,
         client: &Client,
         function: &Function,
@@ -324,11 +340,11 @@ pub(super) fn may_be_outdated(error: &PgError) -> bool {
     matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
 }
 
-pub(super) fn count(
+pub(super) fn count<T>(
     function: &Function,
     start: Instant,
     caller: &Arc<Caller>,
-    called: &Result<Returned, Interrupt>,
+    called: &Result<T, Interrupt>,
 ) {
     let error = match called {
         Err(Interrupt::Failed(failure)) => Some(&failure.message),

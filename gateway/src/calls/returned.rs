@@ -22,6 +22,8 @@ pub struct Returned {
     pub rows: Option<u64>,
     /// @@error that the procedure has left.
     pub error: i32,
+    /// @@rowcount likewise; None: the number of its rows.
+    pub row_count: Option<i64>,
 }
 
 /// The value of an output parameter.
@@ -45,7 +47,7 @@ pub enum Form {
 
 impl Returned {
     pub fn status(status: i32) -> Returned {
-        Returned { status, outputs: Vec::new(), rows: None, error: 0 }
+        Returned { status, outputs: Vec::new(), rows: None, error: 0, row_count: None }
     }
 
     pub fn rows(rows: Option<u64>) -> Returned {
@@ -83,7 +85,8 @@ impl Returned {
             Err(message) => return end_failed(reply, &message, form),
         };
         reply.error = reply.number(self.error);
-        reply.row_count = self.rows.and_then(|rows| i64::try_from(rows).ok()).unwrap_or(0);
+        let rows = self.rows.and_then(|rows| i64::try_from(rows).ok());
+        reply.row_count = self.row_count.or(rows).unwrap_or(0);
         if self.rows.is_some() {
             reply.command = Command::Select;
             reply.done(Scope::InProcedure, Status::empty(), self.rows);

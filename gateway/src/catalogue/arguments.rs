@@ -157,14 +157,10 @@ pub fn fits(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> boo
     assign(function, params, dialect).is_ok()
 }
 
-pub(super) type Assigned = (Vec<Option<usize>>, Vec<(usize, usize)>);
+pub type Assigned = (Vec<Option<usize>>, Vec<(usize, usize)>);
 
 /// For each field of the function the parameter that fills it, and the outputs asked for.
-pub(super) fn assign(
-    function: &Function,
-    params: &[Param<'_>],
-    dialect: &Dialect,
-) -> Result<Assigned, BindError> {
+pub fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Result<Assigned, BindError> {
     let mut slots = vec![None; function.parameters.fields.len()];
     let mut outputs = Vec::new();
     let mut named = false;

@@ -1,6 +1,7 @@
 //! A function or procedure that clients may call.
 
 use super::parameters::{Argument, Direction, Parameters};
+use super::text::Text;
 use crate::metrics::CallMetrics;
 use crate::postgres::commit::{Owner, Statement};
 use parking_lot::Mutex;
@@ -36,6 +37,8 @@ pub struct Function {
     /// STABLE or IMMUTABLE: leaves nothing behind on its connection.
     pub only_reads: bool,
     pub parameters: Arc<Parameters>,
+    /// Of a procedure whose text the gateway may run.
+    pub text: Option<Text>,
     pub metrics: CallMetrics,
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
 }
@@ -86,6 +89,7 @@ impl Function {
             joins_group: declared.joins_group.filter(|_| returns != Returns::Rows),
             only_reads: declared.only_reads,
             parameters,
+            text: None,
             metrics,
             statements: Mutex::new(HashMap::new()),
         }
@@ -99,6 +103,11 @@ impl Function {
     /// Whether it is the system's own.
     pub fn is_system(&self) -> bool {
         self.schema == SYSTEM || self.schema == OF_SYBASE
+    }
+
+    /// How its text was read, when the gateway runs it.
+    pub fn runs_here(&self) -> Option<&Text> {
+        self.text.as_ref().filter(|text| text.runs_here)
     }
 
     /// The statement that calls it with the arguments marked in `given`; the others take their defaults.

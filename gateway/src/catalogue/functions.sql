@@ -21,7 +21,21 @@ select p.oid,
            then case when n.nspname = 'ringlog' then 0 else p.proowner end
        end,
        p.pronargs - p.pronargdefaults,
-       p.provolatile <> 'v'
+       p.provolatile <> 'v',
+       -- procedures of T-SQL: how their text was read, and whom they call (database, schema and name, as JSON)
+       case
+         when p.prokind = 'p' and n.nspname <> 'ringlog'
+           then substring(p.prosrc from '\n-- read as ([a-z0-9 ]*)\n$')
+       end,
+       case
+         when p.prokind = 'p' and n.nspname <> 'ringlog' and p.prosrc like '%tsql.execute(%'
+           then (
+             select pg_catalog.json_agg(called)
+               from pg_catalog.regexp_matches(
+                      p.prosrc, $$tsql\.execute\('([^']*)', '([^']*)', '([^']*)',$$, 'g'
+                    ) as called
+           )
+       end
   from pg_catalog.pg_proc p
   join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   join pg_catalog.pg_roles owner on owner.oid = p.proowner

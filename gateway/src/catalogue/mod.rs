@@ -7,12 +7,14 @@ mod plan;
 mod reading;
 #[cfg(test)]
 mod tests;
+mod text;
 mod watch;
 
-pub use arguments::{bind, fits, BindError, Bound};
+pub use arguments::{assign, bind, fits, BindError, Bound};
 pub use function::{quoted, Function, Returns};
 pub use parameters::{Argument, Direction};
 pub use plan::Plan;
+pub use text::Text;
 pub use watch::{Because, LiveCatalogue, Watcher};
 
 use crate::tds::dialect::Dialect;

@@ -2,6 +2,7 @@
 
 use super::function::{Declared, Function};
 use super::parameters::{Attribute, Direction, Parameters, Parts};
+use super::text::{self, Text};
 use super::{Catalogue, TEMPORARY};
 use crate::convert::PgType;
 use crate::metrics::{CallMetrics, Metrics};
@@ -99,11 +100,15 @@ impl Catalogue {
                     }
                 };
                 let metrics = metrics(format!("{}.{}", declared.schema, declared.name));
-                functions.push(Arc::new(Function::new(declared, parameters, metrics)));
+                let text = Text::read(row.text(9), row.text(10));
+                let mut function = Function::new(declared, parameters, metrics);
+                function.text = text;
+                functions.push(function);
                 Ok(())
             })
             .await?;
-        Ok(Catalogue::of(functions))
+        text::mark_callers(&mut functions);
+        Ok(Catalogue::of(functions.into_iter().map(Arc::new)))
     }
 }
 

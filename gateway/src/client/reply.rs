@@ -90,6 +90,12 @@ impl Reply {
 
     /// The end of a statement that has rows, their number or an error to report.
     pub fn end(&mut self, status: Status, count: Option<u64>) {
+        // SQL Server, SET NOCOUNT: no DONEINPROC of the statements of a procedure
+        if self.no_count && self.nesting > 0 && self.dialect.is_tds7() && status.is_empty() && !self.rows_open
+        {
+            self.command = Command::default();
+            return;
+        }
         let scope = if self.nesting > 0 { Scope::InProcedure } else { Scope::Statement };
         self.done(scope, status, count);
     }
@@ -197,11 +203,13 @@ impl Reply {
         let out = &mut self.tokens;
         let before = out.len();
         columns::put(out, columns, &dialect);
+        self.rows_open = true;
         for row in rows {
             out.put_u8(columns::ROW);
             for (column, value) in columns.iter().zip(row) {
                 if let Err(error) = encode_value(value, &column.type_info, &dialect, out) {
                     out.truncate(before);
+                    self.rows_open = false;
                     return Err(unsendable(&format!("Column '{}'", column.name), &error));
                 }
             }
@@ -238,6 +246,19 @@ mod tests {
         let found = dones(&reply);
         assert_eq!((found[0].status, found[0].count), (Status::MORE | state, Some(3)));
         assert_eq!((found[1].status, found[1].count), (Status::ERROR | state, None));
+    }
+
+    #[test]
+    fn nocount_leaves_out_the_ends_of_statements_in_a_procedure() {
+        let mut reply = Reply::new(Dialect::new(Version::Tds74));
+        (reply.nesting, reply.no_count) = (1, true);
+        reply.end(Status::empty(), Some(3));
+        assert!(reply.tokens.is_empty());
+        reply.end(Status::ERROR, None);
+        reply.rows_open = true;
+        reply.end(Status::empty(), Some(3));
+        let found: Vec<_> = dones(&reply).iter().map(|done| (done.status, done.count)).collect();
+        assert_eq!(found, [(Status::ERROR | Status::MORE, None), (Status::MORE, None)]);
     }
 
     #[test]

@@ -109,10 +109,18 @@ impl Programs {
 
 /// What a program depends on beside the literals of its text.
 fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
-    let Settings { database, quoted_identifiers, sybase, placeholders, variables, filled, identity_insert } =
-        settings;
+    let Settings {
+        database,
+        quoted_identifiers,
+        sybase,
+        placeholders,
+        variables,
+        filled,
+        identity_insert,
+        procedure,
+    } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
-    let flags = [*quoted_identifiers, *sybase, *placeholders, lifts];
+    let flags = [*quoted_identifiers, *sybase, *placeholders, *procedure, lifts];
     key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
     key.push_str(database);
     for (name, of) in variables {

@@ -1,7 +1,7 @@
 //! A batch that is being compiled, and SQL with the variables that it names.
 
 use crate::error::Error;
-use crate::program::Sql;
+use crate::program::{Settings, Sql};
 use crate::resolve::Scope;
 use crate::translate::Numbered;
 use crate::tree;
@@ -12,6 +12,7 @@ pub type Labels = HashMap<String, u32>;
 
 pub struct Compiler<'t> {
     pub scope: Scope,
+    pub settings: &'t Settings,
     pub text: &'t str,
     pub batch: &'t [tree::Statement],
     /// How many CATCH blocks stand around the statement.

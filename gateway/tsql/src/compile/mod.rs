@@ -5,17 +5,18 @@ mod call;
 mod compiler;
 mod cursor;
 mod labels;
+mod procedure;
 mod session;
 mod value;
 
+pub(crate) use procedure::body;
 pub(crate) use value::{literal, of_number};
 
 use crate::error::Error;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::message;
-use crate::procedure;
 use crate::program::{
-    Action, Condition, CursorAction, Kind, Lifted, Program, Query, Settings, Sql, Statement,
+    Action, Condition, CursorAction, Declaration, Kind, Lifted, Program, Query, Settings, Sql, Statement,
 };
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Numbered};
@@ -35,8 +36,21 @@ pub(crate) fn program(
     placeholders: usize,
     lifted: Vec<Lifted>,
 ) -> Result<Program, Error> {
+    let (parameters, batch) = procedure::parts(batch, settings)?;
+    program_of(parameters, batch, text, settings, placeholders, lifted)
+}
+
+fn program_of(
+    parameters: Vec<Declaration>,
+    batch: &[tree::Statement],
+    text: &str,
+    settings: &Settings,
+    placeholders: usize,
+    lifted: Vec<Lifted>,
+) -> Result<Program, Error> {
     let mut variables: HashMap<String, _> =
         settings.variables.iter().map(|(name, of)| (name.to_lowercase(), *of)).collect();
+    variables.extend(parameters.iter().map(|parameter| (parameter.name.clone(), Some(parameter.of))));
     variables.extend((1..=placeholders).map(|number| (crate::program::placeholder(number), None)));
     variables.extend(lifted.iter().map(|literal| (literal.name.clone(), Some(literal.of))));
     let tables = table_variables(batch)?;
@@ -51,6 +65,7 @@ pub(crate) fn program(
     };
     let mut compiler = Compiler {
         scope,
+        settings,
         text,
         batch,
         catches: 0,
@@ -72,7 +87,7 @@ pub(crate) fn program(
     for (table, line) in &tables {
         statements.push(forgotten(table, *line)?);
     }
-    Ok(Program { statements, placeholders, lifted, unlisted: compiler.unlisted })
+    Ok(Program { parameters, statements, placeholders, lifted, unlisted: compiler.unlisted })
 }
 
 impl Compiler<'_> {
@@ -107,8 +122,11 @@ impl Compiler<'_> {
                 return variables.iter().try_for_each(|variable| self.declare(variable, into))
             }
             // made before the batch
-            Tree::DeclareTable(_) => return Ok(()),
+            Tree::DeclareTable(_) if !self.settings.procedure => return Ok(()),
             _ => {}
+        }
+        if self.settings.procedure {
+            procedure::check(&statement.kind, line)?;
         }
         let action = self.action(statement)?;
         self.length += action.size();
@@ -192,13 +210,15 @@ impl Compiler<'_> {
             Tree::Rollback(name) => Action::Rollback(session::optional(name)),
             Tree::Save(name) => Action::Save(name.text.clone()),
             Tree::CreateProcedure(create) => {
-                procedure::create(create, self.text, line, &self.scope).map(Action::Define)?
+                let create = crate::procedure::create(create, self.text, line, &self.scope, self.settings);
+                create.map(Action::Define)?
             }
             Tree::CreateFunction(create) => {
-                procedure::create_function(create, self.text, line, &self.scope).map(Action::Define)?
+                let scope = &self.scope;
+                crate::procedure::create_function(create, self.text, line, scope).map(Action::Define)?
             }
             Tree::CreateTrigger(create) => {
-                procedure::create_trigger(create, self.text, line, &self.scope).map(Action::Define)?
+                crate::procedure::create_trigger(create, self.text, line, &self.scope).map(Action::Define)?
             }
             Tree::Drop(objects)
                 if matches!(
@@ -206,7 +226,7 @@ impl Compiler<'_> {
                     tree::ObjectKind::Procedure | tree::ObjectKind::Function | tree::ObjectKind::Trigger
                 ) =>
             {
-                Action::Define(procedure::drop(objects)?)
+                Action::Define(crate::procedure::drop(objects)?)
             }
             Tree::SetIdentityInsert { table, on } => {
                 let table = names::table(table)?;
@@ -256,13 +276,8 @@ impl Compiler<'_> {
         }
         let of = types::of_name(&declared.type_, 1)?;
         self.scope.variables.insert(name.clone(), Some(of));
-        let declaration = crate::program::Declaration {
-            name: name.clone(),
-            shown: name.clone(),
-            of,
-            output: false,
-            value: None,
-        };
+        let declaration =
+            Declaration { name: name.clone(), shown: name.clone(), of, output: false, value: None };
         into.push(Statement { line, action: Action::Declare(declaration) });
         if let Some(value) = &declared.value {
             let action = Action::Assign(name.clone(), self.value(value, Some(of))?);

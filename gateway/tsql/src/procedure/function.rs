@@ -30,7 +30,7 @@ pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> 
             return Err(Error::refused(&format!("returns {} table", variable.name), why, variable.at));
         }
     };
-    Ok(Define { statements: vec![statement], is_temporary: false })
+    Ok(Define { statements: vec![statement], is_temporary: false, told: None })
 }
 
 fn value(

@@ -5,7 +5,7 @@
 //!
 //! One that reads and writes tables and answers with a status, outputs and messages becomes a function, which may
 //! share a transaction with other calls (group commit); one that sends rows, calls procedures, waits or makes
-//! tables becomes a procedure. Parameters keep their @, so that no column can be taken for one; the return status
+//! tables becomes a procedure. What cannot be written so is kept as it is, and run by the gateway. Parameters keep their @, so that no column can be taken for one; the return status
 //! beside outputs is an OUT argument named return_status. The T-SQL is kept as the comment.
 
 mod call;
@@ -14,6 +14,7 @@ mod cursor;
 mod declared;
 mod digest;
 mod function;
+mod interpreted;
 mod message;
 mod names;
 mod option;
@@ -28,12 +29,13 @@ mod variable;
 mod writer;
 
 pub use function::create as create_function;
+pub use statement::refused as not_inside;
 pub use trigger::create as create_trigger;
 
 use crate::error::Error;
 use crate::facts::types::{self, Type};
 use crate::lexer::{self, Syntax};
-use crate::program::Define;
+use crate::program::{Define, Settings};
 use crate::resolve::names::{folded, literal, quoted, schema_of};
 use crate::resolve::Scope;
 use crate::translate::{self, NoVariables};
@@ -65,18 +67,44 @@ struct Header<'t> {
 }
 
 /// The statements that make a procedure. `text`: the batch that it is.
-pub fn create(create: &CreateProcedure, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
+pub fn create(
+    create: &CreateProcedure,
+    text: &str,
+    line: u32,
+    scope: &Scope,
+    settings: &Settings,
+) -> Result<Define, Error> {
     let header = header_of(&create.name, ObjectKind::Procedure, &create.parameters, line, scope)?;
+    let source = text.trim();
+    let (definition, told) = match compiled(create, &header, text, scope, settings) {
+        Ok(definition) => (definition, None),
+        Err(refusal) => {
+            let told = interpreted::told(&header, &refusal);
+            interpreted::check(create, &header, text, settings, refusal)?;
+            (interpreted::definition(&header, source, scope, settings)?, Some(told))
+        }
+    };
+    let parts = [action(create.mode), header.stands_in(), &header.name, &definition, source].map(literal);
+    let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
+    Ok(Define { statements, is_temporary: header.is_temporary, told })
+}
+
+/// Its definition in PL/pgSQL.
+fn compiled(
+    create: &CreateProcedure,
+    header: &Header<'_>,
+    text: &str,
+    scope: &Scope,
+    settings: &Settings,
+) -> Result<String, Error> {
     let mentioned = read_names(text, &header.name)?;
     let mut writer = header.writer(Purpose::Procedure, scope);
     writer.write(&create.body, &mentioned)?;
-    let source = text.trim();
-    let definition = definition(&header, &writer, source, scope)?;
-    let parts = [action(create.mode), header.stands_in(), &header.name, &definition, source].map(literal);
-    Ok(Define {
-        statements: vec![format!("select tsql.create_procedure({})", parts.join(", "))],
-        is_temporary: header.is_temporary,
-    })
+    if header.is_temporary && writer.calls {
+        let why = "what a temporary procedure calls may be run by the gateway";
+        return Err(Error::refused("execute", why, create.name.at));
+    }
+    definition(header, &writer, text.trim(), scope, settings)
 }
 
 fn action(mode: Mode) -> &'static str {
@@ -129,10 +157,9 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
         let drop = format!("tsql.drop_{kind}(current_schema(), {schema}, {name}, {})", objects.if_exists);
         Ok(format!("select {drop}"))
     };
-    Ok(Define {
-        statements: objects.names.iter().map(statement).collect::<Result<_, _>>()?,
-        is_temporary: objects.names.iter().all(ObjectName::is_temporary),
-    })
+    let statements = objects.names.iter().map(statement).collect::<Result<_, _>>()?;
+    let is_temporary = objects.names.iter().all(ObjectName::is_temporary);
+    Ok(Define { statements, is_temporary, told: None })
 }
 
 /// The line by which a body and its comment, which is its T-SQL, belong together.
@@ -217,6 +244,7 @@ fn definition(
     writer: &Writer<'_>,
     source: &str,
     scope: &Scope,
+    settings: &Settings,
 ) -> Result<String, Error> {
     let name = header.quoted();
     let mut arguments = arguments(header, scope)?;
@@ -234,7 +262,11 @@ fn definition(
         // first: in a procedure no OUT argument may follow one with a default
         arguments.insert(0, String::from("out return_status integer"));
     }
-    let body = body(&header.parameters, writer, source, &end);
+    let mut body = body(&header.parameters, writer, source, &end);
+    // what it calls may be run by the gateway, and then it is too
+    if writer.calls {
+        body.push_str(&interpreted::read_as(settings, false));
+    }
     Ok(format!(
         "create {kind} {name} ({}) {returns}language plpgsql security definer set search_path = {} as {}",
         arguments.join(", "),

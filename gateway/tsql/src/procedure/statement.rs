@@ -14,7 +14,7 @@ use crate::tree::{self, Statement, StatementKind as Tree};
 const LONGEST: usize = 4 << 20;
 
 /// Why no text is executed.
-pub const OWNERS_RIGHTS: &str = "its text would run with the rights of the procedure's owner";
+pub const OWNERS_RIGHTS: &str = "its text would have the rights of the procedure's owner";
 
 impl<'t> Writer<'t> {
     pub(super) fn body(&mut self, body: &Body<'t>, place: &Place<'t>) -> Result<(), Error> {
@@ -152,7 +152,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-fn refused(kind: &Tree, line: u32) -> Error {
+pub fn refused(kind: &Tree, line: u32) -> Error {
     const NOT_INSIDE: &str = "not inside a procedure";
     let (what, why) = match kind {
         Tree::ExecuteText(_) => ("execute (…)", OWNERS_RIGHTS),

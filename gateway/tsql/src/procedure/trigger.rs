@@ -71,10 +71,8 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         list(definitions.iter().map(|definition| literal(definition)).collect()),
         literal(source),
     ];
-    Ok(Define {
-        statements: vec![format!("select tsql.create_trigger({})", parts.join(", "))],
-        is_temporary: false,
-    })
+    let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];
+    Ok(Define { statements, is_temporary: false, told: None })
 }
 
 fn word(event: TriggerEvent) -> &'static str {

@@ -26,10 +26,14 @@ pub struct Settings {
     pub filled: BTreeMap<String, Vec<String>>,
     /// The table of `set identity_insert … on`, as SQL names it.
     pub identity_insert: Option<String>,
+    /// The text makes a procedure, whose body is the program.
+    pub procedure: bool,
 }
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Program {
+    /// Of the procedure whose body it is; the value of each is its default.
+    pub parameters: Vec<Declaration>,
     pub statements: Vec<Statement>,
     /// How many `?` it has: the variables ?1, ?2 and so on.
     pub placeholders: usize,
@@ -264,6 +268,8 @@ pub struct Define {
     pub statements: Vec<String>,
     /// All that it makes or drops is the session's own.
     pub is_temporary: bool,
+    /// What whoever defines it is to know.
+    pub told: Option<String>,
 }
 
 /// Where the rows of a bulk copy go.

@@ -1,0 +1,278 @@
+//! Procedures whose T-SQL the gateway runs itself.
+//!
+//! PostgreSQL has their name, arguments, rights and text. The statements run with the caller's rights, as dynamic SQL
+//! does (SQL Server: "Customizing Permissions with Impersonation": no ownership chain covers dynamic SQL).
+
+use super::fitted::fitted;
+use super::interpreter::Interpreter;
+use super::statements::DEEPEST;
+use super::variables::{parameter_value, Variables};
+use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
+use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
+use crate::client::Client;
+use crate::convert::{cast, PgType};
+use crate::interrupt::{Failure, Interrupt, Stage};
+use crate::postgres::PgError;
+use crate::program::{sql_type, Program, Settings};
+use crate::tds::call::Param;
+use crate::tds::tokens::message::ServerMessage;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A procedure that runs.
+#[derive(Debug)]
+pub struct Running {
+    pub name: String,
+    pub oid: u32,
+    /// RETURN with a value.
+    status: Option<i32>,
+}
+
+impl Running {
+    pub fn returns(&mut self, status: i32) {
+        self.status = Some(status);
+    }
+
+    /// The return status. Where the procedure gives none it is 0, or 10 less the severity of its worst error, from -1 to
+    /// -14 (SQL Server 6.5, "Return Status Values"; ASE Reference Manual, "return").
+    fn status(&self, worst: u8) -> i32 {
+        match (self.status, worst) {
+            (Some(status), _) => status,
+            (None, 0) => 0,
+            (None, worst) => 10 - i32::from(worst.min(24)),
+        }
+    }
+}
+
+/// What PostgreSQL has of a procedure: its text; and of the session before it: its temporary tables, an array of oids.
+struct Stored {
+    text: String,
+    tables: String,
+}
+
+impl Interpreter {
+    /// Calls a procedure that the gateway runs. None: it has failed inside, and the call was ended.
+    pub(super) async fn call_text(
+        &mut self,
+        client: &mut Client,
+        function: &Arc<Function>,
+        params: &[Param<'_>],
+        form: Form,
+    ) -> Result<Option<Returned>, Interrupt> {
+        if self.depth > DEEPEST {
+            return Err(too_deep().into());
+        }
+        let start = Instant::now();
+        let (function, stored) = self.stored(client, function, params).await?;
+        let Some(read_as) = function.runs_here() else {
+            let text = format!("Procedure '{}' is another one now: call it again.", function.name);
+            return Err(Failure::of_statement(ServerMessage::error(2812, 16, text)).into());
+        };
+        let caller = self.procedures.backend.database.clone();
+        if function.schema != TEMPORARY {
+            self.procedures.backend.database.clone_from(&function.schema);
+        }
+        // a call that is no part of a batch is one level deep too
+        let depth = self.depth;
+        self.depth = depth.max(1);
+        client.reply.nesting += 1;
+        let ran = Box::pin(self.run_procedure(client, &function, read_as, &stored.text, params)).await;
+        client.reply.nesting -= 1;
+        self.depth = depth;
+        let ran = match ran {
+            Err(Interrupt::Session(error)) => return Err(Interrupt::Session(error)),
+            ran => {
+                let forgotten = self.forget_tables(client, &stored.tables).await;
+                ran.and_then(|ran| forgotten.map(|()| ran))
+            }
+        };
+        self.procedures.backend.database = caller;
+        self.procedures.answered(&function, start, &ran);
+        match ran {
+            Ok(returned) => Ok(Some(returned)),
+            Err(interrupt) => {
+                if matches!(&interrupt, Interrupt::Failed(failure) if failure.stage == Stage::Reported) {
+                    end_failed_inside(&mut client.reply, &[], params, form, &self.gateway.zone());
+                }
+                Err(interrupt)
+            }
+        }
+    }
+
+    /// What PostgreSQL has of the procedure, or of the one that has come in its place. It says whether the caller may
+    /// execute it.
+    async fn stored(
+        &mut self,
+        client: &mut Client,
+        function: &Arc<Function>,
+        params: &[Param<'_>],
+    ) -> Result<(Arc<Function>, Stored), Interrupt> {
+        let mut function = function.clone();
+        let mut tried = false;
+        loop {
+            let error = match self.ask_for(&function).await {
+                Ok(stored) => return Ok((function, stored)),
+                Err(error) => error,
+            };
+            // undefined_function: it was made anew
+            if tried || error.sqlstate() != Some("42883") {
+                self.procedures.backend.check(&error, client);
+                return Err(Failure::of_call(&error).into());
+            }
+            tried = true;
+            self.gateway.reload_catalogue(Because::Outdated).await;
+            function = match self.procedures.find_again(client, &function, params).await {
+                Some(again) => again,
+                None => return Err(Failure::of_call(&error).into()),
+            };
+        }
+    }
+
+    async fn ask_for(&mut self, function: &Function) -> Result<Stored, PgError> {
+        let backend = &mut self.procedures.backend;
+        backend.leave_standby().await?;
+        backend.pin();
+        let rows = backend.ask(&format!("select * from tsql.text_to_run({})", function.oid)).await?;
+        let mut values = rows.into_iter().flatten().map(Option::unwrap_or_default);
+        Ok(Stored { text: values.next().unwrap_or_default(), tables: values.next().unwrap_or_default() })
+    }
+
+    async fn run_procedure(
+        &mut self,
+        client: &mut Client,
+        function: &Function,
+        read_as: &Text,
+        text: &str,
+        params: &[Param<'_>],
+    ) -> Result<Returned, Interrupt> {
+        let settings = Settings {
+            database: self.procedures.backend.database.clone(),
+            quoted_identifiers: read_as.quoted_identifiers,
+            sybase: read_as.sybase,
+            procedure: true,
+            ..Settings::default()
+        };
+        let compiled = self.compile(client, text, &settings, false).await.map_err(Failure::of_statement)?;
+        let program = compiled.program;
+        let (mut variables, asked) = self.bind(client, function, &program, params).await?;
+        let running = Running { name: function.name.clone(), oid: function.oid, status: None };
+        let transactions = self.procedures.backend.transaction_depth();
+        let caller = self.running.replace(running);
+        let errors_of_caller = std::mem::take(&mut self.worst);
+        let ran = self.run_text(client, &program.statements, &mut variables).await;
+        let running = std::mem::replace(&mut self.running, caller);
+        let worst = std::mem::replace(&mut self.worst, errors_of_caller);
+        ran?;
+        let now = self.procedures.backend.transaction_depth();
+        if now != transactions {
+            let message = mismatch(transactions, now, read_as.sybase);
+            self.fail(client, message.in_procedure(&function.name).into()).await?;
+        }
+        let output = |(index, place): &(usize, usize)| {
+            let declaration = program.parameters.get(*place)?;
+            let variable = variables.get(&declaration.name)?;
+            Some(OutputValue {
+                index: *index,
+                name: declaration.name.trim_start_matches('@').to_owned(),
+                value: variable.value.clone().into_owned(),
+                pg_type: PgType::from_oid(variable.sql_type.oid),
+            })
+        };
+        Ok(Returned {
+            status: running.map_or(0, |running| running.status(worst)),
+            outputs: asked.iter().filter_map(output).collect(),
+            rows: None,
+            error: client.reply.error,
+            row_count: Some(client.reply.row_count),
+        })
+    }
+
+    /// The parameters with their values, and the outputs asked for: the places in the call and in the procedure.
+    async fn bind(
+        &mut self,
+        client: &mut Client,
+        function: &Function,
+        program: &Program,
+        params: &[Param<'_>],
+    ) -> Result<(Variables<'static>, Vec<(usize, usize)>), Interrupt> {
+        let dialect = client.dialect();
+        let (slots, asked) = assign(function, params, &dialect)
+            .map_err(|error| Failure::of_statement(error.to_message(function)))?;
+        let zone = self.gateway.zone();
+        let mut variables = Variables::default();
+        for (place, declaration) in program.parameters.iter().enumerate() {
+            let given = slots.get(place).copied().flatten().and_then(|index| params.get(index));
+            let value = match (given, &declaration.value) {
+                (Some(param), _) => parameter_value(param, &declaration.name, &dialect)
+                    .map(|value| value.into_owned())
+                    .map_err(Failure::of_statement)?,
+                (None, Some(default)) => self.value(client, default, &Variables::default()).await?,
+                (None, None) => return Err(missing(&function.name, &declaration.shown).into()),
+            };
+            let refused = |number: i32, text: &str| {
+                let text = format!("Parameter '{}' of {}: {text}", declaration.shown, function.name);
+                Failure::of_statement(ServerMessage::error(number, 16, text).in_procedure(&function.name))
+            };
+            let value = cast(&value, sql_type(declaration), &zone)
+                .map_err(|error| refused(error.number(), &error.to_string()))?;
+            let value = fitted(value, &declaration.of).map_err(|error| refused(error.number, &error.text))?;
+            variables.declare(declaration);
+            variables.fill(&declaration.name, value);
+        }
+        Ok((variables, asked))
+    }
+
+    /// Drops the temporary tables that a procedure has made and left.
+    async fn forget_tables(&mut self, client: &mut Client, before: &str) -> Result<(), Interrupt> {
+        let backend = &mut self.procedures.backend;
+        if !backend.is_open() {
+            return Ok(());
+        }
+        match backend.ask(&format!("select tsql.forget_tables('{before}')")).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                backend.check(&error, client);
+                Err((&error).into())
+            }
+        }
+    }
+
+    /// An error goes to the client.
+    pub(super) fn note(&mut self, error: &ServerMessage) {
+        self.worst = self.worst.max(error.severity);
+    }
+
+    /// A message of the statement that runs: its line, and the procedure it stands in.
+    pub(super) fn placed(&self, message: ServerMessage, line: u32) -> ServerMessage {
+        let message = ServerMessage { line, ..message };
+        match &self.running {
+            Some(running) => message.in_procedure(&running.name),
+            None => message,
+        }
+    }
+}
+
+/// 217: procedures and texts nest too deeply.
+pub(super) fn too_deep() -> ServerMessage {
+    let text = "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
+    ServerMessage::error(217, 16, text)
+}
+
+/// 266: a procedure has left more or fewer transactions open than there were.
+fn mismatch(before: i32, now: i32, sybase: bool) -> ServerMessage {
+    let what = match sybase {
+        true => "Transaction count after EXECUTE indicates that a COMMIT or ROLLBACK TRAN is missing.",
+        false => {
+            "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements."
+        }
+    };
+    let text = format!("{what} Previous count = {before}, current count = {now}.");
+    ServerMessage { state: 2, ..ServerMessage::error(266, 16, text) }
+}
+
+fn missing(procedure: &str, parameter: &str) -> Failure {
+    let text = format!(
+        "Procedure or function '{procedure}' expects parameter '{parameter}', which was not supplied."
+    );
+    Failure::of_statement(ServerMessage { state: 4, ..ServerMessage::error(201, 16, text) })
+}

@@ -1,0 +1,66 @@
+//! Procedures that are not PL/pgSQL: PostgreSQL has their name, arguments, rights and text, and the gateway runs the
+//! text (`gateway/src/batch/procedure.rs`).
+//!
+//! How a text was read when it was made stands in the last line of the routine's body: `tds5` or `tds7`, `quoted` when
+//! "x" was a name, and `gateway` when the gateway runs it. Compiled procedures that call others have it too: one that
+//! calls what the gateway runs is run by the gateway itself.
+
+use super::{arguments, mark, Header};
+use crate::compile;
+use crate::error::Error;
+use crate::program::Settings;
+use crate::resolve::names::literal;
+use crate::resolve::Scope;
+use crate::tree::CreateProcedure;
+
+/// Whether the gateway can run a procedure that PL/pgSQL has been refused for.
+pub fn check(
+    create: &CreateProcedure,
+    header: &Header<'_>,
+    text: &str,
+    settings: &Settings,
+    refusal: Error,
+) -> Result<(), Error> {
+    // its procedures are PostgreSQL's
+    if header.schema == "ringlog" {
+        return Err(refusal);
+    }
+    let settings = Settings { database: header.schema.clone(), ..settings.clone() };
+    compile::body(create, text, &settings).map(|_| ())
+}
+
+/// The reason, for whoever makes the procedure. `refusal`: PL/pgSQL's.
+pub fn told(header: &Header<'_>, refusal: &Error) -> String {
+    let Error { line, text, .. } = refusal;
+    let name = &header.name;
+    let why = text.trim_end_matches('.');
+    format!("PostgreSQL cannot run line {line} ({why}): the gateway runs '{name}', with the rights of its callers.")
+}
+
+/// What PostgreSQL has of it.
+pub fn definition(
+    header: &Header<'_>,
+    source: &str,
+    scope: &Scope,
+    settings: &Settings,
+) -> Result<String, Error> {
+    let mut arguments = arguments(header, scope)?;
+    arguments.insert(0, String::from("out return_status integer"));
+    let refuse = format!("begin perform tsql.refuse_call({}); end", literal(&header.name));
+    let body = format!("{refuse}\n{}\n{}", mark(source), read_as(settings, true));
+    Ok(format!(
+        "create procedure {} ({}) language plpgsql set search_path = {} as {}",
+        header.quoted(),
+        arguments.join(", "),
+        header.path(),
+        literal(&body)
+    ))
+}
+
+/// The line by which a body says how its text was read.
+pub fn read_as(settings: &Settings, by_gateway: bool) -> String {
+    let dialect = if settings.sybase { "tds5" } else { "tds7" };
+    let quoted = if settings.quoted_identifiers { " quoted" } else { "" };
+    let gateway = if by_gateway { " gateway" } else { "" };
+    format!("-- read as {dialect}{quoted}{gateway}\n")
+}

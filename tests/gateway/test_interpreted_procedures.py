@@ -1,0 +1,443 @@
+"""Procedures that PostgreSQL cannot run, which the gateway runs: dynamic SQL, savepoints, transactions
+that begin here and end there. Expectations are from the documentation of SQL Server and ASE, named there."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pymssql
+import pytest
+
+from servers import Login, RunningServer
+from tds_clients import Admin, Clients, CtClient, Param, errors_of
+
+AUTHOR = Login("interpreted_author", "author")
+CALLER = Login("interpreted_caller", "caller")
+
+Make = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def site(server: RunningServer) -> Iterator[Admin]:
+    """A schema whose owner may log in and make procedures, and a login who is granted what a test says."""
+    with psycopg.connect(server.dsn, autocommit=True) as admin:
+        for login in (AUTHOR, CALLER):
+            admin.execute(
+                f"create role {login.user} login password '{login.password}' in role daq_reader;"
+                f" grant {login.user} to ringlog_gateway with inherit false, set true"
+            )
+        admin.execute(
+            f"create schema interpreted authorization {AUTHOR.user};"
+            f" grant usage on schema interpreted to {CALLER.user}"
+        )
+        yield admin
+        admin.execute(
+            f"drop schema interpreted cascade; drop owned by {AUTHOR.user}; drop owned by {CALLER.user};"
+            f" drop role {AUTHOR.user}; drop role {CALLER.user}"
+        )
+
+
+@pytest.fixture
+def author(site: Admin, clients: Clients) -> Iterator[pymssql.Connection]:
+    with clients.pymssql(AUTHOR, database="interpreted") as connection:
+        yield connection
+
+
+@pytest.fixture
+def ct(site: Admin, clients: Clients) -> Iterator[CtClient]:
+    """The author at TDS 5.0."""
+    with clients.ct(AUTHOR) as client:
+        client.language("use interpreted")
+        yield client
+
+
+@pytest.fixture
+def make(site: Admin, clients: Clients) -> Make:
+    """Makes procedures anew, and grants their execution."""
+
+    def make(*texts: str, sybase: bool = False) -> None:
+        texts = (*texts, *(f"grant execute on {text.split()[2]} to {CALLER.user}" for text in texts))
+        if sybase:
+            with clients.ct(AUTHOR) as client:
+                for text in ("use interpreted", *texts):
+                    answer = client.language(text.replace("create procedure", "create or alter procedure"))
+                    assert not answer.errors, answer.errors
+            return
+        with clients.pymssql(AUTHOR, database="interpreted") as connection, connection.cursor() as cursor:
+            for text in texts:
+                cursor.execute(text.replace("create procedure", "create or alter procedure"))
+
+    return make
+
+
+@pytest.fixture
+def points(site: Admin) -> Iterator[None]:
+    site.execute(
+        "create table interpreted.points (n int primary key);"
+        f" alter table interpreted.points owner to {AUTHOR.user}"
+    )
+    yield
+    site.execute("drop table interpreted.points")
+
+
+def stored(site: Admin) -> list[object]:
+    return [n for (n,) in site.execute("select n from interpreted.points order by n")]
+
+
+def results(cursor: pymssql.Cursor, text: str) -> list[list[tuple[object, ...]]]:
+    """The rows of all result sets of a batch."""
+    cursor.execute(text)
+    found = []
+    while True:
+        if cursor.description is not None:
+            found.append([tuple(row) for row in cursor.fetchall()])
+        if not cursor.nextset():
+            return found
+
+
+DYNAMIC = """create procedure dynamic @column varchar(30), @from int = 2, @found int output as
+declare @text nvarchar(200), @n int
+set @text = N'select ' + @column + N' from points where n >= @from order by n select @count = @@rowcount'
+exec sp_executesql @text, N'@from int, @count int output', @from, @found output
+exec ('select ' + @column + ' from points where n = 1')
+if @found > 1 return 7
+return 8"""
+
+
+def test_dynamic_text_in_every_form_of_call(
+    make: Make, points: None, author: pymssql.Connection, ct: CtClient, site: Admin
+) -> None:
+    """sp_executesql (SQL Server), execute (ASE Reference Manual): parameters, defaults, outputs, status."""
+    make(DYNAMIC)
+    site.execute("insert into interpreted.points values (1), (2), (3)")
+    text = "declare @r int, @f int exec @r = dynamic 'n', @found = @f output select @r, @f"
+    with author.cursor() as cursor:
+        assert results(cursor, text) == [[(2,), (3,)], [(1,)], [(7, 2)]]
+        assert results(cursor, text.replace("'n',", "'n', 3,")) == [[(3,)], [(1,)], [(8, 1)]]
+        make(
+            "create procedure gives @a int output as set nocount on"
+            " exec sp_executesql N'set @x = isnull(@x, 3) + 5', N'@x int output', @a output return 4"
+        )
+        found = cursor.callproc("gives", (pymssql.output(int, 3),))
+        assert (found, cursor.returnvalue) == ((8,), 4)
+    called = ct.call("dynamic", [Param("char", "n", "@column"), Param("int", "0", "@found", out=True)])
+    assert (called.statuses, called.rows) == ([7], [["2"], ["3"], ["1"]])
+    assert list(called.outputs.values()) == ["2"]
+    assert ct.language(text).rows == [["2"], ["3"], ["1"], ["7", "2"]]
+
+
+def test_wrong_calls(make: Make, author: pymssql.Connection) -> None:
+    """Database Engine errors 201, 8144, 8145, 8162, 8114."""
+    make("create procedure takes @a int, @b int = 5 as exec ('select 1')")
+    with author.cursor() as cursor:
+        for call, number in [
+            ("takes", 201),
+            ("takes @b = 1", 201),
+            ("takes 1, 2, 3", 8144),
+            ("takes @c = 1", 8145),
+            ("takes 'x'", 8114),
+        ]:
+            with pytest.raises(pymssql.Error) as raised:
+                cursor.execute(f"exec {call}")
+            assert errors_of(raised.value).number == number, call
+        with pytest.raises(pymssql.Error) as raised:
+            cursor.execute("declare @v int exec takes @v output")
+        assert errors_of(raised.value).number == 8162
+        assert results(cursor, "exec takes 1") == [[(1,)]]
+
+
+def test_the_levels_of_the_documentation(make: Make, author: pymssql.Connection, ct: CtClient) -> None:
+    """@@NESTLEVEL (SQL Server), examples A and B; a procedure is one level deep however it is called."""
+    make(
+        "create procedure usp_InnerProc as select @@NESTLEVEL as 'Inner Level'",
+        "create procedure usp_OuterProc as select @@NESTLEVEL as 'Outer Level' exec usp_InnerProc",
+        "create procedure usp_NestLevelValues as select @@NESTLEVEL as 'Current Nest Level';"
+        "exec ('select @@NESTLEVEL as OneGreater'); exec sp_executesql N'select @@NESTLEVEL as TwoGreater';",
+    )
+    with author.cursor() as cursor:
+        assert results(cursor, "exec usp_OuterProc") == [[(1,)], [(2,)]]
+        assert results(cursor, "exec usp_NestLevelValues") == [[(1,)], [(2,)], [(3,)]]
+        cursor.callproc("usp_OuterProc")
+        assert cursor.fetchall() == [(1,)]
+    assert ct.call("usp_OuterProc").rows == [["1"], ["2"]]
+
+
+def test_a_procedure_calls_itself_at_most_to_level_32(make: Make, ct: CtClient) -> None:
+    """Error 217 (SQL Server and ASE: maximum nesting level 32), which ends the batch."""
+    make("create procedure deeper as print '%1!', @@nestlevel exec ('print ''.''') exec deeper", sybase=True)
+    answer = ct.language("exec deeper print 'not reached'")
+    assert [error.number for error in answer.errors] == [217]
+    levels = [message.text for message in answer.messages if message.text.isdigit()]
+    assert levels == [str(level) for level in range(1, 33)]
+    assert "not reached" not in [message.text for message in answer.messages]
+    # and the session goes on
+    assert ct.language("select 1").rows == [["1"]]
+
+
+def test_a_savepoint_undoes_a_part(make: Make, points: None, site: Admin, author: pymssql.Connection) -> None:
+    """SAVE TRANSACTION (SQL Server), the example that undoes its own work in a caller's transaction."""
+    make(
+        """create procedure saves @fails int as
+        declare @count int
+        set @count = @@trancount
+        if @count > 0 save transaction saves_point else begin transaction
+        begin try
+            insert points values (10)
+            if @fails = 1 insert points values (10)
+            if @count = 0 commit transaction
+        end try
+        begin catch
+            if @count = 0 rollback transaction
+            else if xact_state() <> -1 rollback transaction saves_point
+            declare @message varchar(200)
+            select @message = error_procedure() + ' ' + convert(varchar, error_line())
+            raiserror (@message, 16, 1)
+        end catch"""
+    )
+    with author.cursor() as cursor:
+        with pytest.raises(pymssql.Error) as raised:
+            cursor.execute("begin tran insert points values (1) exec saves 1 commit")
+        assert errors_of(raised.value)[::2] == (50000, "saves 7")
+        cursor.execute("if @@trancount > 0 commit")
+        assert stored(site) == [1]
+        with pytest.raises(pymssql.Error):
+            cursor.execute("exec saves 1")
+        assert stored(site) == [1]
+        cursor.execute("exec saves 0")
+        assert stored(site) == [1, 10]
+
+
+def test_a_mismatch_of_transactions_is_told(make: Make, points: None, site: Admin, ct: CtClient) -> None:
+    """266 (Database Engine errors; ASE Error Messages); the transaction goes on with what was left."""
+    make("create procedure begins as begin tran insert points values (1) if 1 = 2 commit", sybase=True)
+    make("create procedure ends as save tran x commit", sybase=True)
+    answer = ct.language("exec begins select @@error, @@trancount rollback")
+    assert [error.number for error in answer.errors] == [266]
+    assert answer.error.text.endswith("Previous count = 0, current count = 1.")
+    assert answer.rows == [["266", "1"]]
+    assert stored(site) == []
+    answer = ct.language("begin tran insert points values (2) exec ends select @@trancount")
+    assert [error.number for error in answer.errors] == [266]
+    assert answer.rows == [["0"]]
+    assert stored(site) == [2]
+
+
+def test_what_an_error_ends(make: Make, points: None, ct: CtClient) -> None:
+    """Without RETURN the status of a procedure with errors is 10 less their worst severity (SQL Server 6.5,
+    "Return Status Values"; ASE Reference Manual, "return"). An error that ends it does not end the batch."""
+    make(
+        "create procedure goes_on as exec ('select 1 / 0') insert points values (null) print 'on'",
+        sybase=True,
+    )
+    make(
+        "create procedure stops as exec ('print ''dynamic''') select * from not_there print 'not'",
+        sybase=True,
+    )
+    make("create procedure says as raiserror 20001 'mine' exec ('print ''x''') return 5", sybase=True)
+    answer = ct.language("declare @r int exec @r = goes_on select @r")
+    assert [error.number for error in answer.errors] == [8134, 515]
+    assert answer.rows == [["-6"]]
+    assert "on" in [message.text for message in answer.messages]
+    answer = ct.language("declare @r int exec @r = stops print 'after'")
+    assert [error.number for error in answer.errors] == [208]
+    texts = [message.text for message in answer.messages]
+    assert {"dynamic", "after"} <= set(texts)
+    assert "not" not in texts
+    answer = ct.language("declare @r int exec @r = says select @r, @@error")
+    assert [error.number for error in answer.errors] == [20001]
+    assert answer.rows == [["5", "0"]]
+
+
+def test_errors_go_to_the_callers_catch(make: Make, points: None, author: pymssql.Connection) -> None:
+    """TRY...CATCH (SQL Server): ERROR_PROCEDURE and ERROR_LINE are those of where the error was."""
+    make(
+        "create procedure thrower as\nexec ('print ''x''')\n\ninsert points values (null)",
+        "create procedure quits as exec ('print ''x''') select * from not_there",
+    )
+    catch = "begin catch select error_number(), error_procedure(), error_line(), @@nestlevel end catch"
+    with author.cursor() as cursor:
+        assert results(cursor, f"begin try exec thrower end try {catch}") == [[(515, "thrower", 4, 0)]]
+        assert results(cursor, f"begin try exec quits end try {catch}") == [[(208, "quits", 1, 0)]]
+        # the error of a text in it names no procedure
+        cursor.execute("create or alter procedure thrower as exec ('raiserror (''inside'', 16, 1)')")
+        assert results(cursor, f"begin try exec thrower end try {catch}") == [[(50000, None, 1, 0)]]
+
+
+def test_settings_and_variables_are_its_own(make: Make, points: None, author: pymssql.Connection) -> None:
+    """SET statements (SQL Server): a SET in a procedure, or in a text, holds to its end."""
+    make("create procedure sets as set nocount on set rowcount 1 declare @v int exec ('select 1') set @v = 5")
+    with author.cursor() as cursor:
+        text = "declare @v int set @v = 1 exec sets select @v select n from (values (1), (2)) t (n)"
+        assert results(cursor, text) == [[(1,)], [(1,)], [(1,), (2,)]]
+        cursor.execute("insert points values (1)")
+        assert cursor.rowcount == 1
+
+
+def test_temporary_tables(make: Make, author: pymssql.Connection) -> None:
+    """CREATE TABLE (SQL Server), "Temporary tables": a procedure's go at its end, the caller's are seen."""
+    make(
+        "create procedure makes as create table #made (a int) insert #made values (3) exec fills"
+        " exec ('insert #given select a from #made') select a into #more from #made",
+        "create procedure fills as exec ('insert #made values (4)')",
+    )
+    with author.cursor() as cursor:
+        text = "create table #given (a int) exec makes select a from #given order by a"
+        text += " select object_id('tempdb..#made')"
+        assert results(cursor, text) == [[(3,), (4,)], [(None,)]]
+        assert results(cursor, "exec makes select count(*) from #given") == [[(4,)]]
+
+
+def test_texts_have_the_callers_rights(
+    make: Make, points: None, clients: Clients, author: pymssql.Connection
+) -> None:
+    """SQL Server, "Customizing Permissions with Impersonation": no ownership chain covers dynamic SQL.
+    Without the right to execute the procedure itself is refused (229)."""
+    make("create procedure reads as exec ('select count(*) from points')")
+    with clients.pymssql(CALLER, database="interpreted") as connection, connection.cursor() as cursor:
+        with pytest.raises(pymssql.Error) as raised:
+            cursor.execute("exec reads")
+        assert errors_of(raised.value).number == 229
+        assert "points" in errors_of(raised.value).text
+        with author.cursor() as granting:
+            granting.execute(f"grant select on points to {CALLER.user}")
+        assert results(cursor, "exec reads") == [[(0,)]]
+        with author.cursor() as granting:
+            granting.execute(f"revoke execute on reads from {CALLER.user}")
+        for form in ("exec reads", "exec interpreted..reads"):
+            with pytest.raises(pymssql.Error) as raised:
+                cursor.execute(form)
+            assert errors_of(raised.value).number == 229
+            assert "reads" in errors_of(raised.value).text
+
+
+def test_it_runs_in_its_own_database(make: Make, points: None, clients: Clients, site: Admin) -> None:
+    """Names are looked for where the procedure is, in its texts too (SQL Server: EXECUTE, "Remarks")."""
+    make(
+        "create procedure here as select db_name() exec ('select db_name()')"
+        " exec ('select count(*) from points')"
+    )
+    with clients.pymssql(AUTHOR, database="log") as connection, connection.cursor() as cursor:
+        text = "exec interpreted..here select db_name()"
+        assert results(cursor, text) == [[("interpreted",)], [("interpreted",)], [(0,)], [("log",)]]
+
+
+def test_what_calls_one_is_run_as_one(
+    make: Make, points: None, author: pymssql.Connection, site: Admin
+) -> None:
+    """Whichever was made first; and when it is PL/pgSQL again, so are its callers."""
+    make(
+        "create procedure inner_one as return 3",
+        "create procedure outer_one as declare @r int exec @r = inner_one return @r",
+    )
+    call = "declare @r int exec @r = outer_one select @r"
+    with author.cursor() as cursor:
+        assert results(cursor, call) == [[(3,)]]
+        make("create procedure inner_one as begin tran save tran s rollback return 4")
+        assert results(cursor, call) == [[(4,)]]
+        make("create procedure later as exec not_yet")
+        make("create procedure not_yet as exec ('select 5')")
+        assert results(cursor, "exec later") == [[(5,)]]
+        make("create procedure inner_one as return 6")
+        assert results(cursor, call) == [[(6,)]]
+    # PostgreSQL itself says what it cannot do
+    with pytest.raises(psycopg.Error, match="'not_yet' is run by the gateway"):
+        site.execute("call interpreted.not_yet(null)")
+
+
+def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) -> None:
+    text = "create procedure shown @a varchar(10) = 'x', @b int output as exec ('select 1')"
+    with author.cursor() as cursor:
+        cursor.execute(text)
+        assert "".join(line for (line,) in results(cursor, "sp_helptext shown")[0]).strip() == text
+        assert results(cursor, "select name, type from sysobjects where name = 'shown'") == [
+            [("shown", "P ")]
+        ]
+        assert results(cursor, "select object_name(object_id('shown'))") == [[("shown",)]]
+        parameters = results(cursor, "sp_sproc_columns shown")[0]
+        assert [row[3] for row in parameters] == ["@RETURN_VALUE", "@a", "@b"]
+        assert results(cursor, "sp_stored_procedures shown")[0][0][2].startswith("shown")
+        cursor.execute("alter procedure shown as exec ('select 2')")
+        assert results(cursor, "exec shown") == [[(2,)]]
+        cursor.execute("create or alter procedure shown as select 3")
+        assert results(cursor, "exec shown") == [[(3,)]]
+        cursor.execute("alter procedure shown as exec ('select 4')")
+        assert results(cursor, "exec shown") == [[(4,)]]
+        cursor.execute("drop procedure shown")
+        with pytest.raises(pymssql.Error) as raised:
+            cursor.execute("exec shown")
+        assert errors_of(raised.value).number == 2812
+
+
+def test_whoever_makes_one_is_told_why(site: Admin, ct: CtClient) -> None:
+    answer = ct.language("create procedure told as\nbegin tran\nsave tran x\ncommit")
+    assert [message.severity for message in answer.messages] == [0]
+    assert "line 3" in answer.messages[0].text
+    assert "save transaction" in answer.messages[0].text
+    for body, number in [
+        ("use log exec ('x')", 154),
+        ("exec (@not)", 137),
+        ("exec ('x') create view v as select 1", 102),
+    ]:
+        assert ct.language(f"create procedure refused as {body}").error.number == number
+    ct.language("drop procedure told")
+
+
+def test_a_transaction_of_its_definition(make: Make, author: pymssql.Connection) -> None:
+    """One that is made in a transaction can be called there, and goes with its rollback."""
+    with author.cursor() as cursor:
+        cursor.execute("begin tran")
+        cursor.execute("create procedure passing as exec ('select 9')")
+        assert results(cursor, "exec passing") == [[(9,)]]
+        cursor.execute("rollback")
+        with pytest.raises(pymssql.Error) as raised:
+            cursor.execute("exec passing")
+        assert errors_of(raised.value).number == 2812
+
+
+def test_a_cancel_leaves_it_and_what_it_has_made(make: Make, ct: CtClient) -> None:
+    make(
+        "create procedure waits as create table #left_over (a int) exec ('waitfor delay ''00:00:30''')",
+        sybase=True,
+    )
+    assert ct.cancelled("exec waits", 0.5).end == "cancelled"
+    assert ct.language("select @@nestlevel").rows == [["0"]]
+    assert [error.number for error in ct.language("select * from #left_over").errors] == [208]
+    assert ct.language("exec interpreted..waits2").error.number == 2812
+
+
+def test_what_postgresql_has_no_words_for(make: Make, points: None, site: Admin, ct: CtClient) -> None:
+    """goto, fetch without into, waitfor time, @@spid, rows inside a transaction that is rolled back."""
+    make(
+        """create procedure various as
+        declare @i int
+        select @i = 0
+        again:
+        select @i = @i + 1
+        if @i < 3 goto again
+        print '%1!', @i
+        begin tran
+        insert points values (@i)
+        select n from points
+        rollback
+        declare c cursor for select n + 1 from points union select 7
+        open c
+        fetch c
+        close c
+        deallocate cursor c
+        if @@spid > 0 print 'spid'""",
+        sybase=True,
+    )
+    answer = ct.language("exec various")
+    assert not answer.errors
+    assert answer.rows == [["3"], ["7"]]
+    assert [message.text for message in answer.messages] == ["3", "spid"]
+    assert stored(site) == []
+
+
+def test_temporary_ones(make: Make, author: pymssql.Connection) -> None:
+    """CREATE PROCEDURE (SQL Server): #p; it looks names up where the session is."""
+    make("create procedure run_here as exec ('select 6')")
+    with author.cursor() as cursor:
+        cursor.execute("create procedure #texts @n int as exec ('select db_name()') return @n")
+        assert results(cursor, "declare @r int exec @r = #texts 3 select @r") == [[("interpreted",)], [(3,)]]
+        cursor.execute("create procedure #calls as exec run_here exec #texts 4")
+        assert results(cursor, "exec #calls") == [[(6,)], [("interpreted",)]]
