@@ -1,6 +1,7 @@
 """The reader of one table: asks for its latest row as often as one is written."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +15,8 @@ from ringlog.schema.facility import Table
 
 # Every tenth call asks for the history of the last ten cycles instead.
 _HISTORY = 10
+# And every twentieth for a parameter table.
+_PARAMETERS = 20
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class Reader:
     table: Table
     address: Address
     password: str
+    parameters: tuple[str, ...] = ()
+    """the parameter tables that it reads"""
 
     def run(self, statistics: Statistics, stop: StopSignal) -> None:
         """Reads until the stop is released."""
@@ -30,7 +35,7 @@ class Reader:
         connection.connect()
         schedule = Schedule.of(f"read {self.table.name}", self.table.cycle)
         for _ in schedule.instants(stop.sleep, statistics):
-            procedure, arguments = question(self.table, statistics.sent)
+            procedure, arguments = question(self.table, statistics.sent, self.parameters)
             statistics.sent += 1
             begun = time.perf_counter()
             try:
@@ -44,8 +49,12 @@ class Reader:
             statistics.count_cpu()
 
 
-def question(table: Table, number: int) -> tuple[str, tuple[Argument, ...]]:
-    """The procedure and arguments of a reader's call: the latest row, or each tenth time the log's last."""
+def question(table: Table, number: int, parameters: Sequence[str]) -> tuple[str, tuple[Argument, ...]]:
+    """The procedure and arguments of a reader's call: the latest row, each tenth time the log's last, each
+    twentieth a parameter table, one after the other."""
+    turn, place = divmod(number, _PARAMETERS)
+    if parameters and place == _PARAMETERS // 4:
+        return f"get_{parameters[turn % len(parameters)]}", ()
     if number % _HISTORY != _HISTORY - 1:
         return f"get_{table.name}", (1,)
     end = datetime.now(UTC)

@@ -21,6 +21,7 @@ from ringlog.loader.schedule import SECOND, Schedule, now
 from ringlog.loader.sources import Reading
 from ringlog.loadtest.calls import Call, Calls, Kind
 from ringlog.loadtest.load import Load, Pace
+from ringlog.loadtest.parameters import of_a_reader
 from ringlog.loadtest.reader import question
 from ringlog.loadtest.readings import chosen, readings
 from ringlog.schema.facility import Table
@@ -84,6 +85,8 @@ class OnlineUser(User):
     table: ClassVar[Table]
     place: ClassVar[int]
     """the table's, in the facility file"""
+    parameters: ClassVar[tuple[str, ...]]
+    """parameter tables that readers ask for"""
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -189,7 +192,7 @@ class OnlineWriter(OnlineUser):
 
 
 class OnlineReader(OnlineUser):
-    """Reads the table's latest row, or the last of its history."""
+    """Reads the table's latest row, the last of its history, or parameters."""
 
     abstract = True
 
@@ -200,7 +203,7 @@ class OnlineReader(OnlineUser):
     @task
     def read(self) -> None:
         """The next question."""
-        procedure, arguments = question(self.table, self._questions)
+        procedure, arguments = question(self.table, self._questions, self.parameters)
         self._questions += 1
         self.ask(Kind.READ, 0, now(), procedure, *arguments)
 
@@ -219,8 +222,9 @@ def users(load: Load, counter: Counter) -> list[type[OnlineUser]]:
     if load.reader is not None:
         kinds.append((OnlineReader, load.reader))
     made = []
+    facility = load_facility(load.facility)
     for kind, url in kinds:
-        for place, table in enumerate(load_facility(load.facility).tables):
+        for place, table in enumerate(facility.tables):
             if load.columns not in (None, len(table.columns)):
                 continue
             attributes = {
@@ -230,6 +234,7 @@ def users(load: Load, counter: Counter) -> list[type[OnlineUser]]:
                 "address": Address.parse(url),
                 "table": table,
                 "place": place,
+                "parameters": of_a_reader(facility, place),
                 "host": url,
             }
             made.append(type(f"{kind.__name__}_{table.name}", (kind,), attributes))

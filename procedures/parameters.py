@@ -1,8 +1,9 @@
 """The procedures of parameter tables, from the files in parameter/."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from string import Formatter
 
 from psycopg import sql
 
@@ -125,73 +126,76 @@ def _fill(
         )
         return sql.SQL(between.join(parts))
 
-    return (
-        sql.SQL(_read(file))
-        .format(
-            procedure=sql.Identifier("ringlog", name or "x"),
-            name=sql.Literal(name),
-            table=sql.Literal(table),
-            stored=sql.Identifier(ROWS, table),
-            now=sql.Identifier(NOW, table),
-            history=sql.Identifier(HISTORY, table),
-            row_type=sql.Identifier(NOW, f"{table}_row"),
-            store=sql.Identifier(SCHEMA, OF_A_PARAMETER["store"].format(table)),
-            remove=sql.Identifier(SCHEMA, OF_A_PARAMETER["remove"].format(table)),
-            key_arguments=each("{column} {type}", key),
-            optional_key=each("{column} {type} default null", key),
-            key_types=each("{type}", key),
-            key_given=each("({this}.{column} is null or stored.{column} = {this}.{column})", key, " and "),
-            key_matches_r=each("stored.{column} = r.{column}", key, " and "),
-            key_matches_wanted=each("stored.{column} = wanted.{column}", key, " and "),
-            key_matches_argument=each("stored.{column} = {this}.{column}", key, " and "),
-            key_joined=each("earlier.{column} = later.{column}", key, " and "),
-            key_either=each("coalesce(earlier.{column}, later.{column})", key),
-            key_columns=each("{column}", key),
-            stored_key=each("stored.{column}", key),
-            wanted_key=each("wanted.{column}", key),
-            key_of_r=each("wanted.{column} := r.{column};", key, "\n  "),
-            key_of_item=each("wanted.{column} := (item.given ->> {name})::{type};", key, "\n    "),
-            place_key=each("place.{column}", key),
-            key_of_place=each("stored.{column} = place.{column}", key, " and "),
-            this=sql.Identifier(name or "x"),
-            **{
-                f"this_{each}": sql.Identifier(name or "x", each)
-                for each in ("time", "comment", "version", "change", "changed")
-            },
-            demanded_of_r=each(
-                "if r.{column} is null then\n    raise exception '%: {column} must be given', {what}\n"
-                "      using errcode = 'not_null_violation';\n  end if;".replace(
-                    "{what}", sql.Literal(name).as_string()
-                ),
-                key,
-                "\n  ",
+    parts: dict[str, Callable[[], sql.Composable]] = {
+        "procedure": lambda: sql.Identifier("ringlog", name or "x"),
+        "name": lambda: sql.Literal(name),
+        "table": lambda: sql.Literal(table),
+        "stored": lambda: sql.Identifier(ROWS, table),
+        "now": lambda: sql.Identifier(NOW, table),
+        "history": lambda: sql.Identifier(HISTORY, table),
+        "row_type": lambda: sql.Identifier(NOW, f"{table}_row"),
+        "store": lambda: sql.Identifier(SCHEMA, OF_A_PARAMETER["store"].format(table)),
+        "remove": lambda: sql.Identifier(SCHEMA, OF_A_PARAMETER["remove"].format(table)),
+        "key_arguments": lambda: each("{column} {type}", key),
+        "optional_key": lambda: each("{column} {type} default null", key),
+        "key_types": lambda: each("{type}", key),
+        "key_given": lambda: each(
+            "({this}.{column} is null or stored.{column} = {this}.{column})", key, " and "
+        ),
+        "key_matches_r": lambda: each("stored.{column} = r.{column}", key, " and "),
+        "key_matches_wanted": lambda: each("stored.{column} = wanted.{column}", key, " and "),
+        "key_matches_argument": lambda: each("stored.{column} = {this}.{column}", key, " and "),
+        "key_joined": lambda: each("earlier.{column} = later.{column}", key, " and "),
+        "key_either": lambda: each("coalesce(earlier.{column}, later.{column})", key),
+        "key_columns": lambda: each("{column}", key),
+        "stored_key": lambda: each("stored.{column}", key),
+        "wanted_key": lambda: each("wanted.{column}", key),
+        "key_of_r": lambda: each("wanted.{column} := r.{column};", key, "\n  "),
+        "key_of_item": lambda: each("wanted.{column} := (item.given ->> {name})::{type};", key, "\n    "),
+        "place_key": lambda: each("place.{column}", key),
+        "key_of_place": lambda: each("stored.{column} = place.{column}", key, " and "),
+        "this_time": lambda: sql.Identifier(name or "x", "time"),
+        "this_comment": lambda: sql.Identifier(name or "x", "comment"),
+        "this_version": lambda: sql.Identifier(name or "x", "version"),
+        "this_change": lambda: sql.Identifier(name or "x", "change"),
+        "this_changed": lambda: sql.Identifier(name or "x", "changed"),
+        "this": lambda: sql.Identifier(name or "x"),
+        "demanded_of_r": lambda: each(
+            "if r.{column} is null then\n    raise exception '%: {column} must be given', {what}\n"
+            "      using errcode = 'not_null_violation';\n  end if;".replace(
+                "{what}", sql.Literal(name).as_string()
             ),
-            shown_wanted=_shown("wanted", key),
-            shown_argument=_shown(name or "x", key),
-            given_of_r=each(
-                "if {name} = any (cleared) then\n    wanted.{column} := null;\n"
-                "  elsif r.{column} is not null then\n    wanted.{column} := r.{column};\n  end if;",
-                data,
-                "\n  ",
-            ),
-            given_of_item=each(
-                "if item.given ? {name} then\n"
-                "      wanted.{column} := (item.given ->> {name})::{type};\n    end if;",
-                data,
-                "\n    ",
-            ),
-            column_names=each("{name}", every),
-            data_names=each("{name}", data),
-            wanted_data=each("wanted.{column}", data),
-            before_data=each("before.{column}", data),
-            assignments=each("{column} = wanted.{column}", data),
-            data_columns=each("{column}", data),
-            stored_data=each("stored.{column}", data),
-            cells=each("({name}, earlier.{column}::text, later.{column}::text)", data, ",\n      "),
-            checks=checks or sql.SQL(""),
-        )
-        .as_string()
-    )
+            key,
+            "\n  ",
+        ),
+        "shown_wanted": lambda: _shown("wanted", key),
+        "shown_argument": lambda: _shown(name or "x", key),
+        "given_of_r": lambda: each(
+            "if {name} = any (cleared) then\n    wanted.{column} := null;\n"
+            "  elsif r.{column} is not null then\n    wanted.{column} := r.{column};\n  end if;",
+            data,
+            "\n  ",
+        ),
+        "given_of_item": lambda: each(
+            "if item.given ? {name} then\n"
+            "      wanted.{column} := (item.given ->> {name})::{type};\n    end if;",
+            data,
+            "\n    ",
+        ),
+        "column_names": lambda: each("{name}", every),
+        "data_names": lambda: each("{name}", data),
+        "wanted_data": lambda: each("wanted.{column}", data),
+        "before_data": lambda: each("before.{column}", data),
+        "assignments": lambda: each("{column} = wanted.{column}", data),
+        "data_columns": lambda: each("{column}", data),
+        "stored_data": lambda: each("stored.{column}", data),
+        "cells": lambda: each("({name}, earlier.{column}::text, later.{column}::text)", data, ",\n      "),
+        "checks": lambda: checks or sql.SQL(""),
+    }
+    text = _read(file)
+    # each file has some of them, and there may be thousands of procedures
+    used = {field for _, field, _, _ in Formatter().parse(text) if field}
+    return sql.SQL(text).format(**{field: parts[field]() for field in used}).as_string()
 
 
 def _shown(row: str, key: Sequence[str]) -> sql.Composable:

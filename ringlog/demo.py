@@ -17,6 +17,7 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import psutil
+import psycopg
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -32,6 +33,7 @@ from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Latencies, Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
+from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
 from ringlog.loadtest.trend import draw, read_trends, telling_signals
 from ringlog.loadtest.verification import Found, verify
@@ -184,7 +186,12 @@ def _demonstrate(
         )
         for table in facility.tables
     ]
-    readers = [Reader(table, server.address(READER), password) for table in facility.tables]
+    with psycopg.connect(server.postgres.conninfo()) as administrator:
+        fill(administrator, facility)
+    readers = [
+        Reader(table, server.address(READER), password, of_a_reader(facility, place))
+        for place, table in enumerate(facility.tables)
+    ]
     jobs = [Job(f"write {writer.table.name}", writer.run) for writer in writers]
     jobs += [Job(f"read {reader.table.name}", reader.run) for reader in readers]
     with Supervisor(jobs) as supervisor:

@@ -5,11 +5,16 @@ to 4,000 rows, 9,152 columns with sequential number and time, up to 250 data to 
 6.4 KB/s. Which equipment has how many columns the paper does not say; it is made up here after the machine: a
 storage ring, its booster synchrotron, linac and beamlines, and New SUBARU.
 
+Section 2 has 226 tables of parameters and does not say which. Here each of the 60 tables has three: where its
+devices are, the calibration of its signals, and when to raise an alarm. The 23 whose devices are driven have
+two more: set points, and how they are reached. 60 · 3 + 23 · 2 = 226.
+
     python -m ringlog.schema.spring8 > schema/spring8.toml
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,10 @@ class Group:
     unit: str = ""
     limits: tuple[float, float] | None = None
     type: str = "real"
+
+
+Field: TypeAlias = tuple[str, str, str, str]
+"""A column of a parameter table: name, type, unit, description."""
 
 
 @dataclass(frozen=True)
@@ -279,6 +288,84 @@ def facility() -> Iterator[Equipment]:
     yield from beamlines_and_utilities()
 
 
+DEVICE = ("device", "varchar(40)", "", "the device")
+SIGNAL = ("signal", "varchar(60)", "", "the signal")
+OF_EVERY_TABLE: dict[str, tuple[str, tuple[Field, ...]]] = {
+    "device": (
+        "where the devices are",
+        (
+            DEVICE,
+            ("position", "double", "m", "along the beam, from the injection point"),
+            ("crate", "varchar(16)", "", "VME crate"),
+            ("channel", "smallint", "", "channel of its board"),
+            ("installed", "datetime", "", "since when it is there"),
+        ),
+    ),
+    "cal": (
+        "calibration",
+        (
+            SIGNAL,
+            ("gain", "double", "", "of its converter"),
+            ("zero", "double", "", "its reading of nothing"),
+            ("checked", "datetime", "", "when it was calibrated"),
+        ),
+    ),
+    "alarm": (
+        "when to raise an alarm",
+        (
+            SIGNAL,
+            ("low", "double", "", "below this, in the signal's unit"),
+            ("high", "double", "", "above this"),
+            ("delay", "real", "s", "after so long"),
+            ("enabled", "bit", "", "whether anyone is told"),
+        ),
+    ),
+}
+OF_DRIVEN_TABLES: dict[str, tuple[str, tuple[Field, ...]]] = {
+    "set": (
+        "set points",
+        (
+            DEVICE,
+            ("quantity", "varchar(20)", "", "what is set"),
+            ("value", "double", "", "set point, in the quantity's unit"),
+            ("tolerance", "double", "", "how far the reading may be from it"),
+        ),
+    ),
+    "ramp": (
+        "how set points are reached",
+        (
+            DEVICE,
+            ("step", "double", "", "greatest step, in the quantity's unit"),
+            ("interval", "real", "s", "from step to step"),
+            ("place", "smallint", "", "in the order of devices"),
+        ),
+    ),
+}
+DRIVEN = ("mag_ps", "sth", "stv", "rf", "llrf", "klystron", "id")
+"""Kinds of equipment that set points drive, as the tables are named after the machine."""
+
+
+def is_driven(name: str) -> bool:
+    kind = name.partition("_")[2]
+    return any(kind == one or kind.startswith(f"{one}_") for one in DRIVEN)
+
+
+def parameters() -> Iterator[str]:
+    """The lines of the parameter tables."""
+    for equipment in facility():
+        kinds = OF_EVERY_TABLE | (OF_DRIVEN_TABLES if is_driven(equipment.name) else {})
+        for kind, (what, columns) in kinds.items():
+            yield "\n[[parameter]]"
+            yield f'name = "{equipment.name}_{kind}"'
+            yield f'description = "{equipment.description}: {what}"'
+            yield f'key = "{columns[0][0]}"'
+            yield "column = ["
+            for name, type_, unit, description in columns:
+                told = f', unit = "{unit}"' if unit else ""
+                yield f'  {{ name = "{name}", type = "{type_}"{told}, description = "{description}" }},'
+            yield "]"
+
+
 def toml() -> Iterator[str]:
     """The lines of the facility file."""
     yield "# SPring-8 with the figures of papers/004. Written by schema/spring8.py: change it there."
@@ -304,6 +391,7 @@ def toml() -> Iterator[str]:
             yield f'description = "{group.description}"'
             if group.limits:
                 yield f"limits = {list(group.limits)}"
+    yield from parameters()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import psycopg
 from ringlog.clients import Address, Unanswered, connect
 from ringlog.loadtest.bench.server import READER, WRITER, Server, serving
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.parameters import fill
+from ringlog.schema.facility_file import load_facility
 
 _RINGLOG = [sys.executable, "-P", "-m", "ringlog"]
 # What an embedded server is made for (ringlog/settings.py), less some for the gateway and for looking inside.
@@ -44,6 +46,7 @@ def own_target(facility: Path, data: Path, users: int = 0) -> Iterator[Target]:
     if users > _ORDINARY_USERS:
         _make_room(facility, data, users)
     with serving(facility, data, keep=False) as server:
+        fill(server.administrator, load_facility(facility))
         yield Target(
             Address(WRITER, server.host, server.port),
             Address(READER, server.host, server.port),

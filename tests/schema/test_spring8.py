@@ -1,4 +1,4 @@
-"""spring8.toml has the figures of papers/004, section 5.1."""
+"""spring8.toml has the figures of papers/004, sections 2 and 5.1."""
 
 from importlib.resources import files
 
@@ -20,6 +20,12 @@ def facility() -> Facility:
 
 def test_60_tables(facility: Facility) -> None:
     assert len(facility.tables) == 60
+
+
+def test_226_parameter_tables(facility: Facility) -> None:
+    """Section 2."""
+    assert len(facility.parameters) == 226
+    assert all(column.description for parameter in facility.parameters for column in parameter.columns)
 
 
 def test_9152_columns_with_sequential_number_and_time(facility: Facility) -> None:
@@ -73,7 +79,9 @@ def test_it_installs(facility: Facility, engine: sa.Engine) -> None:
     assert not install(engine, facility)
     with engine.connect() as connection:
         signals = connection.scalar(sa.text("select count(*) from ringlog.signal"))
+        parameters = connection.scalar(sa.text("select count(*) from ringlog.parameter_table"))
     assert signals == 9152 - 2 * 60
+    assert parameters == 226
 
 
 def test_the_file_is_what_the_script_writes() -> None:

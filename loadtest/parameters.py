@@ -1,0 +1,54 @@
+"""Parameter tables in a load: what stands in them, and which of them a reader asks for."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+from psycopg import sql
+
+from ringlog.schema.facility import Facility
+from ringlog.schema.parameters import Parameter, ParameterColumn
+
+ROWS = 20
+"""of each table"""
+_BEGIN = datetime(1999, 1, 1, tzinfo=UTC)
+
+
+def fill(connection: psycopg.Connection, facility: Facility) -> None:
+    """Gives every parameter table its first rows, each table by a change of its own."""
+    for parameter in facility.parameters:
+        procedure = sql.Identifier("ringlog", f"set_{parameter.name}_rows")
+        with connection.transaction():
+            connection.execute(
+                sql.SQL("select {}(%s, 'first values')").format(procedure), [json.dumps(rows(parameter))]
+            )
+
+
+def rows(parameter: Parameter) -> list[dict[str, object]]:
+    """The rows of a table as `set_<p>_rows` takes them: their keys tell them apart."""
+    return [{column.name: _value(column, n) for column in parameter.columns} for n in range(1, ROWS + 1)]
+
+
+def _value(column: ParameterColumn, n: int) -> object:
+    kind = column.type
+    if kind.startswith(("varchar", "text")):
+        return f"{column.name[:3]}{n}"[-_length(kind) :]
+    if kind == "datetime":
+        return (_BEGIN + timedelta(days=n)).isoformat()
+    if kind == "bit":
+        return n % 2 == 0
+    if column.limits is None:
+        return n
+    low, high = column.limits
+    value = low + (high - low) * n / (ROWS + 1)
+    return value if column.is_float else round(value)
+
+
+def _length(kind: str) -> int:
+    digits = kind.removeprefix("varchar(").removesuffix(")")
+    return int(digits) if digits.isdecimal() else 100
+
+
+def of_a_reader(facility: Facility, place: int) -> tuple[str, ...]:
+    """The parameter tables that the reader of one table asks for: all readers together ask for all."""
+    return tuple(parameter.name for parameter in facility.parameters[place :: len(facility.tables)])
