@@ -286,7 +286,7 @@ REFUSED = {
     "select 'never ends": "never ends",
     "declare @x int select @@spid, @x = 1": "assigns",
     "set noexec on": "set noexec on",
-    "set dateformat dmm": "set dateformat dmy",
+    "set dateformat dmm": "set dateformat dmm",
     "commit tran exec status 1 save tran": "tran",
 }
 
