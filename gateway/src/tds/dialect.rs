@@ -50,13 +50,29 @@ pub struct Takes {
     pub big_time: bool,
     /// LONGCHAR and LONGBINARY
     pub long: bool,
+    /// ROWFMT2 in place of ROWFMT, which go-ase does not read rightly.
+    pub wide_tables: bool,
 }
 
 impl Takes {
-    pub const ALL: Takes =
-        Takes { int8: true, date: true, time: true, big_datetime: true, big_time: true, long: true };
-    pub const NONE: Takes =
-        Takes { int8: false, date: false, time: false, big_datetime: false, big_time: false, long: false };
+    pub const ALL: Takes = Takes {
+        int8: true,
+        date: true,
+        time: true,
+        big_datetime: true,
+        big_time: true,
+        long: true,
+        wide_tables: false,
+    };
+    pub const NONE: Takes = Takes {
+        int8: false,
+        date: false,
+        time: false,
+        big_datetime: false,
+        big_time: false,
+        long: false,
+        wide_tables: false,
+    };
 }
 
 /// ASE's @@textsize before the client sets it.

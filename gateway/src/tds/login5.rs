@@ -180,6 +180,7 @@ fn takes(capabilities: &[u8]) -> Takes {
         big_datetime: takes(93, NONE),
         big_time: takes(94, NONE),
         long: takes(28, 22) && takes(29, 23),
+        wide_tables: takes(59, 45),
     }
 }
 
@@ -278,6 +279,7 @@ mod tests {
             of(&[28, 29, 51, 71, 72, 93, 94], &[35, 51]),
             Takes { int8: false, date: false, ..Takes::ALL }
         );
+        assert!(of(&[59], &[]).wide_tables && !of(&[59], &[45]).wide_tables);
         assert_eq!(takes(&[]), Takes::NONE);
     }
 

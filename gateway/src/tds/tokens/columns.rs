@@ -61,7 +61,7 @@ impl Traits {
 pub fn put(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     if dialect.is_tds7() {
         put_colmetadata(out, columns, dialect);
-    } else if put_rowfmt(out, columns, dialect).is_none() {
+    } else if dialect.takes.wide_tables || put_rowfmt(out, columns, dialect).is_none() {
         put_rowfmt2(out, columns, dialect);
     }
 }
@@ -164,8 +164,9 @@ fn put_rowfmt2(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     out.put_u16_as(columns.len() as u16, dialect.endian);
     for column in columns {
         put_short(out, &column.name, dialect);
-        // catalogue, schema, table, column: not told
-        out.put_slice(&[0; 4]);
+        // catalogue, schema, table: not told; the column's own name
+        out.put_slice(&[0; 3]);
+        put_short(out, &column.name, dialect);
         out.put_u32_as(u32::from(column.traits.status_5()), dialect.endian);
         put_type_5(out, &column.type_info, dialect);
     }
@@ -226,6 +227,22 @@ pub fn put_type_5(out: &mut BytesMut, type_info: &TypeInfo, dialect: &Dialect) {
 mod tests {
     use super::*;
     use crate::tds::types::TypeToken;
+
+    #[test]
+    fn who_takes_wide_tables_gets_no_others() {
+        let column = Column {
+            name: "n".into(),
+            type_info: TypeInfo::new(TypeToken::IntN, 4),
+            traits: Traits::default(),
+        };
+        let mut dialect = Dialect::new(Version::Tds50);
+        for (wide_tables, token) in [(false, ROWFMT), (true, ROWFMT2)] {
+            dialect.takes.wide_tables = wide_tables;
+            let mut out = BytesMut::new();
+            put(&mut out, std::slice::from_ref(&column), &dialect);
+            assert_eq!(out[0], token);
+        }
+    }
 
     #[test]
     fn columns_are_read_as_they_were_written() {

@@ -7,6 +7,7 @@ mod definition;
 mod expression;
 mod function;
 mod names;
+mod pivot;
 mod procedure;
 mod query;
 mod session;

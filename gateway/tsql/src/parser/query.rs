@@ -388,8 +388,8 @@ impl<'t> Parser<'t> {
         let why = match &*word {
             "compute" => "use group by, or two queries",
             "for" => "a result is rows and columns",
-            "pivot" => "write the columns with case",
-            "unpivot" => "write the rows with union all",
+            "pivot" => "it takes a query in parentheses whose columns are named",
+            "unpivot" => "it takes a query in parentheses whose columns are named",
             "holdlock" => "begin a transaction",
             "values" => "select … union all does the same",
             _ => return self.wrong(),

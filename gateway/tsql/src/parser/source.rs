@@ -187,7 +187,7 @@ impl<'t> Parser<'t> {
         };
         let alias = self.table_alias()?;
         let columns = self.alias_columns(alias.as_ref())?;
-        Ok(TableSource::Query { query: Box::new(query), alias, columns })
+        self.pivoted(TableSource::Query { query: Box::new(query), alias, columns })
     }
 
     /// Whether the parentheses that come next have a select in them.
