@@ -373,6 +373,20 @@ $$The T-SQL that a procedure was compiled from, which is its comment; null when 
 changed one of the two.$$;
 
 
+create or replace function tsql.temporary_tables()
+returns oid[]
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select c.oid from pg_class c where c.relnamespace = pg_my_temp_schema() and c.relkind = 'r' order by c.oid
+  )
+$$;
+
+comment on function tsql.temporary_tables() is $$The temporary tables of the session.$$;
+
+
 create or replace function tsql.text_to_run(procedure oid, out source text, out tables oid[])
 language plpgsql
 stable
@@ -397,9 +411,7 @@ begin
     perform tsql.raise(2812, 16, 1, format(
       'The text of ''%s'' is not the one that it was made of: make it anew.', called.proname));
   end if;
-  tables := array(
-    select c.oid from pg_class c where c.relnamespace = pg_my_temp_schema() and c.relkind = 'r' order by c.oid
-  );
+  tables := tsql.temporary_tables();
 end
 $$;
 
@@ -423,7 +435,7 @@ as $$
 $$;
 
 comment on function tsql.forget_tables(oid[]) is
-$$Drops the temporary tables that a procedure has left, which the session did not have before it.$$;
+$$Drops the temporary tables that a procedure or a text has left, which the session did not have before it.$$;
 
 
 create or replace function tsql.refuse_call(procedure text)

@@ -806,6 +806,8 @@ BY_GATEWAY = [
     "execute ('select 1')",
     "exec sp_executesql N'select 1'",
     "again:\ngoto again",
+    "execute ('x')\ndeclare @t table (a int)",
+    "declare @p varchar(30)\nexec @p",
     "if @n = 1\nset nocount on",
     "set rowcount 5",
     "print @@spid",
@@ -836,7 +838,7 @@ REFUSED = [
     ("declare @n int", 2, "@n"),
     ("execute ('x')\nprint @missing", 3, "@missing"),
     ("execute ('x')\ndbcc checkdb", 3, "dbcc"),
-    ("execute ('x')\ndeclare @t table (a int)", 3, "declare @t table"),
+    ("execute ('x')\ndeclare @t table (a int)\nrollback", 4, "rollback"),
 ]
 
 

@@ -135,7 +135,7 @@ impl Interpreter {
         let statements = &prepared.program.statements;
         let is_call = matches!(statements.as_slice(), [Statement { action: Action::Execute(_), .. }]);
         client.reply.nesting += u8::from(!is_call);
-        let ran = self.run_text(client, statements, &mut variables).await;
+        let ran = self.run_text(client, &prepared.program, &mut variables).await;
         client.reply.nesting -= u8::from(!is_call);
         let failed = match ran {
             Ok(()) => client.reply.error != 0,

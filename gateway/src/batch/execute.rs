@@ -63,7 +63,11 @@ impl Interpreter {
             return Err(ServerMessage::error(102, 15, text).into());
         }
         let params = self.params(client, &execute.arguments, variables).await?;
-        let mut called = self.call(client, &execute.procedure, &params, Form::Text, true).await;
+        let named = match variables.get(&execute.procedure) {
+            Some(variable) => printed(&variable.value)?,
+            None => execute.procedure.clone(),
+        };
+        let mut called = self.call(client, &named, &params, Form::Text, true).await;
         if let Ok(Some(returned)) = &mut called {
             if let Err(interrupt) = self.take_outputs(client, execute, returned).await {
                 called = Err(interrupt);
@@ -157,7 +161,7 @@ impl Interpreter {
         variables.give(&compiled.literals);
         // a text is no part of the procedure it stands in: its messages name none, and it returns nothing
         let running = self.running.take();
-        let ran = self.run_text(client, &compiled.program.statements, &mut variables).await;
+        let ran = self.run_text(client, &compiled.program, &mut variables).await;
         self.running = running;
         ran
     }

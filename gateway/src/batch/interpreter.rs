@@ -30,6 +30,8 @@ pub struct Interpreter {
     pub(super) running: Option<Running>,
     /// The severity of the worst error that the client was told of since the procedure has begun; 0 for none.
     pub(super) worst: u8,
+    /// The table variables of the texts that run.
+    pub(super) tables: Vec<String>,
     pub(super) tries: Tries,
     pub(super) cursors: Cursors,
     pub(super) server_cursors: ServerCursors,
@@ -51,6 +53,7 @@ impl Interpreter {
             depth: 0,
             running: None,
             worst: 0,
+            tables: Vec::new(),
             tries: Tries::default(),
             cursors: Cursors::default(),
             server_cursors: ServerCursors::default(),
@@ -72,7 +75,7 @@ impl Interpreter {
         match self.compile(client, text, &settings, true).await {
             Ok(compiled) => {
                 variables.give(&compiled.literals);
-                match self.run_text(client, &compiled.program.statements, variables).await {
+                match self.run_text(client, &compiled.program, variables).await {
                     // it is reported; what it ends is this text
                     Ok(()) | Err(Interrupt::Failed(_)) => {}
                     Err(interrupt) => return Err(interrupt),

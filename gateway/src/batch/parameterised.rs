@@ -186,7 +186,7 @@ impl Interpreter {
         let depth = self.depth;
         self.depth += u8::from(depth > 0);
         // boxed: the statements may be calls again
-        let ran = Box::pin(self.run_text(client, &prepared.program.statements, &mut variables)).await;
+        let ran = Box::pin(self.run_text(client, &prepared.program, &mut variables)).await;
         self.depth = depth;
         self.running = running;
         client.reply.nesting -= 1;

@@ -159,7 +159,7 @@ impl Interpreter {
         let transactions = self.procedures.backend.transaction_depth();
         let caller = self.running.replace(running);
         let errors_of_caller = std::mem::take(&mut self.worst);
-        let ran = self.run_text(client, &program.statements, &mut variables).await;
+        let ran = self.run_text(client, &program, &mut variables).await;
         let running = std::mem::replace(&mut self.running, caller);
         let worst = std::mem::replace(&mut self.worst, errors_of_caller);
         ran?;
@@ -222,8 +222,20 @@ impl Interpreter {
         Ok((variables, asked))
     }
 
-    /// Drops the temporary tables that a procedure has made and left.
-    async fn forget_tables(&mut self, client: &mut Client, before: &str) -> Result<(), Interrupt> {
+    /// The session's temporary tables, an array of oids.
+    pub(super) async fn temporary_tables(&mut self, client: &mut Client) -> Result<String, Interrupt> {
+        let backend = &mut self.procedures.backend;
+        match backend.ask("select tsql.temporary_tables()").await {
+            Ok(rows) => Ok(rows.into_iter().flatten().flatten().next().unwrap_or_default()),
+            Err(error) => {
+                backend.check(&error, client);
+                Err((&error).into())
+            }
+        }
+    }
+
+    /// Drops the temporary tables that were not there `before`: those that a procedure or a text has left.
+    pub(super) async fn forget_tables(&mut self, client: &mut Client, before: &str) -> Result<(), Interrupt> {
         let backend = &mut self.procedures.backend;
         if !backend.is_open() {
             return Ok(());

@@ -8,7 +8,7 @@ use super::tries::Tries;
 use super::variables::Variables;
 use crate::client::Client;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
-use crate::program::{Action, Condition, Declaration, Statement};
+use crate::program::{Action, Condition, Declaration, Program, Statement};
 use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
@@ -33,19 +33,38 @@ impl Interpreter {
     pub(super) async fn run_text(
         &mut self,
         client: &mut Client,
-        statements: &[Statement],
+        program: &Program,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
         if self.depth > DEEPEST {
             return self.fail(client, too_deep().into()).await;
         }
+        if let Some(table) = program.table_variables.iter().find(|name| self.tables.contains(name)) {
+            let text =
+                format!("'{table}' is a table variable of a text around this one too: rename one of them.");
+            return self.fail(client, ServerMessage::error(102, 15, text).into()).await;
+        }
+        let tables = self.tables.len();
+        self.tables.extend_from_slice(&program.table_variables);
+        // a text inside another takes its temporary tables with it, as a procedure does
+        let is_text = self.depth > 0 && self.running.is_none() && client.dialect().is_tds7();
+        let before = match is_text && program.makes_temporary {
+            true => Some(self.temporary_tables(client).await?),
+            false => None,
+        };
         let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
         // what a text inside another, or inside a procedure, sets holds to its end
         let is_inside = self.depth > 0 || client.reply.nesting > 0;
         let settings = is_inside.then(|| client.settings().clone());
         self.depth += 1;
-        let ran = Box::pin(self.run_block(client, statements, variables)).await;
+        let ran = Box::pin(self.run_block(client, &program.statements, variables)).await;
         self.depth -= 1;
+        self.tables.truncate(tables);
+        let ran = match (before, ran) {
+            (None, ran) => ran,
+            (_, Err(Interrupt::Session(error))) => Err(Interrupt::Session(error)),
+            (Some(before), ran) => self.forget_tables(client, &before).await.and(ran),
+        };
         if let Some(settings) = settings {
             client.set(settings);
         }
@@ -171,6 +190,12 @@ impl Interpreter {
                 client.reply.finished(0);
             }
             Action::Rollback(name) => {
+                if !self.tables.is_empty() && self.procedures.backend.in_transaction() {
+                    let text =
+                        "'rollback with a table variable' is not supported: it would undo what stands in a \
+                                variable of a text around this one.";
+                    return Err(ServerMessage::error(102, 15, text).into());
+                }
                 self.procedures.backend.rollback(client, name).await?;
                 client.reply.finished(0);
             }

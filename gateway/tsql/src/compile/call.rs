@@ -13,17 +13,15 @@ impl Compiler<'_> {
         if let Some(status) = &execute.status {
             self.declared(status)?;
         }
-        let procedure = match &execute.procedure {
-            Ok(name) => name,
+        let qualified = match &execute.procedure {
+            Ok(procedure) => match names::schema_of(procedure)? {
+                "" => procedure.name.clone(),
+                schema => format!("{schema}.{}", procedure.name),
+            },
             Err(variable) => {
-                let why = "a procedure is called by its name";
-                return Err(Error::refused(&format!("exec {}", variable.name), why, execute.at));
+                self.declared(variable)?;
+                variable.name.clone()
             }
-        };
-        let schema = names::schema_of(procedure)?;
-        let qualified = match schema {
-            "" => procedure.name.clone(),
-            schema => format!("{schema}.{}", procedure.name),
         };
         let arguments = execute.arguments.iter().map(|argument| self.argument(argument));
         Ok(Execute {

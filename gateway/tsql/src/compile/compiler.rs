@@ -20,6 +20,8 @@ pub struct Compiler<'t> {
     pub length: usize,
     /// See `Program::unlisted`.
     pub unlisted: Vec<String>,
+    /// It makes temporary tables.
+    pub makes_temporary: bool,
     /// Of the lists of statements around the one that is compiled, the innermost last.
     pub labels: Vec<Labels>,
     pub last_label: u32,

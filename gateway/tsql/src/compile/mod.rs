@@ -71,6 +71,7 @@ fn program_of(
         catches: 0,
         length: 0,
         unlisted: Vec::new(),
+        makes_temporary: false,
         labels: Vec::new(),
         last_label: 0,
     };
@@ -87,7 +88,9 @@ fn program_of(
     for (table, line) in &tables {
         statements.push(forgotten(table, *line)?);
     }
-    Ok(Program { parameters, statements, placeholders, lifted, unlisted: compiler.unlisted })
+    let Compiler { unlisted, makes_temporary, .. } = compiler;
+    let table_variables = tables.iter().map(|(table, _)| table.variable.name.clone()).collect();
+    Ok(Program { parameters, statements, placeholders, lifted, unlisted, table_variables, makes_temporary })
 }
 
 impl Compiler<'_> {
@@ -122,7 +125,7 @@ impl Compiler<'_> {
                 return variables.iter().try_for_each(|variable| self.declare(variable, into))
             }
             // made before the batch
-            Tree::DeclareTable(_) if !self.settings.procedure => return Ok(()),
+            Tree::DeclareTable(_) => return Ok(()),
             _ => {}
         }
         if self.settings.procedure {
@@ -234,6 +237,7 @@ impl Compiler<'_> {
                 Action::IdentityInsert { table, on: *on }
             }
             Tree::CreateTable(create) => {
+                self.makes_temporary |= create.table.is_temporary();
                 self.note_columns(create)?;
                 self.definition(&statement.kind)?
             }
@@ -248,6 +252,8 @@ impl Compiler<'_> {
             return self.definition(statement);
         };
         self.unlisted.extend(translated.unlisted);
+        self.makes_temporary |=
+            translated.made.as_ref().is_some_and(|made| made.table.starts_with("pg_temp."));
         Ok(Action::Query(Query {
             sql: numbered_sql(&translated.sql, numbered)?,
             kind: match translated.kind {

@@ -65,11 +65,6 @@ pub fn check(statement: &Tree, line: u32) -> Result<(), Error> {
         | Tree::CreateTrigger(_)
         | Tree::CreateView(_)
         | Tree::InsertBulk(_) => Err(not_inside(statement, line)),
-        Tree::DeclareTable(table) => {
-            let what = format!("declare {} table", table.variable.name);
-            let why = "a procedure that the gateway runs makes a temporary table instead, as #t";
-            Err(Error::refused(&what, why, line))
-        }
         _ => Ok(()),
     }
 }

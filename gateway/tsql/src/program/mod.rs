@@ -42,6 +42,10 @@ pub struct Program {
     /// Tables that an insert without columns fills, as SQL names them, of which neither the text nor the settings say
     /// what columns take values.
     pub unlisted: Vec<String>,
+    /// Its variables that are tables, with @.
+    pub table_variables: Vec<String>,
+    /// It makes temporary tables.
+    pub makes_temporary: bool,
 }
 
 /// A literal of the text that a variable stands for.
@@ -244,7 +248,7 @@ pub struct Declaration {
 pub struct Execute {
     /// The variable that takes the return status.
     pub status: Option<String>,
-    /// With its qualifiers.
+    /// With its qualifiers; the variable that has them, with its @.
     pub procedure: String,
     pub arguments: Vec<Argument>,
 }
