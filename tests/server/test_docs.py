@@ -1,0 +1,103 @@
+"""What README and docs/ show can be typed: the commands, options, modules and targets are there."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from ringlog.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# what may stand before a command in a line of a shell, and where the next command begins
+_BEFORE = re.compile(r"^(\$ |sudo |nohup |time |[A-Z_]+=\S+ )+")
+_BETWEEN = {"|", "||", "&&", ";", "&", "<", ">"}
+_COMMANDS = ("ringlog ", "python -m ringlog", "make ")
+
+
+def shown(page: Path) -> Iterator[str]:
+    """Lines of shell blocks, and code inside the text, which may go on in the next line."""
+    text = page.read_text()
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        if language in ("sh", "ini", "cron"):
+            for line in block.replace("\\\n", " ").splitlines():
+                yield line.removeprefix("ExecStart=/opt/ringlog/bin/").removeprefix(
+                    "ExecReload=/opt/ringlog/bin/"
+                )
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    for code in re.findall(r"`([^`]+)`", text):
+        yield " ".join(code.split())
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The words of each command of ringlog's that a page shows, up to the next command of its line."""
+    for line in shown(page):
+        for part in [*re.findall(r"\$\((ringlog [^)]*)\)", line), line]:
+            part = _BEFORE.sub("", part.strip())
+            if not part.startswith(_COMMANDS):
+                continue
+            lexer = shlex.shlex(part, posix=True, punctuation_chars="|&;<>")
+            lexer.whitespace_split = True
+            lexer.quotes = '"'
+            words: list[str] = []
+            for word in lexer:
+                if word in _BETWEEN:
+                    if words:
+                        yield words
+                    words = []
+                else:
+                    words.append(word)
+            if words and words[0] in ("ringlog", "python", "make"):
+                yield words
+
+
+FOUND = [(page.name, words) for page in PAGES for words in commands(page)]
+
+
+def named(value: tuple[str, list[str]]) -> str:
+    return f"{value[0]}: {' '.join(value[1])}"
+
+
+@pytest.mark.parametrize("found", [each for each in FOUND if each[1][0] == "ringlog"], ids=named)
+def test_a_command_has_the_options_that_are_shown(found: tuple[str, list[str]]) -> None:
+    _, (_, *words) = found
+    command: Any = get_command(app)
+    while isinstance(command, TyperGroup) and words and re.fullmatch(r"[a-z][a-z0-9-]*", words[0]):
+        name, *words = words
+        command = command.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None, f"there is no command {name}"
+    if command.context_settings.get("ignore_unknown_options"):
+        return  # locust's own
+    known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+    for word in words:
+        if re.match(r"--?[a-z]", word):
+            assert word.partition("=")[0] in known | {"--help"}, f"{command.name} has no option {word}"
+
+
+@pytest.mark.parametrize("found", [each for each in FOUND if each[1][0] == "python"], ids=named)
+def test_a_module_has_the_options_that_are_shown(found: tuple[str, list[str]]) -> None:
+    _, (_, _, module, *words) = found
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    file = Path(spec.origin)
+    source = (file.with_name("__main__.py") if file.name == "__init__.py" else file).read_text()
+    for word in words:
+        if word.startswith("--"):
+            assert f'"{word}"' in source, f"{module} has no option {word}"
+
+
+@pytest.mark.parametrize("found", [each for each in FOUND if each[1][0] == "make"], ids=named)
+def test_a_target_is_there(found: tuple[str, list[str]]) -> None:
+    _, (_, *words) = found
+    if words[0] == "-C":
+        assert (ROOT / words[1] / "Makefile").exists()
+        return
+    (target, *_) = words
+    assert re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(), re.M)
