@@ -11,6 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files, late
+from ringlog.history import files, late, priority
 from ringlog.history.books import enter
 from ringlog.history.connection import Connection, connect, rows
 from ringlog.history.folder import Damaged, Folder
@@ -62,6 +63,8 @@ class _Round:
     folder: Folder
     stopped: Callable[[], bool]
     pauses: float
+    writer: ThreadPoolExecutor
+    """the thread that writes and compares files"""
 
 
 class _Stopped(Exception):
@@ -79,11 +82,19 @@ def archive(
     """Archives what is old enough, merges rows that came late, deletes what is past retention; tells it all.
 
     `now` is PostgreSQL's clock when it is left out. `stopped` is asked again and again. `pauses` says how
-    long to rest for each second of reading. A week whose file is damaged is told and left as it is, and so
+    long to rest for each second of reading; unless that is 0, reading and writing also stand back behind all
+    else that the machine does. A week whose file is damaged is told and left as it is, and so
     are the rows that came for it. Raises FileNotFoundError when the folder has nothing of what was
     written into it.
     """
-    with alone(engine), closing(connect(conninfo)) as source:
+    lowered = priority.lower_thread if pauses else None
+    with (
+        alone(engine),
+        closing(connect(conninfo)) as source,
+        ThreadPoolExecutor(1, "archive", initializer=lowered) as writer,
+    ):
+        if pauses:
+            priority.lower_backend(source)
         with engine.begin() as connection:
             chosen = settings(connection)
             moment: datetime = now or connection.scalar(sa.select(sa.func.now()))  # type: ignore[assignment]
@@ -101,7 +112,7 @@ def archive(
                 f"archive {folder} has none of its {len(known)} weeks: is its disk mounted?"
             )
         _clear(folder, there, known)
-        this = _Round(engine, source, folder, stopped, pauses)
+        this = _Round(engine, source, folder, stopped, pauses, writer)
         try:
             for number, (table, partition) in enumerate(due, 1):
                 yield _archive(this, table, partition) + (
@@ -190,7 +201,8 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
         facts = about(connection, table)
     for week in _weeks(partition):
         query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
-        written.append(_write(this, table, week, partial(rows, this.source, query), facts, before))
+        read = partial(rows, this.source, query)
+        written.append(this.writer.submit(_write, this, table, week, read, facts, before).result())
         this.source.rollback()
     late_rows = tried(this.engine, partial(_put_away, table=table, partition=partition.name, written=written))
     if late_rows is None:
@@ -304,14 +316,15 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
     if new.num_rows:
         with this.engine.begin() as connection:
             facts = about(connection, week.table)
-        written = _write(
+        written = this.writer.submit(
+            _write,
             this,
             week.table,
             Week(week.begins.astimezone(UTC)),
             lambda: late.merged(files.read(this.folder, week.file), new),
             facts,
             {week.begins.astimezone(UTC): week},
-        )
+        ).result()
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))
     done = tried(

@@ -96,6 +96,11 @@ def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
     # nothing waits for summaries that this table does not need here
     administrator.execute("update ringlog.summarised set levels = '{}' where table_name = %s", [table])
     administrator.execute("reset role")
+    # as a week is that has been there for long: nothing is left to be written of it
+    administrator.execute(
+        sql.SQL("vacuum (freeze, analyze) {}").format(sql.Identifier("log", week.partition(table)))
+    )
+    administrator.execute("checkpoint")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from ringlog.loadtest.ess.from_ioc import keeps_up, missing_part, tried, write_f
 from ringlog.loadtest.ess.retrieval import FORMS, Retrieved, retrieve
 from ringlog.loadtest.ess.scenarios import SCENARIOS, Scenario, facility
 from ringlog.loadtest.ess.storage import Written, in_groups, too_much, write
+from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, names, numbers
 from ringlog.loadtest.experiment.stage import Stage, play
@@ -127,9 +128,13 @@ def _written(stage: Stage, server: Server, scenario: Scenario, source: Source) -
     """From an IOC where that is wanted and keeps up, else from Python."""
     remark = ""
     if source is Source.IOC and not missing_part() and tried(scenario):
-        written = write_from_ioc(server, scenario, stage.folder, stage.seconds)
-        if keeps_up(written):
-            return written
-        made = f"{100 * written.made:.3g} % of the frames, of which {written.dropped:,} were dropped"
-        remark = f"an IOC made {made}"
+        try:
+            written = write_from_ioc(server, scenario, stage.folder, stage.seconds)
+        except LoadTestError as error:
+            remark = f"from an IOC: {error}"
+        else:
+            if keeps_up(written):
+                return written
+            made = f"{100 * written.made:.3g} % of the frames, of which {written.dropped:,} were dropped"
+            remark = f"an IOC made {made}"
     return replace(write(server, scenario, stage.seconds), remark=remark)

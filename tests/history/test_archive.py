@@ -1,10 +1,13 @@
 """Old weeks become files and come back; whatever happens, log and files together have every row once."""
 
+import os
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import psycopg
 import pyarrow.parquet as pq
 import pytest
@@ -77,6 +80,30 @@ def in_log(connection: psycopg.Connection) -> int:
     row = connection.execute("select count(*) from log.every_type").fetchone()
     assert row is not None
     return int(row[0])
+
+
+def test_the_archive_stands_back(
+    table: psycopg.Connection, engine: sa.Engine, conninfo: str, folder: Path
+) -> None:
+    nices: set[tuple[int, ...]] = set()
+
+    def stopped() -> bool:
+        """Asked by the thread that writes, while its connection is open."""
+        reading = table.execute(
+            "select pid from pg_stat_activity where query like 'COPY%' or query like 'copy%'"
+        ).fetchall()
+        own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+        nices.add((own, *(psutil.Process(pid).nice() for (pid,) in reading)))
+        return False
+
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    assert next(archive(engine, conninfo, NOW, stopped)).startswith("archived log.every_type_2026w10")
+    assert nices == {(19, 19)}
+    # and nothing else does
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
+    nices.clear()
+    assert next(archive(engine, conninfo, NOW, stopped, pauses=0)).startswith("archived log.")
+    assert {one[0] for one in nices} == {own}
 
 
 def test_old_weeks_become_files(

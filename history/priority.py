@@ -1,0 +1,37 @@
+"""Work that stands back: the machine does it when it has nothing else to do."""
+
+import os
+import threading
+from contextlib import closing, suppress
+
+import psutil
+
+from ringlog.history.connection import Connection
+
+LOWEST = 19
+"""Of `nice`."""
+_APART = 2.0  # seconds between a process's start, which the system counts in ticks, and PostgreSQL's word
+
+
+def lower_thread() -> None:
+    """Lowers the calling thread for good: Linux gives each its own priority."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
+
+
+def lower_backend(connection: Connection) -> None:
+    """Lowers the process that serves a connection, where it is known to be on this machine and may be."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(
+            "select pid, extract(epoch from backend_start)::float8 from pg_stat_activity"
+            " where pid = pg_backend_pid() and inet_server_addr() is null"
+        )
+        found = cursor.fetchone()
+    connection.rollback()
+    if found is None:
+        return
+    pid, begun = found
+    with suppress(psutil.Error, OSError):
+        process = psutil.Process(pid)
+        # another machine's PostgreSQL behind a socket would have another's number
+        if process.name() == "postgres" and abs(process.create_time() - begun) < _APART:
+            process.nice(LOWEST)
