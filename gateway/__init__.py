@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from psycopg.conninfo import conninfo_to_dict
 
@@ -73,6 +73,9 @@ class Gateway:
     With `writers_first` the threads that take writers' calls and PostgreSQL's processes that commit them
     get the processor before everything else, as far as this process may: the latter where they are on this
     machine. `postmaster` is the number of PostgreSQL's first process, which a Unix socket tells too.
+
+    `nodes` are other servers, by name, each a connection string like `postgres`: a procedure that the table
+    `ringlog.stand_in` names is called there. They are connected when they are first needed.
     """
 
     def __init__(
@@ -84,22 +87,20 @@ class Gateway:
         *,
         postmaster: int | None = None,
         writers_first: bool = True,
+        nodes: Mapping[str, str] | None = None,
     ) -> None:
-        settings = {key: str(value) for key, value in conninfo_to_dict(postgres).items() if value is not None}
-        missing = [key for key in ("host", "dbname", "user", "password") if key not in settings]
-        if missing:
-            raise ValueError(f"the gateway's connection string lacks {', '.join(missing)}")
-        sslmode, sslrootcert = _encryption(settings)
+        (hosts, read_write, sslmode, sslrootcert, database), role, password = _server(postgres)
         self._server = Server(
-            postgres=_hosts(settings),
-            read_write=_read_write(settings),
+            postgres=hosts,
+            read_write=read_write,
             sslmode=sslmode,
             sslrootcert=sslrootcert,
-            database=settings["dbname"],
-            role=settings["user"],
-            password=settings["password"],
+            database=database,
+            role=role,
+            password=password,
             host=host,
             port=port,
+            nodes=[(name, *_server(conninfo)) for name, conninfo in (nodes or {}).items()],
             tls=None if tls is None else (tls.certificate, tls.key, tls.required),
             postmaster=postmaster,
             writers_first=writers_first,
@@ -157,6 +158,20 @@ class Mirror:
     def stop(self) -> None:
         """Ends all sessions and releases the port."""
         self._mirror.stop()
+
+
+_Servers: TypeAlias = tuple[list[tuple[str, int]], bool, str, Path | None, str]
+"""hosts with their ports, whether only one that takes changes will do, sslmode, sslrootcert, database"""
+
+
+def _server(conninfo: str) -> tuple[_Servers, str, str]:
+    """What a connection string says: the servers, a role, and its password. Raises ValueError."""
+    settings = {key: str(value) for key, value in conninfo_to_dict(conninfo).items() if value is not None}
+    missing = [key for key in ("host", "dbname", "user", "password") if key not in settings]
+    if missing:
+        raise ValueError(f"the gateway's connection string lacks {', '.join(missing)}")
+    servers = (_hosts(settings), _read_write(settings), *_encryption(settings), settings["dbname"])
+    return servers, settings["user"], settings["password"]
 
 
 def _hosts(settings: Mapping[str, str]) -> list[tuple[str, int]]:

@@ -13,6 +13,7 @@ class Server:
         password: str,
         host: str,
         port: int,
+        nodes: list[tuple[str, tuple[list[tuple[str, int]], bool, str, Path | None, str], str, str]] = ...,
         tls: tuple[Path, Path, bool] | None = None,
         postmaster: int | None = None,
         writers_first: bool = True,

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from ringlog.database import chosen_database, engine
-from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.nodes import difference_everywhere, install_everywhere
 from ringlog.options import Data, Dsn
 from ringlog.schema.facility_file import load_facility
-from ringlog.schema.install import difference, install
 
 facility_app = typer.Typer(help="Facility files.", no_args_is_help=True)
 
@@ -21,7 +20,7 @@ def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None) -> None:
     database = chosen_database(data, dsn)
     loaded = load_facility(facility)
     with database.opened(make=True) as conninfo:
-        print(install(engine(conninfo), loaded, [install_tsql]))
+        print(install_everywhere(engine(conninfo), loaded))
 
 
 @facility_app.command("check")
@@ -33,7 +32,10 @@ def facility_check(
     columns = sum(len(table.columns) for table in facility.tables)
     print(f"{file}: {facility.name}, {len(facility.tables)} tables, {columns} data columns")
     for table in facility.tables:
-        print(f"  {table.name}: {len(table.columns)} columns, {table.rows} rows, every {table.cycle:g} s")
+        where = f", on node {table.node}" if table.node else ""
+        print(
+            f"  {table.name}: {len(table.columns)} columns, {table.rows} rows, every {table.cycle:g} s{where}"
+        )
     if facility.parameters:
         print(f"{len(facility.parameters)} parameter tables")
 
@@ -47,7 +49,7 @@ def facility_diff(
     """Say what installing a facility file would change, and change nothing. Code 1: something, or refused."""
     loaded = load_facility(file)
     with chosen_database(data, dsn).opened() as conninfo:
-        report = difference(engine(conninfo), loaded, [install_tsql])
+        report = difference_everywhere(engine(conninfo), loaded)
     if report:
         print(report.told("would create", "would change", whole=True))
         raise typer.Exit(1)

@@ -69,7 +69,7 @@ def add_login(
             connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right.value), login))
         for table in parameters:
             _grant_parameter(connection, table, login)
-        _grant_to_gateway(connection, login)
+        grant_to_gateway(connection, login)
         limits.set_limits(connection, login, most)
 
 
@@ -178,7 +178,7 @@ def unlock(conninfo: str, name: str) -> None:
     with psycopg.connect(conninfo) as connection:
         login = _demand(connection, name)
         connection.execute(sql.SQL("alter role {} login").format(login))
-        _grant_to_gateway(connection, login)
+        grant_to_gateway(connection, login)
 
 
 def remove_login(conninfo: str, name: str) -> None:
@@ -222,7 +222,8 @@ def _demand(connection: psycopg.Connection, name: str) -> sql.Identifier:
     return sql.Identifier(name)
 
 
-def _grant_to_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
+def grant_to_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
+    """Lets the gateway act for a login."""
     # PostgreSQL 15 cannot say it a membership, but the gateway's role itself inherits nothing
     modern = connection.info.server_version >= 160000
     options = sql.SQL(" with inherit false, set true" if modern else "")

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +27,10 @@ from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, set_gateway_password
 from ringlog.metrics import served, together
+from ringlog.nodes import housekeeping_of, install_everywhere, known_by_gateway, nodes_of
 from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
-from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date, install
+from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
 from ringlog.watching import Watch
 
 if TYPE_CHECKING:
@@ -125,8 +127,11 @@ class Server:
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
             stack.enter_context(housekeeping(administrator, self.conninfo))
+            nodes = nodes_of(self.conninfo)
+            for name, (dsn, _) in nodes.items():
+                stack.enter_context(housekeeping_of(name, dsn))
             login = self._gateway_login()
-            self.address = self._start_gateway(stack, login)
+            self.address = self._start_gateway(stack, login, known_by_gateway(nodes))
             if self._http is not None:
                 self.http = self._start_web(stack, login, self._http)
             self._stack = stack.pop_all()
@@ -153,7 +158,7 @@ class Server:
     def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:
         if self._facility is not None:
             try:
-                return install(administrator, self._facility, [install_tsql])
+                return install_everywhere(administrator, self._facility, alone=True)
             except InstallRefused as error:
                 if not sqlalchemy.inspect(administrator).has_table("logged_table", "ringlog"):
                     raise
@@ -203,7 +208,7 @@ class Server:
         )
         return stack.enter_context(web.Web(wanted).running()).address
 
-    def _start_gateway(self, stack: ExitStack, login: str) -> Address:
+    def _start_gateway(self, stack: ExitStack, login: str, nodes: Mapping[str, str]) -> Address:
         try:
             gateway = Gateway(
                 login,
@@ -212,6 +217,7 @@ class Server:
                 self._tls,
                 postmaster=None if self._postgres is None else self._postgres.pid,
                 writers_first=self._writers_first,
+                nodes=nodes,
             )
         except ConnectionError as error:
             raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None

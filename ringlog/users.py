@@ -12,6 +12,7 @@ from ringlog import limits, logins
 from ringlog.database import chosen_database, demand_facility
 from ringlog.errors import UsageError
 from ringlog.limits import Limits
+from ringlog.nodes import every_server
 from ringlog.options import Data, Dsn
 
 user = typer.Typer(help="Logins.", no_args_is_help=True)
@@ -83,7 +84,10 @@ def add(
     password = _password(name, password_stdin)
     most = Limits(statement_timeout, row_limit, idle_transaction)
     with _opened(data, dsn) as conninfo:
-        logins.add_login(conninfo, name, rights, password, parameter or (), most)
+        for server in every_server(conninfo):
+            # the first server has the parameter tables
+            tables = parameter or () if server == conninfo else ()
+            logins.add_login(server, name, rights, password, tables, most)
     of_tables = f", and of {', '.join(parameter)}" if parameter else ""
     print(f"login {name} added as a {' and '.join(right.shown for right in rights)}{of_tables}")
     _warn_of_length(name, password)
@@ -108,7 +112,8 @@ def passwd(name: Name, password_stdin: PasswordStdin = False, data: Data = None,
     """Give a login another password. Its open sessions go on."""
     password = _password(name, password_stdin)
     with _opened(data, dsn) as conninfo:
-        logins.change_password(conninfo, name, password)
+        for server in every_server(conninfo):
+            logins.change_password(server, name, password)
     print(f"login {name} has a new password")
     _warn_of_length(name, password)
 
@@ -127,7 +132,8 @@ def limit(
     if not most.settings():
         raise UsageError("say what to limit: --statement-timeout, --row-limit or --idle-transaction")
     with _opened(data, dsn) as conninfo:
-        logins.limit(conninfo, name, most)
+        for server in every_server(conninfo):
+            logins.limit(server, name, most)
     print(f"login {name} has these limits from its next session on")
 
 
@@ -143,7 +149,8 @@ def reads(
     What it writes by put procedures goes to the primary all the same; who has written reads there too.
     """
     with _opened(data, dsn) as conninfo:
-        logins.read_from(conninfo, name, where)
+        for server in every_server(conninfo):
+            logins.read_from(server, name, where)
     print(f"login {name} reads from the {where.value} from its next session on")
 
 
@@ -151,7 +158,8 @@ def reads(
 def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Let a login do nothing any more, in its open sessions either."""
     with _opened(data, dsn) as conninfo:
-        logins.lock(conninfo, name)
+        for server in every_server(conninfo):
+            logins.lock(server, name)
     print(f"login {name} is locked")
 
 
@@ -159,7 +167,8 @@ def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
 def unlock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Let a locked login in again, with the password it had."""
     with _opened(data, dsn) as conninfo:
-        logins.unlock(conninfo, name)
+        for server in every_server(conninfo):
+            logins.unlock(server, name)
     print(f"login {name} is open")
 
 
@@ -167,7 +176,8 @@ def unlock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
 def remove(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Drop a login and end its sessions. What it has written stays."""
     with _opened(data, dsn) as conninfo:
-        logins.remove_login(conninfo, name)
+        for server in every_server(conninfo):
+            logins.remove_login(server, name)
     print(f"login {name} is removed")
 
 

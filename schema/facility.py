@@ -144,6 +144,8 @@ class Table:
     """What its name was before."""
     retired: bool = False
     """Nobody writes it any more; what it has can be read."""
+    node: str | None = None
+    """The node that has it; None: the first server."""
 
     @property
     def written(self) -> "Table":
@@ -171,6 +173,15 @@ class History:
 
 
 @dataclass(frozen=True)
+class Node:
+    """Another server that has tables of its own. `dsn` is an administrator's connection string, without the
+    password."""
+
+    name: str
+    dsn: str
+
+
+@dataclass(frozen=True)
 class Facility:
     """What a facility file says. `timezone` (IANA name) is meant by clients that send times without one;
     `byte_order`, little or big, is that of packed waveforms which they send and get."""
@@ -184,3 +195,10 @@ class Facility:
     """None: nothing leaves PostgreSQL."""
     parameters: tuple[Parameter, ...] = ()
     byte_order: str = "little"
+    nodes: tuple[Node, ...] = ()
+
+    def of(self, node: str | None) -> "Facility":
+        """What one server has of it: a node its tables, the first one (None) everything else."""
+        tables = tuple(table for table in self.tables if table.node == node)
+        parameters = self.parameters if node is None else ()
+        return replace(self, tables=tables, parameters=parameters, nodes=())

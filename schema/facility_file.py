@@ -14,6 +14,7 @@ from ringlog.procedures.parameters import OVER_ALL_PARAMETERS
 from ringlog.schema.column_entries import check_row_size, columns_of
 from ringlog.schema.entries import IDENTIFIER, NAME_BYTES, Entry, check_identifier, count_of, repeated
 from ringlog.schema.facility import NANOSECONDS, Column, Facility, Table, nanoseconds_of
+from ringlog.schema.node_entries import nodes_of
 from ringlog.schema.parameters import parameters_of, procedures_of
 from ringlog.schema.policy_entries import (
     clock_tolerance_of,
@@ -67,6 +68,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
         entry.refuse(f"byte_order '{byte_order}' is neither little nor big")
     clock_tolerance = clock_tolerance_of(entry)
     history = history_of(entry)
+    nodes = tuple(nodes_of(entry))
     tables = []
     for table_entry in entry.entries("table"):
         tables.append(_table(table_entry, byte_order))
@@ -76,6 +78,13 @@ def _facility(entry: Entry, stem: str) -> Facility:
         entry.refuse(f"two tables are named {twice}")
     for twice in repeated(parameter.name for parameter in parameters):
         entry.refuse(f"two parameters are named {twice}")
+    for twice in repeated(node.name for node in nodes):
+        entry.refuse(f"two nodes are named {twice}")
+    for table in tables:
+        if table.node is not None and table.node not in {node.name for node in nodes}:
+            entry.refuse(f"table {table.name}: there is no [[node]] of name '{table.node}'")
+    if history is not None and any(table.node for table in tables):
+        entry.refuse("tables on nodes have no archive yet: leave [history] out, or node")
     names = {table.name for table in tables}
     for former in [table.renamed_from for table in tables if table.renamed_from in names]:
         entry.refuse(f"renamed_from '{former}': another table has this name now")
@@ -106,7 +115,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
                     f"table {table.name}, column {column.name}: "
                     f"signal '{column.signal}' is the one of {places[column.signal]} already"
                 )
-    return Facility(name, timezone, tuple(tables), clock_tolerance, history, parameters, byte_order)
+    return Facility(name, timezone, tuple(tables), clock_tolerance, history, parameters, byte_order, nodes)
 
 
 def _table(entry: Entry, byte_order: str) -> Table:
@@ -127,6 +136,7 @@ def _table(entry: Entry, byte_order: str) -> Table:
     summaries = summaries_of(entry, cycle, log)
     renamed_from = _former_name(entry, _TABLE_NAME_BYTES)
     retired = entry.flag("retired")
+    node = entry.text("node") or None
     columns: list[Column] = []
     for column_entry in entry.entries("column", "table"):
         columns.extend(columns_of(column_entry, name, byte_order))
@@ -161,6 +171,7 @@ def _table(entry: Entry, byte_order: str) -> Table:
         summaries,
         renamed_from,
         retired,
+        node,
     )
 
 

@@ -4,6 +4,7 @@ use crate::admission::Admission;
 use crate::catalogue::{Because, Catalogue, LiveCatalogue, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
+use crate::nodes::{self, Nodes, Place};
 use crate::postgres::commit::{GroupCommit, Maker};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
@@ -33,6 +34,8 @@ pub struct Gateway {
     /// The gateway's own role.
     pub role: String,
     commit: Arc<ArcSwap<GroupCommit>>,
+    /// Other servers, which have tables of their own.
+    pub nodes: Arc<Nodes>,
     pub metrics: Arc<Metrics>,
     /// Where everything runs that is no call of known shape.
     pub statements: Statements,
@@ -57,10 +60,12 @@ pub struct Gateway {
 
 impl Gateway {
     /// Logs in as the gateway's own role, reads the catalogue and keeps it up to date from then on.
+    #[allow(clippy::too_many_arguments)]
     pub async fn start(
         address: Address,
         role: &str,
         password: &str,
+        nodes: Vec<Place>,
         tls: Option<Tls>,
         priority: WriterPriority,
         stopping: CancellationToken,
@@ -85,6 +90,7 @@ impl Gateway {
         let live = LiveCatalogue::new(&mut watcher);
         let maker = Arc::new(Maker {
             threads: Handle::current(),
+            server: "PostgreSQL".into(),
             address: address.clone(),
             user: role.to_owned(),
             password: password.to_owned(),
@@ -95,11 +101,16 @@ impl Gateway {
         let commit = Arc::new(ArcSwap::from_pointee(start_commit()));
         // PL/pgSQL keeps plans for the types there were, and only a new connection plans anew; the old ones end
         // with the calls they have
-        let renewed = commit.clone();
-        let renew_commit = move || renewed.store(Arc::new(start_commit()));
+        let nodes = Arc::new(nodes::start(nodes, &metrics));
+        let (renewed, renewed_nodes) = (commit.clone(), nodes.clone());
+        let renew_commit = move || {
+            renewed.store(Arc::new(start_commit()));
+            renewed_nodes.values().for_each(|node| node.renew());
+        };
         statements.spawn(watcher.run(live.clone(), renew_commit));
         Ok(Arc::new(Gateway {
             commit,
+            nodes,
             programs: Arc::new(Programs::new(&metrics)),
             turns: Turns::new(metrics.clone()),
             metrics,

@@ -21,6 +21,7 @@ mod listener;
 mod log;
 pub mod metrics;
 pub mod mirror;
+mod nodes;
 pub mod postgres;
 pub mod program;
 mod python;

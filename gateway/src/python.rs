@@ -5,6 +5,7 @@ use crate::gateway::Gateway;
 use crate::listener;
 use crate::log;
 use crate::metrics::Metrics;
+use crate::nodes::Place;
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Encryption, Host, PgError, Wanted};
 use crate::program::Settings;
@@ -24,6 +25,11 @@ use tokio_util::sync::CancellationToken;
 /// How long `stop` waits for running calls.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Hosts or socket directories with their ports, whether only one that takes changes will do, sslmode, sslrootcert and
+/// database.
+type PyServers = (Vec<(String, u16)>, bool, String, Option<PathBuf>, String);
+/// A node: its name, its servers, and the gateway's role and password there.
+type PyPlace = (String, PyServers, String, String);
 type PyLastCall = (String, (String, String, String), f64, Option<(f64, i32, String)>);
 
 #[pyclass(name = "Server")]
@@ -39,7 +45,7 @@ struct PyServer {
 #[pymethods]
 impl PyServer {
     #[new]
-    #[pyo3(signature = (*, postgres, read_write, sslmode, sslrootcert, database, role, password, host, port, tls = None, postmaster = None, writers_first = true))]
+    #[pyo3(signature = (*, postgres, read_write, sslmode, sslrootcert, database, role, password, host, port, nodes = Vec::new(), tls = None, postmaster = None, writers_first = true))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -53,6 +59,7 @@ impl PyServer {
         password: String,
         host: String,
         port: u16,
+        nodes: Vec<PyPlace>,
         // certificate file, key file, whether everyone must
         tls: Option<(PathBuf, PathBuf, bool)>,
         postmaster: Option<i32>,
@@ -64,11 +71,11 @@ impl PyServer {
             let threads = Threads::start(writers_first)?;
             let stop = CancellationToken::new();
             let stopping = stop.clone();
-            let encryption = Encryption::new(&sslmode, sslrootcert.as_deref())
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let hosts = postgres.into_iter().map(|(name, port)| Host { name, port }).collect();
-            let wanted = if read_write { Wanted::Primary } else { Wanted::Any };
-            let address = Address::new(hosts, database, encryption, wanted);
+            let address = address_of((postgres, read_write, sslmode, sslrootcert, database))?;
+            let nodes = nodes.into_iter().map(|(name, server, role, password)| {
+                Ok(Place { name, address: address_of(server)?, role, password })
+            });
+            let nodes = nodes.collect::<PyResult<Vec<_>>>()?;
             let (local, metrics, serving) = threads.block_on(async {
                 let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
@@ -76,9 +83,10 @@ impl PyServer {
                 let local = listener.local_addr()?;
                 let priority = WriterPriority::new(writers_first, postmaster);
                 let statements = threads.statements();
-                let gateway = Gateway::start(address, &role, &password, tls, priority, stopping, statements)
-                    .await
-                    .map_err(|error| start_error(&error))?;
+                let gateway =
+                    Gateway::start(address, &role, &password, nodes, tls, priority, stopping, statements)
+                        .await
+                        .map_err(|error| start_error(&error))?;
                 let metrics = gateway.metrics.clone();
                 Ok::<_, PyErr>((local, metrics, tokio::spawn(listener::run(listener, gateway))))
             })?;
@@ -122,6 +130,14 @@ impl PyServer {
             });
         }
     }
+}
+
+fn address_of((hosts, read_write, sslmode, sslrootcert, database): PyServers) -> PyResult<Address> {
+    let encryption = Encryption::new(&sslmode, sslrootcert.as_deref())
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let hosts = hosts.into_iter().map(|(name, port)| Host { name, port }).collect();
+    let wanted = if read_write { Wanted::Primary } else { Wanted::Any };
+    Ok(Address::new(hosts, database, encryption, wanted))
 }
 
 fn start_error(error: &PgError) -> PyErr {

@@ -1,6 +1,7 @@
 """Two machines: the primary dies, its standby takes over, a gateway dies. Writers and idle clients go on."""
 
 import os
+import shutil
 import signal
 import subprocess
 import urllib.request
@@ -24,17 +25,7 @@ FACILITY = 'timezone = "UTC"\n' + "".join(
     f'column = [{{ name = "count", signal = "{name}", type = "int" }}]\n'
     for name in TABLES
 )
-# Every row is written down before a writer sees it.
-SOURCE = """
-import os
-
-def read(table):
-    file = os.open(f"given.{table.name}", os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    number = os.read(file, 1_000_000).count(b"\\n") + 1
-    os.write(file, f"{number}\\n".encode())
-    os.close(file)
-    return {"count": number}
-"""
+COUNTING = Path(__file__).parents[1] / "counting.py"
 
 
 @pytest.fixture
@@ -197,7 +188,7 @@ def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_
     primary, standby = machines
     dsn = installed(machines, tmp_path)
     facility = tmp_path / "two.toml"
-    (tmp_path / "counting.py").write_text(SOURCE)
+    shutil.copy(COUNTING, tmp_path)
     ports = free_port(), free_port()
     url = f"tds://writer@127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"
 

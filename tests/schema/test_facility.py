@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ringlog.schema.facility import Column, Deadband, LogPolicy, Retention, Sampling
+from ringlog.schema.facility import Column, Deadband, LogPolicy, Node, Retention, Sampling
 from ringlog.schema.facility_file import FacilityError, load_facility
 
 VALID = """
@@ -491,3 +491,48 @@ def test_spans_of_summaries(tmp_path: Path, of_the_table: str, summaries: tuple[
 def test_a_span_that_summaries_do_not_have(tmp_path: Path) -> None:
     with pytest.raises(FacilityError, match="summaries must be a list of some of"):
         load_facility(written(tmp_path, "", 'summaries = ["2 h"]'))
+
+
+NODE = """
+[[node]]
+name = "b"
+dsn = "host=10.0.0.5,10.0.0.6 dbname=plant user=keeper"
+"""
+
+
+def test_tables_lie_on_nodes(tmp_path: Path) -> None:
+    there = TABLE.format(name="a", column="x").replace("rows", 'node = "b"\nrows')
+    facility = load_facility(write(tmp_path, NODE + there + TABLE.format(name="c", column="y")))
+    assert facility.nodes == (Node("b", "host=10.0.0.5,10.0.0.6 dbname=plant user=keeper"),)
+    assert [(table.name, table.node) for table in facility.tables] == [("a", "b"), ("c", None)]
+    assert [table.name for table in facility.of("b").tables] == ["a"]
+    assert [table.name for table in facility.of(None).tables] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (('"b"\ndsn', '"c"\ndsn'), "table a: there is no [[node]] of name 'b'"),
+        ((NODE, NODE + NODE), "two nodes are named b"),
+        (
+            ("user=keeper", "password=k"),
+            "node b: dsn must not hold the password, which everyone reads here: put it into ~/.pgpass",
+        ),
+        (("host=10.0.0.5,10.0.0.6 ", ""), "node b: dsn must say host"),
+        (
+            ("user=keeper", "odd"),
+            'node b: dsn cannot be read: missing "=" after "odd" in connection info string',
+        ),
+        (
+            ('"b"\ndsn', '"B"\ndsn'),
+            "node B: name 'B' must be a lower-case letter, then letters, digits and _",
+        ),
+        (
+            ("[[node]]", '[history]\nonline = "8 weeks"\narchive = "/a"\n[[node]]'),
+            "tables on nodes have no archive yet: leave [history] out, or node",
+        ),
+    ],
+)
+def test_nodes_that_cannot_be(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
+    there = TABLE.format(name="a", column="x").replace("rows", 'node = "b"\nrows')
+    assert problem in refusal(tmp_path, (NODE + there).replace(*change))

@@ -9,6 +9,7 @@ use crate::catalogue::Catalogue;
 use crate::client::{Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
+use crate::nodes::Node;
 use crate::postgres::{Connection, Notice, PgError};
 use crate::tds::login::{Login, Password};
 use crate::tds::tokens::message::ServerMessage;
@@ -24,6 +25,8 @@ const READ_ONLY: &str = "25006";
 
 pub struct Backend {
     pub(super) gateway: Arc<Gateway>,
+    /// The node it is on; None: where the session has logged in.
+    node: Option<Arc<Node>>,
     pub(super) spid: u16,
     user: Arc<str>,
     password: Password,
@@ -57,6 +60,7 @@ impl Backend {
         let application = if login.application.is_empty() { "TDS client" } else { &login.application };
         let mut backend = Backend {
             gateway: gateway.clone(),
+            node: None,
             spid,
             user: login.user.as_str().into(),
             password: login.password.clone(),
@@ -96,11 +100,42 @@ impl Backend {
         Ok((backend, role))
     }
 
+    /// The same login's on a node, which is connected when it is used.
+    pub fn on_node(&self, node: Arc<Node>) -> Backend {
+        Backend {
+            gateway: self.gateway.clone(),
+            node: Some(node),
+            spid: self.spid,
+            user: self.user.clone(),
+            password: self.password.clone(),
+            application: self.application.clone(),
+            database: String::new(),
+            open: None,
+            transaction: Transaction::default(),
+            copy: None,
+            reads_standby: false,
+            may_share: false,
+            locking: Locking::default(),
+            calendar: Calendar::default(),
+            most_rows: self.most_rows,
+            pinned: false,
+        }
+    }
+
+    pub fn is_of(&self, node: &Arc<Node>) -> bool {
+        self.node.as_ref().is_some_and(|own| Arc::ptr_eq(own, node))
+    }
+
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
     async fn connect(&mut self) -> Result<&mut Open, PgError> {
         let deadline = Instant::now() + SCARCE_TIMEOUT;
         let connection = loop {
             let readers = self.gateway.readers_address.as_ref().filter(|_| self.reads_standby);
-            let address = readers.unwrap_or(&self.gateway.address);
+            let here = readers.unwrap_or(&self.gateway.address);
+            let address = self.node.as_ref().map_or(here, |node| &node.address);
             let place = self.gateway.connecting.acquire().await;
             let opened = Connection::open(address, &self.user, &self.password.0, &self.application).await;
             drop(place);
@@ -121,6 +156,10 @@ impl Backend {
         if self.open.is_none() {
             let default = self.connect().await?.connection.query_text("select current_schema()").await?;
             let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
+            if self.node.is_some() {
+                // what is called there is named with its schema
+                self.database.clone_from(&default);
+            }
             if let Some(open) = &mut self.open {
                 open.schema = Some(default);
             }
@@ -278,7 +317,7 @@ impl Backend {
     }
 
     /// Lets go of a connection that holds nothing and that PostgreSQL has ended, as when it was started anew.
-    pub(super) async fn let_go_if_ended(&mut self) {
+    pub async fn let_go_if_ended(&mut self) {
         if self.pinned || self.transaction.is_open() {
             return;
         }

@@ -20,7 +20,7 @@ pub struct Role {
 impl Role {
     /// Asks PostgreSQL. `gateway_role` is the name of the gateway's own role.
     pub async fn ask(connection: &mut Connection, gateway_role: &str) -> Result<Role, PgError> {
-        let privilege = if server_version(connection) >= 16 { "set" } else { "member" };
+        let privilege = privilege_to_act(connection);
         let sql = format!(
             "select current_schema(), array_to_json(current_schemas(false)), \
              coalesce((select pg_has_role(oid, current_user, '{privilege}') \
@@ -46,6 +46,15 @@ impl Role {
                 .filter(|most| *most > 0),
             reads_standby: first.get(5).and_then(Option::as_deref) == Some("on"),
         })
+    }
+}
+
+/// The privilege by which a role may act as another: what pg_has_role is asked for.
+pub fn privilege_to_act(connection: &Connection) -> &'static str {
+    if server_version(connection) >= 16 {
+        "set"
+    } else {
+        "member"
     }
 }
 

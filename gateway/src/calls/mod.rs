@@ -1,5 +1,6 @@
 //! Calls of PostgreSQL's functions and procedures, and nothing else: resolving a name, binding, group commit, outputs.
 
+mod elsewhere;
 mod name;
 mod procedures;
 mod returned;

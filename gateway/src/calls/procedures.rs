@@ -11,11 +11,12 @@ use crate::client::{Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
-use crate::postgres::commit::{Claim, Outcome};
+use crate::postgres::commit::{not_written, Claim, Outcome};
 use crate::postgres::{Notice, PgError};
 use crate::tds::call::Param;
 use crate::tds::tokens::done::{Command, Scope, Status};
 use crate::tds::tokens::message::ServerMessage;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,6 +36,10 @@ pub struct Procedures {
     pub(super) claim: Claim,
     /// How to answer calls like those before.
     pub(super) plans: Vec<Plan>,
+    /// The oid of the session's login on each node it has called.
+    pub(super) logins: HashMap<String, u32>,
+    /// Its connections to nodes it has read from.
+    pub(super) elsewhere: Vec<Backend>,
 }
 
 /// Why a call was not run to its end.
@@ -61,7 +66,8 @@ impl Procedures {
         caller: Caller,
     ) -> Procedures {
         let (caller, claim) = (Arc::new(caller), Claim::default());
-        Procedures { gateway, backend, role, caller, path, claim, plans: Vec::new() }
+        let (plans, logins, elsewhere) = (Vec::new(), HashMap::new(), Vec::new());
+        Procedures { gateway, backend, role, caller, path, claim, plans, logins, elsewhere }
     }
 
     /// Calls `function`, which `name` with its qualifiers means. `in_try`: errors are for a CATCH.
@@ -205,6 +211,11 @@ impl Procedures {
     fn give_up(&self, client: &mut Client, refusal: Refusal, function: &Function) -> Interrupt {
         match refusal {
             Refusal::Unfit(message) => Failure::of_statement(message).into(),
+            Refusal::Outdated(error) if function.node.is_some() => {
+                // the node and what is known of it here are changed one after the other
+                let text = format!("The node and this server differ, nothing was written: {error}");
+                Failure::of_call(&not_written(text)).into()
+            }
             Refusal::Outdated(error) => {
                 put_notices(client, error.before(), function);
                 Failure::of_call(&error).into()
@@ -222,7 +233,7 @@ impl Procedures {
     ) -> Result<Returned, Refusal> {
         // a connection of its own can be told that errors are for a CATCH
         let shares = !in_try && self.shares(client, function);
-        let zone = match shares {
+        let zone = match shares || function.node.is_some() {
             true => self.gateway.zone(),
             false => self.backend.zone().await.map_err(|error| Failure::of_call(&error))?,
         };
@@ -234,12 +245,18 @@ impl Procedures {
             Err(error) => return Err(Failure::of_statement(error.to_message(function)).into()),
         };
         let statement = function.statement(&bound.given);
+        let node = self.node_of(function, &bound.values).map_err(|error| Failure::of_call(&error))?;
+        // ringlog's own, on which a CATCH changes nothing
+        let shares = shares || node.is_some() && self.shares(client, function);
         // a procedure that is to choose between two readings of a time is told so on a connection of its own
         let repeated = if function.only_reads { String::new() } else { repeated_times(&bound.repeated) };
         if shares && repeated.is_empty() {
             let called = self.call_shared(client, function, statement, bound.values).await;
             let outcome = called.map_err(|unfinished| refusal(unfinished, function))?;
             return Ok(completed(function, &bound.outputs, &outcome, &zone)?);
+        }
+        if let Some(node) = &node {
+            return self.call_elsewhere(client, node, function, &statement, &bound.values, &zone).await;
         }
         if !function.only_reads {
             if client.settings().row_limit > 0 {
@@ -272,12 +289,15 @@ impl Procedures {
 
     /// Whether a call of `function` may share a transaction with those of other clients.
     pub(super) fn shares(&self, client: &Client, function: &Function) -> bool {
-        function.joins_group.is_some()
-            && self.backend.may_share
-            && !self.backend.in_transaction()
+        let is_alone = !self.backend.in_transaction()
             && !client.settings().implicit_transactions
             && client.settings().locking == Locking::default()
-            && client.settings().calendar == Calendar::default()
+            && client.settings().calendar == Calendar::default();
+        match &function.node {
+            None => function.joins_group.is_some() && self.backend.may_share && is_alone,
+            Some(_) if function.only_reads => function.returns != Returns::Rows,
+            Some(_) => function.joins_group.is_some() && is_alone,
+        }
     }
 }
 

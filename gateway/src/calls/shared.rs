@@ -28,10 +28,15 @@ impl Procedures {
         statement: Arc<Statement>,
         values: Bytes,
     ) -> Result<Outcome, Unfinished> {
-        self.backend.leave_standby().await?;
+        let (commit, role) = match self.node_of(function, &values)? {
+            Some(node) => (node.commit(), self.login_on(&node).await?),
+            None => {
+                self.backend.leave_standby().await?;
+                (self.gateway.commit(), self.role)
+            }
+        };
         self.claim.renew();
-        let commit = self.gateway.commit();
-        let call = commit.call(statement, self.role, values, self.claim.clone());
+        let call = commit.call(statement, role, values, self.claim.clone());
         tokio::pin!(call);
         let answer = tokio::select! {
             biased;

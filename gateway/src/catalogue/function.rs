@@ -2,6 +2,7 @@
 
 use super::parameters::{Argument, Direction, Parameters};
 use super::text::Text;
+use super::OWN;
 use crate::metrics::CallMetrics;
 use crate::postgres::commit::{Owner, Statement};
 use parking_lot::Mutex;
@@ -36,6 +37,8 @@ pub struct Function {
     pub joins_group: Option<Owner>,
     /// STABLE or IMMUTABLE: leaves nothing behind on its connection.
     pub only_reads: bool,
+    /// The node that has it; None: it is here.
+    pub node: Option<Arc<str>>,
     pub parameters: Arc<Parameters>,
     /// Of a procedure whose text the gateway may run.
     pub text: Option<Text>,
@@ -48,6 +51,10 @@ static NEXT_STATEMENT: AtomicU64 = AtomicU64::new(1);
 const INT2: u32 = 21;
 const INT4: u32 = 23;
 const VOID: u32 = 2278;
+/// Oids from here on are of what the database has beyond PostgreSQL's own, and others on every server.
+const FIRST_OF_DATABASE: u32 = 16384;
+/// The first argument of a procedure over all tables, which is called where that table is.
+const TABLE_NAME: &str = "table_name";
 
 /// A function as PostgreSQL declares it, without its arguments.
 pub struct Declared<'a> {
@@ -59,6 +66,7 @@ pub struct Declared<'a> {
     pub return_type: u32,
     pub joins_group: Option<Owner>,
     pub only_reads: bool,
+    pub node: Option<Arc<str>>,
 }
 
 impl Declared<'_> {
@@ -88,6 +96,7 @@ impl Function {
             returns,
             joins_group: declared.joins_group.filter(|_| returns != Returns::Rows),
             only_reads: declared.only_reads,
+            node: declared.node,
             parameters,
             text: None,
             metrics,
@@ -110,6 +119,14 @@ impl Function {
         self.text.as_ref().filter(|text| text.runs_here)
     }
 
+    /// Whether its calls go to the node that has the table they name first.
+    pub fn goes_by_table(&self) -> bool {
+        let first = self.parameters.arguments.first();
+        self.schema == OWN
+            && self.joins_group.is_some()
+            && first.is_some_and(|argument| argument.direction.is_input() && &*argument.name == TABLE_NAME)
+    }
+
     /// The statement that calls it with the arguments marked in `given`; the others take their defaults.
     pub fn statement(&self, given: &[bool]) -> Arc<Statement> {
         let mut statements = self.statements.lock();
@@ -119,9 +136,12 @@ impl Function {
         let statement = Arc::new(Statement {
             id: NEXT_STATEMENT.fetch_add(1, Ordering::Relaxed),
             procedure: self.oid,
-            owner: self.joins_group.unwrap_or(Owner::Site(0)),
+            owner: match self.node {
+                Some(_) => Owner::Installer,
+                None => self.joins_group.unwrap_or(Owner::Site(0)),
+            },
             sql: self.sql(given),
-            parameter_types: self.given(given).map(|argument| argument.oid).collect(),
+            parameter_types: self.given(given).map(|argument| self.type_of(argument)).collect(),
             parameter_formats: self.given(given).map(|argument| self.format(argument)).collect(),
         });
         statements.insert(given.to_vec(), statement.clone());
@@ -136,6 +156,14 @@ impl Function {
             .zip(given)
             .filter(|(argument, given)| **given && argument.direction.is_input())
             .map(|(argument, _)| argument)
+    }
+
+    /// The oid of an argument's type; 0, which PostgreSQL finds out itself, for one that is another on a node.
+    fn type_of(&self, argument: &Argument) -> u32 {
+        match argument.oid {
+            FIRST_OF_DATABASE.. if self.node.is_some() => 0,
+            oid => oid,
+        }
     }
 
     /// How an argument is sent, 0 for text and 1 for binary.

@@ -42,6 +42,8 @@ pub struct Place<'a> {
 pub struct Catalogue {
     /// By name in lower case.
     functions: HashMap<String, Vec<Arc<Function>>>,
+    /// The tables that nodes have, and which.
+    nodes: HashMap<String, Arc<str>>,
 }
 
 /// What `Catalogue::find` says when there is not exactly one function.
@@ -53,13 +55,23 @@ pub enum Unresolved {
 }
 
 impl Catalogue {
-    /// Of these functions.
-    fn of(all: impl IntoIterator<Item = Arc<Function>>) -> Catalogue {
+    /// Of these functions, and of these tables on nodes.
+    fn of(all: impl IntoIterator<Item = Arc<Function>>, nodes: HashMap<String, Arc<str>>) -> Catalogue {
         let mut functions: HashMap<String, Vec<_>> = HashMap::new();
         for function in all {
             functions.entry(function.name.to_lowercase()).or_default().push(function);
         }
-        Catalogue { functions }
+        Catalogue { functions, nodes }
+    }
+
+    /// The node on which a call of `function` with these values of a Bind message is to run; None: here.
+    pub fn node_of<'a>(&'a self, function: &'a Function, values: &[u8]) -> Option<&'a Arc<str>> {
+        if function.node.is_some() || self.nodes.is_empty() || !function.goes_by_table() {
+            return function.node.as_ref();
+        }
+        let (length, rest) = values.split_first_chunk()?;
+        let name = rest.get(..usize::try_from(i32::from_be_bytes(*length)).ok()?)?;
+        self.nodes.get(std::str::from_utf8(name).ok()?)
     }
 
     /// The function a client of `dialect` means by `name` in the database (schema) it names, else in `place`. Other

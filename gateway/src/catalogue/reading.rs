@@ -39,7 +39,8 @@ const OWN: &str = "n.oid = pg_catalog.pg_my_temp_schema()";
 impl Catalogue {
     /// Reads all functions that clients may call.
     pub async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Catalogue, PgError> {
-        Catalogue::read_in(SHARED, connection, |name| metrics.of_procedure(name)).await
+        let elsewhere = read_stand_ins(connection).await?;
+        Catalogue::read_in(SHARED, connection, elsewhere, |name| metrics.of_procedure(name)).await
     }
 
     /// Reads those that are the own ones of the session whose connection this is.
@@ -48,12 +49,14 @@ impl Catalogue {
         metrics: &Metrics,
     ) -> Result<Catalogue, PgError> {
         // their names are without end
-        Catalogue::read_in(OWN, connection, |_| metrics.of_procedure(format!("{TEMPORARY}.#"))).await
+        let of_all = |_| metrics.of_procedure(format!("{TEMPORARY}.#"));
+        Catalogue::read_in(OWN, connection, Elsewhere::default(), of_all).await
     }
 
     async fn read_in(
         schemas: &str,
         connection: &mut Connection,
+        elsewhere: Elsewhere,
         metrics: impl Fn(String) -> CallMetrics,
     ) -> Result<Catalogue, PgError> {
         let in_schemas = |sql: &str| sql.replace(":schemas", schemas);
@@ -86,6 +89,10 @@ impl Catalogue {
                     return_type: base_type(row.number(5)?, &types),
                     joins_group: owner(row, 6)?,
                     only_reads: row.is_true(8),
+                    node: match row.text(1) {
+                        super::OWN => elsewhere.procedures.get(row.text(2)).cloned(),
+                        _ => None,
+                    },
                 };
                 let mut arguments = arguments.remove(&declared.oid).unwrap_or_default();
                 let required = row.number(7)? as usize;
@@ -108,8 +115,38 @@ impl Catalogue {
             })
             .await?;
         text::mark_callers(&mut functions);
-        Ok(Catalogue::of(functions.into_iter().map(Arc::new)))
+        Ok(Catalogue::of(functions.into_iter().map(Arc::new), elsewhere.tables))
     }
+}
+
+/// The nodes of procedures that stand in for those there, and of the tables on nodes.
+#[derive(Default)]
+struct Elsewhere {
+    procedures: HashMap<String, Arc<str>>,
+    tables: HashMap<String, Arc<str>>,
+}
+
+async fn read_stand_ins(connection: &mut Connection) -> Result<Elsewhere, PgError> {
+    let mut elsewhere = Elsewhere::default();
+    let there = connection
+        .query_text(
+            "select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
+             where n.nspname = 'ringlog' and c.relname = 'stand_in' \
+             and pg_catalog.has_table_privilege(c.oid, 'select')",
+        )
+        .await?;
+    if !there.is_empty() {
+        let mut names = Names::default();
+        connection
+            .each_row("select name, node, table_name from ringlog.stand_in", |row| {
+                let node = names.shared(row.text(1));
+                elsewhere.tables.insert(row.text(2).to_owned(), node.clone());
+                elsewhere.procedures.insert(row.text(0).to_owned(), node);
+                Ok(())
+            })
+            .await?;
+    }
+    Ok(elsewhere)
 }
 
 fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {

@@ -30,6 +30,7 @@ fn declared<'a>(schema: &'a str, name: &'a str) -> Declared<'a> {
         return_type: 0,
         joins_group: None,
         only_reads: false,
+        node: None,
     }
 }
 
@@ -281,7 +282,8 @@ fn a_compiled_procedure_shows_neither_the_sign_of_its_arguments_nor_its_status()
 #[test]
 fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
     let all = ["ringlog", "sys", "sybsystemprocs"];
-    let catalogue = Catalogue::of(all.map(|schema| function(declared(schema, "sp_help"), Parts::default())));
+    let functions = all.map(|schema| function(declared(schema, "sp_help"), Parts::default()));
+    let catalogue = Catalogue::of(functions, HashMap::new());
     let found = |schema, version| {
         let dialect = Dialect::new(version);
         let place = Place { database: "ringlog", path: &[] };
@@ -295,8 +297,10 @@ fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
 #[test]
 fn a_database_has_its_own_procedures_and_those_that_are_everywhere() {
     let all = [("msdb", "px"), ("site", "px"), ("ringlog", "put_a"), ("public", "pg")];
-    let catalogue =
-        Catalogue::of(all.map(|(schema, name)| function(declared(schema, name), Parts::default())));
+    let catalogue = Catalogue::of(
+        all.map(|(schema, name)| function(declared(schema, name), Parts::default())),
+        HashMap::new(),
+    );
     let dialect = Dialect::new(Version::Tds74);
     for (schema, name, database, expected) in [
         (None, "px", "tempdb", None),
@@ -327,4 +331,34 @@ fn parameters_are_found_by_name_in_any_case() {
     assert_eq!((places("üNIT"), places("σας")), (vec![0, 3], vec![5]));
     let unique: Vec<_> = parameters.fields.iter().map(|field| field.is_unique).collect();
     assert_eq!(unique, [false, false, true, false, false, true]);
+}
+
+#[test]
+fn a_call_goes_to_the_node_that_has_its_table() {
+    let node = |name: &str| Some(Arc::<str>::from(name));
+    let mut parts = Parts::default();
+    parts.argument("r", Direction::In, false, ROW, PgType::Other(ROW), None);
+    let put = function(
+        Declared { node: node("b"), joins_group: Some(Owner::Installer), ..declared("ringlog", "put_x") },
+        parts,
+    );
+    let by_table = |schema: &str, argument: &str| {
+        let mut parts = Parts::default();
+        parts.argument(argument, Direction::In, false, 25, PgType::Text, None);
+        function(Declared { joins_group: Some(Owner::Installer), ..declared(schema, "claim_writer") }, parts)
+    };
+    let nodes = HashMap::from([("x".to_owned(), Arc::<str>::from("b"))]);
+    let catalogue = Catalogue::of([put.clone()], nodes);
+    let value = |text: &str| [&(text.len() as i32).to_be_bytes()[..], text.as_bytes(), b"more"].concat();
+    let found =
+        |function: &Function, values: &[u8]| catalogue.node_of(function, values).map(|node| node.to_string());
+    assert_eq!(found(&put, b""), Some("b".into()));
+    // the type of a table's row is another one there
+    assert_eq!(put.statement(&[true]).parameter_types, [0]);
+    assert_eq!(found(&by_table("ringlog", "table_name"), &value("x")), Some("b".into()));
+    assert_eq!(found(&by_table("ringlog", "table_name"), &value("y")), None);
+    assert_eq!(found(&by_table("ringlog", "table_name"), &(-1i32).to_be_bytes()), None);
+    assert_eq!(found(&by_table("ringlog", "table_name"), &[0, 0, 0, 9, b'x']), None);
+    assert_eq!(found(&by_table("ringlog", "name"), &value("x")), None);
+    assert_eq!(found(&by_table("site", "table_name"), &value("x")), None);
 }

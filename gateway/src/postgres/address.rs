@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
-/// Of several servers: a machine that is gone must not take the time of one that is there.
+/// Of several servers, and of a node: a machine that is gone must not take the time of one that is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// A machine that vanishes says nothing. The kernel asks a silent one after so long, and again after so long, and
 /// gives it up when that many questions had no answer. (A limit for what was sent and not acknowledged would also
@@ -61,13 +61,15 @@ pub struct Address {
     pub database: String,
     pub encryption: Encryption,
     pub wanted: Wanted,
+    /// One that does not answer is not waited for.
+    is_node: bool,
     /// The host to try first: the one that was right last, or for standbys the next; shared by all copies.
     first: Arc<AtomicUsize>,
 }
 
 impl Address {
     pub fn new(hosts: Vec<Host>, database: String, encryption: Encryption, wanted: Wanted) -> Address {
-        Address { hosts, database, encryption, wanted, first: Arc::default() }
+        Address { hosts, database, encryption, wanted, is_node: false, first: Arc::default() }
     }
 
     /// The same for those who read only; None: there is one server for all.
@@ -77,6 +79,11 @@ impl Address {
             first: Arc::default(),
             ..self.clone()
         })
+    }
+
+    /// The same for a node: while it is away, those who write there hear so soon.
+    pub fn of_a_node(self) -> Address {
+        Address { is_node: true, ..self }
     }
 
     /// The hosts in the order to try them: first the one that was right last; standbys take turns.
@@ -91,7 +98,7 @@ impl Address {
 
     /// How long opening a connection to one host may take before the next one is tried.
     pub fn patience(&self) -> Duration {
-        if self.hosts.len() > 1 {
+        if self.hosts.len() > 1 || self.is_node {
             CONNECT_TIMEOUT
         } else {
             Duration::MAX

@@ -91,7 +91,7 @@ pub async fn serve(
                 continue;
             }
             ended => {
-                session.interpreter.procedures.backend.close().await;
+                session.interpreter.procedures.close().await;
                 return ended.map(|_| ());
             }
         };
@@ -101,7 +101,7 @@ pub async fn serve(
             .run(async move {
                 let proceed = session.answer_statements(statement, &until).await;
                 if !matches!(proceed, Ok(true)) {
-                    session.interpreter.procedures.backend.close().await;
+                    session.interpreter.procedures.close().await;
                 }
                 (session, proceed)
             })
@@ -163,6 +163,15 @@ impl Session {
     /// The next request; None when the client has left. Meanwhile the session's connection to PostgreSQL is
     /// given up: after a while, or when others have none.
     async fn request(&mut self) -> Result<Option<Message>, SessionError> {
+        if self.interpreter.procedures.is_elsewhere() {
+            tokio::select! {
+                biased;
+                request = self.client.request() => return request,
+                () = self.gateway.scarce.notified() => {}
+                () = tokio::time::sleep(BACKEND_IDLE) => {}
+            }
+            self.interpreter.procedures.leave_nodes().await;
+        }
         let backend = &mut self.interpreter.procedures.backend;
         if !backend.is_open() || backend.in_transaction() {
             return self.client.request().await;

@@ -64,6 +64,8 @@ impl Kind {
 /// How lanes are made.
 pub struct Maker {
     pub threads: Handle,
+    /// What messages call it.
+    pub server: String,
     pub address: Address,
     pub user: String,
     pub password: String,
@@ -203,7 +205,7 @@ impl Lane {
             return None;
         }
         if let Err(error) = self.connected().await {
-            let message = format!("PostgreSQL cannot be reached, nothing was written: {error}");
+            let message = format!("{} cannot be reached, nothing was written: {error}", self.maker.server);
             for call in group.drain(..) {
                 let _ = call.answer.send(Err(not_written(message.clone())));
             }

@@ -11,7 +11,7 @@ mod group;
 mod lane;
 mod routes;
 
-pub use call::{Claim, Outcome, Owner, Statement};
+pub use call::{not_written, Claim, Outcome, Owner, Statement};
 pub use lane::Maker;
 
 use super::error::PgError;
@@ -68,6 +68,7 @@ mod tests {
             Address::new(vec![host], String::new(), crate::postgres::Encryption::default(), Wanted::Any);
         let maker = Arc::new(Maker {
             threads: Handle::current(),
+            server: "PostgreSQL".into(),
             address,
             user: "nobody".into(),
             password: String::new(),

@@ -1,0 +1,133 @@
+//! Nodes: other servers, each with tables of its own. A call for a table goes straight to the node that has it, under the
+//! session's login there, in group commit of the node's own.
+
+use crate::backend::privilege_to_act;
+use crate::metrics::Metrics;
+use crate::postgres::commit::{not_written, GroupCommit, Maker};
+use crate::postgres::priority::WriterPriority;
+use crate::postgres::{Address, Connection, Notice, PgError};
+use arc_swap::ArcSwap;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+/// Connections of group commit to each.
+const COMMIT_CONNECTIONS: usize = 4;
+/// A node that could not be reached is not asked again for so long.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Where a node is, and who the gateway is there.
+pub struct Place {
+    pub name: String,
+    pub address: Address,
+    pub role: String,
+    pub password: String,
+}
+
+pub struct Node {
+    pub name: String,
+    pub address: Address,
+    maker: Arc<Maker>,
+    commit: ArcSwap<GroupCommit>,
+    asking: Mutex<Asking>,
+}
+
+/// The connection that is asked for logins.
+#[derive(Default)]
+struct Asking {
+    open: Option<Connection>,
+    failed: Option<(Instant, String)>,
+}
+
+/// By their names.
+pub type Nodes = HashMap<String, Arc<Node>>;
+
+pub fn start(places: Vec<Place>, metrics: &Arc<Metrics>) -> Nodes {
+    let node = |place: Place| (place.name.clone(), Arc::new(Node::start(place, metrics.clone())));
+    places.into_iter().map(node).collect()
+}
+
+impl Node {
+    /// Connects when it is first needed.
+    fn start(place: Place, metrics: Arc<Metrics>) -> Node {
+        let address = place.address.of_a_node();
+        let maker = Arc::new(Maker {
+            threads: Handle::current(),
+            server: format!("Node {}", place.name),
+            address: address.clone(),
+            user: place.role,
+            password: place.password,
+            metrics,
+            // its processes are not known to be on this machine
+            priority: Arc::new(WriterPriority::new(false, None)),
+        });
+        let commit = ArcSwap::from_pointee(GroupCommit::start(&maker, COMMIT_CONNECTIONS));
+        Node { name: place.name, address, maker, commit, asking: Mutex::default() }
+    }
+
+    pub fn commit(&self) -> Arc<GroupCommit> {
+        self.commit.load_full()
+    }
+
+    /// Begins anew on other connections; those there are end with the calls they have.
+    pub fn renew(&self) {
+        self.commit.store(Arc::new(GroupCommit::start(&self.maker, COMMIT_CONNECTIONS)));
+    }
+
+    /// The oid of a login there, which the gateway's role may act as.
+    pub async fn login(&self, name: &str) -> Result<u32, PgError> {
+        let mut asking = self.asking.lock().await;
+        if let Some((_, why)) = asking.failed.as_ref().filter(|(since, _)| since.elapsed() < PAUSE) {
+            return Err(self.unreachable(why));
+        }
+        let found = asking.login(&self.maker, name).await;
+        match found {
+            Ok(Some(oid)) => Ok(oid),
+            Ok(None) => Err(PgError::Server(Box::new(Notice {
+                severity: "ERROR".into(),
+                sqlstate: "28000".into(),
+                message: format!("Node {} has no login {name}, nothing was written.", self.name),
+                hint: "ringlog init makes logins on nodes that lack them.".into(),
+                ..Notice::default()
+            }))),
+            Err(error) => {
+                let why = error.to_string();
+                *asking = Asking { open: None, failed: Some((Instant::now(), why.clone())) };
+                Err(self.unreachable(&why))
+            }
+        }
+    }
+
+    fn unreachable(&self, why: &str) -> PgError {
+        not_written(format!("Node {} cannot be reached, nothing was written: {why}", self.name))
+    }
+}
+
+impl Asking {
+    async fn login(&mut self, maker: &Maker, name: &str) -> Result<Option<u32>, PgError> {
+        if let Some(open) = &mut self.open {
+            if open.has_ended().await {
+                self.open = None;
+            }
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let words = "ringlog logins";
+                let opened = Connection::open(&maker.address, &maker.user, &maker.password, words).await?;
+                self.failed = None;
+                self.open.insert(opened)
+            }
+        };
+        let sql = format!(
+            "select oid from pg_catalog.pg_roles where rolname = E'{}' \
+             and pg_catalog.pg_has_role(oid, '{}')",
+            name.replace('\\', "\\\\").replace('\'', "''"),
+            privilege_to_act(open)
+        );
+        let rows = open.query_text(&sql).await?;
+        Ok(rows.into_iter().flatten().next().flatten().and_then(|oid| oid.parse().ok()))
+    }
+}

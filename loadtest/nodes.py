@@ -1,0 +1,163 @@
+"""What a put costs on its way to a node, beside one on the first server: `python -m ringlog.loadtest.nodes`.
+
+Two PostgreSQL of one's own on this machine, each with an empty database, and administrators' connection
+strings for them. Tables of both kinds are called in turns through one gateway; CPU of gateway and PostgreSQL
+is counted for each call.
+"""
+
+import argparse
+import json
+import os
+import re
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from ringlog.loadtest.bench.errors import BenchError
+from ringlog.loadtest.bench.facility import COLUMN, RING, Tables
+from ringlog.loadtest.bench.native import build
+from ringlog.loadtest.bench.server import WRITER, postgres_cpu
+
+_COMMAND = [sys.executable, "-m", "ringlog"]
+_WARM = 1.0
+"""seconds of a load before it is measured"""
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(prog="python -m ringlog.loadtest.nodes", description=__doc__)
+    words.add_argument("--first", required=True, metavar="DSN", help="of the first server")
+    words.add_argument("--node", required=True, metavar="DSN", help="of the node")
+    words.add_argument("--columns", type=int, default=200, help="reals in a row")
+    words.add_argument("--tables", type=int, default=30, help="tables on each, with one writer each")
+    words.add_argument("--seconds", type=float, default=5.0, help="of each load")
+    words.add_argument("--rounds", type=int, default=5)
+    words.add_argument("--rate", type=float, default=0.0, help="calls a second of each writer; 0: at once")
+    given = words.parse_args()
+    kinds = {kind: Tables(f"{kind}_", given.tables, given.columns) for kind in ("here", "there")}
+    with tempfile.TemporaryDirectory(prefix="ringlog-nodes-") as name:
+        folder = Path(name)
+        programs = build(folder)
+        file = folder / "plant.toml"
+        file.write_text(_facility(given.node, kinds))
+        environment = os.environ | {"RINGLOG_DSN": given.first}
+        password = secrets.token_urlsafe(12)
+        _ringlog(environment, "init", "--facility", str(file))
+        _ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+        with _serving(environment, folder / "serve.log") as (gateway, port):
+            servers = {"here": _postmaster(given.first), "there": _postmaster(given.node)}
+            costs: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
+            told = dict.fromkeys(kinds, 0)
+            for _ in range(given.rounds):
+                for kind, tables in kinds.items():
+                    command = [
+                        *(programs / "tdsload", "-h", "127.0.0.1", "-p", port, "-u", WRITER, "-v", "7.4"),
+                        *("-x", tables.prefix, "-c", tables.columns, "-a", 0, "-t", tables.count),
+                        *("-r", tables.rows, "-f", told[kind], "-n", tables.count, "-b", 1),
+                        *("-w", _WARM, "-s", given.seconds, "-q", given.rate),
+                    ]
+                    found, spent = _measured([str(word) for word in command], password, gateway, servers)
+                    told[kind] += int(found["acknowledged"]) // tables.count
+                    calls = found["calls"]
+                    own, other = (spent[one] / calls for one in (kind, *(set(servers) - {kind})))
+                    costs[kind].append((spent["gateway"] / calls, own, other))
+                    print(
+                        f"{kind:6} {calls / found['seconds']:7.0f} calls/s; CPU of a call: gateway"
+                        f" {costs[kind][-1][0] * 1e6:.0f}, its server {own * 1e6:.0f}, the other one"
+                        f" {other * 1e6:.0f} µs; p99 {found['p99'] * 1e3:.1f} ms",
+                        flush=True,
+                    )
+    medians = {kind: statistics.median(sum(each) for each in of) for kind, of in costs.items()}
+    ratios = [sum(there) / sum(here) for here, there in zip(costs["here"], costs["there"], strict=True)]
+    print(
+        f"median CPU of a put: on the first server {medians['here'] * 1e6:.0f}, on the node"
+        f" {medians['there'] * 1e6:.0f} µs; the node's beside it {statistics.median(ratios):.2f}"
+        f" ({min(ratios):.2f} to {max(ratios):.2f}); load of the machine {os.getloadavg()[0]:.1f}"
+    )
+
+
+def _facility(node: str, kinds: dict[str, Tables]) -> str:
+    text = f'timezone = "UTC"\n[[node]]\nname = "there"\ndsn = "{node}"\n'
+    for kind, tables in kinds.items():
+        for name in tables.names:
+            text += f'[[table]]\nname = "{name}"\nrows = {RING}\ncycle = 1.0\n'
+            text += 'node = "there"\n' if kind == "there" else ""
+            text += f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {tables.columns}\ntype = "real"\n'
+    return text
+
+
+def _measured(
+    command: list[str], password: str, gateway: psutil.Process, servers: dict[str, psutil.Process]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """What the client found, and the CPU seconds of the gateway and of each server meanwhile."""
+    marks = []
+    found: dict[str, float] = {}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        assert client.stdin is not None
+        assert client.stdout is not None
+        client.stdin.write(f"{password}\n")
+        client.stdin.flush()
+        for line in client.stdout:
+            if line.startswith("{"):
+                found = json.loads(line)
+                continue
+            own = gateway.cpu_times()
+            marks.append(
+                {name: postgres_cpu(postmaster)[0] for name, postmaster in servers.items()}
+                | {"gateway": own.user + own.system}
+            )
+            if line == "end\n":
+                client.stdin.close()
+    if client.returncode != 0 or not found:
+        raise BenchError("the client has failed")
+    begin, end = marks
+    return found, {name: end[name] - begin[name] for name in begin}
+
+
+def _postmaster(dsn: str) -> psutil.Process:
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute("select pg_backend_pid()").fetchone()
+        assert row is not None
+        parent = psutil.Process(row[0]).parent()
+    assert parent is not None
+    return parent
+
+
+def _ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -> None:
+    command = [*_COMMAND, *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        raise BenchError(done.stderr.strip())
+
+
+@contextmanager
+def _serving(environment: dict[str, str], said: Path) -> Iterator[tuple[psutil.Process, int]]:
+    with said.open("w") as log:
+        process = subprocess.Popen(
+            [*_COMMAND, "serve", "--listen", "127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=environment,
+        )
+    try:
+        assert process.stdout is not None
+        ports = (re.match(r"TDS on .+:(\d+)$", line) for line in process.stdout)
+        found = next(filter(None, ports), None)
+        if found is None:
+            raise BenchError(f"the server did not start: {said.read_text()}")
+        yield psutil.Process(process.pid), int(found[1])
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()

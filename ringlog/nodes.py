@@ -1,0 +1,243 @@
+"""Nodes: other servers that have tables of their own. Installing on all of them, and who is there."""
+
+import logging
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+import psycopg
+import sqlalchemy
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog.database import engine
+from ringlog.errors import ServerError
+from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.housekeeping import housekeeping
+from ringlog.logins import GATEWAY, grant_to_gateway, set_gateway_password
+from ringlog.schema import registry
+from ringlog.schema.facility import Facility, Node
+from ringlog.schema.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.nodes import (
+    Placed,
+    known_nodes,
+    placed,
+    placing,
+    stored_elsewhere,
+    tables_elsewhere,
+)
+from ringlog.schema.obstacles import Obstacle
+
+log = logging.getLogger(__name__)
+
+_PATIENCE = 5
+"""seconds that a node may take to answer"""
+_PAUSE = 10.0
+"""seconds until a node that was away is tried again"""
+_GROUPS = ["daq_writer", "daq_reader", "parameter_writer"]
+
+
+def reached(dsn: str) -> str:
+    """The connection string of a node, which is waited for a few seconds."""
+    return make_conninfo(dsn, connect_timeout=_PATIENCE)
+
+
+def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: bool = False) -> InstallReport:
+    """Installs a facility: on each node its tables, then on the first server its own, and the way to the
+    nodes.
+
+    `alone`: a node that cannot be reached stays as it is, with a loud word; else that is a ServerError, and
+    the first server is not changed. Each server is changed as a whole or not at all. Raises InstallRefused.
+    """
+    if not facility.nodes:
+        with first.connect() as connection:
+            _demand_nodes(connection, facility)
+        return install(first, facility, [install_tsql])
+    with ExitStack() as stack:
+        with first.connect() as connection:
+            _demand_nodes(connection, facility)
+            _refuse(stored_elsewhere(connection, facility, None))
+            passwords = {name: password for name, (_, password) in known_nodes(connection).items()}
+        there: list[tuple[Node, sqlalchemy.Engine]] = []
+        for node in facility.nodes:
+            at = engine(reached(node.dsn))
+            stack.callback(at.dispose)
+            try:
+                with at.connect() as connection:
+                    _refuse(stored_elsewhere(connection, facility, node.name))
+            except sqlalchemy.exc.OperationalError as error:
+                _away(node, error, alone)
+                continue
+            there.append((node, at))
+        created: list[str] = []
+        changed: list[str] = []
+        tables: list[Placed] = []
+        reports = []
+        for node, at in there:
+            own = facility.of(node.name)
+            report = install(at, own, [install_tsql])
+            passwords.setdefault(node.name, secrets.token_urlsafe(32))
+            set_gateway_password(reached(node.dsn), passwords[node.name])
+            with at.begin() as connection:
+                tables += placed(connection, node.name, [table.name for table in own.tables])
+            reports.append((node.name, report))
+        nodes = [(node.name, node.dsn, passwords[node.name]) for node, _ in there]
+        report = install(first, facility.of(None), [install_tsql, placing(nodes, tables)])
+        for node, _ in there:
+            changed += [f"login {name} on node {node.name}" for name in _copy_logins(first, node)]
+        for name, each in reports:
+            created += [f"{thing} on node {name}" for thing in each.created]
+            changed += [f"{thing} on node {name}" for thing in each.changed]
+        return InstallReport((*report.created, *created), (*report.changed, *changed))
+
+
+def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> InstallReport:
+    """What `install_everywhere` would change in tables and procedures: that is done and taken back."""
+    created: list[str] = []
+    changed: list[str] = []
+    tables: list[Placed] = []
+    with first.connect() as connection:
+        _demand_nodes(connection, facility)
+        _refuse(stored_elsewhere(connection, facility, None))
+        known = tables_elsewhere(connection)
+    for node in facility.nodes:
+        at = engine(reached(node.dsn))
+        try:
+            with at.connect() as connection:
+                _refuse(stored_elsewhere(connection, facility, node.name))
+                known_there = registry.ring_sizes(connection) if registry.exists(connection) else {}
+            report = difference(at, facility.of(node.name), [install_tsql])
+            created += [f"{thing} on node {node.name}" for thing in report.created]
+            changed += [f"{thing} on node {node.name}" for thing in report.changed]
+            with at.begin() as connection:
+                names = [table.name for table in facility.of(node.name).tables if table.name in known_there]
+                tables += placed(connection, node.name, names)
+        except sqlalchemy.exc.OperationalError as error:
+            _away(node, error, False)
+        finally:
+            at.dispose()
+    changed += [
+        f"table {table.name} to node {table.node}"
+        for table in facility.tables
+        if table.node is not None and table.name not in known
+    ]
+    report = difference(first, facility.of(None), [install_tsql])
+    return InstallReport((*report.created, *created), (*report.changed, *changed))
+
+
+def _refuse(obstacles: Iterator[Obstacle]) -> None:
+    if found := list(obstacles):
+        raise InstallRefused(found)
+
+
+def _demand_nodes(connection: sqlalchemy.Connection, facility: Facility) -> None:
+    """Refuses a file without a node that has tables."""
+    named = {node.name for node in facility.nodes}
+    lost: dict[str, list[str]] = {}
+    for table, node in tables_elsewhere(connection).items():
+        if node not in named:
+            lost.setdefault(node, []).append(table)
+    _refuse(
+        Obstacle(
+            f"node {node} is not in the facility file any more, and has tables: {', '.join(sorted(tables))}",
+            f"-- leave [[node]] with name = {node!r} in the file, or drop these tables first",
+        )
+        for node, tables in lost.items()
+    )
+
+
+def _away(node: Node, error: Exception, alone: bool) -> None:
+    why = " ".join(str(getattr(error, "orig", error)).split())
+    if not alone:
+        raise ServerError(f"node {node.name} cannot be reached, and nothing was installed here: {why}")
+    log.error("node %s cannot be reached, and its tables cannot be written or read: %s", node.name, why)
+
+
+def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
+    """Makes the logins that a node lacks, with their rights and, where we may read them, their passwords."""
+    query = sqlalchemy.text(
+        "select role.rolname, array_agg(granted.rolname order by granted.rolname) as rights, role.rolcanlogin"
+        " from pg_roles as role join pg_auth_members as membership on membership.member = role.oid"
+        " join pg_roles as granted on granted.oid = membership.roleid"
+        " where granted.rolname = any(:groups) and not role.rolname = any(:groups)"
+        " and role.rolname not like 'pg\\_%' and role.rolname <> 'ringlog_owner'"
+        " group by role.oid, role.rolname, role.rolcanlogin order by role.rolname"
+    )
+    secret = sqlalchemy.text("select rolpassword from pg_authid where rolname = :name")
+    made = []
+    with first.connect() as here, psycopg.connect(reached(node.dsn)) as there:
+        known = {name for (name,) in there.execute("select rolname from pg_roles")}
+        is_super = here.scalar(sqlalchemy.text("select rolsuper from pg_roles where rolname = current_user"))
+        for name, rights, may_log_in in here.execute(query, {"groups": _GROUPS}).all():
+            if name in known:
+                continue
+            login = sql.Identifier(name)
+            password = here.scalar(secret, {"name": name}) if is_super else None
+            there.execute(
+                sql.SQL("create role {} {} password {}").format(
+                    login, sql.SQL("login" if may_log_in else "nologin"), sql.Literal(password)
+                )
+            )
+            for right in rights:
+                there.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right), login))
+            grant_to_gateway(there, login)
+            made.append(
+                name if password else f"{name} (it writes there; to read it wants ringlog user passwd)"
+            )
+    return made
+
+
+def nodes_of(conninfo: str) -> dict[str, tuple[str, str]]:
+    """The nodes that a first server knows: administrators' connection strings, the gateway's passwords."""
+    with engine(conninfo).connect() as connection:
+        return known_nodes(connection)
+
+
+def gateway_conninfo(dsn: str, password: str) -> str:
+    """The connection string by which the gateway reaches a node."""
+    return make_conninfo(dsn, user=GATEWAY, password=password)
+
+
+@contextmanager
+def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
+    """Looks after a node, as `housekeeping` does, from when it can be reached until the end."""
+    end = threading.Event()
+
+    def look_after() -> None:
+        told = False
+        while not end.is_set():
+            at = engine(reached(dsn))
+            try:
+                with housekeeping(at, reached(dsn)):
+                    end.wait()
+            except sqlalchemy.exc.SQLAlchemyError as error:
+                if not told:  # once is enough while the reason lasts
+                    log.warning("node %s is not looked after: %s", name, " ".join(str(error).split()))
+                told = True
+                end.wait(_PAUSE)
+            finally:
+                at.dispose()
+
+    thread = threading.Thread(target=look_after, name=f"housekeeping of {name}")
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def every_server(conninfo: str) -> list[str]:
+    """The connection strings of all servers, the first one last. Raises ServerError for one that is away."""
+    nodes = nodes_of(conninfo)
+    for name, (dsn, _) in nodes.items():
+        try:
+            psycopg.connect(reached(dsn)).close()
+        except psycopg.OperationalError as error:
+            raise ServerError(f"node {name} cannot be reached, and nothing was changed: {error}") from None
+    return [*(reached(dsn) for dsn, _ in nodes.values()), conninfo]
+
+
+def known_by_gateway(nodes: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    return {name: gateway_conninfo(dsn, password) for name, (dsn, password) in nodes.items()}

@@ -1,0 +1,249 @@
+"""Tables on other servers: what this one knows of them.
+
+Each node has the ring, the log and the procedures of its tables. The first server, on which sessions log in,
+has the nodes in `ringlog.node`, the row types of their tables, and what stands in for their procedures: the
+gateway calls what `ringlog.stand_in` names on its node, and here it refuses.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.procedures import OF_A_TABLE, Procedure
+from ringlog.schema import registry, renaming
+from ringlog.schema.change import run
+from ringlog.schema.facility import Facility
+from ringlog.schema.install import Part
+from ringlog.schema.obstacles import Obstacle
+from ringlog.schema.roles import GATEWAY
+
+metadata = sa.MetaData(schema="ringlog")
+
+node = sa.Table(
+    "node",
+    metadata,
+    sa.Column("name", sa.TEXT, primary_key=True),
+    sa.Column("dsn", sa.TEXT, nullable=False, comment="an administrator's connection string"),
+    sa.Column("password", sa.TEXT, nullable=False, comment="of ringlog_gateway there"),
+    comment="servers that have tables of their own, for the owner's eyes",
+)
+
+stand_in = sa.Table(
+    "stand_in",
+    metadata,
+    sa.Column("name", sa.TEXT, primary_key=True),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("node", sa.TEXT, nullable=False),
+    comment="procedures that are called on a node, which has their table",
+)
+
+_SCHEMAS = ("online", "log")
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A table on a node, as this server is to know it."""
+
+    table: str
+    node: str
+    columns: dict[str, list[tuple[str, str]]]
+    """by schema, online and log: names and SQL types"""
+    procedures: tuple[Procedure, ...]
+
+
+def stored_elsewhere(connection: sa.Connection, facility: Facility, here: str | None) -> Iterator[Obstacle]:
+    """Tables that the server `here` (None: the first one) has and the facility file puts on another."""
+    if not registry.exists(connection):
+        return
+    wanted = {table.name: table.node for table in facility.tables}
+    for name in registry.ring_sizes(connection):
+        if name in wanted and wanted[name] != here:
+            yield Obstacle(
+                f"table {name} is {_place(here)} with its rows, and the facility file puts it "
+                f"{_place(wanted[name])}: a table stays where it was made",
+                f"-- leave its node as it was: {'no key node' if here is None else f'node = {here!r}'}",
+            )
+
+
+def _place(name: str | None) -> str:
+    return "on the first server" if name is None else f"on node {name}"
+
+
+def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[Placed]:
+    """What another server is to know of these tables, read on the node `of` that has them."""
+    connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
+    formers = renaming.former_names(connection)
+    return [
+        Placed(
+            name,
+            of,
+            {schema: _columns(connection, schema, name) for schema in _SCHEMAS},
+            tuple(_procedures(connection, of, name, (name, *formers.get(name, ())))),
+        )
+        for name in names
+    ]
+
+
+def _columns(connection: sa.Connection, schema: str, name: str) -> list[tuple[str, str]]:
+    statement = sa.text(
+        "select attname, format_type(atttypid, atttypmod)"
+        " from pg_attribute join pg_class on pg_class.oid = attrelid"
+        " where relnamespace = to_regnamespace(:schema) and relname = :name"
+        " and attnum > 0 and not attisdropped order by attnum"
+    )
+    return [(row[0], row[1]) for row in connection.execute(statement, {"schema": schema, "name": name})]
+
+
+_STAND_IN = sql.SQL("""create or replace function {name}({arguments})
+returns {result}
+language plpgsql
+{volatility}
+{security}
+set search_path = pg_catalog, pg_temp
+as $stands_in$
+begin
+  raise exception '%: table % is on node %, where the gateway calls it', {title}, {table}, {node}
+    using errcode = 'object_not_in_prerequisite_state';
+end
+$stands_in$;
+
+comment on function {name}({identity}) is {comment};
+revoke all on function {name}({identity}) from public;
+""")
+_VOLATILITY = {"v": "volatile", "s": "stable", "i": "immutable"}
+
+
+def _procedures(connection: sa.Connection, of: str, table: str, called: Sequence[str]) -> Iterator[Procedure]:
+    """Those of a table, with the names, arguments and rights that they have on the node."""
+    statement = sa.text(
+        "select proname, pg_get_function_arguments(oid) as arguments,"
+        " pg_get_function_identity_arguments(oid) as identity, pg_get_function_result(oid) as result,"
+        " provolatile::text as volatility, prosecdef as definer, obj_description(oid, 'pg_proc') as comment,"
+        " array(select grantee::regrole::text from aclexplode(proacl)"
+        " where grantee <> 0 and grantee <> proowner order by 1) as grantees"
+        " from pg_proc where pronamespace = 'ringlog'::regnamespace and proname = any(:names)"
+        " order by proname"
+    )
+    names = [pattern.format(name) for name in called for pattern in OF_A_TABLE.values()]
+    for row in connection.execute(statement, {"names": names}):
+        name = sql.Identifier("ringlog", row.proname)
+        identity = sql.SQL(row.identity)
+        source = _STAND_IN.format(
+            name=name,
+            arguments=sql.SQL(row.arguments),
+            identity=identity,
+            result=sql.SQL(row.result),
+            volatility=sql.SQL(_VOLATILITY[row.volatility]),
+            security=sql.SQL("security definer" if row.definer else "security invoker"),
+            node=sql.Literal(of),
+            table=sql.Literal(table),
+            title=sql.Literal(row.proname),
+            comment=sql.Literal(f"On node {of}. {row.comment or ''}"),
+        )
+        for grantee in row.grantees:
+            grant = sql.SQL("grant execute on function {}({}) to {};\n")
+            source += grant.format(name, identity, sql.SQL(grantee))
+        yield Procedure(row.proname, source.as_string())
+
+
+def known_nodes(connection: sa.Connection) -> dict[str, tuple[str, str]]:
+    """By name: the administrator's connection string, and the password of ringlog_gateway."""
+    if not sa.inspect(connection).has_table(node.name, node.schema):
+        return {}
+    return {row.name: (row.dsn, row.password) for row in connection.execute(sa.select(node))}
+
+
+def tables_elsewhere(connection: sa.Connection) -> dict[str, str]:
+    """The tables that stand-ins here are for, and their nodes."""
+    if not sa.inspect(connection).has_table(stand_in.name, stand_in.schema):
+        return {}
+    query = sa.select(stand_in.c.table_name, stand_in.c.node).distinct()
+    return {row.table_name: row.node for row in connection.execute(query)}
+
+
+def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> Part:
+    """Makes what this server has of its nodes (names, connection strings, passwords) and of tables there."""
+
+    def place(connection: sa.Connection) -> list[str]:
+        if not sa.inspect(connection).has_table(node.name, node.schema):
+            metadata.create_all(connection, checkfirst=False)
+            # it has the rights of no group, and reads this one before anybody logs in
+            gateway = sql.Identifier(GATEWAY)
+            run(connection, sql.SQL("grant usage on schema ringlog to {}").format(gateway))
+            run(connection, sql.SQL("grant select on ringlog.stand_in to {}").format(gateway))
+        known = known_nodes(connection)
+        changed = []
+        for name, dsn, password in nodes:
+            if known.get(name) == (dsn, password):
+                continue
+            connection.execute(node.delete().where(node.c.name == name))
+            connection.execute(node.insert().values(name=name, dsn=dsn, password=password))
+            changed.append(f"node {name}")
+        made = registry.made_procedures(connection)
+        for table in tables:
+            changed += _make_types(connection, table)
+            stand_ins = [each for each in table.procedures if made.get(each.name) != each.digest]
+            for each in stand_ins:
+                run(connection, each.source)
+                connection.execute(stand_in.delete().where(stand_in.c.name == each.name))
+                row = {"name": each.name, "table_name": table.table, "node": table.node}
+                connection.execute(stand_in.insert().values(row))
+            registry.record_procedures(connection, stand_ins)
+            changed += _drop_others(connection, table)
+            if stand_ins and not any(each.name in made for each in stand_ins):
+                changed.append(f"table {table.table} on node {table.node}")
+            else:
+                changed += [f"procedure {each.name}" for each in stand_ins]
+        return changed
+
+    return place
+
+
+def _make_types(connection: sa.Connection, table: Placed) -> list[str]:
+    """Makes the row types of ring and log, or gives them the columns that are new on the node."""
+    changed = []
+    for schema, columns in table.columns.items():
+        there = dict(_columns(connection, schema, table.table))
+        name = sql.Identifier(schema, table.table)
+        new = [(column, kind) for column, kind in columns if column not in there]
+        same = {column: kind for column, kind in columns if column in there}
+        if there and there != same:
+            # a column of another type, or gone: the stand-ins that hang on it are made anew
+            _drop_stand_ins(connection, table.table, None)
+            run(connection, sql.SQL("drop type {}").format(name))
+            there, new = {}, columns
+        if not there:
+            fields = sql.SQL(", ").join(_field(column, kind) for column, kind in columns)
+            run(connection, sql.SQL("create type {} as ({})").format(name, fields))
+        elif new:
+            actions = (sql.SQL("add attribute {}").format(_field(column, kind)) for column, kind in new)
+            run(connection, sql.SQL("alter type {} {}").format(name, sql.SQL(", ").join(actions)))
+            changed.append(f"table {table.table} on node {table.node}: {len(new)} columns more in {schema}")
+    return changed
+
+
+def _field(column: str, kind: str) -> sql.Composed:
+    return sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(kind))
+
+
+def _drop_others(connection: sa.Connection, table: Placed) -> list[str]:
+    """Drops stand-ins of procedures that the node has no more."""
+    return _drop_stand_ins(connection, table.table, {each.name for each in table.procedures})
+
+
+def _drop_stand_ins(connection: sa.Connection, table: str, kept: Collection[str] | None) -> list[str]:
+    statement = sa.text(
+        "select proname, pg_proc.oid::regprocedure::text"
+        " from pg_proc join ringlog.stand_in on name = proname"
+        " where pronamespace = 'ringlog'::regnamespace and table_name = :table"
+    )
+    dropped = []
+    for name, signature in connection.execute(statement, {"table": table}).all():
+        if name not in (kept or ()):
+            run(connection, sql.SQL("drop function {}").format(sql.SQL(signature)))
+            connection.execute(stand_in.delete().where(stand_in.c.name == name))
+            registry.forget_procedure(connection, name)
+            dropped.append(f"procedure {name}: dropped")
+    return dropped

@@ -1,0 +1,311 @@
+"""Tables spread over three servers behind one gateway: what goes where, and what is left when one dies."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from clusters import Cluster, cluster_in
+from servers import RINGLOG, ringlog, serving_external
+from waiting import wait_until
+
+COUNTING = Path(__file__).parents[1] / "counting.py"
+WHERE = {"magnets": None, "cavities": "b", "vacuum": "c"}
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A first server and the nodes b and c, each with a database `plant` whose owner is no superuser."""
+
+    folder: Path
+    servers: dict[str | None, Cluster]
+
+    @property
+    def facility(self) -> Path:
+        return self.folder / "plant.toml"
+
+    @property
+    def dsn(self) -> str:
+        return self.dsn_of(None)
+
+    def dsn_of(self, name: str | None) -> str:
+        return make_conninfo(
+            host="127.0.0.1",
+            port=self.servers[name].port,
+            user="keeper",
+            dbname="plant",
+            passfile=str(self.folder / "passwords"),
+        )
+
+    def write_facility(self, where: dict[str, str | None], columns: str = "", cycle: float = 0.1) -> None:
+        text = 'timezone = "UTC"\n'
+        for name in filter(None, self.servers):
+            text += f'[[node]]\nname = "{name}"\ndsn = "{self.dsn_of(name)}"\n'
+        for table, node in where.items():
+            text += f'[[table]]\nname = "{table}"\nrows = 1000\ncycle = {cycle}\n'
+            text += f'node = "{node}"\n' if node else ""
+            text += f'[[table.column]]\nname = "count"\nsignal = "{table}"\ntype = "int"\n{columns}'
+        self.facility.write_text(text)
+
+    def rows(self, table: str, node: str | None) -> Counter[int]:
+        """The counts in the log of a table, read on the server itself."""
+        with psycopg.connect(self.servers[node].conninfo("plant")) as connection:
+            query = f'select count::int from log."{table}"'.encode()
+            return Counter(number for (number,) in connection.execute(query).fetchall())
+
+    def admin(self, name: str | None) -> psycopg.Connection:
+        return psycopg.connect(self.servers[name].conninfo("plant"), autocommit=True)
+
+
+@pytest.fixture
+def site(temporary_directory: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
+    folder = temporary_directory / request.node.name[:20]
+    folder.mkdir()
+    with ExitStack() as stack:
+        servers: dict[str | None, Cluster] = {}
+        for name in (None, "b", "c"):
+            cluster = servers[name] = cluster_in(folder / (name or "first"))
+            stack.callback(cluster.die)
+            cluster.make()
+            start(cluster)
+            with psycopg.connect(cluster.conninfo(), autocommit=True) as connection:
+                if name is not None:
+                    # what has a number there has another one here
+                    connection.execute("create role somebody")
+                connection.execute("create role keeper login createrole password 'k'")
+                # who locks a login ends its sessions
+                connection.execute("grant pg_signal_backend to keeper")
+                connection.execute("create database plant owner keeper")
+        made = Site(folder, servers)
+        (folder / "passwords").touch(0o600)
+        (folder / "passwords").write_text("*:*:*:keeper:k\n")
+        made.write_facility(WHERE)
+        install(made)
+        for login, rights in (("writer", ["--writer", "--reader"]), ("reader", ["--reader"])):
+            words = ("user", "add", login, *rights, "--password-stdin")
+            added = ringlog(*words, stdin="secret", RINGLOG_DSN=made.dsn)
+            assert added.returncode == 0, added.stderr
+        yield made
+
+
+def start(cluster: Cluster) -> None:
+    # killed processes leave behind what they wrote: nothing waits for the disk
+    cluster.start(max_connections=60, fsync="off")
+
+
+def install(site: Site) -> str:
+    made = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+@contextmanager
+def client(address: tuple[str, int], login: str = "writer") -> Iterator[pymssql.Cursor]:
+    with (
+        pymssql.connect(
+            server=address[0], port=str(address[1]), user=login, password="secret", autocommit=True
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        yield cursor
+
+
+def put(cursor: pymssql.Cursor, table: str, number: int) -> None:
+    cursor.callproc(f"put_{table}", (number, NOON + timedelta(seconds=number), number))
+
+
+def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
+    assert install(site) == "nothing to do\n"
+    same = ringlog("facility", "diff", site.facility, RINGLOG_DSN=site.dsn)
+    assert (same.returncode, same.stdout) == (0, "no difference\n")
+    for table, node in WHERE.items():
+        for name in site.servers:
+            with site.admin(name) as connection:
+                stored = connection.execute(
+                    "select relkind::text from pg_class where relname = %s"
+                    " and relnamespace = 'log'::regnamespace",
+                    [table],
+                ).fetchall()
+                assert stored == ([("p",)] if name == node else [("c",)] if name is None else [])
+    with serving_external(site.dsn, site.folder / "serve.log") as address:
+        with client(address) as cursor:
+            for number in range(1, 6):
+                for table in WHERE:
+                    put(cursor, table, number)
+            for table, node in WHERE.items():
+                assert site.rows(table, node) == Counter(range(1, 6))
+                # in a text, with outputs, rows through the wire, and what refuses by itself
+                cursor.execute(f"exec put_{table} @seq_no = 6, @time = '2026-11-20 12:00:06', @count = 6")
+                seq_no, _ = cursor.callproc(f"last_{table}", (pymssql.output(int), pymssql.output(str)))
+                assert seq_no == 6
+                cursor.callproc(f"get_{table}", (1,))
+                assert [row[-1] for row in cursor.fetchall()] == [6]
+                with pytest.raises(pymssql.Error, match="seq_no 1001 is outside 1 to 1000"):
+                    put(cursor, table, 1001)
+            # the claim is where the table is
+            cursor.callproc("claim_writer", ("vacuum", "a spool", "a writer"))
+            with site.admin("c") as connection:
+                held = connection.execute("select table_name, spool from ringlog.writer").fetchall()
+                assert held == [("vacuum", "a spool")]
+            with site.admin(None) as connection:
+                assert connection.execute("select count(*) from ringlog.writer").fetchone() == (0,)
+            cursor.execute("begin tran")
+            put(cursor, "magnets", 7)
+            with pytest.raises(pymssql.Error, match=r"put_vacuum is on node c.* no part of a transaction"):
+                put(cursor, "vacuum", 7)
+            # what reads goes on
+            cursor.callproc("get_vacuum", (1,))
+            assert [row[-1] for row in cursor.fetchall()] == [6]
+            cursor.execute("rollback")
+        # rights are those of the login there
+        with client(address, "reader") as cursor:
+            with pytest.raises(pymssql.Error, match="permission denied for function put_vacuum"):
+                put(cursor, "vacuum", 8)
+            cursor.callproc("get_vacuum", (1,))
+            assert [row[-1] for row in cursor.fetchall()] == [6]
+        with client(address) as cursor:
+            put(cursor, "vacuum", 8)
+            locked = ringlog("user", "lock", "writer", RINGLOG_DSN=site.dsn)
+            assert locked.returncode == 0, locked.stderr
+
+            def is_refused() -> bool:
+                try:
+                    put(cursor, "vacuum", 9)
+                except pymssql.Error as error:
+                    return "login of this session is no longer there" in str(error)
+                return False
+
+            wait_until(is_refused)
+    assert max(site.rows("vacuum", "c")) <= 9
+
+
+def test_the_file_changes(site: Site) -> None:
+    with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
+        put(cursor, "vacuum", 1)
+        more = '[[table.column]]\nname = "pressure"\ntype = "real"\n'
+        site.write_facility(WHERE, more)
+        assert "column vacuum.pressure on node c" in install(site)
+        assert install(site) == "nothing to do\n"
+
+        def takes_it() -> bool:
+            try:
+                cursor.callproc("put_vacuum", (2, NOON + timedelta(seconds=2), 2, 0.5))
+            except pymssql.Error:
+                return False
+            return True
+
+        wait_until(takes_it)
+        cursor.callproc("get_vacuum", (1,))
+        assert [row[-2:] for row in cursor.fetchall()] == [(2, 0.5)]
+        site.write_facility(WHERE | {"vacuum": "b"}, more)
+        moved = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert moved.returncode == 1
+        assert (
+            "table vacuum is on node c with its rows, and the facility file puts it on node b" in moved.stderr
+        )
+        site.write_facility(WHERE | {"magnets": "b"}, more)
+        moved = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert "table magnets is on the first server with its rows" in moved.stderr
+        site.facility.write_text(
+            re.sub(
+                r'\[\[node\]\]\nname = "c"\n.*\n',
+                "",
+                site.facility.read_text().replace('node = "c"\n', "").replace('node = "b"\n', "", 1),
+            )
+        )
+        lost = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert "node c is not in the facility file any more, and has tables: vacuum" in lost.stderr
+
+
+def test_a_node_dies_and_its_tables_wait(site: Site) -> None:
+    shutil.copy(COUNTING, site.folder)
+    log = site.folder / "load.log"
+
+    def given(table: str) -> int:
+        file = site.folder / f"given.{table}"
+        return len(file.read_text().split()) if file.exists() else 0
+
+    def rows_go_on(tables: list[str]) -> None:
+        before = {table: given(table) for table in tables}
+        wait_until(
+            lambda: all(
+                max(site.rows(table, WHERE[table]), default=0) > before[table] + 10 for table in tables
+            ),
+            log.read_text,
+        )
+
+    with serving_external(site.dsn, site.folder / "serve.log") as address:
+        url = f"tds://writer@{address[0]}:{address[1]}"
+        with (
+            log.open("w") as output,
+            subprocess.Popen(
+                [
+                    *(RINGLOG, "load", "--facility", site.facility, "--url", url),
+                    *("--source", "python:counting:read"),
+                ],
+                cwd=site.folder,
+                stdout=output,
+                stderr=output,
+                env=os.environ | {"RINGLOG_PASSWORD": "secret", "RINGLOG_SPOOL": str(site.folder / "spool")},
+            ) as load,
+        ):
+            for _ in range(2):
+                rows_go_on(list(WHERE))
+                site.servers["c"].die()
+                rows_go_on(["magnets", "cavities"])
+                with client(address) as cursor:
+                    with pytest.raises(pymssql.Error, match="Node c cannot be reached, nothing was written"):
+                        put(cursor, "vacuum", 1)
+                    with pytest.raises(pymssql.Error, match="Node c cannot be read"):
+                        cursor.callproc("get_vacuum", (1,))
+                    cursor.execute("select count(*) from online..magnets")
+                    assert cursor.fetchall() == [(1000,)]
+                start(site.servers["c"])
+            rows_go_on(list(WHERE))
+            load.send_signal(signal.SIGTERM)
+            assert load.wait(60) == 0, log.read_text()
+    for table, node in WHERE.items():
+        found = site.rows(table, node)
+        # the row on its way when the writer was told to end may have gone no further than the source
+        assert set(range(1, given(table))) <= set(found)
+        assert all(times == 1 for times in found.values())
+
+
+def test_a_server_starts_without_a_node(site: Site) -> None:
+    site.servers["c"].die()
+    refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+    assert refused.returncode == 1
+    assert "node c cannot be reached" in refused.stderr
+    log = site.folder / "serve.log"
+    with (
+        serving_external(site.dsn, log, "--facility", site.facility) as address,
+        client(address) as cursor,
+    ):
+        put(cursor, "cavities", 1)
+        with pytest.raises(pymssql.Error, match="Node c cannot be reached"):
+            put(cursor, "vacuum", 1)
+        start(site.servers["c"])
+
+        def is_taken() -> bool:
+            try:
+                put(cursor, "vacuum", 1)
+            except pymssql.Error:
+                return False
+            return True
+
+        wait_until(is_taken)
+    assert "node c cannot be reached, and its tables cannot be written or read" in log.read_text()
+    assert site.rows("vacuum", "c") == Counter([1])
