@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 KEPT = 86_400.0
 """Seconds that a file stays which the manifest does not name: someone may have begun to read it."""
 
+T = TypeVar("T")
+
 PAUSES = 1.0
 """Reading the log rests as long as it works: writers want the disk and the processors too."""
 _LONGEST_PAUSE = 0.5  # seconds
@@ -59,6 +62,8 @@ class _Round:
     """What a round works with."""
 
     engine: sa.Engine
+    lock: sa.Connection
+    """which keeps other rounds out"""
     source: Connection
     folder: Folder
     stopped: Callable[[], bool]
@@ -66,9 +71,19 @@ class _Round:
     writer: ThreadPoolExecutor
     """the thread that writes and compares files"""
 
+    def tried(self, work: Callable[[sa.Connection], T]) -> T | None:
+        """Makes a change, as long as this round is the only one; None when it met with locks for too long."""
+        # its connection ends with PostgreSQL, and then another round may have begun
+        self.lock.execute(sa.select(1))
+        return tried(self.engine, work)
+
 
 class _Stopped(Exception):
     pass
+
+
+class _Overtaken(Exception):
+    """The manifest has changed since the rows were read."""
 
 
 def archive(
@@ -89,7 +104,7 @@ def archive(
     """
     lowered = priority.lower_thread if pauses else None
     with (
-        alone(engine),
+        alone(engine) as lock,
         closing(connect(conninfo)) as source,
         ThreadPoolExecutor(1, "archive", initializer=lowered) as writer,
     ):
@@ -112,7 +127,7 @@ def archive(
                 f"archive {folder} has none of its {len(known)} weeks: is its disk mounted?"
             )
         _clear(folder, there, known)
-        this = _Round(engine, source, folder, stopped, pauses, writer)
+        this = _Round(engine, lock, source, folder, stopped, pauses, writer)
         try:
             for number, (table, partition) in enumerate(due, 1):
                 yield _archive(this, table, partition) + (
@@ -123,7 +138,7 @@ def archive(
         except _Stopped:
             return
         for week in expired:
-            if tried(engine, partial(_forget, week=week)) is not None:
+            if this.tried(partial(_forget, week=week)) is not None:
                 folder.delete(week.file)
                 yield f"deleted {week.file}: past retention"
         with engine.begin() as connection:
@@ -193,18 +208,26 @@ def _clear(folder: Folder, there: dict[str, float], known: list[ColdWeek]) -> No
 
 def _archive(this: _Round, table: str, partition: Partition) -> str:
     name = f"log.{partition.name}"
-    if tried(this.engine, partial(_watch, partition=partition.name)) is None:
+    if this.tried(partial(_watch, partition=partition.name)) is None:
         return f"postponed {name}: its table is in use"
     written = []
     with this.engine.begin() as connection:
         before = {week.begins: week for week in manifest(connection, table)}
         facts = about(connection, table)
     for week in _weeks(partition):
+        old = before.get(week.start)
+        if old is not None and old.recalled_until is None:
+            continue  # its rows are in the archive; those of the partition came for it later
         query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
         read = partial(rows, this.source, query)
         written.append(this.writer.submit(_write, this, table, week, read, facts, before).result())
         this.source.rollback()
-    late_rows = tried(this.engine, partial(_put_away, table=table, partition=partition.name, written=written))
+    try:
+        late_rows = this.tried(
+            partial(_put_away, table=table, partition=partition.name, written=written, before=before)
+        )
+    except _Overtaken:
+        return f"postponed {name}: another round has changed the manifest meanwhile"
     if late_rows is None:
         return f"postponed {name}: its table is in use"
     for new in written:
@@ -259,21 +282,41 @@ def _watch(connection: sa.Connection, partition: str) -> int:
     return 0
 
 
-def _put_away(connection: sa.Connection, table: str, partition: str, written: list[ColdWeek]) -> int:
-    """Notes the weeks in the manifest and drops their partition. Returns how many rows stay."""
+def _put_away(
+    connection: sa.Connection,
+    table: str,
+    partition: str,
+    written: list[ColdWeek],
+    before: dict[datetime, ColdWeek],
+) -> int:
+    """Notes the weeks in the manifest and drops their partition. Returns how many rows stay: those that came
+    meanwhile, and those of weeks whose file has other rows already. Raises _Overtaken.
+    """
     become_owner(connection)
     names = {
         "log": sql.Identifier("log", table),
         "partition": sql.Identifier("log", partition),
         "name": sql.Literal(partition),
+        "table": sql.Literal(table),
     }
     run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
+    there = {week.begins: week for week in manifest(connection, table)}
+    if any(there.get(week.begins) != before.get(week.begins) for week in written):
+        raise _Overtaken
     run(
         connection,
         sql.SQL(
-            "create temporary table staying on commit drop as select r.* from {partition} as r"
-            ' join ringlog.late_row as late on late.partition = {name} and late."time" = r."time"'
-            " and late.seq_no = r.seq_no"
+            """
+            create temporary table staying on commit drop as select r.* from {partition} as r
+            where exists (
+              select from ringlog.late_row as late
+              where late.partition = {name} and late."time" = r."time" and late.seq_no = r.seq_no
+            ) or exists (
+              select from ringlog.cold_week as cold
+              where cold.table_name = {table} and cold.recalled_until is null
+                and r."time" >= cold.begins and r."time" < cold.ends
+            )
+            """
         ).format(**names),
     )
     run(connection, sql.SQL("drop table {partition}").format(**names))
@@ -327,9 +370,8 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
         ).result()
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))
-    done = tried(
-        this.engine,
-        partial(_take_late, week=written, keys=came.select(late.KEY), conflicts=conflicts, repeated=repeated),
+    done = this.tried(
+        partial(_take_late, week=written, keys=came.select(late.KEY), conflicts=conflicts, repeated=repeated)
     )
     if done is None:
         if written is not week:

@@ -71,7 +71,8 @@ class Connections:
 
 
 def _close(connection: Connection) -> None:
-    with suppress(Error, OSError):
+    # one whose result is still being read ends with it
+    with suppress(Error, OSError, RuntimeError):
         connection.close()
 
 

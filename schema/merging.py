@@ -30,7 +30,7 @@ from ringlog.schema.partitions import (
     tables_of_logs,
 )
 from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import copied_part, late_row
+from ringlog.schema.tiers import cold_week, copied_part, late_row
 
 MONTHS_AFTER = timedelta(weeks=13)
 YEARS_AFTER = timedelta(days=2 * 365)
@@ -92,7 +92,7 @@ def merge(
 
     `now` is PostgreSQL's clock when it is left out. `stopped` is asked between the parts.
     """
-    with alone(engine):
+    with alone(engine) as lock:
         with engine.begin() as connection:
             now = now or connection.scalar(sa.select(sa.func.now()))
             assert now is not None
@@ -100,6 +100,7 @@ def merge(
                 found
                 for table in tables_of_logs(connection)
                 for found in _due(table, log_partitions(connection, table), now)
+                if not _archived(connection, found)
             ]
         told = []
         for each in merges:
@@ -107,8 +108,20 @@ def merge(
                 break
             if not _fill(engine, each, stopped):
                 break
+            lock.execute(sa.select(1))  # ends with PostgreSQL, and then another may have begun
             told.append(_replaced(engine, each))
         return tuple(told)
+
+
+def _archived(connection: sa.Connection, merge: Merge) -> bool:
+    """Whether weeks of the block are in the archive: its partition would take what comes for them, and the
+    weeks that are recalled go again."""
+    overlapping = sa.select(cold_week.c.begins).where(
+        cold_week.c.table_name == merge.table,
+        cold_week.c.begins < merge.block.end,
+        cold_week.c.ends > merge.block.start,
+    )
+    return connection.scalar(sa.select(sa.exists(overlapping))) is True
 
 
 def _due(table: str, partitions: tuple[Partition, ...], now: datetime) -> Iterator[Merge]:
@@ -134,11 +147,7 @@ def _fill(engine: sa.Engine, merge: Merge, stopped: Callable[[], bool]) -> bool:
             raise
         return True  # `_replaced` says so
     with engine.begin() as connection:
-        done = set(
-            connection.scalars(
-                sa.select(copied_part.c.part).where(copied_part.c.partition == merge.partition)
-            )
-        )
+        done = _copied(connection, merge)
     for part in merge.parts:
         if part.name in done:
             continue
@@ -154,11 +163,17 @@ def _fill(engine: sa.Engine, merge: Merge, stopped: Callable[[], bool]) -> bool:
     return True
 
 
+def _copied(connection: sa.Connection, merge: Merge) -> set[str]:
+    copied = sa.select(copied_part.c.part).where(copied_part.c.partition == merge.partition)
+    return set(connection.scalars(copied))
+
+
 def _prepare(connection: sa.Connection, merge: Merge) -> None:
     """Makes the new partition, not yet in the log, and has the old ones note what comes from now on."""
     become_owner(connection)
     if sa.inspect(connection).has_table(merge.partition, "log"):
-        # with the columns of an earlier day it could not join the log
+        # with the columns of an earlier day it could not join the log; a copied part that is not watched is
+        # another one of that name
         stored = sa.text(
             "select count(*) from pg_attribute where attrelid = cast(:relation as regclass)"
             " and attnum > 0 and not attisdropped"
@@ -167,7 +182,9 @@ def _prepare(connection: sa.Connection, merge: Merge) -> None:
             connection.scalar(stored, {"relation": sql.Identifier("log", name).as_string()})
             for name in (merge.table, merge.partition)
         }
-        if len(widths) == 1:
+        if len(widths) == 1 and _copied(connection, merge) <= _watched(
+            connection, [part.name for part in merge.parts]
+        ):
             watch(connection, [part.name for part in merge.parts])
             return
         run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", merge.partition)))
@@ -194,16 +211,7 @@ def _prepare(connection: sa.Connection, merge: Merge) -> None:
 
 def watch(connection: sa.Connection, partitions: Sequence[str]) -> None:
     """Has partitions note the rows that come from now on. This waits for those that are on their way."""
-    there = set(
-        connection.scalars(
-            sa.text(
-                "select relname from pg_trigger join pg_class on pg_class.oid = tgrelid"
-                " where tgname = 'tell_late_row' and relname = any(:names)"
-                " and relnamespace = 'log'::regnamespace"
-            ),
-            {"names": [*partitions]},
-        )
-    )
+    there = _watched(connection, partitions)
     for name in partitions:
         if name not in there:
             run(
@@ -213,6 +221,20 @@ def watch(connection: sa.Connection, partitions: Sequence[str]) -> None:
                     " for each row execute function ringlog.tell_late_row()"
                 ).format(sql.Identifier("log", name)),
             )
+
+
+def _watched(connection: sa.Connection, partitions: Sequence[str]) -> set[str]:
+    """Those of some partitions that note the rows that come."""
+    return set(
+        connection.scalars(
+            sa.text(
+                "select relname from pg_trigger join pg_class on pg_class.oid = tgrelid"
+                " where tgname = 'tell_late_row' and relname = any(:names)"
+                " and relnamespace = 'log'::regnamespace"
+            ),
+            {"names": [*partitions]},
+        )
+    )
 
 
 def _copy(connection: sa.Connection, merge: Merge, part: Partition) -> None:

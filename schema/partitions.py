@@ -281,12 +281,13 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
 
 
 @contextmanager
-def alone(engine: sa.Engine) -> Iterator[None]:
-    """Waits until no other process maintains the logs of this database."""
+def alone(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """Waits until no other process maintains the logs of this database. Gives the connection that keeps
+    others out as long as it lasts."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.select(sa.func.pg_advisory_lock(MAINTENANCE_LOCK)))
         try:
-            yield
+            yield connection
         finally:
             connection.execute(sa.select(sa.func.pg_advisory_unlock(MAINTENANCE_LOCK)))
 

@@ -13,7 +13,6 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from ringlog.history import blocks, files
 from ringlog.history.folder import Folder
@@ -168,16 +167,11 @@ def _summarising(server: Server, table: str, columns: list[str], end: datetime) 
         )
         server.administrator.execute(insert)
         before, own = server.mark(), time.process_time()
-        rows = summarise(_conninfo(server), begin + timedelta(hours=2)).get(table, 0)
+        rows = summarise(server.administrator_conninfo, begin + timedelta(hours=2)).get(table, 0)
         spent = server.mark().postgres - before.postgres + time.process_time() - own
         if rows >= _HOUR:
             return Figure("summarising a row", spent / rows * 1e6, "µs")
     raise BenchError("the server's own housekeeping has made the summaries each time")
-
-
-def _conninfo(server: Server) -> str:
-    info = server.administrator.info
-    return make_conninfo(host=info.host, port=info.port, dbname=info.dbname, user=info.user)
 
 
 def _files(

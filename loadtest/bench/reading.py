@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from ringlog.history.summaries import summarise
 from ringlog.loadtest.bench.asking import asking
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
@@ -44,13 +45,16 @@ class Reading(Record):
 
 
 def fill(server: Server, tables: Tables, rows: int) -> None:
-    """Fills the log of the first of these tables with so many rows of this week, a millisecond apart."""
+    """Fills the log of the first of these tables with so many rows, a millisecond apart, from the begin of
+    the week; their summaries are made before this returns, so that no measurement runs beside that.
+    """
     log = sql.Identifier("log", tables.names[0])
     values = sql.SQL(", ").join([sql.SQL("(random() * 1000)::real")] * tables.columns)
     columns = sql.SQL(", ").join(map(sql.Identifier, tables.column_names))
     statement = sql.SQL(
         "insert into {log} (seq_no, time, {columns})"
-        " select 1 + n % {ring}, date_trunc('week', now()) + n * interval '1 ms', {values}"
+        " select 1 + n % {ring},"
+        " date_trunc('week', now() - interval '1 hour') + n * interval '1 ms', {values}"
         " from generate_series(0, {rows} - 1) as n"
     )
     server.administrator.execute(
@@ -62,6 +66,21 @@ def fill(server: Server, tables: Tables, rows: int) -> None:
     found = log_rows(server, tables.names[0])
     if found != rows:
         raise BenchError(f"the log to be read has {found} rows instead of {rows}")
+    while not _summarised(server, tables.names[0]):
+        if not summarise(server.administrator_conninfo, enough=1):
+            time.sleep(0.2)  # housekeeping makes them at this moment
+
+
+def _summarised(server: Server, table: str) -> bool:
+    """Whether no rows are left to be summarised but those of the last minute."""
+    found = server.administrator.execute(
+        sql.SQL(
+            "select until > (select max(time) from {}) - interval '1 minute'"
+            " from ringlog.summarised where table_name = %s and levels <> '{{}}'"
+        ).format(sql.Identifier("log", table)),
+        [table],
+    ).fetchone()
+    return found is None or bool(found[0])
 
 
 def read_alternating(

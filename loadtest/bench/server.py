@@ -96,6 +96,12 @@ class Server:
             password=self.password,
         )
 
+    @property
+    def administrator_conninfo(self) -> str:
+        """That of a superuser, by the socket."""
+        info = self.administrator.info
+        return make_conninfo(host=info.host, port=info.port, dbname=info.dbname, user=info.user)
+
     def by_pymssql(self) -> Any:
         """A connection of READER through the gateway."""
         import pymssql

@@ -12,21 +12,23 @@ import psycopg
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from psycopg import errors
+from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history import archive as archiving
 from ringlog.history import files
 from ringlog.history.archive import archive
 from ringlog.history.folder import Folder
-from ringlog.history.manifest import manifest, verify
+from ringlog.history.manifest import manifest, note, verify
 from ringlog.history.reading import read
 from ringlog.history.recall import recall
 from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.install import install
+from ringlog.schema.merging import merge
 from ringlog.schema.partitions import maintain
+from ringlog.schema.roles import OWNER
 from servers import ringlog
 
 from .conftest import COLUMNS
@@ -317,6 +319,63 @@ def test_recalled_weeks_are_in_the_log_again(
         "archived log.every_type_2026w11: 504 rows",
     ]
     assert len(all_rows(conninfo)) == len(before) + 1
+
+
+def test_recalled_weeks_are_not_merged_with_those_in_the_archive(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+) -> None:
+    before = all_rows(conninfo)
+    [*archive(engine, conninfo, NOW)]
+    # two weeks of March, whose other weeks stay in the archive
+    begin, end = BEGIN + timedelta(days=7), BEGIN + timedelta(days=20)
+    assert len([*recall(engine, conninfo, "every_type", begin, end, timedelta(days=7))]) == 2
+    assert not any("2026m03" in line for line in merge(engine, NOW + timedelta(weeks=20)))
+    table.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
+    [*archive(engine, conninfo, NOW)]
+    assert all_rows(conninfo) == before
+
+
+def test_a_partition_over_weeks_in_the_archive(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+) -> None:
+    before = all_rows(conninfo)
+    [*archive(engine, conninfo, NOW)]
+    put(table, BEGIN + timedelta(days=1, microseconds=1), 1.5)
+    # a month of which the archive has all weeks, with one row that it lacks
+    table.execute(
+        sql.SQL(
+            "create table log.month (like log.every_type including all);"
+            " with late as (delete from log.every_type_default returning *) insert into log.month"
+            " select * from late; alter table log.every_type attach partition log.month"
+            " for values from ({}) to ({}); alter table log.month owner to {}"
+        ).format(BEGIN, BEGIN + timedelta(weeks=4), sql.Identifier(OWNER))
+    )
+    summarise(conninfo, NOW, enough=1)
+    assert [*archive(engine, conninfo, NOW)] == ["archived log.month: 0 rows, 0 bytes, 1 rows came meanwhile"]
+    assert len(all_rows(conninfo)) == len(before) + 1
+    [*archive(engine, conninfo, NOW)]
+    assert table.execute("select rows from ringlog.cold_week where begins = %s", [BEGIN]).fetchone() == (505,)
+    assert len(all_rows(conninfo)) == len(before) + 1
+
+
+def test_two_rounds_at_once(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when PostgreSQL was killed and with it what kept the other round out."""
+    before = all_rows(conninfo)
+    written = archiving._write
+
+    def write(folder: Path, name: str, week: archiving.Week, *rest: object) -> archiving.ColdWeek:
+        made = written(folder, name, week, *rest)  # type: ignore[arg-type]
+        with engine.begin() as connection:
+            note(connection, replace(made, rows=made.rows - 1))
+        return made
+
+    monkeypatch.setattr(archiving, "_write", write)
+    told = [*archive(engine, conninfo, NOW)]
+    assert len(told) == 12
+    assert all("another round has changed the manifest meanwhile" in line for line in told)
+    assert in_log(table) == len(before)
 
 
 def test_killed_at_any_moment(
