@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ringlog.loadtest.experiment.catalogue import write_report_of
-from ringlog.loadtest.experiment.duration import in_words, seconds_of
+from ringlog.loadtest.experiment.duration import seconds_of
 from ringlog.loadtest.experiment.running import names
 
 _LEAST = 1.0
@@ -40,10 +40,10 @@ EXPERIMENTS = (
     Experiment("max", 3, 45),
     Experiment("columns", 21, 60),
     Experiment("users", 10, 120),
-    Experiment("ess", 90, 420),
+    Experiment("ess", 90, 900),
     Experiment("saturation", 0, 5),
     Experiment("sdalinac", 60, 60),
-    Experiment("half", 13, 90),
+    Experiment("half", 30, 180),
     Experiment("soak", 1, 25),
 )
 
@@ -69,7 +69,7 @@ def run_all(time: str, only: str | None, data: Path | None, output: Path, compar
         foreseen += one.estimate(seconds)
         left -= one.estimate(seconds)
     page = write_report_of(output, compare)
-    console.print(f"\nAll of them took {in_words(round(clock.monotonic() - began))}. Report: {page}")
+    console.print(f"\nAll of them took {_minutes(clock.monotonic() - began)}. Report: {page}")
     if failed:
         console.print(f"Failed: {', '.join(failed)}")
         raise typer.Exit(1)

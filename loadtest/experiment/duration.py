@@ -20,4 +20,4 @@ def in_words(seconds: float) -> str:
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 3 * length and seconds % length == 0:
             return f"{seconds / length:g} {unit}"
-    return f"{seconds:.3g} s"
+    return f"{seconds:,.0f} s" if seconds >= 1000 else f"{seconds:.3g} s"

@@ -21,7 +21,7 @@ _STYLES = (
     ("#aaaaaa", "*", (0, (3, 3))),
 )
 _MANY = 40
-"""Points from which on a line has a marker at some of them only."""
+"""Points from which on a joined line has a marker at some of them only."""
 
 
 def draw(plot: Plot, file: Path) -> None:
@@ -63,7 +63,7 @@ def draw(plot: Plot, file: Path) -> None:
 
 def _draw(panel: "Axes", line: Line, colour: str, marker: str, dash: Any) -> None:
     across, up = [one[0] for one in line.points], [one[1] for one in line.points]
-    every = max(1, len(across) // _MANY)
+    every = max(1, len(across) // _MANY) if line.joined else 1
     panel.plot(
         across,
         up,

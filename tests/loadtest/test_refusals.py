@@ -28,7 +28,9 @@ def test_what_is_no_length_of_time(text: str) -> None:
 
 
 def test_lengths_of_time_in_words() -> None:
-    assert [in_words(one) for one in (4.0, 90.0, 7200.0, 1209600.0)] == ["4 s", "90 s", "120 min", "14 d"]
+    assert [in_words(one) for one in (4.0, 90.0, 3761.0, 7200.0, 1209600.0)] == [
+        *("4 s", "90 s", "3,761 s", "120 min", "14 d")
+    ]
 
 
 @pytest.mark.parametrize(
