@@ -69,6 +69,8 @@ class Night:
     commands: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     """commands that a fault met: they say so and leave nothing behind"""
+    said: list[str] = field(default_factory=list)
+    """what those said last"""
     crashed: list[str] = field(default_factory=list)
     """what ended with a traceback, which nothing may"""
     verified: bool = False
@@ -215,6 +217,8 @@ class _Operator:
         # status and reload tell of more than themselves by a code of 1
         if done.returncode and not (done.returncode == 1 and what in ("status", "reload")):
             self._night.failed[what] += 1
+            words = (done.stderr.strip() or done.stdout.strip() or f"code {done.returncode}").splitlines()
+            self._night.said.append(f"{what}: {words[-1]}")
 
     def _do(self, what: str) -> "subprocess.CompletedProcess[str] | None":
         site = self._site
@@ -362,8 +366,8 @@ def main() -> None:
         try:
             night = run(site, options.faults, options.commands)
             _say(str(night))
-            for crash in night.crashed:
-                _say(crash)
+            for line in (*night.said, *night.crashed):
+                _say(line)
         finally:
             with suppress(OSError):
                 site.stop()

@@ -101,8 +101,11 @@ def _ring_in_log(
             'select count(*) from {ring} as ring where ring."time" is not null'
             ' and ring."time" >= (select min(logged."time") from {log} as logged) and not exists ('
             ' select from {log} as logged where logged."time" = ring."time"'
-            " and logged.seq_no = ring.seq_no)"
+            " and logged.seq_no = ring.seq_no) and not exists ("
+            " select from ringlog.cold_week as cold where cold.table_name = %s and recalled_until is null"
+            ' and ring."time" >= cold.begins and ring."time" < cold.ends)'
         ).format(ring=ring, log=log),
+        table,
     )
     if lost:
         yield f"online.{table}: {lost} rows are not in log.{table}, which takes every one"

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
+from ringlog import verification as everything
 from ringlog.history import archive as archiving
 from ringlog.history import files
 from ringlog.history.archive import archive
@@ -445,6 +446,19 @@ def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psy
         "column an_int" in each and "in 7200 s than in the spans of 3600 s" in each for each in problems
     )
     assert any("2026w12.parquet is not the file that was written" in each for each in problems)
+
+
+def test_rows_of_a_ring_whose_week_is_cold_are_not_missed(
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+) -> None:
+    put(table, BEGIN + timedelta(days=10), 1.0, seq_no=3)
+    [*archive(engine, conninfo, NOW)]
+    put(table, BEGIN - timedelta(days=10), 1.0, seq_no=4)  # older than every cold week
+    assert [*everything.problems_of(table, engine)] == []
+    table.execute('update online.every_type set "time" = %s where seq_no = 4', [BEGIN - timedelta(days=9)])
+    assert [*everything.problems_of(table, engine)] == [
+        "online.every_type: 1 rows are not in log.every_type, which takes every one"
+    ]
 
 
 def test_verification_where_postgresql_asks_for_a_password(
