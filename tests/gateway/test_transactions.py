@@ -230,7 +230,7 @@ def test_chained_by_option_token(server: RunningServer, admin: Admin, order: Ord
 def test_an_option_that_is_not_served_is_refused(server: RunningServer) -> None:
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(server.writer).login == 5
-        reply = client.ask(option(1, DATEFORMAT, b"\2") + raw_tds.language("select 1 as one"))
+        reply = client.ask(option(1, DATEFORMAT, b"\7") + raw_tds.language("select 1 as one"))
         assert [error.number for error in reply.errors] == [195]
 
 
