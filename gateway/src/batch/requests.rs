@@ -82,7 +82,7 @@ impl Interpreter {
             return Ok(());
         };
         match Variables::of_command(params, &dialect) {
-            Ok(mut variables) => self.run_batch(client, &text, &mut variables).await,
+            Ok(variables) => self.run_batch(client, &text, &mut variables.named_by(&text)).await,
             Err(message) => {
                 client.reply.refuse(&message);
                 Ok(())

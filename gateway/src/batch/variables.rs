@@ -8,6 +8,8 @@ use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
 use tsql::facts::types::{of_oid, Type};
+use tsql::lexer::{self, Kind};
+use tsql::Syntax;
 
 #[derive(Clone, Debug)]
 pub struct Variable<'a> {
@@ -114,6 +116,22 @@ impl<'a> Variables<'a> {
         Ok(variables)
     }
 
+    /// Calls parameters that all came without a name as the text calls its variables, in the order in which they first
+    /// stand there (Open Client, ct_param with a language command).
+    pub fn named_by(mut self, text: &str) -> Variables<'a> {
+        let unnamed: Vec<_> = self.list.iter().filter(|one| one.name.starts_with('?')).cloned().collect();
+        let is_named = |one: &Variable| !one.name.starts_with('?') && !one.name.starts_with("@p");
+        let names = free_variables(text);
+        if names.len() == unnamed.len() && !self.list.iter().any(is_named) {
+            for (name, variable) in names.into_iter().zip(unnamed) {
+                if self.get(&name).is_none() {
+                    self.list.push(Variable { name, output: None, ..variable });
+                }
+            }
+        }
+        self
+    }
+
     /// Parameters of a dynamic statement: `?1`, `?2` and so on, whatever they are called.
     pub fn in_order(params: &'a [Param<'_>], dialect: &Dialect) -> Result<Variables<'a>, ServerMessage> {
         let mut variables = Variables::undeclared(params, dialect)?;
@@ -198,6 +216,23 @@ impl<'a> Variables<'a> {
     }
 }
 
+/// The variables that a text names, each once, in lower case; none where it may declare variables or name arguments.
+fn free_variables(text: &str) -> Vec<String> {
+    let tokens = lexer::tokens(text, Syntax::default()).unwrap_or_default();
+    if tokens.iter().any(|token| token.is_any(&["declare", "exec", "execute", "create", "alter"])) {
+        return Vec::new();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for token in tokens.iter().filter(|token| token.kind == Kind::Variable && !token.value.starts_with("@@"))
+    {
+        let name = token.value.to_lowercase();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// What a parameter gives to what is declared.
 fn taken<'a>(
     param: &'a Param<'_>,
@@ -247,6 +282,22 @@ mod tests {
         assert_eq!(bound(&[("", 1), ("", 2), ("", 3)]), Err(8144));
         assert_eq!(bound(&[("a", 1), ("c", 3)]), Err(8145));
         assert_eq!(bound(&[("", 1), ("a", 3)]), Err(8143));
+    }
+
+    #[test]
+    fn parameters_without_names_are_those_of_the_text_in_order() {
+        let dialect = Dialect::new(Version::Tds50);
+        let value = |given: &[(&str, i64)], text: &str, name: &str| {
+            let params = params(given);
+            let variables = Variables::of_command(&params, &dialect).unwrap().named_by(text);
+            variables.get(name).map(|variable| variable.value.clone().into_owned())
+        };
+        let text = "insert t values (@B, '@x', @a, @b, @@spid)";
+        assert_eq!(value(&[("", 1), ("", 2)], text, "@b"), Some(Value::Int(1)));
+        assert_eq!(value(&[("", 1), ("", 2)], text, "@a"), Some(Value::Int(2)));
+        assert_eq!(value(&[("", 1)], text, "@a"), None);
+        assert_eq!(value(&[("", 1), ("@c", 2)], text, "@a"), None);
+        assert_eq!(value(&[("", 1)], "exec p @a = 1", "@a"), None);
     }
 
     #[test]

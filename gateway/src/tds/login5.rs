@@ -257,7 +257,7 @@ mod tests {
             assert_eq!((login.dialect.version, login.dialect.endian), (Version::Tds50, endian));
             assert_eq!((login.packet_size, login.charset.as_str()), (Some(2048), "iso_1"));
             assert_eq!(login.dialect.charset.name(), "iso_1");
-            assert_eq!(login.dialect.takes, Takes::ALL);
+            assert_eq!(login.dialect.takes, Takes { wide_tables: true, ..Takes::ALL });
             assert!(!format!("{login:?}").contains("secret"));
         }
     }
