@@ -228,15 +228,28 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
         thread.join()
 
 
-def every_server(conninfo: str) -> list[str]:
-    """The connection strings of all servers, the first one last. Raises ServerError for one that is away."""
-    nodes = nodes_of(conninfo)
-    for name, (dsn, _) in nodes.items():
+def servers_there(conninfo: str) -> tuple[list[str], dict[str, str]]:
+    """The connection strings of all servers that can be reached, the first one last; why the nodes that are
+    away cannot, by their names.
+    """
+    there, away = [], {}
+    for name, (dsn, _) in nodes_of(conninfo).items():
         try:
             psycopg.connect(reached(dsn)).close()
         except psycopg.OperationalError as error:
-            raise ServerError(f"node {name} cannot be reached, and nothing was changed: {error}") from None
-    return [*(reached(dsn) for dsn, _ in nodes.values()), conninfo]
+            away[name] = " ".join(str(error).split())
+        else:
+            there.append(reached(dsn))
+    return [*there, conninfo], away
+
+
+def every_server(conninfo: str) -> list[str]:
+    """The connection strings of all servers, the first one last. Raises ServerError for one that is away."""
+    there, away = servers_there(conninfo)
+    if away:
+        name, why = next(iter(away.items()))
+        raise ServerError(f"node {name} cannot be reached, and nothing was changed: {why}")
+    return there
 
 
 def known_by_gateway(nodes: Mapping[str, tuple[str, str]]) -> dict[str, str]:

@@ -10,9 +10,9 @@ import typer
 
 from ringlog import limits, logins
 from ringlog.database import chosen_database, demand_facility
-from ringlog.errors import UsageError
+from ringlog.errors import ServerError, UsageError
 from ringlog.limits import Limits
-from ringlog.nodes import every_server
+from ringlog.nodes import every_server, servers_there
 from ringlog.options import Data, Dsn
 
 user = typer.Typer(help="Logins.", no_args_is_help=True)
@@ -158,9 +158,16 @@ def reads(
 def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     """Let a login do nothing any more, in its open sessions either."""
     with _opened(data, dsn) as conninfo:
-        for server in every_server(conninfo):
+        there, away = servers_there(conninfo)
+        # a node that is away keeps nobody's lock waiting; sessions begin on the first server
+        for server in reversed(there):
             logins.lock(server, name)
     print(f"login {name} is locked")
+    if away:
+        raise ServerError(
+            "".join(f"node {node} cannot be reached: {why}. " for node, why in away.items())
+            + f"When it is there: ringlog user lock {name}"
+        )
 
 
 @user.command("unlock")

@@ -305,6 +305,7 @@ def test_a_run_has_its_figures(
         "a value of SPring-8's reals in a file",
         "a file read as a whole",
         "one signal of a file",
+        "p99 of puts beside the archive ÷ alone",
         *(target.title for target in TARGETS if "waveforms" in target.title),
     }
     report = (out / "bench.md").read_text()

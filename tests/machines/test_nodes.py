@@ -297,6 +297,14 @@ def test_a_server_starts_without_a_node(site: Site) -> None:
         put(cursor, "cavities", 1)
         with pytest.raises(pymssql.Error, match="Node c cannot be reached"):
             put(cursor, "vacuum", 1)
+        # a lock does not wait for the node
+        locked = ringlog("user", "lock", "reader", RINGLOG_DSN=site.dsn)
+        assert (locked.returncode, locked.stdout) == (1, "login reader is locked\n")
+        assert "node c cannot be reached" in locked.stderr
+        for name in (None, "b"):
+            with site.admin(name) as connection:
+                found = connection.execute("select rolcanlogin from pg_roles where rolname = 'reader'")
+                assert found.fetchall() == [(False,)]
         start(site.servers["c"])
 
         def is_taken() -> bool:
