@@ -344,26 +344,26 @@ def test_what_calls_one_is_run_as_one(
 
 
 def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) -> None:
-    text = "create procedure shown @a varchar(10) = 'x', @b int output as exec ('select 1')"
+    text = "create procedure as_any @a varchar(10) = 'x', @b int output as exec ('select 1')"
     with author.cursor() as cursor:
         cursor.execute(text)
-        assert "".join(line for (line,) in results(cursor, "sp_helptext shown")[0]).strip() == text
-        assert results(cursor, "select name, type from sysobjects where name = 'shown'") == [
-            [("shown", "P ")]
+        assert "".join(line for (line,) in results(cursor, "sp_helptext as_any")[0]).strip() == text
+        assert results(cursor, "select name, type from sysobjects where name = 'as_any'") == [
+            [("as_any", "P ")]
         ]
-        assert results(cursor, "select object_name(object_id('shown'))") == [[("shown",)]]
-        parameters = results(cursor, "sp_sproc_columns shown")[0]
+        assert results(cursor, "select object_name(object_id('as_any'))") == [[("as_any",)]]
+        parameters = results(cursor, "sp_sproc_columns as_any")[0]
         assert [row[3] for row in parameters] == ["@RETURN_VALUE", "@a", "@b"]
-        assert results(cursor, "sp_stored_procedures shown")[0][0][2].startswith("shown")
-        cursor.execute("alter procedure shown as exec ('select 2')")
-        assert results(cursor, "exec shown") == [[(2,)]]
-        cursor.execute("create or alter procedure shown as select 3")
-        assert results(cursor, "exec shown") == [[(3,)]]
-        cursor.execute("alter procedure shown as exec ('select 4')")
-        assert results(cursor, "exec shown") == [[(4,)]]
-        cursor.execute("drop procedure shown")
+        assert results(cursor, "sp_stored_procedures as_any")[0][0][2].startswith("as_any")
+        cursor.execute("alter procedure as_any as exec ('select 2')")
+        assert results(cursor, "exec as_any") == [[(2,)]]
+        cursor.execute("create or alter procedure as_any as select 3")
+        assert results(cursor, "exec as_any") == [[(3,)]]
+        cursor.execute("alter procedure as_any as exec ('select 4')")
+        assert results(cursor, "exec as_any") == [[(4,)]]
+        cursor.execute("drop procedure as_any")
         with pytest.raises(pymssql.Error) as raised:
-            cursor.execute("exec shown")
+            cursor.execute("exec as_any")
         assert errors_of(raised.value).number == 2812
 
 
