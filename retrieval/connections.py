@@ -1,17 +1,16 @@
 """Connections of readers, kept a while for their next request."""
 
-import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from adbc_driver_manager import Error
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.history.connection import Connection, connect, rows
+from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Login
 
 _IDLE = 60.0  # seconds; so long a login taken away may still be served
@@ -84,6 +83,4 @@ def _lower_priority(connection: Connection, login: Login) -> None:
     batches = [*rows(connection, sql.SQL("select pg_backend_pid() as pid"))]
     pids = batches[0].column(0).to_pylist()
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pids[0], _NICENESS)
-        # each process of PostgreSQL is a session, whose nice is what counts where the kernel has groups
-        Path(f"/proc/{pids[0]}/autogroup").write_text(str(_NICENESS))
+        lower_process(pids[0], _NICENESS)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import psycopg
-import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.database import engine
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables, old_week
 from ringlog.loadtest.bench.load import TDS74, Load, Measurement, Stand
@@ -108,12 +108,12 @@ def _archiving(dsn: str) -> Iterator[None]:
     """Archives the week in a thread, as housekeeping does, and leaves it at the end."""
     from ringlog.history.archive import archive
 
-    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    at = engine(dsn)
     end, failures, done = threading.Event(), list[BaseException](), threading.Event()
 
     def work() -> None:
         try:
-            for _ in archive(engine, dsn, stopped=end.is_set):
+            for _ in archive(at, dsn, stopped=end.is_set):
                 done.set()
                 return
         except Exception as error:
@@ -130,4 +130,4 @@ def _archiving(dsn: str) -> Iterator[None]:
     finally:
         end.set()
         thread.join()
-        engine.dispose()
+        at.dispose()

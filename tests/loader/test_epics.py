@@ -15,6 +15,7 @@ import pytest
 from psycopg import sql
 
 from ringlog.loader.sources.epics import STATUSES, fit, status_of_pva
+from ringlog.loadtest.experiment.epics import own_ports
 from ringlog.schema.facility import Column
 from servers import RINGLOG, RunningServer, free_port, ringlog, serving
 from waiting import wait_until
@@ -62,20 +63,7 @@ class Ioc:
 
 @pytest.fixture(scope="module")
 def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
-    ca, pva, broadcast = str(free_port()), str(free_port()), str(free_port())
-    environment = {
-        "EPICS_CA_SERVER_PORT": ca,
-        "EPICS_CAS_INTF_ADDR_LIST": "127.0.0.1",
-        "EPICS_CA_ADDR_LIST": "127.0.0.1",
-        "EPICS_CA_AUTO_ADDR_LIST": "NO",
-        "EPICS_PVA_SERVER_PORT": pva,
-        "EPICS_PVAS_SERVER_PORT": pva,
-        "EPICS_PVA_BROADCAST_PORT": broadcast,
-        "EPICS_PVAS_BROADCAST_PORT": broadcast,
-        "EPICS_PVA_ADDR_LIST": "127.0.0.1",
-        "EPICS_PVA_AUTO_ADDR_LIST": "NO",
-        "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1",
-    }
+    environment = own_ports()
     database = tmp_path_factory.mktemp("ioc") / "test.db"
     database.write_text(
         "".join(
