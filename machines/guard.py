@@ -24,8 +24,10 @@ log = logging.getLogger(__name__)
 
 SILENCE = 3.0
 """seconds in which nothing on the primary's machine takes a connection"""
-_LOOK = 0.5
+_LOOK = 0.25
 _PATIENCE = 1.0
+# Short beside the silence: several tries fail before the lock is released, and it is released soon after.
+_CONNECT_PATIENCE = 0.5
 # Seconds after which nobody knows any more who the synchronous standby is.
 _STALE = 30.0
 # Where Patroni keeps the lock of a cluster, by its default `namespace`.
@@ -35,20 +37,25 @@ _LOCK = "/service/{scope}/leader"
 def guard(access: Access, stop: threading.Event) -> None:
     """Watches the primary from a standby's machine until `stop` is set."""
     known: Cluster | None = None
-    told = heard = time.monotonic()
-    while not stop.wait(_LOOK):
-        # while its own Patroni says nothing, what was known before may still be so
-        with suppress(Unreachable):
-            known, told = cluster(access, (access.address,)), time.monotonic()
-        if known is None or time.monotonic() - told > _STALE or not _may_take_over(access, known):
-            heard = time.monotonic()
-            continue
-        leader = known.leader
-        if leader is None or _answers(leader):
-            heard = time.monotonic()
-        elif time.monotonic() - heard > SILENCE and release(access, leader.name):
-            log.warning("%s is silent: its lock is released, a standby may take over", leader.name)
-            heard = time.monotonic()
+    described = answered = time.monotonic()
+    # While etcd has no leader, Patroni's answer takes seconds: the primary is watched meanwhile.
+    with ThreadPoolExecutor(1) as patroni:
+        asked = patroni.submit(cluster, access, (access.address,))
+        while not stop.wait(_LOOK):
+            if asked.done():
+                # while its own Patroni does not answer, the last state may still be so
+                with suppress(Unreachable):
+                    known, described = asked.result(), time.monotonic()
+                asked = patroni.submit(cluster, access, (access.address,))
+            if known is None or time.monotonic() - described > _STALE or not _may_take_over(access, known):
+                answered = time.monotonic()
+                continue
+            leader = known.leader
+            if leader is None or _answers(leader):
+                answered = time.monotonic()
+            elif time.monotonic() - answered > SILENCE and release(access, leader.name):
+                log.warning("%s is silent: its lock is released, a standby may take over", leader.name)
+                answered = time.monotonic()
 
 
 def release(access: Access, leader: str) -> bool:
@@ -86,7 +93,7 @@ def _answers(leader: Member) -> bool:
 
 def _takes_connections(place: tuple[str, int]) -> bool:
     try:
-        with socket.create_connection(place, _PATIENCE):
+        with socket.create_connection(place, _CONNECT_PATIENCE):
             return True
     except OSError:
         return False
