@@ -1,4 +1,12 @@
-"""Where a program listens, as an option says it."""
+"""Where a program listens: as an option says it, or at a free port."""
+
+import random
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
+
+# Linux gives those above to outgoing connections, which would take one before its server is there.
+_PORTS = range(10_000, 32_768)
 
 
 def host_and_port(text: str) -> tuple[str, int] | None:
@@ -11,3 +19,18 @@ def host_and_port(text: str) -> tuple[str, int] | None:
     if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
         return None
     return host, int(port)
+
+
+def free_port(among: Iterable[int] | None = None) -> int:
+    """The first of these ports of 127.0.0.1 that is free, for TCP and UDP; any one, when none are named.
+
+    Raises OSError when there is none.
+    """
+    for port in random.sample(_PORTS, len(_PORTS)) if among is None else among:
+        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram, suppress(OSError):
+            # as servers do: connections that have ended do not keep it
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            stream.bind(("127.0.0.1", port))
+            datagram.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port of 127.0.0.1 is free")

@@ -3,12 +3,13 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 from functools import cached_property
 from pathlib import Path
+
+from ringlog.clients.listening import free_port
 
 RINGLOG = (sys.executable, "-P", "-m", "ringlog")
 _PATIENCE = 120.0  # seconds for a start, and for an end
@@ -79,10 +80,3 @@ class KilledServer:
 
     def _said(self) -> str:
         return self._log.read_text(errors="replace")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

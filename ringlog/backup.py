@@ -29,8 +29,9 @@ from ringlog.account import Account, account_for
 from ringlog.database import Embedded, chosen_database
 from ringlog.errors import ServerError, UsageError
 from ringlog.options import Data
-from ringlog.postgres import ADMINISTRATOR, Postgres, free_port
+from ringlog.postgres import ADMINISTRATOR, Postgres
 from ringlog.programs import programs_for
+from ringlog.settings import GENERATED
 
 _NAME = "%Y%m%dT%H%M%S.%fZ"
 _SETTINGS = "99-restore.conf"
@@ -143,8 +144,7 @@ def restore(
             raise ServerError(f"{copies[-1]} could not be copied: {error}") from None
         _let_recover(postgres.cluster, folder / "wal", moment)
     try:
-        # the copy's own port may be in use: by the server it was copied of
-        with postgres.running(port=free_port()) as process:
+        with postgres.running() as process:
             last = _recovered(postgres, process)
     except ServerError as error:
         if _NOT_REACHED not in str(error):
@@ -281,6 +281,8 @@ def _let_recover(cluster: Path, wal: Path, moment: datetime | None) -> None:
     lines = [f"{name} = {sql.Literal(value).as_string()}\n" for name, value in values.items()]
     (cluster / "conf.d" / _SETTINGS).write_text("".join(lines))
     (cluster / "recovery.signal").touch()
+    # its port may be in use: by the server it was copied of
+    (cluster / "conf.d" / GENERATED).unlink(missing_ok=True)
     # what `alter system` has said of archiving is for the one that was copied
     automatic = cluster / "postgresql.auto.conf"
     kept = [

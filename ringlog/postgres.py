@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -29,6 +28,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog import settings
 from ringlog.account import Account, account_for
+from ringlog.clients.listening import free_port
 from ringlog.data_lock import COMMANDS, SERVING, Held, held, joined
 from ringlog.errors import ServerError
 from ringlog.programs import MAJOR_VERSION, programs_for
@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 
 DATABASE = "ringlog"
 ADMINISTRATOR = "postgres"
-FIRST_PORT = 5433  # 5432 is left to a PostgreSQL of the system
+# 5432 is left to a PostgreSQL of the system
+PORTS = range(5433, 32_768)
 _SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
 _PAUSE = 0.05  # seconds between two looks at a starting or stopping server
 _REPORT = 10.0  # seconds between two words about it
@@ -315,7 +316,7 @@ class Postgres:
         """Starts the server at this port, else the one used before, else a free one."""
         wanted = port or self._recorded_port()
         while True:
-            chosen = wanted or free_port()
+            chosen = wanted or free_port(PORTS)
             self._write_settings(account, memory, chosen)
             try:
                 return self._start(account, programs, stop)
@@ -484,17 +485,3 @@ def _startup_step(pid: int) -> str:
             if found := re.search(r"startup (.+)", " ".join(child.cmdline())):
                 return found[1].strip()
     return "no sign yet"
-
-
-def free_port() -> int:
-    """The first free TCP port of 127.0.0.1 from FIRST_PORT on.
-
-    Below the range the kernel takes for outgoing connections, so that it is still free at the next start.
-    """
-    for port in range(FIRST_PORT, 32768):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                return port
-    raise ServerError("no TCP port is free on 127.0.0.1")

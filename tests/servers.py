@@ -4,12 +4,11 @@ import atexit
 import os
 import random
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ import sqlalchemy
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from ringlog.clients import listening
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
@@ -51,7 +51,6 @@ def ringlog(
     return run(RINGLOG, *arguments, stdin=stdin, timeout=timeout, **environment)
 
 
-# Below the ports that Linux gives to outgoing connections, which would take one before its server is there.
 # Each of several workers that share the tests (pytest-xdist) has ports of its own.
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -61,12 +60,7 @@ _ports = iter(random.sample(_range, len(_range)))
 
 def free_port() -> int:
     """A port of 127.0.0.1, of TCP and UDP, that was free a moment ago; another one at each call."""
-    for port in _ports:
-        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram, suppress(OSError):
-            stream.bind(("127.0.0.1", port))
-            datagram.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
+    return listening.free_port(_ports)
 
 
 def sqlalchemy_url(conninfo: str) -> sqlalchemy.URL:

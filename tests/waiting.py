@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import psutil
 import psycopg
 
 Found = TypeVar("Found")
@@ -19,6 +20,14 @@ def wait_until(find: Callable[[], Found], why: Callable[[], object] = lambda: No
         assert time.monotonic() < end, why()
         time.sleep(0.02)
     return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process has not ended. Where process 1 is no init, nobody collects orphans that have."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def is_taken(call: Callable[[], object], refused: type[Exception]) -> bool:

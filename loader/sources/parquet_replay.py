@@ -6,11 +6,12 @@ table with nanoseconds takes them from the times.
 """
 
 import importlib.util
+import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any, ClassVar
 
 from ringlog.loader.sources import Row, SourceError
@@ -33,9 +34,32 @@ class ParquetReplay(Replay):
         """As Replay's. Raises SourceError when pyarrow is not installed, too."""
         if importlib.util.find_spec("pyarrow") is None:
             raise SourceError("pyarrow is not installed: pip install 'ringlog[parquet]'")
-        # it starts threads, and writers are forked
-        with ProcessPoolExecutor(1, mp_context=get_context("fork")) as apart:
-            apart.submit(Replay.check, self, tables).result()
+        # pyarrow starts threads, and writers are forked
+        fork = multiprocessing.get_context("fork")
+        answer, answering = fork.Pipe(duplex=False)
+        process = fork.Process(target=self._check_apart, args=(tables, os.getpid(), answering))
+        process.start()
+        answering.close()
+        try:
+            error: Exception | None = answer.recv()
+        except EOFError:
+            process.join()
+            error = SourceError(f"{self.folder}: reading the files ended with code {process.exitcode}")
+        process.join()
+        if error is not None:
+            raise error
+
+    def _check_apart(self, tables: Sequence[Table], parent: int, answering: Connection) -> None:
+        """Tells what is wrong with the files, or None. It ends with the process that wants to know."""
+        error: Exception | None = None
+        try:
+            for table in tables:
+                for _ in self.read(table):
+                    if os.getppid() != parent:
+                        return
+        except SourceError as found:
+            error = found
+        answering.send(error)
 
     def read(self, table: Table) -> Iterator[Row]:
         """All rows of the table's file, in order. Raises SourceError naming file, row and column."""

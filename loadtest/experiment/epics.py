@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ringlog.clients.listening import free_port
 from ringlog.loadtest.bench.server import WRITER, Server
 from ringlog.loadtest.experiment.errors import LoadTestError
-from ringlog.loadtest.experiment.ports import free_port
 
 _STARTED = 60.0
 

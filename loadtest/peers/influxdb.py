@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from ringlog.clients.listening import free_port
 from ringlog.loadtest.bench.server import Server
-from ringlog.loadtest.experiment.ports import free_port
 from ringlog.loadtest.peers.process import Account, new_folder, running
 
 _SETTINGS = """\

@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from ringlog.clients.listening import free_port
 from ringlog.loadtest.bench.server import Server
-from ringlog.loadtest.experiment.ports import free_port
 from ringlog.loadtest.peers.process import Account, new_folder, running
 
 # What the start script of QuestDB's own package says, which is not in its jar.

@@ -11,8 +11,8 @@ import psutil
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from ringlog.clients.listening import free_port
 from ringlog.loadtest.bench.server import Server
-from ringlog.loadtest.experiment.ports import free_port
 from ringlog.loadtest.peers.process import Account, new_folder, run, running
 
 _SETTINGS = (

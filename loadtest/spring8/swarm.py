@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import psutil
 
 import ringlog.loadtest
+from ringlog.clients.listening import free_port
 from ringlog.clients.password import ENVIRONMENT as PASSWORD
 from ringlog.loadtest.calls import Kind
 from ringlog.loadtest.experiment.errors import LoadTestError
@@ -120,16 +120,9 @@ class Workers:
     def arguments(self) -> list[str]:
         if self.foreign:
             return ["--master", "--expect-workers", str(self.foreign)]
-        port = str(_free_port())
+        port = str(free_port())
         where = ["--master-bind-host", "127.0.0.1", "--master-bind-port", port, "--master-port", port]
         return ["--processes", str(self.own), *where]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from servers import RINGLOG, ringlog, run
+from waiting import is_alive
 
 QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -35,18 +36,10 @@ def test_the_demo_tells_what_happened_and_lets_people_look(tmp_path: Path) -> No
             demo.send_signal(signal.SIGINT)
             rest = demo.stdout.read()
         assert demo.wait(30) == 0, said + rest
-    assert [process for process in processes if alive(process)] == []
+    assert [process for process in processes if is_alive(process.pid)] == []
     folder = re.search(r"on (/\S+)/data", said)
     assert folder
     assert not Path(folder[1]).exists()
-
-
-def alive(process: psutil.Process) -> bool:
-    try:
-        # where process 1 is no init, nobody collects the orphans that have ended
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def demo_said_all_went_well(said: str) -> None:

@@ -1,7 +1,10 @@
 """Recordings in Parquet: what they mean, and what is refused."""
 
 import math
+import signal
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +21,7 @@ from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.parquet_replay import ParquetReplay
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Facility, Table
+from waiting import is_alive, wait_until
 
 BEGIN = datetime(2018, 3, 1, tzinfo=UTC)
 EVERY = {
@@ -157,3 +162,24 @@ def test_lists_are_waveforms(tmp_path: Path) -> None:
     pq.write_table(pa.table({"time": times(1), "words": [[1, 40_000]]}), tmp_path / "scope.parquet")
     with pytest.raises(SourceError, match="row 1: column words: point 1 is 40000, which is no smallint"):
         list(replay(tmp_path).read(Table("scope", 3, 1.0, columns)))
+
+
+CHECK = """
+import sys
+from pathlib import Path
+from zoneinfo import ZoneInfo
+from ringlog.loader.sources.parquet_replay import ParquetReplay
+from ringlog.schema.facility import Column, Table
+ParquetReplay(Path(sys.argv[1]), ZoneInfo("UTC")).check([Table("long", 9, 1.0, (Column("a", "a", "int"),))])
+"""
+
+
+def test_a_check_ends_with_the_process_that_wants_it(tmp_path: Path) -> None:
+    """`ringlog load` that is killed while its check reads leaves no process behind."""
+    moments = pa.array(range(1_000_000), pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"time": moments, "a": pa.array(range(len(moments)))}), tmp_path / "long.parquet")
+    with subprocess.Popen([sys.executable, "-P", "-c", CHECK, str(tmp_path)]) as process:
+        (child,) = wait_until(psutil.Process(process.pid).children)
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+    wait_until(lambda: not is_alive(child.pid))

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 
-import psutil
 import pytest
 
 from ringlog.clients.figures import State
@@ -16,14 +15,7 @@ from ringlog.clients.reconnecting import Failed
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.stop_signal import StopSignal
 from ringlog.loader.supervisor import Job, Supervisor
-from waiting import wait_until
-
-
-def alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+from waiting import is_alive, wait_until
 
 
 def count(statistics: Statistics, stop: StopSignal) -> None:
@@ -111,9 +103,9 @@ def test_stopping_ends_all_at_once_and_kills_who_does_not_listen() -> None:
         began = time.monotonic()
         supervisor.stop(grace=1.0)
         assert 1.0 <= time.monotonic() - began < 4.0
-        assert not any(alive(pid) for pid in pids)
+        assert not any(is_alive(pid) for pid in pids)
         assert other.statistics["other"].restarts == 0
-        assert alive(other.pids["other"])
+        assert is_alive(other.pids["other"])
 
 
 def test_stopping_does_not_wait_for_the_next_cycle() -> None:
@@ -143,10 +135,10 @@ def test_a_supervisor_that_ends_leaves_no_process_behind(number: signal.Signals)
         assert process.stdout is not None
         pids = [int(pid) for pid in process.stdout.readline().split()]
         assert len(pids) == 3
-        assert all(alive(pid) for pid in pids)
+        assert all(is_alive(pid) for pid in pids)
         process.send_signal(number)
         process.wait(60)
-    wait_until(lambda: not any(alive(pid) for pid in pids))
+    wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
 def test_a_process_of_several_jobs_is_started_again_whole() -> None:

@@ -1,7 +1,7 @@
 """A database for each test, its administrator's engine and connections, and facilities of one small table."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -92,16 +92,16 @@ def magnets_facility(
 
 
 @pytest.fixture(scope="session")
-def magnets_databases(postgres_url: sa.URL) -> Iterator[Callable[[Facility], sa.URL]]:
-    """A database for each of these facilities, kept from test to test: making one takes half a second."""
+def magnets_databases(
+    prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
+) -> Iterator[Callable[[Facility], sa.URL]]:
+    """A database for each of these facilities, kept from test to test."""
     made: dict[Facility, sa.URL] = {}
-    with _connected(postgres_url) as administrator:
+    with ExitStack() as databases:
 
         def database(facility: Facility) -> sa.URL:
             if facility not in made:
-                name = f"magnets_{len(made)}"
-                administrator.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-                made[facility] = postgres_url.set(database=name)
+                made[facility] = databases.enter_context(prepared_databases())
                 engine = sa.create_engine(made[facility])
                 install(engine, facility)
                 engine.dispose()

@@ -25,6 +25,11 @@ VACUUM = Table("vacuum", 4, 10.0, (Column("pressure", "vacuum/pressure", "double
 NOW = datetime.now().astimezone()
 
 
+@pytest.fixture
+def database_url(empty_database_url: sa.URL) -> sa.URL:
+    return empty_database_url
+
+
 def facility(*tables: Table, timezone: str = "Asia/Tokyo") -> Facility:
     return Facility("test", timezone, tables, clock_tolerance=None)
 

@@ -40,6 +40,11 @@ where pronamespace::regnamespace::text in ('ringlog', 'sys', 'tsql') order by 1
 """
 
 
+@pytest.fixture
+def database_url(empty_database_url: sa.URL) -> sa.URL:
+    return empty_database_url
+
+
 def shape(connection: psycopg.Connection) -> list[list[tuple[object, ...]]]:
     connection.execute("set search_path = pg_catalog")
     return [connection.execute(query.encode()).fetchall() for query in (_SHAPE, _INDEXES, _PROCEDURES)]
