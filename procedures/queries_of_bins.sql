@@ -10,6 +10,8 @@ returns table (query text, signals text[], columns text[])
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
+-- PostgreSQL would plan each of its queries anew for each call, which takes longer than to run them
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -36,7 +38,7 @@ declare
   squares_of_block constant text :=
     case when with_squares then 'unnest(block.squares)' else 'null::double precision' end;
   squares_of_rows constant text :=
-    case when with_squares then 'var_pop(nullif(value_%1$s, ''NaN'')) * count(nullif(value_%1$s, ''NaN''))' else 'null::double precision' end;
+    case when with_squares then 'var_pop(number_%1$s) * count(number_%1$s)' else 'null::double precision' end;
   squares_of_bin constant text :=
     case
       -- PostgreSQL has an error for a square that is less than double precision has
@@ -44,9 +46,7 @@ declare
         'sum(squares + case when abs(mean - bin_mean) > 1e-150 then n * (mean - bin_mean) ^ 2 else 0 * mean end)'
       else 'null::double precision'
     end;
-  -- NaN is equal to itself
-  count_of_rows constant text := 'count(*) filter (where value_%1$s <> ''NaN'')';
-  numbers_of_rows constant text := '(array_agg(value_%1$s) filter (where value_%1$s <> ''NaN''))';
+  numbers_of_rows constant text := '(array_agg(number_%1$s) filter (where number_%1$s is not null))';
   mean_of_bin constant text := case
     when with_squares then 'sum(n * mean) over of_bin / nullif(sum(n) over of_bin, 0)'
     else 'null::double precision'
@@ -168,24 +168,17 @@ begin
             '  (select array_agg(place) from generate_series(1, cardinality($2)) as place), '
             '  n, min, max, mean, first, last, nans, nulls, squares'
             ') as value (place, n, min, max, mean, first, last, nans, nulls, squares)',
-            string_agg(format(count_of_rows, number), ', ' order by number),
-            string_agg(format('nullif(min(value_%s), ''NaN'')', number), ', ' order by number),
-            string_agg(format('max(nullif(value_%s, ''NaN''))', number), ', ' order by number),
-            string_agg(format('sum(nullif(value_%s, ''NaN'')) / nullif(' || count_of_rows || ', 0)', number), ', ' order by number),
+            string_agg(format('count(number_%s)', number), ', ' order by number),
+            string_agg(format('min(number_%s)', number), ', ' order by number),
+            string_agg(format('max(number_%s)', number), ', ' order by number),
+            string_agg(format('sum(number_%1$s) / nullif(count(number_%1$s), 0)', number), ', ' order by number),
             string_agg(format(numbers_of_rows || '[1]', number), ', ' order by number),
-            string_agg(format(numbers_of_rows || '[' || count_of_rows || ']', number), ', ' order by number),
-            string_agg(format('count(*) filter (where value_%s = ''NaN'')', number), ', ' order by number),
+            string_agg(format(numbers_of_rows || '[count(number_%1$s)]', number), ', ' order by number),
+            string_agg(format('count(value_%1$s) - count(number_%1$s)', number), ', ' order by number),
             string_agg(format('count(*) - count(value_%s)', number), ', ' order by number),
             string_agg(format(squares_of_rows, number), ', ' order by number),
             bin_of_row,
-            string_agg(
-              case
-                when scalar is null then
-                  format('logged.%I%s::double precision', name, case type when 'bit' then '::integer' end)
-                else format('%I.%I', name || '.', scalar)
-              end || format(' as value_%s', number),
-              ', ' order by number
-            ),
+            string_agg(format('%1$s as value_%2$s, nullif(%1$s, ''NaN'') as number_%2$s', value, number), ', ' order by number),
             place.table_name,
             -- no column has a dot in its name
             string_agg(distinct format(
@@ -196,6 +189,13 @@ begin
           )
           from unnest(place.columns, place.types, place.scalars)
             with ordinality as column_ (name, type, scalar, number)
+          cross join lateral (
+            select case
+              when scalar is null then
+                format('logged.%I%s::double precision', name, case type when 'bit' then '::integer' end)
+              else format('%I.%I', name || '.', scalar)
+            end
+          ) as read (value)
         ));
         continue;
       end if;

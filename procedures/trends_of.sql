@@ -24,6 +24,8 @@ returns table (
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
+-- PostgreSQL would plan each of its queries anew for each call, which takes longer than to run them
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare

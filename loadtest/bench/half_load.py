@@ -23,6 +23,8 @@ from ringlog.loadtest.bench.history import LOCK, half_column
 from ringlog.loadtest.bench.record import Compared
 from ringlog.loadtest.bench.server import Server, postgres_cpu
 from ringlog.loadtest.peers.timescaledb import Timescaledb
+from ringlog.schema.roles import SCHEMA_OF_LEVEL
+from ringlog.schema.summaries import BLOCK
 
 TABLES, COLUMNS, HERTZ = 20, 100, 10
 CHANNELS = TABLES * COLUMNS
@@ -42,7 +44,8 @@ _WIDE = np.dtype(
     ]
 )
 """Rows of PostgreSQL's binary COPY: how many columns, then each with its length."""
-_WARM = 2
+_WARM = 7
+"""PostgreSQL settles on the plan of what is prepared after five."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,10 @@ class _Form(ABC):
     def summaries(self, channels: Sequence[int]) -> list[sql.Composed]:
         """Of min, max and mean of BIN seconds, from the summaries; the least is in a column `min`."""
 
+    def stored(self, channels: Sequence[int]) -> list[sql.Composed]:
+        """The same without what is not summarised yet."""
+        return self.summaries(channels)
+
     def between(self) -> sql.Composed:
         return sql.SQL('"time" >= {} and "time" < {}').format(self.load.begin, self.load.end)
 
@@ -191,6 +198,26 @@ class _Log(_Wide):
         again = "update ringlog.summarised set until = null where table_name = any(%s)"
         self.connection.execute(again, [half().names])
 
+    def compress(self) -> None:
+        # COPY passes the rings, which have the newest rows
+        for name, log in zip(half().names, self.tables, strict=True):
+            put = _sql(
+                'select ringlog.{}(row(seq_no, "time", {})::{})'
+                ' from (select * from {} order by "time" desc limit 1) as newest'
+            ).format(
+                sql.Identifier(f"put_{name}"),
+                sql.SQL(", ").join(map(sql.Identifier, _columns())),
+                sql.Identifier("online", name),
+                log,
+            )
+            self.connection.execute(put)
+
+    def newest(self) -> list[list[sql.Composed]]:
+        rings = [
+            _sql("select * from ringlog.{}(1)").format(sql.Identifier(f"get_{name}")) for name in half().names
+        ]
+        return [*super().newest(), rings]
+
     def size(self) -> int:
         return _number(
             self.connection,
@@ -210,6 +237,27 @@ class _Log(_Wide):
         names = [f"{half().names[each // COLUMNS]}/{_columns()[each % COLUMNS]}" for each in channels]
         query = sql.SQL("select * from ringlog.get_trends({}, {}, {}, {})")
         return [query.format(",".join(names), self.load.begin, self.load.end, self.load.bins + 1)]
+
+    def stored(self, channels: Sequence[int]) -> list[sql.Composed]:
+        found: dict[int, list[str]] = {}
+        for channel in channels:
+            found.setdefault(channel // COLUMNS, []).append(_columns()[channel % COLUMNS])
+        text = (
+            'select column_name, "time", min, max, mean from {} where column_name = any ({}) and {}'
+            # no row of it begins earlier than a block's length before
+            ' and block > {} and block < {} order by column_name, "time"'
+        )
+        begin = self.load.begin - timedelta(seconds=BIN * BLOCK[BIN])
+        return [
+            _sql(text).format(
+                sql.Identifier(SCHEMA_OF_LEVEL[BIN], half().names[number]),
+                names,
+                self.between(),
+                begin,
+                self.load.end,
+            )
+            for number, names in found.items()
+        ]
 
 
 class _Hypertables(_Wide):
@@ -401,19 +449,24 @@ def measure_half_load(
         "all values of 100 channels": (0, lambda form: [form.rows(_SOME)]),
         f"min max mean of {BIN} s, 1 channel, from rows": (load.bins, lambda form: [form.spans(_ONE)]),
         f"min max mean of {BIN} s, 100 channels, from rows": (0, lambda form: [form.spans(_SOME)]),
-        f"min max mean of {BIN} s, 1 channel, from summaries": (
+        f"min max mean of {BIN} s, 1 channel, from summaries": (load.bins, lambda form: [form.stored(_ONE)]),
+        f"min max mean of {BIN} s, 100 channels, from summaries": (0, lambda form: [form.stored(_SOME)]),
+        f"min max mean of {BIN} s, 1 channel, with what is not summarised": (
             load.bins,
-            lambda form: [form.summaries(_ONE)],
+            lambda form: [form.summaries(_ONE)] if isinstance(form, _Log) else [],
         ),
-        f"min max mean of {BIN} s, 100 channels, from summaries": (0, lambda form: [form.summaries(_SOME)]),
+        f"min max mean of {BIN} s, 100 channels, with what is not summarised": (
+            0,
+            lambda form: [form.summaries(_SOME)] if isinstance(form, _Log) else [],
+        ),
         "newest value of 2,000 channels": (0, lambda form: form.newest()),
     }
     for what, (expected, ways) in questions.items():
         doing(what)
         for form in forms:
-            yield Compared(
-                form.title, what, min(_asked(form, each, rounds, expected) for each in ways(form)), "ms"
-            )
+            took = [_asked(form, each, rounds, expected) for each in ways(form)]
+            if took:
+                yield Compared(form.title, what, min(took), "ms")
     server.administrator.execute(f"select pg_advisory_unlock{LOCK}")
 
 
@@ -441,14 +494,19 @@ def _loading(forms: Sequence[_Form], load: _Load, doing: Callable[[str], None]) 
 
 
 def _asked(form: _Form, queries: Sequence[sql.Composed], rounds: int, expected: int) -> float:
-    """Milliseconds until all answers are here in PostgreSQL's binary form, not decoded: the median."""
-    texts = [query.as_bytes(form.connection) for query in queries]
+    """Milliseconds until all answers are here in PostgreSQL's binary form, not decoded: the median. The
+    queries are prepared before, as programs do that ask again and again."""
+    server = form.connection.pgconn
+    names = []
+    for number, query in enumerate(queries):
+        names.append(f"asked_{number}".encode())
+        server.prepare(names[-1], query.as_bytes(form.connection))
     took = []
     for round in range(-_WARM, rounds):
         began = time.perf_counter()
         rows = 0
-        for text in texts:
-            result = form.connection.pgconn.exec_params(text, [], result_format=1)
+        for name in names:
+            result = server.exec_prepared(name, [], result_format=1)
             if not result.ntuples:
                 raise BenchError(
                     f"{form.title}: {result.error_message.decode(errors='replace') or 'no rows'}"
@@ -458,18 +516,20 @@ def _asked(form: _Form, queries: Sequence[sql.Composed], rounds: int, expected: 
             took.append(1e3 * (time.perf_counter() - began))
         if expected and rows != expected:
             raise BenchError(f"{form.title}: {rows} rows instead of {expected}")
+    for name in names:
+        server.exec_(b"deallocate " + name)
     return median(took)
 
 
 def _check(form: _Form) -> None:
     """Compares the summaries of a channel with its values."""
-    (query,) = form.summaries(_ONE)
-    cursor = form.connection.execute(query)
-    names = [one.name for one in cursor.description or ()]
-    found = [row[names.index("min")] for row in cursor.fetchall()]
     wanted = form.load.values[:, _ONE[0]].reshape(form.load.bins, BIN * HERTZ).min(axis=1)
-    if found != wanted.tolist():
-        raise BenchError(f"{form.title}: the summaries of a channel are not those of its values")
+    for query in (*form.summaries(_ONE), *form.stored(_ONE)):
+        cursor = form.connection.execute(query)
+        names = [one.name for one in cursor.description or ()]
+        found = [row[names.index("min")] for row in cursor.fetchall()]
+        if found != wanted.tolist():
+            raise BenchError(f"{form.title}: the summaries of a channel are not those of its values")
 
 
 def _aggregate(connection: psycopg.Connection, name: str, query: str) -> None:

@@ -1,12 +1,13 @@
 """The tables of a report about waveforms."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from ringlog.loadtest.bench.load import DIRECT, GATEWAY, Measurement
 from ringlog.loadtest.bench.reading import COPY
 from ringlog.loadtest.bench.results import Results, median
 from ringlog.loadtest.bench.tables import Table
-from ringlog.loadtest.bench.waveforms import POINT_BYTES, WRITERS, Waveforms
+from ringlog.loadtest.bench.waveforms import BESIDE, POINT_BYTES, WRITERS, Waveforms
 
 
 def waveform_tables(results: Results, found: Waveforms) -> Iterator[Table]:
@@ -72,10 +73,11 @@ def _read(found: Waveforms) -> Table:
 
 def _small(found: Waveforms) -> Table:
     rows = []
-    for part, title in (("alone", "alone"), ("beside", f"beside {WRITERS} writers of 100,000 points")):
-        of = [one for one in found.small if one.part == part]
-        latencies = (median(getattr(one, name) for one in of) for name in ("p50", "p99", "max"))
-        rows.append([title, *map(_milliseconds, latencies)])
+    parts = {"alone": "alone", "beside": f"beside {WRITERS} writers of 100,000 points"}
+    for (part, words), one in product(parts.items(), BESIDE):
+        of = [each for each in found.small if (each.part, each.contender) == (part, one.key)]
+        latencies = (median(getattr(each, name) for each in of) for name in ("p50", "p99", "max"))
+        rows.append([f"{one.title}, {words}", *map(_milliseconds, latencies)])
     return Table("Rows of 200 columns, 100 a second", ["", "p50", "p99", "longest"], rows)
 
 

@@ -23,6 +23,8 @@ POINTS = (1_000, 10_000, 100_000)
 POINT_BYTES = 8
 WRITERS = 4
 SMALL = Tables("small_", 4, 200)
+BESIDE = (DIRECT, TDS5)
+"""Who writes small rows beside waveforms of his own: the wait of the first is not the gateway's doing."""
 _READ_BYTES = 200_000_000
 _SMALL_RATE = 25.0  # calls a second of each caller
 _BEFORE = 2.0  # seconds of the load of waveforms before the small rows
@@ -38,7 +40,7 @@ class Waveforms(Record):
     readings: list[Reading]
     """`columns` are points"""
     small: list[Measurement]
-    """small rows, alone (part `alone`) and beside a load of waveforms (part `beside`)"""
+    """small rows, alone (part `alone`) and beside waveforms of the same contender (part `beside`)"""
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
@@ -90,17 +92,18 @@ def measure_waveforms(
         for one in read_alternating(stand.programs, stand.server, tables, rounds, rows):
             readings.append(Reading(**asdict(one) | {"columns": points}))
     small = []
-    calls = Load(TDS5, SMALL, SMALL.count, 4 * seconds, rate=_SMALL_RATE)
-    wide = Load(TDS5, waveforms(POINTS[-1]), WRITERS, calls.seconds + 2 * _BEFORE)
     for round in range(min(rounds, 3)):
-        doing("small rows alone")
-        small.append(stand.run(calls, "alone", round))
-        doing("small rows beside waveforms")
-        with ThreadPoolExecutor(1) as pool:
-            load = pool.submit(stand.run, wide, "beside", round)
-            time.sleep(_BEFORE)
-            small.append(stand.run(calls, "beside", round))
-            load.result()
+        for contender in BESIDE:
+            calls = Load(contender, SMALL, SMALL.count, 4 * seconds, rate=_SMALL_RATE)
+            wide = Load(contender, waveforms(POINTS[-1]), WRITERS, calls.seconds + 2 * _BEFORE)
+            doing(f"{contender.title}, small rows alone")
+            small.append(stand.run(calls, "alone", round))
+            doing(f"{contender.title}, small rows beside waveforms")
+            with ThreadPoolExecutor(1) as pool:
+                load = pool.submit(stand.run, wide, "beside", round)
+                time.sleep(_BEFORE)
+                small.append(stand.run(calls, "beside", round))
+                load.result()
     doing("the disk by itself")
     return Waveforms(disk_rate(data), readings, small)
 

@@ -443,7 +443,8 @@ def test_waveforms_are_measured(temporary_directory: Path) -> None:
         of = [one for one in results.waveforms.readings if one.columns == points]
         assert {one.contender for one in of} == {"tds5", "tds74", "copy"}
         assert all(one.bytes > 8 * points * one.rows for one in of)
-    assert [one.part for one in results.waveforms.small] == ["alone", "beside"]
+    small = [(one.contender, one.part) for one in results.waveforms.small]
+    assert small == [(one, part) for one in ("direct", "tds5") for part in ("alone", "beside")]
     # every value was compared with what was sent
     assert results.check is not None
     assert results.check.stored == results.check.acknowledged
