@@ -464,9 +464,9 @@ def measure_half_load(
     for what, (expected, ways) in questions.items():
         doing(what)
         for form in forms:
-            took = [_asked(form, each, rounds, expected) for each in ways(form)]
-            if took:
-                yield Compared(form.title, what, min(took), "ms")
+            times = [_asked(form, each, rounds, expected) for each in ways(form)]
+            if times:
+                yield Compared(form.title, what, min(times), "ms")
     server.administrator.execute(f"select pg_advisory_unlock{LOCK}")
 
 
