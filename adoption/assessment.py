@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from ringlog.adoption.catalogue import Module, Old
+from ringlog.adoption.objects import Module, Old
+from ringlog.adoption.rights import Rights
 from ringlog.adoption.rings import Sorted
+from ringlog.adoption.tables import Made
 from ringlog.gateway import TsqlError, translate
 
 BY_GATEWAY = "run by the gateway, with the rights of its callers"
@@ -16,7 +18,7 @@ BY_GATEWAY = "run by the gateway, with the rights of its callers"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a procedure, view, trigger or function."""
+    """What becomes of a procedure, view, trigger, function, or table of the site."""
 
     kind: str
     name: str
@@ -55,9 +57,23 @@ def _whole(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def assess(old: Old, found: Sorted, database: str) -> Assessment:
+def assess(
+    old: Old,
+    found: Sorted,
+    tables: Sequence[Made],
+    rights: Rights,
+    database: str,
+    of_texts: Sequence[str] = (),
+) -> Assessment:
     """Compiles every module by the front end itself, and puts together what is to be done."""
-    modules = tuple(_verdict(module, old.is_ase) for module in old.modules)
+    modules = (
+        *(_verdict(module, old.is_ase) for module in old.modules),
+        *(
+            Verdict("table", made.table.name, False, 0, None, None, made.refused)
+            for made in tables
+            if made.refused
+        ),
+    )
     refused = [verdict for verdict in modules if not verdict.compiled]
     reasons = Counter(verdict.why for verdict in refused)
     by_gateway = sum(verdict.why == BY_GATEWAY for verdict in modules)
@@ -65,6 +81,10 @@ def assess(old: Old, found: Sorted, database: str) -> Assessment:
         *(f"{count} objects are refused: {why}" for why, count in reasons.most_common()),
         *([f"{by_gateway} procedures are {BY_GATEWAY}: grant these what they do"] if by_gateway else []),
         *(f"the old server does not tell its {line}" for line in old.unread),
+        *old.hidden,
+        *(lost for made in tables for lost in made.lost),
+        *of_texts,
+        *rights.decisions,
         *found.decisions,
         *(f"login {login} needs a password of its own here: none can be read" for login in old.logins),
     ]

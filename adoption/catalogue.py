@@ -6,9 +6,9 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import Any
@@ -16,6 +16,10 @@ from typing import Any
 import pymssql
 from pymssql import _mssql
 
+from ringlog.adoption import ase, sql_server
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import Member, Module, Old, OldTable
+from ringlog.adoption.parts import Parts, Rows
 from ringlog.clients import Address
 
 SYBASE = "5.0"
@@ -31,82 +35,11 @@ _KINDS = {
     "TF": "function",
     "SF": "function",
 }
-# sysprotects.action and protecttype of ASE
-_ACTIONS = {193: "SELECT", 195: "INSERT", 196: "DELETE", 197: "UPDATE", 224: "EXECUTE", 151: "REFERENCES"}
-_REVOKED = 2
 # clauses that are lost are told by number: no such object, column, or permission
 _ABSENT = frozenset({207, 208, 229, 911})
+# what servers before some version have not
+_OPTIONAL = frozenset({"computed", "charset"})
 _OWN_LOGINS = re.compile(r"##.*|sa|probe|NT .*|jstask|postgres|ringlog_.*|pg_.*", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class OldColumn:
-    """A column; `length` in bytes."""
-
-    name: str
-    type: str
-    length: int
-    precision: int
-    scale: int
-    nullable: bool
-
-    @property
-    def declared(self) -> str:
-        """Its type as `create table` says it."""
-        if self.type in ("varchar", "char", "binary", "varbinary"):
-            return f"{self.type}({'max' if self.length < 0 else self.length})"
-        if self.type in ("nvarchar", "nchar", "univarchar", "unichar"):
-            return f"{self.type}({'max' if self.length < 0 else self.length // 2})"
-        if self.type in ("decimal", "numeric"):
-            return f"{self.type}({self.precision}, {self.scale})"
-        return self.type
-
-
-@dataclass(frozen=True)
-class OldTable:
-    name: str
-    columns: tuple[OldColumn, ...]
-    keys: tuple[tuple[str, ...], ...]
-    """columns of its unique indexes, the primary key first"""
-    rows: int
-
-    def column(self, name: str) -> OldColumn | None:
-        return next((column for column in self.columns if column.name == name), None)
-
-    @property
-    def bytes(self) -> int:
-        """About what the rows take, by the width of the columns."""
-        return self.rows * sum(max(column.length, 8) for column in self.columns)
-
-
-@dataclass(frozen=True)
-class Module:
-    """A procedure, view, trigger or function with its T-SQL, which is "" when the server does not give it."""
-
-    kind: str
-    name: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Grant:
-    who: str
-    right: str
-    what: str
-
-
-@dataclass(frozen=True)
-class Old:
-    """The catalogue of one database."""
-
-    version: str
-    is_ase: bool
-    tables: tuple[OldTable, ...]
-    modules: tuple[Module, ...]
-    grants: tuple[Grant, ...]
-    logins: tuple[str, ...]
-    unread: tuple[str, ...] = field(default=())
-    """what the server did not tell, with its words"""
 
 
 @contextmanager
@@ -131,6 +64,9 @@ def connected(address: Address, password: str, version: str) -> Iterator[pymssql
         timeout=_TIMEOUT,
     )
     try:
+        # what is longer is cut without a word
+        with connection.cursor() as cursor:
+            cursor.execute("set textsize 2147483647")
         yield connection
     finally:
         connection.close()
@@ -144,22 +80,79 @@ def read(connection: pymssql.Connection) -> Old:
         is_ase = _is_ase(cursor, version)
         unread: list[str] = []
 
-        def asked(name: str) -> list[tuple[Any, ...]]:
-            return _asked(cursor, f"ase_{name}" if is_ase else name, name, unread)
+        def asked(name: str) -> Rows:
+            missing = unread if name not in _OPTIONAL else []
+            return _asked(cursor, f"ase_{name}" if is_ase else name, name, missing)
 
-        columns = _columns(asked("columns"))
-        keys = _ase_keys(cursor, columns, unread) if is_ase else _keys(asked("keys"))
-        tables = tuple(
-            OldTable(str(name), columns[name], keys.get(name, ()), _rows(cursor, str(name), rows))
-            for name, rows in asked("tables")
-            if name in columns
-        )
-        modules = tuple(_modules(asked("modules")))
-        grants = tuple(_grants(asked("grants"), is_ase))
+        hidden = Hidden()
+        parts = ase.table_parts(asked) if is_ase else sql_server.table_parts(asked)
+        pages = {} if is_ase else _code_pages(cursor, parts)
+        keys, indexes = ase.indexes(cursor, unread) if is_ase else sql_server.indexes(asked("keys"))
+        tables = []
+        for owner, name, rows in asked("tables"):
+            place = str(owner), str(name)
+            if place in parts.columns and hidden.is_first("table", *place):
+                count = _rows(cursor, str(owner), str(name), rows)
+                tables.append(
+                    OldTable(
+                        str(name),
+                        tuple(
+                            replace(column, code_page=pages.get(column.code_page, ""))
+                            for column in parts.columns[place]
+                        ),
+                        tuple(keys.get(place, ())),
+                        count,
+                        tuple(parts.checks.get(place, ())),
+                        tuple(parts.references.get(place, ())),
+                        tuple(indexes.get(place, ())),
+                    )
+                )
+        modules = tuple(_modules(asked("modules"), hidden))
+        if is_ase:
+            grants = ase.grants(asked("grants"), {table.name: table for table in tables})
+            members = [*_members(asked("members")), *_members(asked("role_members"))]
+            charset = next((str(name) for (name,) in asked("charset")), "")
+        else:
+            read = [
+                *(table.name for table in tables),
+                *(each.name for each in modules if each.kind == "view"),
+            ]
+            called = [each.name for each in modules if each.kind in ("procedure", "function")]
+            grants, members = sql_server.grants(asked("grants"), read, called), _members(asked("members"))
+            charset = ""
+        users = tuple((str(user), str(login or "")) for user, login in asked("users"))
         logins = tuple(
             str(name) for (name,) in asked("logins") if not _OWN_LOGINS.fullmatch(str(name).strip())
         )
-    return Old(version, is_ase, tables, modules, grants, logins, tuple(unread))
+    return Old(
+        version,
+        is_ase,
+        tuple(tables),
+        modules,
+        tuple(grants),
+        logins,
+        tuple(unread),
+        tuple(members),
+        users,
+        tuple(hidden.told),
+        charset,
+    )
+
+
+class Hidden:
+    """Tells of objects whose name another owner's object has already: here a name has no owner."""
+
+    def __init__(self) -> None:
+        self._owners: dict[tuple[str, str], str] = {}
+        self.told: list[str] = []
+
+    def is_first(self, kind: str, owner: str, name: str) -> bool:
+        first = self._owners.setdefault((kind, name.lower()), owner)
+        if first != owner:
+            self.told.append(
+                f"{kind} {owner}.{name}: {first} has one of this name, and here names have no owner"
+            )
+        return first == owner
 
 
 def rows_of(cursor: Any) -> list[tuple[Any, ...]]:
@@ -176,13 +169,6 @@ def moment(value: Any) -> Any:
     if isinstance(value, bytes) and len(value) == 8:
         return datetime(1, 1, 1) + timedelta(microseconds=int.from_bytes(value, "little")) - _YEAR_0
     return value
-
-
-def quoted(name: str) -> str:
-    """A name as either server takes it in a text."""
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        return name
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _is_ase(cursor: Any, version: str) -> bool:
@@ -222,69 +208,36 @@ def words(error: pymssql.Error) -> str:
     return text.partition("DB-Lib error")[0].strip()
 
 
-def _columns(rows: Sequence[tuple[Any, ...]]) -> dict[str, tuple[OldColumn, ...]]:
-    found: dict[str, list[OldColumn]] = {}
-    for table, name, kind, length, precision, scale, nullable in rows:
-        column = OldColumn(
-            str(name), str(kind), int(length or 0), int(precision or 0), int(scale or 0), bool(nullable)
-        )
-        found.setdefault(str(table), []).append(column)
-    return {table: tuple(columns) for table, columns in found.items()}
+def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:
+    """The code page of each collation."""
+    found: dict[str, str] = {}
+    for collation in {column.code_page for columns in parts.columns.values() for column in columns} - {""}:
+        try:
+            cursor.execute(f"select collationproperty('{collation}', 'CodePage')")
+            found[collation] = str(cursor.fetchall()[0][0] or "")
+        except pymssql.Error:
+            found[collation] = "65001" if collation.upper().endswith("_UTF8") else ""
+    return found
 
 
-def _keys(rows: Sequence[tuple[Any, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    found: dict[str, dict[str, tuple[bool, list[str]]]] = {}
-    for table, index, column, primary in rows:
-        found.setdefault(str(table), {}).setdefault(str(index), (bool(primary), []))[1].append(str(column))
-    return {
-        table: tuple(tuple(columns) for _, columns in sorted(indexes.values(), key=lambda each: not each[0]))
-        for table, indexes in found.items()
-    }
-
-
-def _ase_keys(
-    cursor: Any, columns: dict[str, tuple[OldColumn, ...]], unread: list[str]
-) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """By index_col, which gives the columns of an index one by one; bit 2 of the status: it is unique."""
-    text = (
-        "select o.name, i.name, i.indid from sysobjects o, sysindexes i"
-        " where o.type = 'U' and i.id = o.id and i.status & 2 = 2 and i.indid > 0"
-    )
-    found: dict[str, list[tuple[str, ...]]] = {}
-    try:
-        cursor.execute(text)
-        for table, _, index in cursor.fetchall():
-            places = ", ".join(f"index_col('{table}', {int(index)}, {place})" for place in range(1, 9))
-            cursor.execute(f"select {places}")
-            names = [str(name) for name in cursor.fetchall()[0] if name is not None]
-            known = {column.name for column in columns.get(str(table), ())}
-            found.setdefault(str(table), []).append(tuple(name for name in names if name in known))
-    except pymssql.Error as error:
-        unread.append(f"unique indexes: {words(error)}")
-    return {table: tuple(keys) for table, keys in found.items()}
-
-
-def _rows(cursor: Any, table: str, told: Any) -> int:
+def _rows(cursor: Any, owner: str, table: str, told: Any) -> int:
     if told is not None and int(told) > _COUNTED:
         return int(told)
-    cursor.execute(f"select count(*) from {quoted(table)}")
+    cursor.execute(f"select count(*) from {quoted(owner)}.{quoted(table)}")
     return int(cursor.fetchall()[0][0])
 
 
-def _modules(rows: Sequence[tuple[Any, ...]]) -> Iterator[Module]:
+def _modules(rows: Rows, hidden: Hidden) -> Iterator[Module]:
     """ASE gives texts in pieces; those of one object come one after the other."""
     texts: dict[tuple[str, str], str] = {}
-    for name, kind, text in rows:
-        key = _KINDS[str(kind).strip()], str(name)
-        texts[key] = texts.get(key, "") + ("" if text is None else str(text))
+    for owner, plain, kind, number, text in rows:
+        name = str(plain) if int(number or 1) == 1 else f"{plain};{number}"
+        key = _KINDS[str(kind).strip()], name
+        if hidden.is_first(key[0], str(owner), name):
+            texts[key] = texts.get(key, "") + ("" if text is None else str(text))
     for (kind, name), text in texts.items():
         yield Module(kind, name, text)
 
 
-def _grants(rows: Sequence[tuple[Any, ...]], is_ase: bool) -> Iterator[Grant]:
-    for who, right, what, state in rows:
-        if is_ase:
-            if int(state) != _REVOKED and int(right) in _ACTIONS:
-                yield Grant(str(who), _ACTIONS[int(right)], str(what))
-        elif str(state).startswith("GRANT"):
-            yield Grant(str(who), str(right), str(what))
+def _members(rows: Rows) -> list[Member]:
+    return [Member(str(role), str(who)) for role, who in rows if not _OWN_LOGINS.fullmatch(str(who))]

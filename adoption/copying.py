@@ -4,13 +4,12 @@ A week is read at the old server, stored by COPY, read back in the same transact
 value. A second run leaves out the weeks that have as many rows as when they were copied.
 """
 
-import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
@@ -18,8 +17,11 @@ from zoneinfo import ZoneInfo
 import psycopg
 from psycopg import sql
 
-from ringlog.adoption.catalogue import connected, moment, quoted, rows_of
+from ringlog.adoption.catalogue import connected, moment, rows_of
+from ringlog.adoption.digest import Digest
+from ringlog.adoption.names import quoted
 from ringlog.adoption.rings import Ring
+from ringlog.adoption.texts import Unreadable, reading
 from ringlog.clients import Address
 
 _BATCH = 2000  # rows
@@ -52,6 +54,8 @@ class Copied:
     """rows that were not there before"""
     checksum: str
     same: bool
+    why: str = ""
+    """why it could not be copied"""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,9 @@ class Source:
     password: str
     version: str
     timezone: str
+    charset: str = ""
+    """what its char and varchar are in"""
+    is_ase: bool = False
 
 
 class Ledger:
@@ -129,7 +136,10 @@ def copy(
                     return
                 if ledger.has(part, _count(old, part)):
                     continue
-                copied = _copy(old, new, part, ZoneInfo(source.timezone))
+                try:
+                    copied = _copy(old, new, part, source)
+                except Unreadable as error:
+                    copied = Copied(part, 0, 0, "", False, str(error))
                 ledger.note(copied)
                 with lock:
                     done.append(copied)
@@ -160,33 +170,45 @@ def _count(old: Any, part: Part) -> int:
         return int(cursor.fetchall()[0][0])
 
 
-def _copy(old: Any, new: psycopg.Connection[Any], part: Part, zone: ZoneInfo) -> Copied:
+def _copy(old: Any, new: psycopg.Connection[Any], part: Part, source: Source) -> Copied:
     ring = part.ring
     readings = [column.name for column in ring.table.columns if column.name not in (ring.seq_no, ring.time)]
     columns = ["seq_no", "time", *(name.lower() for name in readings)]
+    singles = [place for place, name in enumerate(readings, 2) if _type(ring, name) == "real"]
     with new.transaction():
         new.execute(
             sql.SQL("create temporary table arrived on commit drop as select {} from {} limit 0").format(
                 _names(columns), sql.Identifier("log", ring.table.name.lower())
             )
         )
-        digest, rows = _Digest(), 0
+        digest, rows = Digest(singles), 0
         statement = sql.SQL("copy arrived ({}) from stdin").format(_names(columns))
         with new.cursor() as cursor, cursor.copy(statement) as into:
-            for row in _rows(old, ring, readings, part, zone):
+            for row in _rows(old, ring, readings, part, source):
                 into.write_row(row)
                 digest.add(row)
                 rows += 1
         count = _store(new, ring, columns, part)
-        back = _Digest()
+        back = Digest(singles)
         for row in _read_back(new, ring, columns, part):
             back.add(row)
     return Copied(part, rows, count, digest.text(), digest.text() == back.text())
 
 
-def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, zone: ZoneInfo) -> Iterator[Row]:
-    """The rows at the old server, with times that have a zone."""
-    names = ", ".join(quoted(name) for name in (ring.seq_no, ring.time, *readings))
+def _type(ring: Ring, name: str) -> str:
+    column = ring.table.column(name)
+    return column.type if column is not None else ""
+
+
+def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Source) -> Iterator[Row]:
+    """The rows at the old server, with times that have a zone. Raises Unreadable for a text."""
+    zone = ZoneInfo(source.timezone)
+    of = [
+        reading(column, source.charset, source.is_ase)
+        for name in readings
+        if (column := ring.table.column(name))
+    ]
+    names = ", ".join([quoted(ring.seq_no), quoted(ring.time), *(each.expression for each in of)])
     with old.cursor() as cursor:
         cursor.execute(f"select {names} from {_table(part)} where {_within(part)}")
         while batch := cursor.fetchmany(_BATCH):
@@ -195,7 +217,7 @@ def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, zone: ZoneI
                 yield (
                     int(seq_no),
                     (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC),
-                    *values,
+                    *(each.text(value) for each, value in zip(of, values, strict=True)),
                 )
 
 
@@ -238,31 +260,3 @@ def _read_back(
 
 def _names(columns: Sequence[str]) -> sql.Composed:
     return sql.SQL(", ").join(sql.Identifier(column) for column in columns)
-
-
-class _Digest:
-    """A checksum of rows in whatever order they come: the sum of the digests of each, and their number."""
-
-    def __init__(self) -> None:
-        self._sum = 0
-        self._rows = 0
-
-    def add(self, row: Sequence[Any]) -> None:
-        text = repr([_plain(value) for value in row]).encode()
-        self._sum += int.from_bytes(hashlib.sha256(text).digest()[:16])
-        self._rows += 1
-
-    def text(self) -> str:
-        return f"{self._rows}:{self._sum % 2**128:032x}"
-
-
-def _plain(value: Any) -> Any:
-    """The same for the same value, whichever driver gives it."""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, float):
-        # a real comes from one driver in single and from the other in double precision
-        return f"{value:.6g}" if value == value else "nan"
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds")
-    return value.isoformat() if isinstance(value, date) else value

@@ -13,7 +13,9 @@ from typing import Any
 
 import pymssql
 
-from ringlog.adoption.catalogue import Old, OldTable, moment, quoted, rows_of
+from ringlog.adoption.catalogue import moment, rows_of
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import Old, OldTable
 from ringlog.errors import UsageError
 
 TYPES = {

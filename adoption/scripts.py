@@ -4,36 +4,53 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ringlog.adoption.catalogue import Old, OldTable, quoted
+from ringlog.adoption.objects import Old
+from ringlog.adoption.order import ordered
+from ringlog.adoption.rights import Rights
 from ringlog.adoption.rings import Ring, Sorted, facility_type
+from ringlog.adoption.tables import Made
 
-_ORDER = ("function", "view", "procedure", "trigger")
+# views may name functions, and functions views
+_ORDER = (
+    ("functions_and_views", ("function", "view")),
+    ("procedures", ("procedure",)),
+    ("triggers", ("trigger",)),
+)
 
 
-def write(folder: Path, old: Old, found: Sorted, timezone: str) -> list[str]:
+def write(
+    folder: Path, old: Old, found: Sorted, tables: Sequence[Made], rights: Rights, timezone: str
+) -> list[str]:
     """Writes the files into the folder; their names, with what is in them."""
     folder.mkdir(parents=True, exist_ok=True)
     told = []
     if found.rings:
         (folder / "facility.toml").write_text("\n".join(facility(found.rings, timezone)) + "\n")
         told.append(f"facility.toml: {len(found.rings)} tables")
-    scripts: dict[str, list[str]] = {"1_tables.sql": [_create(table) for table in found.site]}
-    for place, kind in enumerate(_ORDER, 2):
-        texts = [module.text.strip() for module in old.modules if module.kind == kind and module.text.strip()]
-        scripts[f"{place}_{kind}s.sql"] = texts
-    scripts["6_grants.sql"] = [
-        f"grant {grant.right.lower()} on {quoted(grant.what)} to {quoted(grant.who)}" for grant in old.grants
-    ]
-    for name, texts in scripts.items():
+    made = [table for table in tables if not table.refused]
+    scripts: dict[str, list[str]] = {
+        "1_tables.sql": [*(table.text for table in made), *(text for table in made for text in table.after)]
+    }
+    for place, (name, kinds) in enumerate(_ORDER, 2):
+        modules = [module for module in old.modules if module.kind in kinds and module.text.strip()]
+        scripts[f"{place}_{name}.sql"] = [module.text.strip() for module in ordered(modules)]
+    scripts["5_grants.sql"] = list(rights.tsql)
+    for file, texts in scripts.items():
         if texts:
-            (folder / name).write_text("".join(f"{text}\ngo\n" for text in texts))
-            told.append(f"{name}: {len(texts)}")
+            (folder / file).write_text("".join(f"{text}\ngo\n" for text in texts))
+            told.append(f"{file}: {len(texts)}")
+    for file, lines in (("0_roles.psql", rights.roles), ("6_rights.psql", rights.sql)):
+        if lines:
+            (folder / file).write_text("\n".join([*lines, ""]))
+            told.append(f"{file}: {len(lines)}")
     if old.logins:
-        lines = [f"ringlog user add {_shell(login)} --reader --writer" for login in old.logins]
-        (folder / "logins.sh").write_text(
-            "\n".join(["# choose what each may do, and its password", *lines, ""])
-        )
-        told.append(f"logins.sh: {len(old.logins)}")
+        logins = [
+            f"ringlog user add {_shell(login)} --reader{' --writer' if login in rights.writers else ''}"
+            for login in old.logins
+        ]
+        told.append(f"logins.sh: {len(logins)}")
+        head = "# each asks for a password; --writer: who calls procedures or changes rows there"
+        (folder / "logins.sh").write_text("\n".join([head, *logins, ""]))
     return told
 
 
@@ -56,15 +73,3 @@ def facility(rings: Sequence[Ring], timezone: str) -> Iterator[str]:
             yield "\n[[table.column]]"
             yield f"name = {json.dumps(column.name.lower())}"
             yield f"type = {json.dumps(facility_type(column.type, column.length))}"
-
-
-def _create(table: OldTable) -> str:
-    lines = [
-        f"    {quoted(column.name)} {column.declared} {'null' if column.nullable else 'not null'}"
-        for column in table.columns
-    ]
-    lines += [
-        f"    {'primary key' if place == 0 else 'unique'} ({', '.join(quoted(name) for name in key)})"
-        for place, key in enumerate(table.keys)
-    ]
-    return f"create table {quoted(table.name)} (\n" + ",\n".join(lines) + "\n)"

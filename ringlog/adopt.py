@@ -12,6 +12,7 @@ from ringlog.options import Data, Dsn
 
 if TYPE_CHECKING:
     from ringlog.adoption.copying import Copied
+    from ringlog.adoption.site_rows import SiteCopied
 
 
 def adopt(
@@ -37,9 +38,16 @@ def adopt(
     timezone: Annotated[
         str, typer.Option(metavar="ZONE", help="What the old server's times without a zone mean (IANA name).")
     ] = "UTC",
-    copies: Annotated[
-        bool, typer.Option("--copy", help="Bring the rows of rings and logs over, to --data or --dsn.")
-    ] = False,
+    copies: Annotated[bool, typer.Option("--copy", help="Bring the rows over, to --data or --dsn.")] = False,
+    charset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="What char and varchar are in at the old server, where it does not tell or is wrong: "
+            "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
+        ),
+    ] = "",
     connections: Annotated[
         int, typer.Option(metavar="N", min=1, max=32, help="Connections to each side that copy at once.")
     ] = 4,
@@ -48,9 +56,9 @@ def adopt(
 ) -> None:
     """Read an old server's catalogue, and write what becomes of it: facility file, T-SQL, logins, a report.
 
-    Nothing is changed at the old server. With --copy the rows of its rings and logs are brought over, week by
-    week, checked value by value, while it runs; a second run leaves out what has not changed. Code 1: an
-    object is refused, or copied rows are not the same.
+    Nothing is changed at the old server. With --copy the rows of its rings, logs and other tables are brought
+    over, checked value by value, while it runs; a second run brings what has changed. Code 1: an object is
+    refused, or copied rows are not the same.
     """
     # a TDS client, which `ringlog serve` does without
     import pymssql
@@ -58,20 +66,30 @@ def adopt(
     from ringlog.adoption import assessment, scripts
     from ringlog.adoption.catalogue import connected, number, read, words
     from ringlog.adoption.copying import Ledger, Source, copy
+    from ringlog.adoption.rights import rights
     from ringlog.adoption.rings import Rules, bounds_by, read_rules, sort
+    from ringlog.adoption.site_rows import copy_site, unreferenced
+    from ringlog.adoption.tables import made
+    from ringlog.adoption.texts import codec
+    from ringlog.adoption.texts import told as of_texts
 
     address = Address.parse(old)
     if not address.database:
         raise UsageError(f"the URL names no database: write {address}/DATABASE")
     decided = Rules() if rules is None else read_rules(rules)
     password = find_password(address)
-    source = Source(address, password, tds_version, timezone)
+    if charset:
+        codec(charset)
     try:
         with connected(address, password, tds_version) as connection:
             found = read(connection)
             tables = sort(found, decided, bounds_by(connection))
-        judged = assessment.assess(found, tables, address.database)
-        told = scripts.write(output, found, tables, timezone)
+        source = Source(address, password, tds_version, timezone, charset or found.charset, found.is_ase)
+        there = [table.name for table in tables.site]
+        site = [made(table, there, found.is_ase) for table in tables.site]
+        allowed = rights(found, tables, address.database)
+        judged = assessment.assess(found, tables, site, allowed, address.database, of_texts(found, charset))
+        told = scripts.write(output, found, tables, site, allowed, timezone)
         (output / "assessment.json").write_text(assessment.as_json(judged))
         (output / "assessment.html").write_text(assessment.as_html(judged))
         for line in told:
@@ -88,11 +106,19 @@ def adopt(
                 done = copy(
                     source, conninfo, tables.rings, connections, Ledger(output / "copied.json"), _tell
                 )
-            differ = sum(not one.same for one in done)
-            print(
-                f"copied {sum(one.rows for one in done)} rows, {sum(one.new for one in done)} of them new; "
-                f"{differ} parts differ"
+                made_here = [each.table for each in site if not each.refused]
+                database = address.database.lower()
+                beside = copy_site(source, conninfo, database, made_here, connections, _tell_site)
+                loose = unreferenced(conninfo, database)
+            differ = sum(not one.same for one in done) + sum(
+                not one.same or bool(one.unread) for one in beside
             )
+            rows = sum(one.rows for one in done) + sum(one.rows for one in beside)
+            new = sum(one.new for one in done) + sum(one.rows for one in beside if one.is_new)
+            print(f"copied {rows} rows, {new} of them new; {differ} parts differ")
+            for line in loose:
+                print(line)
+            differ += len(loose)
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {words(error)}") from None
     if judged.refused or differ:
@@ -100,5 +126,18 @@ def adopt(
 
 
 def _tell(copied: "Copied") -> None:
+    if copied.why:
+        print(f"{copied.part}: not copied: {copied.why}", flush=True)
+        return
     outcome = "the same on both sides" if copied.same else "NOT THE SAME"
     print(f"{copied.part}: {copied.rows} rows, {copied.new} new, {outcome}", flush=True)
+
+
+def _tell_site(copied: "SiteCopied") -> None:
+    if copied.missing:
+        print(f"{copied.table}: not copied: {copied.missing}", flush=True)
+        return
+    outcome = "the same on both sides" if copied.same else "NOT THE SAME"
+    print(f"{copied.table}: {copied.rows} rows{', new' * copied.is_new}, {outcome}", flush=True)
+    for line in copied.unread:
+        print(f"  left out: {line}", flush=True)

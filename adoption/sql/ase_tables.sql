@@ -1,2 +1,2 @@
 -- ASE: tables of the database; their rows are counted one by one.
-select name, null from sysobjects where type = 'U' order by name
+select user_name(uid), name, null from sysobjects where type = 'U' order by name

@@ -1,7 +1,12 @@
--- SQL Server: columns of the tables, in their order.
-select o.name, c.name, t.name, c.max_length, c.precision, c.scale, c.is_nullable
+-- SQL Server: columns of the tables, in their order, by the types that alias types stand for.
+select
+  schema_name(o.schema_id), o.name, c.name, coalesce(b.name, t.name), c.max_length, c.precision, c.scale, c.is_nullable,
+  d.definition, v.definition, c.is_identity, c.collation_name
 from sys.objects o
 join sys.columns c on c.object_id = o.object_id
-join sys.types t on t.user_type_id = c.system_type_id
-where o.type = 'U'
-order by o.name, c.column_id
+join sys.types t on t.user_type_id = c.user_type_id
+left join sys.types b on b.user_type_id = c.system_type_id
+left join sys.default_constraints d on d.object_id = c.default_object_id
+left join sys.computed_columns v on v.object_id = c.object_id and v.column_id = c.column_id
+where o.type = 'U' and o.is_ms_shipped = 0
+order by schema_name(o.schema_id), o.name, c.column_id

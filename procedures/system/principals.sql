@@ -9,7 +9,7 @@ select
   null::timestamp as create_date,
   null::timestamp as modify_date,
   null::integer as owning_principal_id,
-  null::bytea as sid,
+  pg_catalog.int4send(listed.principal_id) as sid,
   listed.is_fixed_role
 from (
   select
@@ -34,7 +34,7 @@ create view sys.server_principals as
 select
   rolname::sys.sysname as name,
   oid::integer as principal_id,
-  null::bytea as sid,
+  pg_catalog.int4send(oid::integer) as sid,
   case when rolcanlogin then 'S' else 'R' end::character(1) as type,
   case when rolcanlogin then 'SQL_LOGIN' else 'SERVER_ROLE' end::sys.sysname as type_desc,
   not rolcanlogin as is_disabled,
@@ -78,3 +78,14 @@ from sys.server_principals
 where type = 'S';
 
 comment on view sys.syslogins is 'SQL Server and ASE: syslogins';
+
+-- Who has the rights of which role.
+create view sys.database_role_members as
+select
+  members.roleid::integer as role_principal_id,
+  members.member::integer as member_principal_id
+from pg_catalog.pg_auth_members as members
+join sys.database_principals as roles on roles.principal_id = members.roleid::integer
+join sys.database_principals as users on users.principal_id = members.member::integer;
+
+comment on view sys.database_role_members is 'SQL Server: Catalog Views, sys.database_role_members';

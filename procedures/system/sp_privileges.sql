@@ -126,3 +126,48 @@ $$;
 
 comment on function sys.sp_column_privileges(text, text, text, text) is
 'SQL Server and ASE: sp_column_privileges, who may do what with a column.';
+
+-- Rights on tables, on columns, and on procedures; those of owners are not listed.
+create view sys.database_permissions as
+select
+  1::smallint as class,
+  'OBJECT_OR_COLUMN'::sys.sysname as class_desc,
+  granted.object::integer as major_id,
+  granted.number::integer as minor_id,
+  granted.grantee::integer as grantee_principal_id,
+  case granted.grantor when granted.owner then 1 else granted.grantor::integer end as grantor_principal_id,
+  names.type::character(4) as type,
+  granted.privilege::sys.sysname as permission_name,
+  case when granted.is_grantable then 'W' else 'G' end::character(1) as state,
+  case when granted.is_grantable then 'GRANT_WITH_GRANT_OPTION' else 'GRANT' end::sys.sysname as state_desc
+from (
+  select
+    relations.oid as object, 0 as number, classes.relowner as owner,
+    rights.grantee, rights.grantor, rights.privilege_type as privilege, rights.is_grantable
+  from sys.every_relation as relations
+  join pg_catalog.pg_class as classes on classes.oid = relations.oid
+  cross join lateral pg_catalog.aclexplode(classes.relacl) as rights
+  union all
+  select
+    columns.relation, columns.number, classes.relowner,
+    rights.grantee, rights.grantor, rights.privilege_type, rights.is_grantable
+  from sys.every_column as columns
+  join pg_catalog.pg_class as classes on classes.oid = columns.relation
+  join pg_catalog.pg_attribute as attributes
+    on attributes.attrelid = columns.relation and attributes.attnum = columns.number
+  cross join lateral pg_catalog.aclexplode(attributes.attacl) as rights
+  union all
+  select
+    procedures.oid, 0, routines.proowner,
+    rights.grantee, rights.grantor, rights.privilege_type, rights.is_grantable
+  from sys.every_procedure as procedures
+  join pg_catalog.pg_proc as routines on routines.oid = procedures.oid
+  cross join lateral pg_catalog.aclexplode(routines.proacl) as rights
+  where procedures.schema = pg_catalog.current_schema()
+) as granted
+join (values
+  ('SELECT', 'SL'), ('INSERT', 'IN'), ('UPDATE', 'UP'), ('DELETE', 'DL'), ('REFERENCES', 'RF'), ('EXECUTE', 'EX')
+) as names (privilege, type) on names.privilege = granted.privilege
+where granted.grantee <> granted.owner;
+
+comment on view sys.database_permissions is 'SQL Server: Catalog Views, sys.database_permissions';

@@ -1,0 +1,147 @@
+"""What ASE's own tables say of tables and rights (SAP ASE, Reference Manual: Tables)."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pymssql
+
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, OldTable, Reference
+from ringlog.adoption.parts import Asked, Parts, Place, Rows, joined
+
+# sysprotects.action and protecttype
+_ACTIONS = {
+    151: "REFERENCES",
+    193: "SELECT",
+    195: "INSERT",
+    196: "DELETE",
+    197: "UPDATE",
+    198: "CREATE TABLE",
+    203: "CREATE DATABASE",
+    207: "CREATE VIEW",
+    221: "CREATE TRIGGER",
+    222: "CREATE PROCEDURE",
+    224: "EXECUTE",
+    228: "DUMP DATABASE",
+    233: "CREATE DEFAULT",
+    235: "DUMP TRANSACTION",
+    236: "CREATE RULE",
+    282: "DELETE STATISTICS",
+    320: "TRUNCATE TABLE",
+    326: "UPDATE STATISTICS",
+}
+_STATES = {0: "grantable", 1: "granted", 2: "denied"}
+# types that may be NULL have names of their own, by their length
+_NULLABLE = {
+    "intn": {1: "tinyint", 2: "smallint", 4: "int", 8: "bigint"},
+    "uintn": {2: "unsigned smallint", 4: "unsigned int", 8: "unsigned bigint"},
+    "floatn": {4: "real", 8: "float"},
+    "moneyn": {4: "smallmoney", 8: "money"},
+    "datetimn": {4: "smalldatetime", 8: "datetime"},
+    "daten": {4: "date"},
+    "timen": {4: "time"},
+    "bigdatetimen": {8: "bigdatetime"},
+    "bigtimen": {8: "bigtime"},
+}
+_OTHER = {"decimaln": "decimal", "numericn": "numeric", "sysname": "varchar", "longsysname": "varchar"}
+_UNIQUE, _PRIMARY = 2, 2048  # sysindexes.status
+
+
+def table_parts(asked: Asked) -> Parts:
+    """Columns with their defaults, checks with rules, foreign keys."""
+    parts = Parts()
+    defaults = {key: _default(text) for key, text in joined(asked("defaults")).items()}
+    computed = {
+        key: re.sub(r"(?is)^\s*as\s+", "", text).strip() for key, text in joined(asked("computed")).items()
+    }
+    for owner, table, name, kind, length, precision, scale, nullable, _, _, identity, _ in asked("columns"):
+        place, key = (str(owner), str(table)), (str(owner), str(table), str(name))
+        column = OldColumn(
+            str(name),
+            _NULLABLE.get(str(kind), {}).get(int(length or 0), _OTHER.get(str(kind), str(kind))),
+            int(length or 0),
+            int(precision or 0),
+            int(scale or 0),
+            bool(nullable),
+            defaults.get(key, ""),
+            computed.get(key, ""),
+        )
+        parts.columns[place].append(replace(column, identity=(1, 1)) if identity else column)
+    for (owner, table, name), text in joined(asked("checks")).items():
+        parts.checks[owner, table].append(Check(name, _condition(text)))
+    for (owner, table, column_name, name), text in joined(asked("rules")).items():
+        parts.checks[owner, table].append(Check(f"{name}_{column_name}", _of_rule(text, column_name)))
+    for owner, table, name, referenced, *columns in asked("references"):
+        pairs = [pair for pair in zip(columns[::2], columns[1::2], strict=True) if pair[0] is not None]
+        parts.references[str(owner), str(table)].append(
+            Reference(
+                str(name),
+                tuple(str(here) for here, _ in pairs),
+                str(referenced),
+                tuple(str(there) for _, there in pairs),
+            )
+        )
+    return parts
+
+
+def _default(text: str) -> str:
+    """`default 'x'` of a column, `create default d as 'x'` bound to it."""
+    return re.sub(r"(?is)^\s*(?:create\s+default\s+\S+\s+as|default)\s+", "", text).strip()
+
+
+def _condition(text: str) -> str:
+    """`constraint c check (…)`: what stands in the parentheses."""
+    found = re.fullmatch(r"(?is)\s*(?:constraint\s+\S+\s+)?check\s*\((.*)\)\s*", text)
+    return found[1].strip() if found else text
+
+
+def _of_rule(text: str, column: str) -> str:
+    """`create rule r as @x like 'a%'`: a condition of any variable, which is the column."""
+    condition = re.sub(r"(?is)^\s*create\s+rule\s+\S+\s+as\s+", "", text).strip()
+    return re.sub(r"@\w+|'(?:[^']|'')*'", lambda found: column if found[0][0] == "@" else found[0], condition)
+
+
+def indexes(cursor: Any, unread: list[str]) -> tuple[Mapping[Place, Any], Mapping[Place, Any]]:
+    """Keys and other indexes, by index_col, which gives the columns of an index one by one."""
+    keys: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
+    others: dict[Place, list[OldIndex]] = defaultdict(list)
+    text = (
+        "select user_name(o.uid), o.name, i.name, i.indid, i.status from sysobjects o, sysindexes i"
+        " where o.type = 'U' and i.id = o.id and i.indid > 0 and i.indid < 255"
+    )
+    try:
+        cursor.execute(text)
+        found = sorted(cursor.fetchall(), key=lambda row: (not int(row[4]) & _PRIMARY, row[3]))
+        for owner, table, name, index, status in found:
+            columns = tuple(_columns_of(cursor, str(owner), str(table), int(index)))
+            if int(status) & (_UNIQUE | _PRIMARY):
+                keys[str(owner), str(table)].append(columns)
+            else:
+                others[str(owner), str(table)].append(OldIndex(str(name), tuple(map(quoted, columns))))
+    except pymssql.Error as error:
+        unread.append(f"indexes: {error.args[-1]!r}")
+    return keys, others
+
+
+def _columns_of(cursor: Any, owner: str, table: str, index: int) -> Iterator[str]:
+    named = table if owner == "dbo" else f"{owner}.{table}"
+    places = ", ".join(f"index_col('{named}', {index}, {place})" for place in range(1, 17))
+    cursor.execute(f"select {places}")
+    yield from (str(name) for name in cursor.fetchall()[0] if name is not None)
+
+
+def grants(rows: Rows, tables: Mapping[str, OldTable]) -> list[Grant]:
+    """Rights of sysprotects. Bit 0 of the columns is all of them, bit n the column of id n."""
+    found = []
+    for who, action, state, _, what, columns in rows:
+        right = _ACTIONS.get(int(action), f"action {action}")
+        table = tables.get(str(what)) if what is not None else None
+        bits = int.from_bytes(bytes(columns or b""), "little")
+        named: tuple[str, ...] = ()
+        if table is not None and bits and not bits & 1:
+            named = tuple(column.name for place, column in enumerate(table.columns, 1) if bits >> place & 1)
+        found.append(Grant(str(who), right, "" if what is None else str(what), named, _STATES[int(state)]))
+    return found

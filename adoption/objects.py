@@ -1,0 +1,143 @@
+"""What an old database has, as values."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class OldColumn:
+    """A column; `length` in bytes."""
+
+    name: str
+    type: str
+    length: int
+    precision: int
+    scale: int
+    nullable: bool
+    default: str = ""
+    """a T-SQL expression"""
+    computed: str = ""
+    """a T-SQL expression"""
+    identity: tuple[int, int] | None = None
+    """its first value and its step"""
+    code_page: str = ""
+    """of a char, varchar or text where it has one of its own: a number, as SQL Server tells it"""
+
+    @property
+    def declared(self) -> str:
+        """Its type as `create table` says it."""
+        if self.type in ("varchar", "char", "binary", "varbinary"):
+            return f"{self.type}({'max' if self.length < 0 else self.length})"
+        if self.type in ("nvarchar", "nchar", "univarchar", "unichar"):
+            return f"{self.type}({'max' if self.length < 0 else self.length // 2})"
+        if self.type in ("decimal", "numeric"):
+            return f"{self.type}({self.precision}, {self.scale})"
+        if self.type in ("datetime2", "datetimeoffset", "time"):
+            return f"{self.type}({self.scale})"
+        return self.type
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition of a table: of a CHECK constraint, or of a rule bound to a column."""
+
+    name: str
+    condition: str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A foreign key."""
+
+    name: str
+    columns: tuple[str, ...]
+    table: str
+    referenced: tuple[str, ...]
+    on_delete: str = ""
+    """CASCADE, SET NULL, SET DEFAULT; empty: it is refused"""
+    on_update: str = ""
+
+
+@dataclass(frozen=True)
+class OldIndex:
+    """An index that is no key."""
+
+    name: str
+    columns: tuple[str, ...]
+    """as `create index` says them"""
+    unique: bool = False
+    condition: str = ""
+    """of the rows that it has"""
+
+
+@dataclass(frozen=True)
+class OldTable:
+    """A table."""
+
+    name: str
+    columns: tuple[OldColumn, ...]
+    keys: tuple[tuple[str, ...], ...]
+    """columns of its unique indexes, the primary key first"""
+    rows: int
+    checks: tuple[Check, ...] = ()
+    references: tuple[Reference, ...] = ()
+    indexes: tuple[OldIndex, ...] = ()
+
+    def column(self, name: str) -> OldColumn | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+    @property
+    def bytes(self) -> int:
+        """About what the rows take, by the width of the columns."""
+        return self.rows * sum(max(column.length, 8) for column in self.columns)
+
+
+@dataclass(frozen=True)
+class Module:
+    """A procedure, view, trigger or function with its T-SQL, which is "" when the server does not give it."""
+
+    kind: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A right of a user, a role or public."""
+
+    who: str
+    right: str
+    what: str
+    """a table, view or procedure; empty: the whole database"""
+    columns: tuple[str, ...] = ()
+    """none: all of it"""
+    state: str = "granted"
+    """granted, grantable, or denied"""
+
+
+@dataclass(frozen=True)
+class Member:
+    """Somebody who has the rights of a group or role."""
+
+    role: str
+    who: str
+
+
+@dataclass(frozen=True)
+class Old:
+    """The catalogue of one database."""
+
+    version: str
+    is_ase: bool
+    tables: tuple[OldTable, ...]
+    modules: tuple[Module, ...]
+    grants: tuple[Grant, ...]
+    logins: tuple[str, ...]
+    unread: tuple[str, ...] = field(default=())
+    """what the server did not tell, with its words"""
+    members: tuple[Member, ...] = ()
+    users: tuple[tuple[str, str], ...] = ()
+    """users of the database, each with its login, which is "" when it has none"""
+    hidden: tuple[str, ...] = ()
+    """objects that cannot be told apart here, with why"""
+    charset: str = ""
+    """what its char, varchar and text are in, by its own name for it"""

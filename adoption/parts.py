@@ -1,0 +1,32 @@
+"""Parts of tables, table by table, as the catalogues of both servers give them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ringlog.adoption.objects import Check, OldColumn, Reference
+
+Rows: TypeAlias = list[tuple[Any, ...]]
+Asked: TypeAlias = Callable[[str], Rows]
+"""Asks the old server one of the questions in sql/, by its name."""
+Place: TypeAlias = tuple[str, str]
+"""owner and name of a table"""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Of each table its columns, and what it demands of its rows."""
+
+    columns: dict[Place, list[OldColumn]] = field(default_factory=lambda: defaultdict(list))
+    checks: dict[Place, list[Check]] = field(default_factory=lambda: defaultdict(list))
+    references: dict[Place, list[Reference]] = field(default_factory=lambda: defaultdict(list))
+
+
+def joined(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, ...], str]:
+    """Texts of their pieces, the last of each row, by what stands before it."""
+    texts: dict[tuple[str, ...], str] = {}
+    for *key, piece in rows:
+        place = tuple(map(str, key))
+        texts[place] = texts.get(place, "") + ("" if piece is None else str(piece))
+    return texts

@@ -1,0 +1,165 @@
+"""Who may do what at the old server, and what gives the same rights here.
+
+What T-SQL grants here is written as T-SQL. Roles and their members are PostgreSQL's, and so are rights on
+single columns and of names with capitals, which T-SQL here has no words for: these are SQL for psql.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from psycopg import sql
+
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import Grant, Member, Old
+from ringlog.adoption.rings import Sorted
+
+_OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
+_CHANGES = ("INSERT", "UPDATE", "DELETE")
+_CALLED = ("procedure", "function")
+_READERS, _WRITERS, _OWNERS = "db_datareader", "db_datawriter", "db_owner"
+# what nobody is told of: their owner has all rights, and the server's own
+_NOBODY = frozenset({"dbo", "sys", "INFORMATION_SCHEMA"})
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What is to be run, and what is to be decided."""
+
+    roles: tuple[str, ...]
+    """SQL that makes the owner, the schema, and the roles"""
+    tsql: tuple[str, ...]
+    """grants for the console"""
+    sql: tuple[str, ...]
+    """for psql, when all the rest has been made"""
+    writers: frozenset[str]
+    """logins that call procedures or change rows, themselves or by a role"""
+    decisions: tuple[str, ...]
+
+
+def rights(old: Old, found: Sorted, database: str) -> Rights:
+    """What gives the users and roles of the old database the rights that they have there."""
+    login_of = {user: login or user for user, login in old.users}
+    kinds = {module.name: module.kind for module in old.modules}
+    rings = {ring.table.name for ring in found.rings} | {
+        ring.log.name for ring in found.rings if ring.log is not None
+    }
+    members = [Member(each.role, login_of.get(each.who, each.who)) for each in old.members]
+    users = {login_of.get(user, user) for user, _ in old.users} | set(old.logins)
+    decisions: list[str] = []
+    tsql: list[str] = []
+    beside: list[str] = []
+    grants = [
+        replace(grant, who=login_of.get(grant.who, grant.who))
+        for grant in (*old.grants, *_of_fixed_roles(old, members))
+    ]
+    for grant in grants:
+        who = grant.who
+        if who in _NOBODY:
+            continue
+        if why := _refused(grant, who, kinds, rings):
+            decisions.append(why)
+            continue
+        if grant.state == "grantable":
+            decisions.append(f"{who} may grant {_shown(grant)} to others there; here whoever owns it does")
+        line = _written(grant, who, kinds, database)
+        (beside if grant.columns or who != who.lower() else tsql).append(line)
+    roles = _roles(grants, members, users)
+    for member in members:
+        if member.role == _OWNERS and member.who != "dbo":
+            beside.append(f"grant {_name(database)} to {_name(member.who)};")
+        elif member.role in roles:
+            beside.append(f"grant {_name(member.role)} to {_name(member.who)};")
+        elif member.who not in _NOBODY and _is_system(member.role):
+            decisions.append(f"{member.who} has the role {member.role} of the old server, which there is not")
+    loose = sorted(user for user, login in old.users if not login)
+    decisions += [f"user {user} has no login there: it is a role that cannot log in" for user in loose]
+    return Rights(
+        (
+            f"create role {_name(database)} nologin;",
+            f"create schema {_name(database)} authorization {_name(database)};",
+            f"grant usage on schema {_name(database)} to public;",
+            f"grant daq_reader, daq_writer to {_name(database)};",
+            *(f"create role {_name(role)} nologin;" for role in sorted({*roles, *loose})),
+        ),
+        tuple(dict.fromkeys(tsql)),
+        tuple(dict.fromkeys(beside)),
+        frozenset(_writers(grants, members, users)),
+        tuple(dict.fromkeys(decisions)),
+    )
+
+
+def _roles(grants: Sequence[Grant], members: Sequence[Member], users: set[str]) -> list[str]:
+    """Those that have rights, and those that have them by another one."""
+    needed = {grant.who for grant in grants}
+    names = {member.role for member in members}
+    while more := {member.who for member in members if member.role in needed} & names - needed:
+        needed |= more
+    named = needed - users - _NOBODY - {"public", "guest", _OWNERS}
+    return sorted(role for role in named if not _is_system(role))
+
+
+def _refused(grant: Grant, who: str, kinds: dict[str, str], rings: set[str]) -> str:
+    """Why a right has no equivalent here; empty where it has one."""
+    if grant.state == "denied":
+        return f"{who} is denied {_shown(grant)}: here nothing is denied, so no role of {who} may have it"
+    if who == "guest":
+        return f"whoever has no user there is guest and has {_shown(grant)}: here everybody has a login"
+    if not grant.what or grant.right not in (*_OF_TABLES, "EXECUTE"):
+        return f"{who} has {_shown(grant)}: there is no such right here"
+    if grant.what in rings:
+        if grant.right == "SELECT" and not grant.columns:
+            return "" if who == "public" else f"{who} reads {grant.what}: give the login --reader"
+        return f"{who} has {_shown(grant)}, a ring or log, which only its put procedure writes (--writer)"
+    if grant.right == "EXECUTE" and kinds.get(grant.what) not in _CALLED:
+        return f"{who} has {_shown(grant)}, of which the old server tells nothing"
+    return ""
+
+
+def _of_fixed_roles(old: Old, members: Sequence[Member]) -> Iterator[Grant]:
+    """What SQL Server's db_datareader and db_datawriter may do, where they have members."""
+    there = {member.role for member in members}
+    read = [
+        *(table.name for table in old.tables),
+        *(each.name for each in old.modules if each.kind == "view"),
+    ]
+    for name in read:
+        if _READERS in there:
+            yield Grant(_READERS, "SELECT", name)
+        if _WRITERS in there:
+            yield from (Grant(_WRITERS, right, name) for right in _CHANGES)
+
+
+def _is_system(role: str) -> bool:
+    """A fixed role of either server, with rights that are none of a table's or a procedure's."""
+    return role.endswith("_role") or (role.startswith("db_") and role not in (_READERS, _WRITERS))
+
+
+def _writers(grants: Sequence[Grant], members: Sequence[Member], users: set[str]) -> Iterator[str]:
+    writing = {
+        grant.who for grant in grants if grant.right in (*_CHANGES, "EXECUTE") and grant.state != "denied"
+    }
+    yield from users if "public" in writing else writing & users
+    yield from (member.who for member in members if member.role in writing or member.role == _OWNERS)
+
+
+def _shown(grant: Grant) -> str:
+    columns = f" ({', '.join(grant.columns)})" if grant.columns else ""
+    return f"{grant.right}{columns}" + (f" on {grant.what}" if grant.what else "")
+
+
+def _written(grant: Grant, who: str, kinds: dict[str, str], database: str) -> str:
+    """As T-SQL, or as PostgreSQL's SQL where T-SQL here has no words for it."""
+    right = grant.right.lower()
+    if not grant.columns and who == who.lower():
+        return f"grant {right} on {quoted(grant.what)} to {who if who == 'public' else quoted(who)}"
+    # names are lower case in PostgreSQL
+    columns = f" ({', '.join(_name(column.lower()) for column in grant.columns)})" if grant.columns else ""
+    kind = "routine" if right == "execute" else "table"
+    return (
+        f"grant {right}{columns} on {kind} {_name(database)}.{_name(grant.what.lower())} to "
+        f"{'public' if who == 'public' else _name(who)};"
+    )
+
+
+def _name(name: str) -> str:
+    return sql.Identifier(name).as_string(None)

@@ -1,0 +1,198 @@
+"""Rows of a site's own tables brought over: each table as a whole, and compared value by value.
+
+The old server runs meanwhile: a table is read once, and a later run makes it what it is then. Triggers do not
+fire for the rows, and foreign keys are looked at when all tables are there.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from ringlog.adoption.catalogue import connected
+from ringlog.adoption.copying import Source
+from ringlog.adoption.digest import Digest
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import OldColumn, OldTable
+from ringlog.adoption.texts import Unreadable, reading
+
+_BATCH = 2000  # rows
+_TOLD = 5  # texts that cannot be read, of a table
+
+
+@dataclass(frozen=True)
+class SiteCopied:
+    """What has become of a table."""
+
+    table: str
+    rows: int
+    is_new: bool
+    """the rows here were others before"""
+    same: bool
+    unread: tuple[str, ...] = ()
+    """rows that were left out, with why"""
+    missing: str = ""
+    """why it cannot be copied"""
+
+
+def copy_site(
+    source: Source,
+    conninfo: str,
+    database: str,
+    tables: Sequence[OldTable],
+    connections: int,
+    tell: Callable[[SiteCopied], None],
+) -> list[SiteCopied]:
+    """Copies the tables into the schema. Raises pymssql.Error and psycopg.Error."""
+    done: list[SiteCopied] = []
+    lock = threading.Lock()
+    waiting = iter(sorted(tables, key=lambda table: -table.bytes))
+
+    def work() -> None:
+        with (
+            connected(source.address, source.password, source.version) as old,
+            psycopg.connect(conninfo, autocommit=True) as new,
+        ):
+            new.execute("set session timezone to 'UTC'")
+            # no trigger fires and no foreign key is checked row by row
+            new.execute("set session_replication_role to replica")
+            while True:
+                with lock:
+                    table = next(waiting, None)
+                if table is None:
+                    return
+                copied = _copy(old, new, table, database, source)
+                with lock:
+                    done.append(copied)
+                    tell(copied)
+
+    with ThreadPoolExecutor(connections) as pool:
+        for running in [pool.submit(work) for _ in range(connections)]:
+            running.result()
+    return done
+
+
+def _copy(
+    old: Any, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
+) -> SiteCopied:
+    here = sql.Identifier(database, table.name.lower())
+    there = _columns_here(new, database, table.name.lower())
+    columns = [column for column in table.columns if there.get(column.name.lower(), "") == ""]
+    if lost := [column.name for column in table.columns if column.name.lower() not in there]:
+        what = f"has no column {lost[0]}" if there else "is not there: run 1_tables.sql"
+        return SiteCopied(table.name, 0, False, False, (), f"{database}.{table.name} {what}")
+    readings = [reading(column, source.charset, source.is_ase) for column in columns]
+    asked = f"select {', '.join(of.expression for of in readings)} from {quoted(table.name)}"
+    names = sql.SQL(", ").join(sql.Identifier(column.name.lower()) for column in columns)
+    singles = [place for place, column in enumerate(columns) if column.type == "real"]
+    came, was, stored = Digest(singles), Digest(singles), Digest(singles)
+    unread: list[str] = []
+    with new.transaction():
+        new.execute(
+            sql.SQL("create temporary table arrived on commit drop as select {} from {} limit 0").format(
+                names, here
+            )
+        )
+        statement = sql.SQL("copy arrived ({}) from stdin").format(names)
+        with new.cursor() as cursor, cursor.copy(statement) as into, old.cursor() as from_old:
+            from_old.execute(asked)
+            while batch := from_old.fetchmany(_BATCH):
+                for row in batch:
+                    try:
+                        values = [of.text(each) for of, each in zip(readings, row, strict=True)]
+                    except Unreadable as error:
+                        unread.append(f"{table.name}, {_key(table, columns, row)}: {error}")
+                        continue
+                    into.write_row(values)
+                    came.add(values)
+        _read(new, sql.SQL("select {} from {}").format(names, here), was)
+        if was.text() != came.text():
+            new.execute(sql.SQL("delete from {}").format(here))
+            new.execute(
+                sql.SQL(
+                    "insert into {} ({names}) overriding system value select {names} from arrived"
+                ).format(here, names=names)
+            )
+            _read(new, sql.SQL("select {} from {}").format(names, here), stored)
+        else:
+            stored = was
+        for column in columns:
+            if column.identity is not None:
+                _go_on(new, here, column)
+    more = [f"{table.name}: {len(unread)} rows in all"] if len(unread) > _TOLD else []
+    left_out = (*unread[:_TOLD], *more)
+    same = stored.text() == came.text()
+    return SiteCopied(table.name, came.rows, was.text() != came.text(), same, left_out)
+
+
+def _columns_here(new: psycopg.Connection[Any], database: str, table: str) -> dict[str, str]:
+    """The columns of a table here, each with how it is computed, if it is."""
+    found = new.execute(
+        "select attname, attgenerated::text from pg_attribute"
+        " where attrelid = to_regclass(format('%%I.%%I', %s::text, %s::text))"
+        " and attnum > 0 and not attisdropped",
+        [database, table],
+    )
+    return {str(name): str(generated) for name, generated in found}
+
+
+def _key(table: OldTable, columns: Sequence[OldColumn], row: Sequence[Any]) -> str:
+    """A row as its key tells it, or its first column."""
+    names = table.keys[0] if table.keys else (columns[0].name,)
+    return ", ".join(
+        f"{column.name} {value!r}" for column, value in zip(columns, row, strict=True) if column.name in names
+    )
+
+
+def _read(new: psycopg.Connection[Any], question: sql.Composed, into: Digest) -> None:
+    with new.cursor(name="stored") as cursor:
+        for row in cursor.execute(question):
+            into.add(row)
+
+
+def _go_on(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColumn) -> None:
+    """An identity goes on behind the last value there is."""
+    name = column.name.lower()
+    new.execute(
+        sql.SQL(
+            "select setval(pg_get_serial_sequence({table_text}, {name_text}), max({name})) from {table}"
+            " having max({name}) is not null"
+        ).format(
+            table_text=sql.Literal(table.as_string(None)),
+            name_text=sql.Literal(name),
+            name=sql.Identifier(name),
+            table=table,
+        )
+    )
+
+
+def unreferenced(conninfo: str, database: str) -> list[str]:
+    """Foreign keys of the schema with rows that refer to none: the old server was changed meanwhile."""
+    with psycopg.connect(conninfo) as new:
+        found = new.execute(
+            """
+            select c.conname, c.conrelid::regclass::text, c.confrelid::regclass::text,
+              string_agg(format('a.%%I is not null', f.attname), ' and ' order by k.place),
+              string_agg(format('a.%%I = b.%%I', f.attname, r.attname), ' and ' order by k.place)
+            from pg_constraint c
+            cross join lateral unnest(c.conkey, c.confkey) with ordinality as k (here, there, place)
+            join pg_attribute f on f.attrelid = c.conrelid and f.attnum = k.here
+            join pg_attribute r on r.attrelid = c.confrelid and r.attnum = k.there
+            where c.contype = 'f' and c.connamespace = to_regnamespace(format('%%I', %s::text))
+            group by c.oid order by 2, 1
+            """,
+            [database],
+        ).fetchall()
+        told = []
+        for name, table, other, given, same in found:
+            lacking = f"not exists (select from {other} b where {same})"
+            row = new.execute(
+                f"select count(*) from {table} a where {given} and {lacking}".encode()
+            ).fetchone()
+            if row and row[0]:
+                told.append(f"{row[0]} rows of {table} refer to no row of {other} ({name}): copy once more")
+    return told

@@ -1,0 +1,103 @@
+"""What SQL Server's catalogue views say of tables and rights (System Catalog Views)."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, Reference
+from ringlog.adoption.parts import Asked, Parts, Place, Rows
+
+_OBJECT = 1  # database_permissions.class
+# rights that every object may have, and that are granted with a schema or the database too
+_OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
+_STATES = {"GRANT": "granted", "GRANT_WITH_GRANT_OPTION": "grantable", "DENY": "denied"}
+_PLAIN = {"text", "char", "varchar"}
+
+
+def table_parts(asked: Asked) -> Parts:
+    """Columns with their defaults, checks, foreign keys."""
+    parts = Parts()
+    identities = {
+        (str(owner), str(table)): (int(seed), int(step)) for owner, table, seed, step in asked("identities")
+    }
+    for owner, table, name, kind, length, precision, scale, *more in asked("columns"):
+        nullable, default, computed, identity, collation = more
+        place = str(owner), str(table)
+        parts.columns[place].append(
+            OldColumn(
+                str(name),
+                str(kind),
+                int(length or 0),
+                int(precision or 0),
+                int(scale or 0),
+                bool(nullable),
+                str(default or ""),
+                str(computed or ""),
+                identities.get(place, (1, 1)) if identity else None,
+                str(collation or "") if str(kind) in _PLAIN else "",
+            )
+        )
+    for owner, table, name, condition, disabled in asked("checks"):
+        if not disabled:
+            parts.checks[str(owner), str(table)].append(Check(str(name), str(condition)))
+    found: dict[tuple[Place, str], list[tuple[Any, ...]]] = defaultdict(list)
+    for owner, table, name, *rest in asked("references"):
+        found[(str(owner), str(table)), str(name)].append(tuple(rest))
+    for (place, name), rows in found.items():
+        _, table, _, deleting, updating = rows[0]
+        parts.references[place].append(
+            Reference(
+                name,
+                tuple(str(row[0]) for row in rows),
+                str(table),
+                tuple(str(row[2]) for row in rows),
+                _action(deleting),
+                _action(updating),
+            )
+        )
+    return parts
+
+
+def _action(told: Any) -> str:
+    return "" if str(told) == "NO_ACTION" else str(told).replace("_", " ")
+
+
+def indexes(rows: Rows) -> tuple[Mapping[Place, Any], Mapping[Place, Any]]:
+    """Keys, the primary one first, and other indexes. One of some rows only is no key."""
+    found: dict[tuple[Place, str], list[tuple[Any, ...]]] = defaultdict(list)
+    for owner, table, name, *rest in rows:
+        found[(str(owner), str(table)), str(name)].append(tuple(rest))
+    keys: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
+    others: dict[Place, list[OldIndex]] = defaultdict(list)
+    for (place, name), columns in sorted(found.items(), key=lambda each: not each[1][0][1]):
+        _, _, unique, _, condition = columns[0]
+        if unique and condition is None:
+            keys[place].append(tuple(str(column[0]) for column in columns))
+        else:
+            directed = tuple(quoted(str(column[0])) + (" desc" if column[3] else "") for column in columns)
+            others[place].append(OldIndex(name, directed, bool(unique), str(condition or "")))
+    return keys, others
+
+
+def grants(rows: Rows, tables: Sequence[str], called: Sequence[str]) -> list[Grant]:
+    """Rights on objects; those on a schema or the database are rights on each of its objects."""
+    columns: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
+    found = []
+    for who, right, state, kind, what, column, _ in rows:
+        told = _STATES.get(str(state), "")
+        if not told:
+            continue
+        if int(kind) == _OBJECT and column is not None:
+            columns[str(who), str(right), str(what), told].append(str(column))
+        elif int(kind) == _OBJECT:
+            found.append(Grant(str(who), str(right), str(what), (), told))
+        elif str(right) in (*_OF_TABLES, "EXECUTE"):
+            of = called if str(right) == "EXECUTE" else tables
+            found += [Grant(str(who), str(right), name, (), told) for name in of]
+        elif str(right) != "CONNECT":
+            found.append(Grant(str(who), str(right), "", (), told))
+    found += [
+        Grant(who, right, what, tuple(named), state) for (who, right, what, state), named in columns.items()
+    ]
+    return found

@@ -1,0 +1,129 @@
+"""Texts of an old server in its own code page, and the order in which objects are made."""
+
+import pytest
+
+from ringlog.adoption import ase
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldTable, Reference
+from ringlog.adoption.order import ordered
+from ringlog.adoption.tables import made
+from ringlog.adoption.texts import Unreadable, codec, reading, told
+from ringlog.errors import UsageError
+
+
+def column(name: str, kind: str, length: int = 4, code_page: str = "") -> OldColumn:
+    return OldColumn(name, kind, length, 0, 0, True, code_page=code_page)
+
+
+@pytest.mark.parametrize(
+    ("charset", "value", "text"),
+    [
+        # the code charts of each: ü, and two characters of Japan's
+        ("cp850", b"\x81", "ü"),
+        ("roman8", b"\xcf", "ü"),
+        ("cp1252", b"\x80\xfc", "€ü"),
+        ("iso_1", b"\xfc", "ü"),
+        ("eucjis", b"\xc6\xfc\xcb\xdc", "日本"),
+        ("sjis", b"\x93\xfa\x96\x7b", "日本"),
+        ("850", b"\x81", "ü"),
+    ],
+)
+def test_a_text_is_read_in_the_server_s_own_code_page(charset: str, value: bytes, text: str) -> None:
+    of = reading(column("name", "varchar", 20), charset, True)
+    assert of.expression == "convert(varbinary(20), name)"
+    assert of.text(value) == text
+    assert of.text(None) is None
+
+
+@pytest.mark.parametrize(
+    ("charset", "value"), [("sjis", b"\x93"), ("cp1252", b"\x81"), ("eucjis", b"a\xff"), ("iso_1", b"a\0b")]
+)
+def test_what_cannot_be_read_is_told(charset: str, value: bytes) -> None:
+    with pytest.raises(Unreadable):
+        reading(column("name", "char", 4), charset, True).text(value)
+
+
+def test_a_column_s_own_code_page_and_what_needs_none() -> None:
+    assert reading(column("a", "varchar", -1, "932"), "", False).codec == "cp932"
+    assert reading(column("a", "varchar", -1, "932"), "", False).expression == "convert(varbinary(max), a)"
+    for unicode in (column("a", "nvarchar", 8), column("a", "varchar", 8, "65001"), column("a", "int")):
+        assert reading(unicode, "", False).expression == "a"
+    assert reading(column("a", "int"), "sjis", True).codec is None
+    with pytest.raises(UsageError, match="ebcdic99"):
+        codec("ebcdic99")
+
+
+def test_a_server_that_does_not_tell_its_character_set() -> None:
+    def of(*columns: OldColumn, charset: str = "") -> Old:
+        table = OldTable("t", columns, (), 0)
+        return Old("old", True, (table,), (), (), (), charset=charset)
+
+    assert "does not tell its character set" in told(of(column("a", "varchar")), "")[0]
+    assert told(of(column("a", "varchar")), "sjis") == []
+    assert "type text" in told(of(column("a", "text"), charset="roman8"), "")[0]
+    assert told(of(column("a", "text"), charset="utf8"), "") == []
+
+
+def test_names_that_are_words_of_the_language() -> None:
+    assert [quoted(name) for name in ("loss", "Order", "Order Details", "a]b", "key")] == [
+        "loss",
+        "[Order]",
+        "[Order Details]",
+        "[a]]b]",
+        "[key]",
+    ]
+
+
+def test_each_object_after_those_that_it_names() -> None:
+    modules = [
+        Module("view", "all totals", "create view [all totals] as select * from [Sub Totals]"),
+        Module("view", "Sub Totals", 'create view "sub totals" as select dbo.half(price) p from t'),
+        Module("function", "half", "create function half(@a money) returns money as begin return @a / 2 end"),
+        Module("view", "alone", "create view alone as select 1 a -- not like [all totals]"),
+    ]
+    assert [module.name for module in ordered(modules)] == ["half", "Sub Totals", "all totals", "alone"]
+    circle = [Module("procedure", "a", "exec b"), Module("procedure", "b", "exec a")]
+    assert [module.name for module in ordered(circle)] == ["b", "a"]
+
+
+def test_tables_of_ase() -> None:
+    """Texts of defaults, rules and checks as syscomments has them (SAP ASE, Reference Manual: Tables)."""
+    rows = {
+        "columns": [
+            ("dbo", "titles", "id", "varchar", 6, None, None, 0, None, None, 0, None),
+            ("dbo", "titles", "price", "moneyn", 8, None, None, 8, None, None, 0, None),
+            ("dbo", "titles", "no", "numericn", 5, 6, 0, 0, None, None, 128, None),
+        ],
+        "defaults": [("dbo", "titles", "price", "create default free as "), ("dbo", "titles", "price", "$0")],
+        "rules": [("dbo", "titles", "id", "idrule", "create rule idrule as @id like 'BU%' or @id = '@id'")],
+        "checks": [("dbo", "titles", "positive", "CONSTRAINT positive CHECK (price >= 0)")],
+        "references": [("dbo", "titles", "fk", "prices", "price", "amount", *[None] * 14)],
+    }
+    parts = ase.table_parts(lambda name: rows.get(name, []))  # type: ignore[arg-type, return-value]
+    place = ("dbo", "titles")
+    identifier, price, number = parts.columns[place]
+    assert (price.type, price.default, price.nullable) == ("money", "$0", True)
+    assert (number.declared, number.identity) == ("numeric(6, 0)", (1, 1))
+    assert identifier.declared == "varchar(6)"
+    assert parts.checks[place] == [
+        Check("positive", "price >= 0"),
+        Check("idrule_id", "id like 'BU%' or id = '@id'"),
+    ]
+    assert parts.references[place] == [Reference("fk", ("price",), "prices", ("amount",))]
+
+
+def test_what_of_a_table_is_refused_is_left_out_and_told() -> None:
+    table = OldTable(
+        "t",
+        (column("a", "int"), OldColumn("b", "int", 4, 0, 0, True, default="next value for s")),
+        (),
+        0,
+        (Check("odd", "a % 2 = 1"), Check("xml", "a for xml auto")),
+        (Reference("fk", ("a",), "gone", ("a",)),),
+    )
+    result = made(table, ["t"], False)
+    assert "constraint odd check (a % 2 = 1)" in result.text
+    assert "next value" not in result.text
+    assert [line.partition(":")[0] for line in result.lost] == ["table t, column b", "table t", "table t"]
+    shape = OldTable("u", (column("where_it_is", "geography", 16),), (), 0)
+    assert made(shape, ["u"], False).refused.startswith("column where_it_is is geography")
