@@ -162,23 +162,30 @@ def _note(connection: sa.Connection, table: Table) -> None:
 _VIEW = """
 create view {view} as
 select
-  block.column_name,
-  block.begins + (span.number - 1) * interval {length} as "time",
-  span.n,
-  nullif(span.min, 'NaN') as min,
-  nullif(span.max, 'NaN') as max,
-  nullif(span.mean, 'NaN') as mean,
-  nullif(span.first, 'NaN') as first,
-  nullif(span.last, 'NaN') as last,
-  case when span.n > 0 then sqrt(span.squares / span.n) end as std,
-  coalesce(span.nans, 0) as nans,
-  coalesce(span.nulls, 0) as nulls,
-  block.begins as block
-from {storage} as block
-cross join lateral unnest(
-  block.n, block.min, block.max, block.mean, block.first, block.last, block.squares, block.nans, block.nulls
-) with ordinality as span (n, min, max, mean, first, last, squares, nans, nulls, number)
-where block.level = {level} and (span.n > 0 or span.nans > 0 or span.nulls > 0)
+  span.column_name,
+  span."time",
+  span.n[number] as n,
+  nullif(span.min[number], 'NaN') as min,
+  nullif(span.max[number], 'NaN') as max,
+  nullif(span.mean[number], 'NaN') as mean,
+  nullif(span.first[number], 'NaN') as first,
+  nullif(span.last[number], 'NaN') as last,
+  case when span.n[number] > 0 then sqrt(span.squares[number] / span.n[number]) end as std,
+  coalesce(span.nans[number], 0) as nans,
+  coalesce(span.nulls[number], 0) as nulls,
+  span.begins as block
+-- not unnest, which would take out arrays that nobody asks for
+from (
+  select
+    block.*,
+    generate_series(1, cardinality(block.n)) as number,
+    generate_series(
+      block.begins, block.begins + (cardinality(block.n) - 1) * interval {length}, interval {length}
+    ) as "time"
+  from {storage} as block
+  where block.level = {level}
+) as span
+where span.n[number] > 0 or span.nans[number] > 0 or span.nulls[number] > 0
 """
 
 

@@ -1,5 +1,6 @@
 """ringlog's own schema: what the first one made becomes today's, with every row, and as if made today."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -116,3 +117,46 @@ def test_what_is_installed_is_brought_up_to_date_without_a_facility(
     assert report.changed[0] == "schema version 2: retired tables"
     assert not bring_up_to_date(engine)
     assert not install(engine, FACILITY)
+
+
+_VIEW_OF_VERSION_5 = """
+create or replace view hour.magnets as
+select
+  block.column_name,
+  block.begins + (span.number - 1) * interval '3600 seconds' as "time",
+  span.n,
+  nullif(span.min, 'NaN') as min,
+  nullif(span.max, 'NaN') as max,
+  nullif(span.mean, 'NaN') as mean,
+  nullif(span.first, 'NaN') as first,
+  nullif(span.last, 'NaN') as last,
+  case when span.n > 0 then sqrt(span.squares / span.n) end as std,
+  coalesce(span.nans, 0) as nans,
+  coalesce(span.nulls, 0) as nulls,
+  block.begins as block
+from summary.magnets as block
+cross join lateral unnest(
+  block.n, block.min, block.max, block.mean, block.first, block.last, block.squares, block.nans, block.nulls
+) with ordinality as span (n, min, max, mean, first, last, squares, nans, nulls, number)
+where block.level = 3600 and (span.n > 0 or span.nans > 0 or span.nulls > 0)
+"""
+
+
+def test_views_of_summaries_are_todays(engine: sa.Engine, connect: Connect) -> None:
+    (table,) = FACILITY.tables
+    install(engine, replace(FACILITY, tables=(replace(table, summaries=(60, 3600)),)))
+    connection = connect()
+
+    def views() -> list[tuple[object, ...]]:
+        return connection.execute(
+            "select schemaname, viewname, definition from pg_views where viewname = 'magnets' order by 1"
+        ).fetchall()
+
+    today = views()
+    connection.execute(_VIEW_OF_VERSION_5)
+    connection.execute("create view public.of_a_site as select * from hour.magnets")
+    connection.execute("delete from ringlog.schema_version where version > 5")
+    assert views() != today
+    assert bring_up_to_date(engine).changed == ("schema version 6: views of summaries",)
+    assert views() == today
+    assert connection.execute("select count(*) from public.of_a_site").fetchone() == (0,)
