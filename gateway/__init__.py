@@ -100,7 +100,7 @@ class Gateway:
             password=password,
             host=host,
             port=port,
-            nodes=[(name, *_server(conninfo)) for name, conninfo in (nodes or {}).items()],
+            nodes=_nodes(nodes or {}),
             tls=None if tls is None else (tls.certificate, tls.key, tls.required),
             postmaster=postmaster,
             writers_first=writers_first,
@@ -114,6 +114,11 @@ class Gateway:
     def metrics(self) -> str:
         """What the gateway counts, as OpenMetrics text."""
         return self._server.metrics()
+
+    def know_nodes(self, nodes: Mapping[str, str]) -> None:
+        """Makes nodes known that are new, or elsewhere than those of these names were; others stay.
+        Raises ValueError."""
+        self._server.know_nodes(_nodes(nodes))
 
     def last_calls(self) -> list[LastCall]:
         """The last call of each procedure that was called since the start, by schema.name."""
@@ -162,6 +167,10 @@ class Mirror:
 
 _Servers: TypeAlias = tuple[list[tuple[str, int]], bool, str, Path | None, str]
 """hosts with their ports, whether only one that takes changes will do, sslmode, sslrootcert, database"""
+
+
+def _nodes(nodes: Mapping[str, str]) -> list[tuple[str, _Servers, str, str]]:
+    return [(name, *_server(conninfo)) for name, conninfo in nodes.items()]
 
 
 def _server(conninfo: str) -> tuple[_Servers, str, str]:

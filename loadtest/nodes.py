@@ -1,21 +1,24 @@
-"""What a put costs on its way to a node, beside one on the first server: `python -m ringlog.loadtest.nodes`.
+"""What a put costs on its way to a node, and how tables move there: `python -m ringlog.loadtest.nodes`.
 
 Two PostgreSQL of one's own on this machine, each with an empty database, and administrators' connection
 strings for them. Tables of both kinds are called in turns through one gateway; CPU of gateway and PostgreSQL
-is counted for each call.
+is counted for each call. With `--move` all tables are on the first server, and half of them move to the node
+while each has a writer.
 """
 
 import argparse
 import json
 import os
+import random
 import re
 import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -25,6 +28,7 @@ from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import COLUMN, RING, Tables
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.bench.server import WRITER, postgres_cpu
+from ringlog.loadtest.machines.writers import Writers
 
 _COMMAND = [sys.executable, "-m", "ringlog"]
 _WARM = 1.0
@@ -40,7 +44,12 @@ def main() -> None:
     words.add_argument("--seconds", type=float, default=5.0, help="of each load")
     words.add_argument("--rounds", type=int, default=5)
     words.add_argument("--rate", type=float, default=0.0, help="calls a second of each writer; 0: at once")
+    words.add_argument("--move", action="store_true", help="move half of the tables while they are written")
+    words.add_argument("--kills", type=int, default=0, help="kill the moving command so many times")
     given = words.parse_args()
+    if given.move:
+        _move(given)
+        return
     kinds = {kind: Tables(f"{kind}_", given.tables, given.columns) for kind in ("here", "there")}
     with tempfile.TemporaryDirectory(prefix="ringlog-nodes-") as name:
         folder = Path(name)
@@ -81,6 +90,75 @@ def main() -> None:
         f" {medians['there'] * 1e6:.0f} µs; the node's beside it {statistics.median(ratios):.2f}"
         f" ({min(ratios):.2f} to {max(ratios):.2f}); load of the machine {os.getloadavg()[0]:.1f}"
     )
+
+
+def _move(given: argparse.Namespace) -> None:
+    """Writers write all tables while half of them move. Every acknowledged row is looked for at the end."""
+    names = [f"table_{number}" for number in range(1, given.tables + 1)]
+    moving = names[::2]
+    readings = {f"{COLUMN}{number}": number / 7 for number in range(1, given.columns + 1)}
+    with tempfile.TemporaryDirectory(prefix="ringlog-nodes-") as name:
+        folder = Path(name)
+        file = folder / "plant.toml"
+        file.write_text(_moving_facility(None, names, (), given.columns))
+        environment = os.environ | {"RINGLOG_DSN": given.first}
+        password = secrets.token_urlsafe(12)
+        _ringlog(environment, "init", "--facility", str(file))
+        _ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+        with _serving(environment, folder / "serve.log") as (_, port):
+            url = f"tds://{WRITER}@127.0.0.1:{port}"
+            writers = Writers([url], password, file, folder / "spool", given.rate or 2.0, readings)
+            try:
+                time.sleep(given.seconds)
+                # the gateway has not heard of the node before
+                file.write_text(_moving_facility(given.node, names, moving, given.columns))
+                command = [*_COMMAND, "node", "move", "--facility", str(file)]
+                before = time.monotonic()
+                killed = sum(_is_killed(command, environment, given.seconds) for _ in range(given.kills))
+                done = subprocess.run(command, capture_output=True, text=True, env=environment)
+                if done.returncode != 0:
+                    raise BenchError(done.stderr.strip())
+                took = time.monotonic() - before
+                time.sleep(given.seconds)
+                after = time.monotonic()
+            finally:
+                writers.stop()
+        count = writers.count(lambda table: given.node if table in moving else given.first)
+        pauses = writers.pauses(before, after, moving)
+        others = writers.pauses(before, after, names[1::2])
+    waited = [float(each) for each in re.findall(r"writers waited ([\d.]+) s", done.stdout)]
+    own = 1 / (given.rate or 2.0)
+    print(
+        f"{len(moving)} of {len(names)} tables of {given.columns} reals moved in {took:.1f} s, the command"
+        f" killed {killed} times\n"
+        f"from an acknowledged row to the next, of which {own:g} s are the writer's own: median of the tables"
+        f" moved {statistics.median(pauses):.2f} s, longest {max(pauses):.2f} s; of the others"
+        f" {max(others):.2f} s\n"
+        f"held back by the last step at most {max(waited, default=0.0):.3f} s\n"
+        f"rows produced {count.produced}, acknowledged {count.acknowledged}, lost {count.lost},"
+        f" repeated {count.repeated}; load of the machine {os.getloadavg()[0]:.1f}"
+    )
+
+
+def _is_killed(command: list[str], environment: dict[str, str], seconds: float) -> bool:
+    """Lets the command run for a random time and kills it, unless it has come to its end."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(random.uniform(0.5, seconds))
+            return False
+        process.kill()
+    return True
+
+
+def _moving_facility(node: str | None, names: Sequence[str], moved: Sequence[str], columns: int) -> str:
+    text = 'timezone = "UTC"\n'
+    text += f'[[node]]\nname = "there"\ndsn = "{node}"\n' if node else ""
+    for name in names:
+        text += f'[[table]]\nname = "{name}"\nrows = {RING}\ncycle = 1.0\n'
+        text += 'node = "there"\n' if name in moved else ""
+        text += '[[table.column]]\nname = "count"\ntype = "int"\n'
+        text += f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {columns}\ntype = "real"\n'
+    return text
 
 
 def _facility(node: str, kinds: dict[str, Tables]) -> str:

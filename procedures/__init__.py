@@ -61,6 +61,8 @@ OVER_ALL_TABLES = (
     "tell_event",
     "tell_events",
     "tell_late_row",
+    "tell_moved_row",
+    "refuse_moved",
     "losses",
     "silences",
     "table_states",
@@ -112,7 +114,7 @@ _SYSTEM = (
 # files in system/, each after those it needs
 
 _LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
-_CLAIM_LOCK = 0x636C6169  # "clai", that of the claims
+CLAIMS_LOCK = 0x636C6169  # "clai", that of the claims
 CHANGES_LOCK = 0x72696E676C6F67
 """Its hexadecimal digits are "ringlog": the advisory lock of whoever changes a database."""
 
@@ -184,7 +186,7 @@ def table_procedures(
         "nth": sql.Literal(nth),
         "period": sql.Literal(None if period is None else timedelta(seconds=period)),
         "lock": sql.Literal(_LOCK),
-        "claim_lock": sql.Literal(_CLAIM_LOCK),
+        "claim_lock": sql.Literal(CLAIMS_LOCK),
         "table": sql.Literal(table),
         "last": sql.Identifier(SCHEMA, OF_A_TABLE["last"].format(table)),
         "summarised": sql.SQL("{}::regclass").format(
@@ -272,7 +274,7 @@ def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], 
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
-        source = _read(name).replace("{claim_lock}", str(_CLAIM_LOCK))
+        source = _read(name).replace("{claim_lock}", str(CLAIMS_LOCK))
         yield Procedure(name, source.replace("{changes_lock}", str(CHANGES_LOCK)))
 
 

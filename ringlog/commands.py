@@ -15,6 +15,7 @@ _WHERE = {
     "report": "report:report_app",
     "archive": "archive:archive_app",
     "ha": "ha:ha_app",
+    "node": "node:node_app",
     "loadtest": "loadtest.command:app",
     "init": "facility:init",
     "maintain": "maintaining:maintain",

@@ -13,10 +13,12 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.database import engine
 from ringlog.errors import ServerError
+from ringlog.gateway import Gateway
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, grant_to_gateway, set_gateway_password
 from ringlog.schema import registry
+from ringlog.schema.change import CHANNEL
 from ringlog.schema.facility import Facility, Node
 from ringlog.schema.install import InstallRefused, InstallReport, difference, install
 from ringlog.schema.nodes import (
@@ -226,6 +228,59 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
     finally:
         end.set()
         thread.join()
+
+
+@contextmanager
+def nodes_followed(gateway: Gateway, conninfo: str, known: Mapping[str, tuple[str, str]]) -> Iterator[None]:
+    """Looks after the nodes, as `housekeeping_of` does, and those that come to be known until the end: the
+    gateway hears of them. It knows those that are `known`."""
+    end = threading.Event()
+
+    def follow() -> None:
+        told = dict(known)
+        with ExitStack() as every:
+            after: dict[str, ExitStack] = {}
+
+            def look_after(name: str, dsn: str) -> None:
+                if name in after:
+                    after[name].close()
+                after[name] = every.enter_context(ExitStack())
+                after[name].enter_context(housekeeping_of(name, dsn))
+
+            for name, (dsn, _) in told.items():
+                look_after(name, dsn)
+            while not end.is_set():
+                try:
+                    for now in _changes_of_nodes(conninfo, end):
+                        new = {name: each for name, each in now.items() if told.get(name) != each}
+                        if new:
+                            gateway.know_nodes(known_by_gateway(new))
+                            told |= new
+                        for name, (dsn, _) in new.items():
+                            log.info("node %s is known from now on", name)
+                            look_after(name, dsn)
+                except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
+                    log.warning("nodes cannot be read: %s", " ".join(str(error).split()))
+                    end.wait(_PAUSE)
+
+    thread = threading.Thread(target=follow, name="nodes")
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str, tuple[str, str]]]:
+    """The nodes that the first server knows, again each time that its tables have changed."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
+        yield nodes_of(conninfo)
+        while not end.is_set():
+            # several at once are one
+            if list(connection.notifies(timeout=0.5, stop_after=1)):
+                yield nodes_of(conninfo)
 
 
 def servers_there(conninfo: str) -> tuple[list[str], dict[str, str]]:

@@ -27,7 +27,7 @@ from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, set_gateway_password
 from ringlog.metrics import served, together
-from ringlog.nodes import housekeeping_of, install_everywhere, known_by_gateway, nodes_of
+from ringlog.nodes import install_everywhere, known_by_gateway, nodes_followed, nodes_of
 from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
@@ -128,10 +128,8 @@ class Server:
             self.installed = self._install(administrator)
             stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
-            for name, (dsn, _) in nodes.items():
-                stack.enter_context(housekeeping_of(name, dsn))
             login = self._gateway_login()
-            self.address = self._start_gateway(stack, login, known_by_gateway(nodes))
+            self.address = self._start_gateway(stack, login, nodes)
             if self._http is not None:
                 self.http = self._start_web(stack, login, self._http)
             self._stack = stack.pop_all()
@@ -208,7 +206,7 @@ class Server:
         )
         return stack.enter_context(web.Web(wanted).running()).address
 
-    def _start_gateway(self, stack: ExitStack, login: str, nodes: Mapping[str, str]) -> Address:
+    def _start_gateway(self, stack: ExitStack, login: str, nodes: Mapping[str, tuple[str, str]]) -> Address:
         try:
             gateway = Gateway(
                 login,
@@ -217,7 +215,7 @@ class Server:
                 self._tls,
                 postmaster=None if self._postgres is None else self._postgres.pid,
                 writers_first=self._writers_first,
-                nodes=nodes,
+                nodes=known_by_gateway(nodes),
             )
         except ConnectionError as error:
             raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None
@@ -230,6 +228,7 @@ class Server:
             ) from None
         stack.callback(gateway.stop)
         stack.enter_context(callers_kept(gateway, self.conninfo))
+        stack.enter_context(nodes_followed(gateway, self.conninfo, nodes))
         if self._metrics is not None:
             self.metrics = self._serve_metrics(stack, gateway, self._metrics)
         return Address(*gateway.address)

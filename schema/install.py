@@ -19,6 +19,7 @@ from ringlog.procedures import (
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
 from ringlog.schema import (
     ledger,
+    moves,
     obstacles,
     parameter_tables,
     registry,
@@ -105,6 +106,7 @@ class _Ringlogs:
         ledger.create_missing(self.connection)
         ledger.create_missing(self.connection, tiers.metadata)
         ledger.create_missing(self.connection, renaming.metadata)
+        ledger.create_missing(self.connection, moves.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
 

@@ -62,8 +62,8 @@ def stored_elsewhere(connection: sa.Connection, facility: Facility, here: str | 
         if name in wanted and wanted[name] != here:
             yield Obstacle(
                 f"table {name} is {_place(here)} with its rows, and the facility file puts it "
-                f"{_place(wanted[name])}: a table stays where it was made",
-                f"-- leave its node as it was: {'no key node' if here is None else f'node = {here!r}'}",
+                f"{_place(wanted[name])}: ringlog node move {name} --facility FILE takes it there",
+                f"-- or leave its node as it was: {'no key node' if here is None else f'node = {here!r}'}",
             )
 
 

@@ -145,14 +145,22 @@ def make_first_partitions(connection: sa.Connection, table: str) -> None:
     now = connection.scalar(sa.select(sa.func.now()))
     assert now is not None
     for week in _weeks_ahead(now):
-        partition = sql.Identifier("log", week.partition(table))
-        run(
-            connection,
-            sql.SQL("create table {} partition of {} for values from ({}) to ({}) with ({})").format(
-                partition, log, sql.Literal(week.start), sql.Literal(week.end), PARTITION_OPTIONS
-            ),
-        )
+        make_partition(connection, table, Partition(week.partition(table), week.start, week.end))
     keep_statistics_small(connection, table)
+
+
+def make_partition(connection: sa.Connection, table: str, partition: "Partition") -> None:
+    """Makes an empty partition of a log whose default one has no rows of that time."""
+    run(
+        connection,
+        sql.SQL("create table {} partition of {} for values from ({}) to ({}) with ({})").format(
+            sql.Identifier("log", partition.name),
+            sql.Identifier("log", table),
+            sql.Literal(partition.start),
+            sql.Literal(partition.end),
+            PARTITION_OPTIONS,
+        ),
+    )
 
 
 def renew_options(connection: sa.Connection, table: str) -> None:

@@ -4,7 +4,7 @@ use crate::admission::Admission;
 use crate::catalogue::{Because, Catalogue, LiveCatalogue, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
-use crate::nodes::{self, Nodes, Place};
+use crate::nodes::{Nodes, Place};
 use crate::postgres::commit::{GroupCommit, Maker};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
@@ -101,11 +101,11 @@ impl Gateway {
         let commit = Arc::new(ArcSwap::from_pointee(start_commit()));
         // PL/pgSQL keeps plans for the types there were, and only a new connection plans anew; the old ones end
         // with the calls they have
-        let nodes = Arc::new(nodes::start(nodes, &metrics));
+        let nodes = Arc::new(Nodes::new(nodes, &metrics));
         let (renewed, renewed_nodes) = (commit.clone(), nodes.clone());
         let renew_commit = move || {
             renewed.store(Arc::new(start_commit()));
-            renewed_nodes.values().for_each(|node| node.renew());
+            renewed_nodes.renew();
         };
         statements.spawn(watcher.run(live.clone(), renew_commit));
         Ok(Arc::new(Gateway {

@@ -8,6 +8,7 @@ use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection, Notice, PgError};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -27,6 +28,8 @@ pub struct Place {
 }
 
 pub struct Node {
+    /// Another one for each place that a node of this name has had.
+    pub id: u64,
     pub name: String,
     pub address: Address,
     maker: Arc<Maker>,
@@ -41,12 +44,42 @@ struct Asking {
     failed: Option<(Instant, String)>,
 }
 
-/// By their names.
-pub type Nodes = HashMap<String, Arc<Node>>;
+static NEXT_NODE: AtomicU64 = AtomicU64::new(1);
 
-pub fn start(places: Vec<Place>, metrics: &Arc<Metrics>) -> Nodes {
-    let node = |place: Place| (place.name.clone(), Arc::new(Node::start(place, metrics.clone())));
-    places.into_iter().map(node).collect()
+/// All that are known now.
+pub struct Nodes {
+    by_name: ArcSwap<HashMap<String, Arc<Node>>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Nodes {
+    pub fn new(places: Vec<Place>, metrics: &Arc<Metrics>) -> Nodes {
+        let nodes = Nodes { by_name: ArcSwap::default(), metrics: metrics.clone() };
+        nodes.know(places);
+        nodes
+    }
+
+    /// Nodes that are new, or elsewhere than the ones of these names were.
+    pub fn know(&self, places: Vec<Place>) {
+        let mut all = HashMap::clone(&self.by_name.load());
+        for place in places {
+            all.insert(place.name.clone(), Arc::new(Node::start(place, self.metrics.clone())));
+        }
+        self.by_name.store(Arc::new(all));
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Node>> {
+        self.by_name.load().get(name).cloned()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_name.load().is_empty()
+    }
+
+    /// Begins anew on other connections; those there are end with the calls they have.
+    pub fn renew(&self) {
+        self.by_name.load().values().for_each(|node| node.renew());
+    }
 }
 
 impl Node {
@@ -64,15 +97,15 @@ impl Node {
             priority: Arc::new(WriterPriority::new(false, None)),
         });
         let commit = ArcSwap::from_pointee(GroupCommit::start(&maker, COMMIT_CONNECTIONS));
-        Node { name: place.name, address, maker, commit, asking: Mutex::default() }
+        let id = NEXT_NODE.fetch_add(1, Ordering::Relaxed);
+        Node { id, name: place.name, address, maker, commit, asking: Mutex::default() }
     }
 
     pub fn commit(&self) -> Arc<GroupCommit> {
         self.commit.load_full()
     }
 
-    /// Begins anew on other connections; those there are end with the calls they have.
-    pub fn renew(&self) {
+    fn renew(&self) {
         self.commit.store(Arc::new(GroupCommit::start(&self.maker, COMMIT_CONNECTIONS)));
     }
 

@@ -5,7 +5,7 @@ use crate::gateway::Gateway;
 use crate::listener;
 use crate::log;
 use crate::metrics::Metrics;
-use crate::nodes::Place;
+use crate::nodes::{Nodes, Place};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Encryption, Host, PgError, Wanted};
 use crate::program::Settings;
@@ -39,6 +39,7 @@ struct PyServer {
     serving: Option<JoinHandle<()>>,
     stop: CancellationToken,
     metrics: Arc<Metrics>,
+    nodes: Arc<Nodes>,
     address: (String, u16),
 }
 
@@ -72,11 +73,8 @@ impl PyServer {
             let stop = CancellationToken::new();
             let stopping = stop.clone();
             let address = address_of((postgres, read_write, sslmode, sslrootcert, database))?;
-            let nodes = nodes.into_iter().map(|(name, server, role, password)| {
-                Ok(Place { name, address: address_of(server)?, role, password })
-            });
-            let nodes = nodes.collect::<PyResult<Vec<_>>>()?;
-            let (local, metrics, serving) = threads.block_on(async {
+            let places = places_of(nodes)?;
+            let (local, metrics, nodes, serving) = threads.block_on(async {
                 let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
                 })?;
@@ -84,14 +82,14 @@ impl PyServer {
                 let priority = WriterPriority::new(writers_first, postmaster);
                 let statements = threads.statements();
                 let gateway =
-                    Gateway::start(address, &role, &password, nodes, tls, priority, stopping, statements)
+                    Gateway::start(address, &role, &password, places, tls, priority, stopping, statements)
                         .await
                         .map_err(|error| start_error(&error))?;
-                let metrics = gateway.metrics.clone();
-                Ok::<_, PyErr>((local, metrics, tokio::spawn(listener::run(listener, gateway))))
+                let (metrics, nodes) = (gateway.metrics.clone(), gateway.nodes.clone());
+                Ok::<_, PyErr>((local, metrics, nodes, tokio::spawn(listener::run(listener, gateway))))
             })?;
             let address = (local.ip().to_string(), local.port());
-            Ok(PyServer { threads: Some(threads), serving: Some(serving), stop, metrics, address })
+            Ok(PyServer { threads: Some(threads), serving: Some(serving), stop, metrics, nodes, address })
         })
     }
 
@@ -104,6 +102,15 @@ impl PyServer {
     /// What the gateway counts, as OpenMetrics text.
     fn metrics(&self) -> String {
         self.metrics.text()
+    }
+
+    /// Nodes that are new, or elsewhere than the ones of these names were.
+    fn know_nodes(&self, py: Python<'_>, nodes: Vec<PyPlace>) -> PyResult<()> {
+        let places = places_of(nodes)?;
+        if let Some(threads) = &self.threads {
+            py.detach(|| threads.block_on(async { self.nodes.know(places) }));
+        }
+        Ok(())
     }
 
     /// The last call of each procedure that was called: its name; host, program and login of the caller; when, in
@@ -130,6 +137,12 @@ impl PyServer {
             });
         }
     }
+}
+
+fn places_of(nodes: Vec<PyPlace>) -> PyResult<Vec<Place>> {
+    let place =
+        |(name, server, role, password)| Ok(Place { name, address: address_of(server)?, role, password });
+    nodes.into_iter().map(place).collect()
 }
 
 fn address_of((hosts, read_write, sslmode, sslrootcert, database): PyServers) -> PyResult<Address> {

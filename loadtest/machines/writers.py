@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import cycle, pairwise
@@ -42,7 +42,17 @@ class Writers:
     """One writer a table of the facility, each of which gives so many rows a second. The writers begin at
     different gateways."""
 
-    def __init__(self, urls: Sequence[str], password: str, facility: Path, spool: Path, rate: float) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        password: str,
+        facility: Path,
+        spool: Path,
+        rate: float,
+        readings: Mapping[str, float] | None = None,
+    ) -> None:
+        """`readings` are in every row, beside the column `count`."""
+        self._readings = dict(readings or {})
         loaded = load_facility(facility)
         addresses = cycle(map(Address.parse, urls))
         self.told = {table.name: Told() for table in loaded.tables}
@@ -73,7 +83,7 @@ class Writers:
             moment = datetime.now(UTC)
             number = len(told.produced) + 1
             told.produced[moment] = number
-            writer.put(moment, count=number)
+            writer.put(moment, count=number, **self._readings)
 
     @property
     def trouble(self) -> str:
@@ -89,11 +99,11 @@ class Writers:
             for told, writer in zip(self.told.values(), self._writers, strict=True)
         )
 
-    def pauses(self, begin: float, end: float) -> list[float]:
-        """The longest pause between acknowledgements of each writer, between two moments of the monotonic
-        clock, in seconds."""
+    def pauses(self, begin: float, end: float, tables: Sequence[str] | None = None) -> list[float]:
+        """The longest pause between acknowledgements of each writer, or of those of some tables, between two
+        moments of the monotonic clock, in seconds."""
         found = []
-        for told in self.told.values():
+        for told in self.told.values() if tables is None else map(self.told.__getitem__, tables):
             moments = [moment for moment, _ in list(told.acknowledged) if begin <= moment <= end]
             found.append(max((b - a for a, b in pairwise(moments)), default=end - begin))
         return found
@@ -108,11 +118,11 @@ class Writers:
         for writer in self._writers:
             writer.close()
 
-    def count(self, conninfo: str) -> Count:
-        """Compares every acknowledged row with the log."""
+    def count(self, conninfo_of: Callable[[str], str]) -> Count:
+        """Compares every acknowledged row with the log, on the server that has its table."""
         lost = repeated = 0
-        with psycopg.connect(conninfo) as connection:
-            for name, told in self.told.items():
+        for name, told in self.told.items():
+            with psycopg.connect(conninfo_of(name)) as connection:
                 query = sql.SQL('select "time", "count" from {}').format(sql.Identifier("log", name))
                 rows: Sequence[tuple[datetime, int]] = connection.execute(query).fetchall()
                 found = dict(rows)

@@ -28,21 +28,21 @@ impl Procedures {
         let Some(name) = catalogue.node_of(function, values) else {
             return Ok(None);
         };
-        let node = self.gateway.nodes.get(&**name);
-        node.cloned().map(Some).ok_or_else(|| {
+        let node = self.gateway.nodes.get(name);
+        node.map(Some).ok_or_else(|| {
             not_written(format!(
-                "The gateway does not know node {name} yet, nothing was written: start it again."
+                "The gateway does not know node {name} yet, nothing was written: send it again."
             ))
         })
     }
 
     /// The oid of the session's login on a node.
     pub(super) async fn login_on(&mut self, node: &Node) -> Result<u32, PgError> {
-        if let Some(oid) = self.logins.get(&node.name) {
+        if let Some(oid) = self.logins.get(&node.id) {
             return Ok(*oid);
         }
         let oid = node.login(self.backend.user()).await?;
-        self.logins.insert(node.name.clone(), oid);
+        self.logins.insert(node.id, oid);
         Ok(oid)
     }
 

@@ -36,8 +36,8 @@ pub struct Procedures {
     pub(super) claim: Claim,
     /// How to answer calls like those before.
     pub(super) plans: Vec<Plan>,
-    /// The oid of the session's login on each node it has called.
-    pub(super) logins: HashMap<String, u32>,
+    /// The oid of the session's login on each node it has called, by the node's id.
+    pub(super) logins: HashMap<u64, u32>,
     /// Its connections to nodes it has read from.
     pub(super) elsewhere: Vec<Backend>,
 }

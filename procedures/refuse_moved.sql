@@ -1,0 +1,16 @@
+create or replace function ringlog.refuse_moved()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- with this SQLSTATE the gateway reads its catalogue anew, and calls the procedure where the table is now
+  raise exception 'table % has moved to another server, nothing was written', tg_argv[0]
+    using errcode = 'feature_not_supported', hint = 'Send it again.';
+end
+$$;
+
+comment on function ringlog.refuse_moved() is
+$$Trigger of a ring and a log that have moved to another server: nothing comes into what is left of them.$$;
+
+revoke all on function ringlog.refuse_moved() from public;

@@ -1,0 +1,472 @@
+"""Tables that move from one server to another while they are written.
+
+The rows of closed weeks are copied, then those that came meanwhile, again and again; the last ones while
+writers wait. In the same moment the first server learns that the table is elsewhere: the gateways hear of it,
+and calls that waited are refused on the old server with the error for which the gateway looks where the
+table is now. Then every row of the old copy is compared with the new one, and the old one is dropped.
+
+Broken off at any moment it can be gone on with, by whoever calls it next. Before the switch the old server
+has everything. After it the new one has, but for rows that came to the old one when this ended between the
+switch and the closing of the old copy: these are brought when it goes on.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import errors, sql
+
+from ringlog.database import engine
+from ringlog.errors import ServerError, UsageError
+from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.nodes import install_everywhere, reached
+from ringlog.procedures import CHANGES_LOCK
+from ringlog.schema import moves, nodes, registry, renaming
+from ringlog.schema.carrying import Carrier, Connection, Part, opened
+from ringlog.schema.change import CHANNEL, announce, change
+from ringlog.schema.facility import Facility, Table
+from ringlog.schema.install import bring_up_to_date, install
+from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
+from ringlog.schema.roles import SUMMARIES, become_owner
+from ringlog.schema.tables import stored_columns
+from ringlog.schema.tiers import summarised
+
+_MOVING_LOCK = 0x6D6F76696E67
+"""Its hexadecimal digits are "moving": the advisory lock of whoever moves tables."""
+_FEW = 200
+"""rows that came meanwhile may wait for the last step"""
+_LOCK_TIMEOUT = "400ms"
+_PAUSE = 0.2
+"""seconds until locks are tried for again"""
+_PATIENCE = 60.0
+"""seconds after which that is given up"""
+
+
+@dataclass(frozen=True)
+class Move:
+    """A table on its way; `source` None is the first server."""
+
+    table: str
+    source: str | None
+    target: str
+    switched: bool
+
+    def __str__(self) -> str:
+        return f"{self.table} from {place(self.source)} to {place(self.target)}"
+
+
+def place(name: str | None) -> str:
+    return "the first server" if name is None else f"node {name}"
+
+
+def moves_under_way(connection: sa.Connection) -> list[Move]:
+    if not sa.inspect(connection).has_table(moves.move.name, moves.move.schema):
+        return []
+    query = sa.select(moves.move).order_by(moves.move.c.table_name)
+    return [
+        Move(row.table_name, row.source, row.target, row.switched is not None)
+        for row in connection.execute(query)
+    ]
+
+
+def places(connection: sa.Connection) -> dict[str, str | None]:
+    """The installed tables, and the server to which calls for each go."""
+    here = dict.fromkeys(registry.ring_sizes(connection))
+    return here | nodes.tables_elsewhere(connection)
+
+
+def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> Iterator[str]:
+    """Moves these tables, all if none are named, to where the facility says; tells what it does.
+
+    Raises ServerError for what a person can mend. What was begun before goes on, or is taken back where the
+    facility wants the table elsewhere again.
+    """
+    wanted = {table.name: table for table in facility.tables}
+    unknown = [name for name in names if name not in wanted]
+    if unknown:
+        raise UsageError(f"the facility file has no table {', '.join(unknown)}")
+    first = engine(conninfo)
+    with _only_one(conninfo):
+        bring_up_to_date(first, [install_tsql])
+        with first.connect() as connection:
+            now = places(connection)
+            under_way = moves_under_way(connection)
+        if not under_way:
+            # everything else that the file says, new nodes among it
+            as_it_is = [replace(table, node=now.get(table.name, table.node)) for table in facility.tables]
+            report = install_everywhere(first, replace(facility, tables=tuple(as_it_is)))
+            if report:
+                yield str(report)
+        with first.connect() as connection:
+            known = {name: reached(dsn) for name, (dsn, _) in nodes.known_nodes(connection).items()}
+        servers: dict[str | None, str] = {None: conninfo} | dict(known.items())
+        moved = False
+        for move in under_way:
+            if names and move.table not in names:
+                continue
+            moved = True
+            if move.switched:
+                yield from _Moving(servers, move).finish()
+            elif move.table not in wanted or wanted[move.table].node != move.target:
+                yield from _Moving(servers, move).take_back()
+        for name in names or wanted:
+            target, source = wanted[name].node, now.get(name, wanted[name].node)
+            if source == target:
+                continue
+            if target is None:
+                raise UsageError(
+                    f"table {name} is on {place(source)}: tables move to nodes, not back to the first server"
+                )
+            if target not in servers:
+                raise UsageError(
+                    f"node {target} is not known yet: finish first what was begun, with its tables alone"
+                )
+            moved = True
+            yield from _Moving(servers, Move(name, source, target, False)).run(facility)
+        if not moved:
+            yield "every table is where the facility file says"
+
+
+class _Moving:
+    def __init__(self, servers: dict[str | None, str], move: Move) -> None:
+        self.move = move
+        self.table = move.table
+        self.first_conninfo = servers[None]
+        self.first = engine(servers[None])
+        try:
+            self.source_conninfo = servers[move.source]
+            self.target_conninfo = servers[move.target]
+        except KeyError as error:
+            raise ServerError(f"{move}: node {error.args[0]} is not known any more") from None
+        self.source = engine(self.source_conninfo)
+        self.target = engine(self.target_conninfo)
+
+    def run(self, facility: Facility) -> Iterator[str]:
+        """All of it, from where it is."""
+        yield f"{self.move}: begins"
+        bring_up_to_date(self.source, [install_tsql])
+        bring_up_to_date(self.target, [install_tsql])
+        self._note()
+        with ExitStack() as stack:
+            # who looks after partitions waits
+            stack.enter_context(alone(self.source))
+            stack.enter_context(alone(self.target))
+            change(self.source, self._begin_telling)
+            self._install(facility)
+            carrier = self._carrier(stack)
+            for name, rows in self._copy(carrier):
+                yield f"{self.table}: {rows} rows of {name} copied"
+            with self._summaries_waiting(carrier):
+                waited = self._switch(carrier)
+            yield f"{self.table}: on {place(self.move.target)} now; writers waited {waited:.3f} s"
+        yield from self.finish()
+
+    def take_back(self) -> Iterator[str]:
+        """Makes it as if it had not begun, before the switch."""
+
+        def end_telling(connection: sa.Connection) -> None:
+            become_owner(connection)
+            moves.end_telling(connection, self.table)
+
+        def drop(connection: sa.Connection) -> None:
+            become_owner(connection)
+            moves.drop_copy(connection, self.table)
+
+        with alone(self.target):
+            change(self.target, drop)
+        change(self.source, end_telling)
+        change(self.first, self._forget)
+        yield f"{self.move}: taken back"
+
+    def finish(self) -> Iterator[str]:
+        """What is left after the switch: the old copy."""
+        placed = self._placed()
+        with ExitStack() as stack:
+            stack.enter_context(alone(self.source))
+            stack.enter_context(alone(self.target))
+            with self.source.connect() as connection:
+                is_there = self.table in registry.ring_sizes(connection)
+            if is_there:
+                carrier = self._carrier(stack)
+                self._patiently(lambda: self._close(carrier))
+                self._compare(carrier)
+                yield f"{self.table}: every row of the old copy is on {place(self.move.target)}"
+                carrier.source.close()
+
+        def drop(connection: sa.Connection) -> None:
+            become_owner(connection)
+            if is_there:
+                moves.drop_copy(connection, self.table)
+
+        def clear(connection: sa.Connection) -> None:
+            become_owner(connection)
+            if self.move.source is None:
+                drop(connection)
+            nodes.placing([], [placed])(connection)
+            announce(connection)
+
+        def arrived(connection: sa.Connection) -> None:
+            become_owner(connection)
+            own = moves.moved_part.c.table_name == self.table
+            connection.execute(moves.moved_part.delete().where(own))
+
+        if self.move.source is not None:
+            change(self.source, drop)
+        change(self.first, clear)
+        change(self.target, arrived)
+        change(self.first, self._forget)
+        yield f"{self.move}: done"
+
+    def _note(self) -> None:
+        """Notes the move on the first server, unless that is done."""
+
+        def note(connection: sa.Connection) -> None:
+            become_owner(connection)
+            if any(each.table == self.table for each in moves_under_way(connection)):
+                return
+            with self.target.connect() as there:
+                if self.table in registry.ring_sizes(there):
+                    raise ServerError(f"{place(self.move.target)} has another table {self.table} already")
+            row = {"table_name": self.table, "source": self.move.source, "target": self.move.target}
+            connection.execute(moves.move.insert().values(row))
+
+        change(self.first, note)
+
+    def _forget(self, connection: sa.Connection) -> None:
+        become_owner(connection)
+        connection.execute(moves.move.delete().where(moves.move.c.table_name == self.table))
+
+    def _begin_telling(self, connection: sa.Connection) -> None:
+        become_owner(connection)
+        moves.begin_telling(connection, self.table)
+
+    def _install(self, facility: Facility) -> None:
+        """Makes the table on the target, as the source has it, with the partitions of its log."""
+        with self.source.connect() as connection:
+            order = [*stored_columns(connection, "online", [self.table])[self.table]]
+            rows = registry.ring_sizes(connection)[self.table]
+            partitions = log_partitions(connection, self.table)
+            formers = renaming.former_names(connection).get(self.table, [])
+        table = _as_stored(next(one for one in facility.tables if one.name == self.table), order, rows)
+        with self.target.connect() as connection:
+            there = registry.ring_sizes(connection)
+        others = [one for one in facility.tables if one.name in there and one.name != self.table]
+
+        def name_formers(connection: sa.Connection) -> None:
+            become_owner(connection)
+            known = renaming.former_names(connection).get(self.table, [])
+            for former in formers:
+                if former not in known:
+                    row = {"former": former, "table_name": self.table}
+                    connection.execute(renaming.former_table.insert().values(row))
+
+        def not_summarised(connection: sa.Connection) -> list[str]:
+            # the target's summaries are the source's until it takes rows
+            own = summarised.c.table_name == self.table
+            connection.execute(summarised.update().where(own).values(levels=[]))
+            return []
+
+        def make_partitions(connection: sa.Connection) -> None:
+            become_owner(connection)
+            known = log_partitions(connection, self.table)
+            for one in partitions:
+                if not any(other.start < one.end and one.start < other.end for other in known):
+                    make_partition(connection, self.table, one)
+                    keep_statistics_small(connection, self.table, one.name)
+
+        change(self.target, name_formers)
+        own = replace(facility.of(self.move.target), tables=(*others, table))
+        install(self.target, own, [install_tsql, not_summarised])
+        change(self.target, make_partitions)
+        self._demand_same()
+
+    def _demand_same(self) -> None:
+        with self.source.connect() as here, self.target.connect() as there:
+            for schema in ("online", "ring", "log", SUMMARIES):
+                own, other = (
+                    stored_columns(each, schema, [self.table]).get(self.table, {}) for each in (here, there)
+                )
+                if own != other or (schema == "online" and [*own] != [*other]):
+                    differ = sorted({*own.items()} ^ {*other.items()})
+                    how = ", ".join(f"{name} {kind}" for name, kind in differ) or "order of columns"
+                    raise ServerError(
+                        f"table {self.table} is not on {place(self.move.source)} what the facility file says"
+                        f" ({schema}: {how}): move it as it is, and change it after that"
+                    )
+
+    def _carrier(self, stack: ExitStack) -> Carrier:
+        source = stack.enter_context(opened(self.source_conninfo))
+        target = stack.enter_context(opened(self.target_conninfo))
+        with self.source.connect() as connection:
+            is_view = self.table in stored_columns(connection, "ring", [self.table])
+        return Carrier(
+            source, target, self.table, sql.Identifier("ring" if is_view else "online", self.table)
+        )
+
+    def _parts(self) -> list[Part]:
+        with self.source.connect() as connection:
+            found = log_partitions(connection, self.table)
+        return [
+            Part(f"{self.table}_default", None, None),
+            *(Part(one.name, one.start, one.end) for one in found),
+        ]
+
+    def _copy(self, carrier: Carrier) -> Iterator[tuple[str, int]]:
+        """The closed parts, then what came meanwhile until that is little."""
+        done = carrier.done()
+        for part in self._parts():
+            if part.name not in done:
+                rows = carrier.copy(part)
+                if rows:
+                    yield f"log.{part.name}", rows
+        carrier.copy_signals()
+        if SUMMARIES not in done:
+            carrier.copy_summaries()
+        self._books_as_of = carrier.as_of()
+        carrier.carry_books(None)
+        self._ring_as_of = carrier.as_of()
+        carrier.carry_ring(None)
+        while carrier.carry_log(100_000) > _FEW:
+            pass
+
+    @contextmanager
+    def _summaries_waiting(self, carrier: Carrier) -> Iterator[None]:
+        """The source makes no summaries inside this; the target has those that there are."""
+        carrier.source.execute("select pg_advisory_lock(hashtext('ringlog summaries'))")
+        try:
+            since = carrier.done()[SUMMARIES]
+            if since is not None:
+                carrier.carry_summaries(since)
+            yield
+        finally:
+            if not carrier.source.broken:
+                carrier.source.execute("select pg_advisory_unlock(hashtext('ringlog summaries'))")
+
+    def _switch(self, carrier: Carrier) -> float:
+        """Brings the last rows and sends calls to the target. Returns for how many seconds writers waited."""
+        placed = self._placed()
+        with ExitStack() as stack:
+            first = carrier.source
+            if self.move.source is not None:
+                first = stack.enter_context(opened(self.first_conninfo))
+            return self._patiently(lambda: self._switch_once(carrier, first, placed))
+
+    def _switch_once(self, carrier: Carrier, first: Connection, placed: nodes.Placed) -> float:
+        # all but the last of it without the lock
+        carrier.carry_log()
+        books, ring = carrier.as_of(), carrier.as_of()
+        carrier.carry_books(self._books_as_of)
+        carrier.carry_ring(self._ring_as_of)
+        self._books_as_of, self._ring_as_of = books, ring
+        with carrier.source.transaction():
+            carrier.source.execute(_timeout())
+            with first.transaction():
+                first.execute(_timeout())
+                first.execute("select pg_advisory_xact_lock(%s)", [CHANGES_LOCK])
+                began = time.monotonic()
+                carrier.lock()
+                with carrier.target.transaction():
+                    carrier.carry_log()
+                    carrier.carry_ring(ring)
+                    carrier.carry_books(books)
+                    carrier.hand_over()
+                carrier.source.execute(moves.closing(self.table, carrier.ring))
+                _route(first, placed)
+            # the first server's transaction has ended: calls go to the target; with the source's, those that
+            # wait there are refused
+        return time.monotonic() - began
+
+    def _close(self, carrier: Carrier) -> None:
+        """Closes the old copy where that is yet to be done, and brings what came to it after the switch."""
+        with carrier.source.transaction():
+            carrier.source.execute(_timeout())
+            carrier.lock()
+            carrier.source.execute(moves.closing(self.table, carrier.ring))
+            carrier.carry_log()
+            carrier.carry_ring(None)
+            carrier.carry_books(None)
+
+    def _compare(self, carrier: Carrier) -> None:
+        with self.source.connect() as connection:
+            kept = connection.scalar(
+                sa.text(
+                    "select now() - cast(retention as interval) from ringlog.logged_table"
+                    " where table_name = :name"
+                ),
+                {"name": self.table},
+            )
+        for part in self._parts():
+            if kept is not None and part.end is not None and part.end <= kept:
+                continue
+            if row := carrier.missing(part):
+                raise ServerError(
+                    f"{place(self.move.target)} has not this row of log.{part.name}, and the old copy stays:"
+                    f" {row}"
+                )
+        if place_of_ring := carrier.missing_of_ring():
+            raise ServerError(
+                f"{place(self.move.target)} has an older or another row {place_of_ring} in the ring of"
+                f" {self.table}, and the old copy stays"
+            )
+
+    def _placed(self) -> nodes.Placed:
+        with self.target.begin() as connection:
+            (placed,) = nodes.placed(connection, self.move.target, [self.table])
+        return placed
+
+    def _patiently(self, work: Callable[[], float | None]) -> float:
+        """Does what needs locks that others may have."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return work() or 0.0
+            except (errors.LockNotAvailable, errors.DeadlockDetected) as error:
+                if time.monotonic() > end:
+                    raise ServerError(
+                        f"table {self.table} has been in use all the time, and is on"
+                        f" {place(self.move.source)} still; what was copied stays: try again ({error})"
+                    ) from None
+            time.sleep(_PAUSE)
+
+
+def _timeout() -> sql.Composed:
+    return sql.SQL("set local lock_timeout = {}").format(sql.Literal(_LOCK_TIMEOUT))
+
+
+def _route(first: Connection, placed: nodes.Placed) -> None:
+    """Lets the gateways call the procedures of a table on another node, from the transaction's end on."""
+    first.execute("delete from ringlog.stand_in where table_name = %s", [placed.table])
+    for procedure in placed.procedures:
+        first.execute(
+            "insert into ringlog.stand_in (name, table_name, node) values (%s, %s, %s)",
+            [procedure.name, placed.table, placed.node],
+        )
+    first.execute("update ringlog.move set switched = now() where table_name = %s", [placed.table])
+    first.execute(sql.SQL("notify {}").format(sql.Identifier(CHANNEL)))
+
+
+def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
+    """A table of the file with the columns that are stored, in their order: calls by position rely on it."""
+    columns = {column.name: column for column in table.columns}
+    lost = [name for name in order if name not in columns]
+    if lost:
+        raise ServerError(
+            f"table {table.name} has columns that the facility file has not: {', '.join(lost)}: move it as it"
+            " is, and change it after that"
+        )
+    return replace(table, columns=tuple(columns[name] for name in order), rows=rows, renamed_from=None)
+
+
+@contextmanager
+def _only_one(conninfo: str) -> Iterator[None]:
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        # one that was killed has it for a moment yet
+        connection.execute("set lock_timeout = '5s'")
+        try:
+            connection.execute("select pg_advisory_lock(%s)", [_MOVING_LOCK])
+        except errors.LockNotAvailable:
+            raise ServerError("another ringlog node move is at work: wait for its end") from None
+        yield

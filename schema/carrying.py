@@ -1,0 +1,345 @@
+"""A table's rows from one server to another, while more of them come.
+
+Each connection is ringlog_owner's, in autocommit. What is taken from one server is stored on the other in a
+transaction that ends before the one that takes it: broken off between, it is taken again, which changes
+nothing. Rows that have changed since a transaction are found by its number: `age` compares such numbers
+whatever their number of rounds.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg import sql
+
+from ringlog.procedures import CLAIMS_LOCK
+from ringlog.schema.roles import OWNER, SUMMARIES
+
+Connection: TypeAlias = psycopg.Connection[Any]
+
+_AT_ONCE = 1000
+"""rows that came meanwhile"""
+
+
+def opened(conninfo: str) -> Connection:
+    """A connection whose texts of values are the same on every server."""
+    options = (
+        "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
+        " -c bytea_output=hex -c extra_float_digits=1 -c client_min_messages=warning"
+    )
+    connection = psycopg.connect(conninfo, autocommit=True, options=options)
+    connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+    return connection
+
+
+@dataclass(frozen=True)
+class Part:
+    """A partition of a log, from `start` on and before `end`; None: the default one."""
+
+    name: str
+    start: datetime | None
+    end: datetime | None
+
+    @property
+    def within(self) -> sql.Composable:
+        if self.start is None:
+            return sql.SQL("true")
+        return sql.SQL('"time" >= {} and "time" < {}').format(sql.Literal(self.start), sql.Literal(self.end))
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """Brings a table from `source` to `target`, where it is installed. `ring` is where its ring is stored."""
+
+    source: Connection
+    target: Connection
+    table: str
+    ring: sql.Identifier
+
+    @property
+    def log(self) -> sql.Identifier:
+        return sql.Identifier("log", self.table)
+
+    @property
+    def summary(self) -> sql.Identifier:
+        return sql.Identifier(SUMMARIES, self.table)
+
+    @property
+    def _until(self) -> sql.Composable:
+        sequence = sql.Identifier(SUMMARIES, f"{self.table}_until").as_string()
+        return sql.SQL("{}::regclass").format(sql.Literal(sequence))
+
+    def done(self) -> dict[str, str | None]:
+        """The parts that the target has, and from which transaction on changes may be missing."""
+        query = "select part, as_of from ringlog.moved_part where table_name = %s"
+        return dict(self.target.execute(query, [self.table]).fetchall())
+
+    def copy(self, part: Part) -> int:
+        """Copies a partition of the log in the place of what the target has of its time. Returns the rows."""
+        columns = self._columns(self.log)
+        stored = sql.Identifier("log", part.name)
+        query = sql.SQL("select {} from {}").format(_names(columns), stored)
+        with self.target.transaction():
+            if part.start is None:
+                rows = self._stage(query, self.log, columns)
+                self._add_to_log(columns)
+            else:
+                self.target.execute(sql.SQL("delete from {} where {}").format(self.log, part.within))
+                into = sql.SQL("{} ({})").format(self.log, _names(columns))
+                rows = _pipe(self.source, query, self.target, into)
+            self._note(part.name, None)
+        return rows
+
+    def copy_summaries(self) -> None:
+        """Copies all summaries; `carry_summaries` brings what is made meanwhile."""
+        as_of = self.as_of()
+        columns = self._columns(self.summary)
+        query = sql.SQL("select {} from {}").format(_names(columns), self.summary)
+        with self.target.transaction():
+            self.target.execute(sql.SQL("delete from {}").format(self.summary))
+            into = sql.SQL("{} ({})").format(self.summary, _names(columns))
+            _pipe(self.source, query, self.target, into)
+            self._note(SUMMARIES, as_of)
+
+    def carry_summaries(self, since: str) -> None:
+        keys = ("level", "column_name", "begins")
+        self._carry(self.summary, sql.SQL("true"), since, keys, {})
+
+    def as_of(self) -> str:
+        """The number of the oldest transaction whose changes cannot be seen yet."""
+        row = self.source.execute("select pg_snapshot_xmin(pg_current_snapshot())::text").fetchone()
+        assert row is not None
+        return str(row[0])
+
+    def carry_log(self, most: int | None = None) -> int:
+        """Rows of the log that came since `moves.begin_telling`; at most so many. Returns how many."""
+        columns = self._columns(self.log)
+        carried = 0
+        while most is None or carried < most:
+            with self.source.transaction():
+                keys = self.source.execute(
+                    "delete from ringlog.moved_row where ctid = any(array("
+                    " select ctid from ringlog.moved_row where table_name = %s limit %s))"
+                    ' returning "time", seq_no',
+                    [self.table, _AT_ONCE],
+                ).fetchall()
+                if not keys:
+                    break
+                times, places = zip(*set(keys), strict=True)
+                query = sql.SQL(
+                    "select {columns}"
+                    " from unnest({times}::timestamptz[], {places}::integer[]) as key (at, place)"
+                    ' cross join lateral (select * from {log} where "time" = at and seq_no = place) as logged'
+                ).format(
+                    columns=_names(columns, "logged"),
+                    times=sql.Literal([*times]),
+                    places=sql.Literal([*places]),
+                    log=self.log,
+                )
+                with self.target.transaction():
+                    self._stage(query, self.log, columns)
+                    self._add_to_log(columns)
+            carried += len(keys)
+        return carried
+
+    def _add_to_log(self, columns: Sequence[str]) -> None:
+        staged = _staged(self.log)
+        self.target.execute(
+            sql.SQL('insert into {} ({}) select {} from {} on conflict ("time", seq_no) do nothing').format(
+                self.log, _names(columns), _names(columns), staged
+            )
+        )
+        # what came after the table was switched may lie before the end of its summaries
+        self.target.execute(
+            sql.SQL(
+                'insert into ringlog.summary_mark (table_name, "time") select {}, "time" from {}'
+                ' where "time" <'
+                " timestamptz 'epoch' + pg_sequence_last_value({}) * interval '1 microsecond'"
+            ).format(sql.Literal(self.table), staged, self._until)
+        )
+
+    def carry_ring(self, since: str | None) -> None:
+        """Rows of the ring that have changed since; None: all that were ever written."""
+        columns = self._columns(self.ring)
+        query = sql.SQL('select {} from {} as own where "time" is not null').format(
+            _names(columns), self.ring
+        )
+        if since is not None:
+            query += sql.SQL(" and {}").format(_changed(since))
+        assignments = sql.SQL(", ").join(
+            sql.SQL("{0} = came.{0}").format(sql.Identifier(column)) for column in columns
+        )
+        with self.target.transaction():
+            if self._stage(query, self.ring, columns):
+                self.target.execute(
+                    sql.SQL(
+                        "update {} as ring set {} from {} as came where ring.seq_no = came.seq_no"
+                        ' and (ring."time" <= came."time" or ring."time" is null)'
+                    ).format(self.ring, assignments, _staged(self.ring))
+                )
+
+    def copy_signals(self) -> None:
+        """What the registry says of the table's signals, now and before."""
+        with self.target.transaction():
+            self._replace("signal")
+
+    def carry_books(self, since: str | None) -> None:
+        """What writers have told of their rows, as far as that has changed since."""
+        grows = ("produced", "acknowledged", "thinned", "refused", "late", "repeated")
+        self._carry_own("ledger", since, ("table_name", "hour", "spool"), dict.fromkeys(grows, "greatest"))
+        self._carry_own("event", since, ("spool", "number"), {"until": "greatest", "rows": "greatest"})
+        self._carry_own("imported_file", since, ("table_name", "file"), {"rows": "greatest"})
+
+    def hand_over(self) -> None:
+        """What only the one server has that takes the table's rows: in a transaction in which none come."""
+        for name in ("writer", "arrival", "summary_mark", "summarised"):
+            self._replace(name)
+        row = self.source.execute(sql.SQL("select pg_sequence_last_value({})").format(self._until)).fetchone()
+        if row and row[0] is not None:
+            self.target.execute(sql.SQL("select setval({}, {})").format(self._until, sql.Literal(row[0])))
+
+    def lock(self) -> None:
+        """Keeps the table's writers out of the source to the end of the transaction, and waits for those
+        who are there."""
+        ring = sql.Identifier("online", self.table)
+        self.source.execute(
+            sql.SQL("select pg_advisory_xact_lock({}, {}::regclass::oid::integer)").format(
+                sql.Literal(CLAIMS_LOCK), sql.Literal(ring.as_string())
+            )
+        )
+        lock = sql.SQL("lock table {}, {} in share row exclusive mode")
+        self.source.execute(lock.format(self.ring, self.log))
+
+    def missing(self, part: Part) -> str | None:
+        """The first row of a partition of the source that the target has not, value for value."""
+        columns = self._columns(self.log)
+        query = sql.SQL('select {} from {} where {} order by "time", seq_no')
+        there = _lines(self.target, query.format(_names(columns), self.log, part.within))
+        stored = sql.Identifier("log", part.name)
+        for line in _lines(self.source, query.format(_names(columns), stored, part.within)):
+            if line not in there:  # goes on from where it was
+                return line.decode(errors="replace")[:100]
+        return None
+
+    def missing_of_ring(self) -> int | None:
+        """The first place of the source's ring whose row is newer than the target's, or another one."""
+        columns = self._columns(self.ring)
+        query = sql.SQL(
+            'select seq_no, "time", md5(row({})::text) from {} where "time" is not null order by seq_no'
+        ).format(_names(columns), self.ring)
+        there = {place: (moment, digest) for place, moment, digest in self.target.execute(query)}
+        for place, moment, digest in self.source.execute(query):
+            known = there.get(place)
+            if known is None or known[0] < moment or (known[0] == moment and known[1] != digest):
+                return int(place)
+        return None
+
+    def _carry_own(self, name: str, since: str | None, keys: Sequence[str], merged: dict[str, str]) -> None:
+        relation = sql.Identifier("ringlog", name)
+        own = sql.SQL("table_name = {}").format(sql.Literal(self.table))
+        self._carry(relation, own, since, keys, merged)
+
+    def _carry(
+        self,
+        relation: sql.Identifier,
+        own: sql.Composable,
+        since: str | None,
+        keys: Sequence[str],
+        merged: dict[str, str],
+    ) -> None:
+        """Rows that have changed since; `merged` names the function of both values that a column becomes."""
+        columns = self._columns(relation)
+        query = sql.SQL("select {} from {} as own where {}").format(_names(columns), relation, own)
+        if since is not None:
+            query += sql.SQL(" and {}").format(_changed(since))
+        assignments = sql.SQL(", ").join(
+            sql.SQL(f"{{0}} = {merged[column]}(known.{{0}}, excluded.{{0}})").format(sql.Identifier(column))
+            if column in merged
+            else sql.SQL("{0} = excluded.{0}").format(sql.Identifier(column))
+            for column in columns
+            if column not in keys
+        )
+        with self.target.transaction():
+            if self._stage(query, relation, columns):
+                self.target.execute(
+                    sql.SQL(
+                        "insert into {} as known ({}) select {} from {} on conflict ({}) do update set {}"
+                    ).format(
+                        relation,
+                        _names(columns),
+                        _names(columns),
+                        _staged(relation),
+                        _names(keys),
+                        assignments,
+                    )
+                )
+
+    def _replace(self, name: str) -> None:
+        relation = sql.Identifier("ringlog", name)
+        columns = self._columns(relation)
+        own = sql.SQL("table_name = {}").format(sql.Literal(self.table))
+        self.target.execute(sql.SQL("delete from {} where {}").format(relation, own))
+        query = sql.SQL("select {} from {} where {}").format(_names(columns), relation, own)
+        _pipe(self.source, query, self.target, sql.SQL("{} ({})").format(relation, _names(columns)))
+
+    def _stage(self, query: sql.Composable, relation: sql.Identifier, columns: Sequence[str]) -> int:
+        """Brings rows into a temporary table of the target that is like `relation`. Returns how many."""
+        staged = _staged(relation)
+        self.target.execute(
+            sql.SQL("create temporary table if not exists {} (like {})").format(staged, relation)
+        )
+        self.target.execute(sql.SQL("truncate {}").format(staged))
+        return _pipe(self.source, query, self.target, sql.SQL("{} ({})").format(staged, _names(columns)))
+
+    def _note(self, part: str, as_of: str | None) -> None:
+        self.target.execute(
+            "insert into ringlog.moved_part (table_name, part, as_of) values (%s, %s, %s)"
+            " on conflict (table_name, part) do update set as_of = excluded.as_of",
+            [self.table, part, as_of],
+        )
+
+    def _columns(self, relation: sql.Identifier) -> list[str]:
+        """Those of the source, in its order."""
+        query = (
+            "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0"
+            " and not attisdropped order by attnum"
+        )
+        return [name for (name,) in self.source.execute(query, [relation.as_string()])]
+
+
+def _names(columns: Sequence[str], of: str | None = None) -> sql.Composed:
+    path = () if of is None else (of,)
+    return sql.SQL(", ").join(sql.Identifier(*path, column) for column in columns)
+
+
+def _staged(relation: sql.Identifier) -> sql.Identifier:
+    return sql.Identifier("pg_temp", relation.as_string().replace('"', ""))
+
+
+def _changed(since: str) -> sql.Composed:
+    return sql.SQL("age(own.xmin) <= age({}::xid8::xid)").format(sql.Literal(since))
+
+
+def _pipe(source: Connection, query: sql.Composable, target: Connection, into: sql.Composable) -> int:
+    """Rows of a query into a table of another server. Returns how many."""
+    out = sql.SQL("copy ({}) to stdout (format binary)").format(query)
+    with (
+        source.cursor() as reading,
+        target.cursor() as writing,
+        reading.copy(out) as taken,
+        writing.copy(sql.SQL("copy {} from stdin (format binary)").format(into)) as given,
+    ):
+        for data in taken:
+            given.write(data)
+    return writing.rowcount
+
+
+def _lines(connection: Connection, query: sql.Composable) -> Iterator[bytes]:
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(sql.SQL("copy ({}) to stdout").format(query)) as copy,
+    ):
+        for line in copy:
+            yield bytes(line)

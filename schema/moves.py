@@ -1,0 +1,149 @@
+"""A table on its way from one server to another: what the servers note of it, and what they make of the
+old copy.
+
+The first server notes the move, the one that is left the rows that come meanwhile, the one that gets the
+table what it has of it already. So a move that was broken off anywhere can be gone on with from anywhere.
+"""
+
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.procedures import OF_A_TABLE
+from ringlog.schema import registry, renaming
+from ringlog.schema.change import run
+from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
+
+metadata = sa.MetaData(schema="ringlog")
+
+move = sa.Table(
+    "move",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("source", sa.TEXT, comment="the node that it leaves; null: the first server"),
+    sa.Column("target", sa.TEXT, nullable=False, comment="the node that gets it"),
+    sa.Column("began", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
+    sa.Column(
+        "switched",
+        postgresql.TIMESTAMP(timezone=True),
+        comment="since when calls go to the target and the old copy is to be dropped; null: not yet",
+    ),
+    comment="on the first server: tables on their way from one server to another (ringlog node move)",
+)
+
+moved_row = sa.Table(
+    "moved_row",
+    metadata,
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    sa.Column("seq_no", sa.INTEGER, nullable=False),
+    sa.Index("moved_row_idx", "table_name"),
+    comment="on the server that a table leaves: rows that came since it began to be copied",
+)
+
+moved_part = sa.Table(
+    "moved_part",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("part", sa.TEXT, primary_key=True, comment="partition of the log there, or summaries"),
+    sa.Column("as_of", sa.TEXT, comment="transaction there from which on changes may be missing"),
+    comment="on the server that gets a table: what of it has been copied",
+)
+
+_TELLING = "ringlog_tell_moved_row"
+_REFUSING = "ringlog_refuse_moved"
+
+
+def begin_telling(connection: sa.Connection, table: str) -> None:
+    """From now on every row that comes into the log is noted in moved_row."""
+    log = sql.Identifier("log", table)
+    if not _has_trigger(connection, log, _TELLING):
+        run(
+            connection,
+            sql.SQL(
+                "create trigger {} after insert on {} for each row"
+                " execute function ringlog.tell_moved_row({})"
+            ).format(sql.Identifier(_TELLING), log, sql.Literal(table)),
+        )
+
+
+def end_telling(connection: sa.Connection, table: str) -> None:
+    log = sql.Identifier("log", table)
+    run(connection, sql.SQL("drop trigger if exists {} on {}").format(sql.Identifier(_TELLING), log))
+    connection.execute(moved_row.delete().where(moved_row.c.table_name == table))
+
+
+def closing(table: str, ring: sql.Identifier) -> sql.Composed:
+    """The statements that close the old copy: who wrote or read it before is refused."""
+    log = sql.Identifier("log", table)
+    statements = [
+        sql.SQL(
+            "create or replace trigger {} before insert or update or delete on {}"
+            " for each statement execute function ringlog.refuse_moved({})"
+        ).format(sql.Identifier(_REFUSING), relation, sql.Literal(table))
+        for relation in (ring, log)
+    ]
+    statements.append(
+        sql.SQL("revoke select on {}, {} from {}, {}").format(
+            sql.Identifier("online", table), log, sql.Identifier(READER), sql.Identifier(WRITER)
+        )
+    )
+    return sql.SQL("; ").join(statements)
+
+
+def _has_trigger(connection: sa.Connection, relation: sql.Identifier, name: str) -> bool:
+    query = sa.text(
+        "select true from pg_trigger where tgrelid = cast(:relation as regclass) and tgname = :name"
+    )
+    return bool(connection.scalar(query, {"relation": relation.as_string(), "name": name}))
+
+
+def drop_copy(connection: sa.Connection, table: str) -> None:
+    """Drops all that a server has of a table, and forgets it."""
+    names = [table, *renaming.former_names(connection).get(table, ())]
+    procedures = [pattern.format(name) for name in names for pattern in OF_A_TABLE.values()]
+    query = sa.text(
+        "select proname, oid::regprocedure::text from pg_proc"
+        " where pronamespace = 'ringlog'::regnamespace and proname = any(:names)"
+    )
+    for name, signature in connection.execute(query, {"names": procedures}).all():
+        run(connection, f"drop function {signature}")
+        registry.forget_procedure(connection, name)
+    for schema in (RECENT, *SCHEMA_OF_LEVEL.values()):
+        run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, table)))
+    for former in names[1:]:
+        for schema in ("online", "log"):
+            run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, former)))
+    kinds = {"v": "view", "r": "table", "p": "table", "S": "sequence"}
+    query = sa.text(
+        "select nspname, relname, relkind::text from pg_class"
+        " join pg_namespace on pg_namespace.oid = relnamespace"
+        " where nspname = any(:schemas) and relname = any(:names) and relkind::text = any(:kinds)"
+        # a view of the ring first
+        " order by relkind <> 'v'"
+    )
+    values = {
+        "schemas": ["online", "ring", "log", SUMMARIES],
+        "names": [table, f"{table}_until"],
+        "kinds": [*kinds],
+    }
+    for schema, name, kind in connection.execute(query, values).all():
+        if name == table or (schema, kind) == (SUMMARIES, "S"):
+            run(connection, sql.SQL(f"drop {kinds[kind]} {{}}").format(sql.Identifier(schema, name)))
+    _forget(connection, table)
+
+
+def _forget(connection: sa.Connection, table: str) -> None:
+    """Deletes what ringlog's own tables say of a table, but for where it is now."""
+    query = sa.text(
+        "select relname from pg_attribute join pg_class on pg_class.oid = attrelid"
+        " where relnamespace = 'ringlog'::regnamespace and relkind = 'r' and not attisdropped"
+        " and attname = 'table_name' and relname not in ('move', 'stand_in')"
+    )
+    for name in connection.scalars(query).all():
+        run(
+            connection,
+            sql.SQL("delete from {} where table_name = {}").format(
+                sql.Identifier("ringlog", name), sql.Literal(table)
+            ),
+        )

@@ -1,0 +1,361 @@
+"""Tables move from one server to another: with all they have, while they are written, and broken off."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+
+from servers import RINGLOG, address_of, free_port, ringlog, serving_external
+from sites import NOON, WHERE, Site, client, install, put, start
+from waiting import one_sleeps, wait_until
+
+COUNTING = Path(__file__).parents[1] / "counting.py"
+WAVES = """
+[[table]]
+name = "waves"
+rows = 100
+cycle = 1.0
+[[table.column]]
+name = "level"
+type = "double"
+limits = [0.0, 5.0]
+[[table.column]]
+name = "trace"
+type = "real[]"
+points = 100
+"""
+
+
+def move(site: Site, *tables: str) -> str:
+    moved = ringlog("node", "move", *tables, "--facility", site.facility, RINGLOG_DSN=site.dsn)
+    assert moved.returncode == 0, moved.stderr
+    return moved.stdout
+
+
+def everything_of(site: Site, table: str, node: str | None) -> dict[str, list[tuple[object, ...]]]:
+    """All that a server has of a table, row by row."""
+    queries = {
+        "ring": 'select ring::text from online."{}" as ring order by seq_no',
+        "log": 'select logged::text from log."{}" as logged order by "time", seq_no',
+        "partitions": """select part.relname, pg_get_expr(part.relpartbound, part.oid) from pg_inherits
+          join pg_class as part on part.oid = inhrelid where inhparent = 'log."{}"'::regclass order by 1""",
+        "summaries": 'select span::text from summary."{}" as span order by level, column_name, begins',
+        "summarised": "select levels, until from ringlog.summarised where table_name = '{}'",
+        "until": "select pg_sequence_last_value('summary.{}_until')",
+        "marks": "select \"time\" from ringlog.summary_mark where table_name = '{}' order by 1",
+        "signals": "select signal::text from ringlog.signal where table_name = '{}' order by 1",
+        "ledger": "select ledger::text from ringlog.ledger where table_name = '{}' order by 1",
+        "writer": "select writer::text from ringlog.writer where table_name = '{}'",
+        "arguments": """select attname, format_type(atttypid, atttypmod) from pg_attribute
+          where attrelid = 'online."{}"'::regclass and attnum > 0 order by attnum""",
+    }
+    with site.admin(node) as connection:
+        connection.execute("set timezone = 'UTC'")
+        return {
+            name: connection.execute(query.format(table).encode()).fetchall()
+            for name, query in queries.items()
+        }
+
+
+def test_a_table_moves_with_all_it_has(site: Site) -> None:
+    site.facility.write_text(site.facility.read_text() + WAVES)
+    install(site)
+    # a column that came later is the last one, wherever the file has it
+    text = site.facility.read_text()
+    later = 'name = "early"\ntype = "int"\n[[table.column]]\n'
+    site.facility.write_text(text.replace('name = "level"', f'{later}name = "level"'))
+    assert "column waves.early" in install(site)
+    with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
+        cursor.callproc("claim_writer", ("waves", "a spool", "a writer"))
+        for number in range(1, 200):
+            # two weeks of a year before among them
+            at = NOON - timedelta(days=300) * (number % 2) + timedelta(minutes=5 * number)
+            cursor.execute(
+                "exec put_waves @time = %s, @level = %s, @early = %s",
+                (at.replace(tzinfo=None), number / 8, number),
+            )
+        with site.admin(None) as connection:
+            connection.execute(
+                "select ringlog.tell_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
+            )
+            connection.execute(
+                """insert into log.waves (seq_no, "time", level, trace)
+                select n, timestamptz '2026-11-01' + n * interval '1 minute', 1, array[n, 2]
+                from generate_series(1, 90) as n"""
+            )
+        for _ in range(2):
+            kept = ringlog("maintain", RINGLOG_DSN=site.dsn)
+            assert kept.returncode == 0, kept.stderr
+        before = everything_of(site, "waves", None)
+        assert len(before["log"]) == 199 + 90
+        assert len(before["partitions"]) > 6
+        assert len(before["summaries"]) > 10
+        assert [name for name, _ in before["arguments"]] == ["seq_no", "time", "level", "trace", "early"]
+
+        text = site.facility.read_text()
+        site.facility.write_text(text.replace('name = "waves"\n', 'name = "waves"\nnode = "d"\n'))
+        refused = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert "there is no [[node]] of name 'd'" in refused.stderr
+        # a server that nobody knew when the gateway was started
+        site.add("d")
+        site.facility.write_text(
+            site.facility.read_text() + f'[[node]]\nname = "d"\ndsn = "{site.dsn_of("d")}"\n'
+        )
+        refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert "ringlog node move waves --facility FILE takes it there" in refused.stderr
+        assert "waves: on node d now; writers waited" in move(site)
+
+        after = everything_of(site, "waves", "d")
+        # as time goes on
+        for kind in ("summarised", "until"):
+            assert after.pop(kind) >= before.pop(kind) != [(None,)]
+        assert after == before
+        with site.admin(None) as connection:
+            left = connection.execute(
+                "select relname, relkind::text from pg_class where relname ~ 'waves' and relkind <> 'i'"
+            ).fetchall()
+            assert left == [("waves", "c"), ("waves", "c")]
+            noted = connection.execute(
+                "select count(*) from ringlog.signal where table_name = 'waves' union all"
+                " select count(*) from ringlog.logged_table where table_name = 'waves' union all"
+                " select count(*) from ringlog.move"
+            ).fetchall()
+            assert noted == [(0,), (0,), (0,)]
+        # who installs is no superuser, and cannot read passwords
+        known = ringlog("user", "passwd", "writer", "--password-stdin", stdin="secret", RINGLOG_DSN=site.dsn)
+        assert known.returncode == 0, known.stderr
+        # the session that was there, by position and from the claim that it had
+        cursor.callproc("get_waves", (1,))
+        (newest,) = cursor.fetchall()
+        assert newest[-1] == 198
+        at = NOON + timedelta(days=1)
+        cursor.execute("exec put_waves @time = %s, @level = 1", (at.replace(tzinfo=None),))
+        with site.admin("d") as connection:
+            assert connection.execute("select count(*) from log.waves").fetchone() == (290,)
+            assert connection.execute("select epoch from ringlog.writer").fetchone() == (1,)
+    assert install(site) == "nothing to do\n"
+    assert move(site) == "every table is where the facility file says\n"
+    shown = ringlog("node", "list", RINGLOG_DSN=site.dsn)
+    assert shown.returncode == 0, shown.stderr
+    assert [line.rpartition("; ")[2] for line in shown.stdout.splitlines()] == [
+        "1 tables: magnets",
+        "1 tables: cavities",
+        "1 tables: vacuum",
+        "1 tables: waves",
+    ]
+    # from node to node, and what is refused
+    site.facility.write_text(site.facility.read_text().replace('node = "c"', 'node = "b"'))
+    move(site, "vacuum")
+    assert everything_of(site, "vacuum", "b")["ring"]
+    site.facility.write_text(site.facility.read_text().replace('node = "b"\n', "", 1))
+    back = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+    assert back.returncode == 2
+    assert "tables move to nodes, not back to the first server" in back.stderr
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where a move is broken off: a trigger of this server's, in which the command's session sleeps."""
+
+    server: str | None
+    relation: str
+    when: str
+    condition: str = "true"
+    at_commit: bool = True
+
+    @contextmanager
+    def set_up(self, site: Site) -> Iterator[psycopg.Connection]:
+        with site.admin(self.server) as connection:
+            connection.execute(
+                f"""
+                create function public.sleep() returns trigger language plpgsql as $$
+                begin
+                  if session_user = 'keeper' and ({self.condition}) then
+                    perform pg_sleep(600);
+                  end if;
+                  return null;
+                end $$;
+                create constraint trigger stop after {self.when} on {self.relation}
+                  {"deferrable initially deferred" if self.at_commit else ""}
+                  for each row execute function public.sleep()
+                """.encode()
+            )
+            try:
+                yield connection
+            finally:
+                with suppress(psycopg.OperationalError):  # the server has died
+                    connection.execute(
+                        "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep'"
+                    )
+                    connection.execute(f"drop trigger stop on {self.relation}; drop function sleep".encode())
+
+
+COPYING = Stop("d", "ringlog.moved_part", "insert")
+LAST_ROWS = Stop("d", "ringlog.writer", "insert")
+SWITCH = Stop(None, "ringlog.move", "update")
+CLOSING = Stop(
+    "d",
+    "ringlog.ledger",
+    "update",
+    "exists (select from ringlog.summarised where table_name = 'vacuum' and levels <> '{}')",
+    at_commit=False,
+)
+DROPPING = Stop("c", "ringlog.logged_table", "delete")
+FORGETTING = Stop("d", "ringlog.moved_part", "delete")
+
+
+def test_a_move_is_broken_off_anywhere(site: Site) -> None:
+    shutil.copy(COUNTING, site.folder)
+    site.add("d")
+    site.write_facility(WHERE)
+    install(site)
+    port = free_port()
+
+    def given(table: str) -> int:
+        file = site.folder / f"given.{table}"
+        return len(file.read_text().split()) if file.exists() else 0
+
+    def rows_go_on(tables: dict[str, str | None]) -> None:
+        before = {table: given(table) for table in tables}
+        wait_until(
+            lambda: all(
+                max(site.rows(table, node), default=0) > before[table] + 5 for table, node in tables.items()
+            ),
+            (site.folder / "load.log").read_text,
+        )
+
+    @contextmanager
+    def broken_off(stop: Stop) -> Iterator[None]:
+        with stop.set_up(site) as connection:
+            command = [RINGLOG, "node", "move", "--facility", site.facility]
+            with subprocess.Popen(
+                command,
+                env=os.environ | {"RINGLOG_DSN": site.dsn},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            ) as process:
+                wait_until(lambda: one_sleeps(connection) or process.poll() is not None)
+                assert process.poll() is None, process.stdout and process.stdout.read().decode()
+                try:
+                    yield
+                finally:
+                    process.kill()
+
+    def serve() -> "subprocess.Popen[str]":
+        with (site.folder / "serve.log").open("a") as log:
+            process = subprocess.Popen(
+                [RINGLOG, "serve", "--listen", f"127.0.0.1:{port}"],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ | {"RINGLOG_DSN": site.dsn},
+            )
+        address_of(process, site.folder / "serve.log")
+        return process
+
+    serving = serve()
+    try:
+        url = f"tds://writer@127.0.0.1:{port}"
+        with (
+            (site.folder / "load.log").open("w") as output,
+            subprocess.Popen(
+                [
+                    *(RINGLOG, "load", "--facility", site.facility, "--url", url),
+                    *("--source", "python:counting:read"),
+                ],
+                cwd=site.folder,
+                stdout=output,
+                stderr=output,
+                env=os.environ | {"RINGLOG_PASSWORD": "secret", "RINGLOG_SPOOL": str(site.folder / "spool")},
+            ) as load,
+        ):
+            rows_go_on(WHERE)
+            with site.admin("c") as connection:
+                told = (
+                    "select ringlog.tell_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
+                )
+                connection.execute(told)
+            site.write_facility(WHERE | {"vacuum": "d"})
+            # while rows are copied, and the node that gets them dies
+            with broken_off(COPYING):
+                rows_go_on(WHERE)
+                site.servers["d"].die()
+            start(site.servers["d"])
+            with site.admin("d") as connection:
+                connection.execute("drop trigger stop on ringlog.moved_part; drop function sleep")
+            # while the last rows are stored, and the gateway dies
+            with broken_off(LAST_ROWS):
+                serving.kill()
+                serving.wait()
+            serving = serve()
+            rows_go_on(WHERE)
+            # in the switch, and the node that is left dies
+            with broken_off(SWITCH):
+                site.servers["c"].die()
+            start(site.servers["c"])
+            rows_go_on(WHERE)
+            half_way = ringlog("node", "list", RINGLOG_DSN=site.dsn)
+            assert half_way.returncode == 1
+            assert "vacuum from node c to node d: half way; ringlog node move vacuum" in half_way.stdout
+            # as if it had ended between the two ends of the switch: the old copy is open, and gets a row
+            with broken_off(CLOSING):
+                pass
+            rows_go_on(WHERE | {"vacuum": "d"})
+            with site.admin("c") as connection:
+                for schema in ("online", "log"):
+                    connection.execute(f"drop trigger ringlog_refuse_moved on {schema}.vacuum".encode())
+                connection.execute("select ringlog.put_vacuum(row (900, '2026-11-20 12:00:00Z', 1000000))")
+            with broken_off(DROPPING):
+                rows_go_on(WHERE | {"vacuum": "d"})
+            with broken_off(FORGETTING):
+                pass
+            serving.kill()
+            serving.wait()
+            serving = serve()
+            assert "vacuum from node c to node d: done" in move(site)
+            assert install(site) == "nothing to do\n"
+            rows_go_on(WHERE | {"vacuum": "d"})
+            load.send_signal(signal.SIGTERM)
+            assert load.wait(60) == 0, (site.folder / "load.log").read_text()
+    finally:
+        serving.terminate()
+        serving.wait()
+    for table, node in (WHERE | {"vacuum": "d"}).items():
+        found = site.rows(table, node)
+        # the row on its way when the writer was told to end may have gone no further than the source
+        assert set(range(1, given(table))) <= set(found)
+        assert all(times == 1 for times in found.values())
+    assert site.rows("vacuum", "d")[1_000_000] == 1
+    with site.admin("c") as connection:
+        left = connection.execute(
+            "select relname from pg_class where relname ~ '^vacuum' union all"
+            " select table_name from ringlog.logged_table union all select table_name from ringlog.moved_row"
+        ).fetchall()
+        assert left == []
+
+
+def test_a_move_is_taken_back(site: Site) -> None:
+    site.add("d")
+    with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
+        put(cursor, "vacuum", 1)
+        site.write_facility(WHERE | {"vacuum": "d"})
+        with SWITCH.set_up(site) as connection:
+            command = [RINGLOG, "node", "move", "--facility", site.facility]
+            with subprocess.Popen(command, env=os.environ | {"RINGLOG_DSN": site.dsn}) as process:
+                wait_until(lambda: one_sleeps(connection))
+                process.kill()
+        site.write_facility(WHERE)
+        assert "vacuum from node c to node d: taken back" in move(site)
+        assert install(site) == "nothing to do\n"
+        put(cursor, "vacuum", 2)
+    assert site.rows("vacuum", "c") == Counter([1, 2])
+    with site.admin("d") as connection:
+        assert connection.execute("select relname from pg_class where relname ~ '^vacuum'").fetchall() == []
