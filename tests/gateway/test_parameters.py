@@ -4,6 +4,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -210,12 +211,16 @@ CLIENTS, CHANGES = 20, 12
 
 
 class Day:
-    """What the clients of a day were told: the rows that each change has set."""
+    """What the clients of a day were told: the rows that each change has set, or made what they were."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Clients, dsn: str) -> None:
         self.clients = clients
+        self.dsn = dsn
         self.lock = threading.Lock()
         self.set: dict[int, dict[str, float]] = defaultdict(dict)
+        # the moment, and the device or None for all
+        self.reverted: dict[int, tuple[datetime, str | None]] = {}
+        self.snapshots: dict[str, datetime] = {}
         self.faster = 0
 
     def work(self, number: int) -> None:
@@ -241,6 +246,8 @@ class Day:
                     )
                 cursor.execute(text + "select @c commit transaction")
                 self.told(cursor, rows)
+                if place % 4 == 1:
+                    self.go_back(f"{number}.{place}", random)
 
     def read_and_set(self, cursor: Any, device: str, current: float) -> None:
         while True:
@@ -260,6 +267,25 @@ class Day:
                 continue
             self.told(cursor, {device: current})
             return
+
+    def go_back(self, name: str, random: Random) -> None:
+        """Names the state of now, and makes one device, or all, what they were at another named one."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            ((moment,),) = connection.execute("select ringlog.save_snapshot(%s)", [name]).fetchall()
+            with self.lock:
+                self.snapshots[name] = moment
+                other, then = random.choice(sorted(self.snapshots.items()))
+            device = random.choice([None, *DEVICES])
+            if device is None:
+                text, values = "select change from ringlog.restore_snapshot(%s, 'back')", [other]
+            else:
+                text = "select change from ringlog.revert_magnet_set(%s, %s, 'back')"
+                values = [then, device]
+            ((change,),) = connection.execute(text, values).fetchall()
+        if change is not None:
+            with self.lock:
+                assert change not in self.reverted
+                self.reverted[change] = (then, device)
 
     def told(self, cursor: Any, rows: dict[str, float]) -> None:
         (change,) = cursor.fetchone()
@@ -283,14 +309,28 @@ def state_at(connection: psycopg.Connection, moment: object) -> list[tuple[Any, 
     ).fetchall()
 
 
+def at(states: list[tuple[datetime, dict[str, float]]], moment: datetime) -> dict[str, float]:
+    """The last of the states that began by then."""
+    return next(state for begins, state in reversed(states) if begins <= moment)
+
+
+def back(now: dict[str, float], then: dict[str, float], device: str | None) -> dict[str, float]:
+    """The state of now with this device, or all, as it was then."""
+    if device is None:
+        return then
+    others = {name: current for name, current in now.items() if name != device}
+    return others | ({device: then[device]} if device in then else {})
+
+
 def test_a_day_of_changes_by_20_clients(
     parameter_server: RunningServer, parameter_clients: Clients, administrator: psycopg.Connection
 ) -> None:
     """A day's changes in as little time as they take. Every state at every moment can be asked again.
 
-    What was asked while they came is answered so afterwards; each moment has what clients were told before.
+    What was asked while they came is answered so afterwards; each moment has what clients were told before,
+    at random moments and those of named states as well.
     """
-    day = Day(parameter_clients)
+    day = Day(parameter_clients, parameter_server.dsn_of(EVERYTHING))
     stop, asked = threading.Event(), list[tuple[object, list[tuple[Any, ...]]]]()
     with ThreadPoolExecutor(CLIENTS + 1) as pool:
         dsn = parameter_server.dsn_of(parameter_server.reader)
@@ -304,16 +344,27 @@ def test_a_day_of_changes_by_20_clients(
     changes = administrator.execute(
         'select change, "time", comment from ringlog.parameter_changes() order by change'
     ).fetchall()
-    assert {change for change, _, _ in changes} == set(day.set)
+    assert {change for change, _, _ in changes} == set(day.set) | set(day.reverted)
+    assert day.reverted
     assert sorted(moment for _, moment, _ in changes) == [moment for _, moment, _ in changes]
     state: dict[str, float] = {}
+    states = [(changes[0][1] - timedelta(seconds=1), state)]
     for change, moment, _ in changes:
         before = administrator.execute(
             "select device, current from ringlog.get_magnet_set_at(%s - interval '1 microsecond')", [moment]
         ).fetchall()
         assert dict(before) == state
-        state |= day.set[change]
+        if change in day.reverted:
+            then, device = day.reverted[change]
+            state = back(state, at(states, then), device)
+        else:
+            state = state | day.set[change]
+        states.append((moment, state))
         assert dict(state_at(administrator, moment)) == state
+    random, (begin, *_), (end, _) = Random(20261121), states[0], states[-1]
+    moments = [begin + random.random() * (end - begin) for _ in range(100)]
+    for moment in [*moments, *day.snapshots.values()]:
+        assert dict(state_at(administrator, moment)) == at(states, moment)
     assert dict(administrator.execute("select device, current from parameter.magnet_set").fetchall()) == state
     assert asked
     for moment, answer in asked:
