@@ -16,10 +16,10 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries import ENOUGH, summarise
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import COLUMN, half
-from ringlog.loadtest.bench.history import LOCK, half_column
+from ringlog.loadtest.bench.history import LOCK, catch_up, half_column
 from ringlog.loadtest.bench.record import Compared
 from ringlog.loadtest.bench.server import Server, postgres_cpu
 from ringlog.loadtest.peers.timescaledb import Timescaledb
@@ -228,7 +228,9 @@ class _Log(_Wide):
 
     def summarise(self) -> None:
         self.connection.execute(f"select pg_advisory_unlock{LOCK}")
-        made = summarise(self.connection.info.dsn, self.load.end + timedelta(seconds=2 * BIN), enough=1)
+        # other tables have had theirs, and not so many spans since
+        enough = min(ENOUGH, self.load.bins)
+        made = summarise(self.connection.info.dsn, self.load.end + timedelta(seconds=2 * BIN), enough=enough)
         self.connection.execute(f"select pg_advisory_lock{LOCK}")
         if {made.get(name) for name in half().names} != {len(self.load.values)}:
             raise BenchError("the server's own housekeeping has made the summaries of HALF's load")
@@ -429,6 +431,7 @@ def measure_half_load(
     if timescaledb is not None:
         there = (load, timescaledb.administrator, timescaledb.postmaster)
         forms += [_Items(*there), _CompressedItems(*there), _Hypertables(*there)]
+    catch_up(server)
     # the server's own housekeeping makes no summaries meanwhile
     server.administrator.execute(f"select pg_advisory_lock{LOCK}")
     for form in forms:

@@ -49,6 +49,7 @@ def measure_history(
     server: Server, folder: str, rounds: int, doing: Callable[[str], None], days: int = 3650
 ) -> Iterator[Figure]:
     """All figures of the part. `days` are how far back the log goes."""
+    catch_up(server)
     doing("making ten years of summaries")
     table, columns = ten_years().names[0], ten_years().column_names
     server.administrator.execute(f"select pg_advisory_lock{LOCK}")
@@ -149,6 +150,12 @@ def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> 
         if not result.ntuples:
             raise BenchError(f"no answer: {result.error_message.decode(errors='replace')}")
     return float(np.median(took))
+
+
+def catch_up(server: Server) -> None:
+    """Makes the summaries that other tables lack, so that nobody counts them as his."""
+    while summarise(server.administrator_conninfo, enough=1):
+        pass
 
 
 def _summarising(server: Server, table: str, columns: list[str], end: datetime) -> Figure:
