@@ -15,7 +15,6 @@ from ringlog.database import engine
 from ringlog.errors import ServerError
 from ringlog.gateway import Gateway
 from ringlog.gateway.tsql_schema import install as install_tsql
-from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, grant_to_gateway, set_gateway_password
 from ringlog.schema import registry
 from ringlog.schema.change import CHANNEL
@@ -204,6 +203,9 @@ def gateway_conninfo(dsn: str, password: str) -> str:
 @contextmanager
 def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
     """Looks after a node, as `housekeeping` does, from when it can be reached until the end."""
+    # it brings numpy, which only a server needs
+    from ringlog.housekeeping import housekeeping
+
     end = threading.Event()
 
     def look_after() -> None:

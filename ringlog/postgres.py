@@ -84,8 +84,10 @@ class Postgres:
         except OSError as error:
             raise ServerError(f"{self.data} cannot be the data directory ({error.strerror})") from None
 
-    def demand(self) -> None:
-        """Raises ServerError when there is no cluster."""
+    def demand(self, *, any_version: bool = False) -> None:
+        """Raises ServerError when there is no cluster of this version, or of any one."""
+        if any_version and self._clusters():
+            return
         if not self.exists:
             self._refuse_others()
             raise ServerError(
@@ -95,29 +97,14 @@ class Postgres:
 
     def postmaster(self) -> psutil.Process | None:
         """The server process of this cluster, whoever started it."""
-        try:
-            process = psutil.Process(int(self._pid_file()[0]))
-            # the file outlives a killed server, and its number may since be another program's
-            return process if self._is_served_by(process) else None
-        except (OSError, ValueError, IndexError, psutil.Error):
-            return None
-
-    def _is_served_by(self, process: psutil.Process) -> bool:
-        if "postgres" not in process.name():
-            return False
-        # a root without CAP_SYS_PTRACE, as containers have it, sees only the first of these
-        return str(self.cluster) in process.cmdline() or Path(process.cwd()) == self.cluster
-
-    def _pid_file(self) -> list[str]:
-        """postmaster.pid's lines: process, data directory, start, port, socket, address, memory, state."""
-        return [line.strip() for line in (self.cluster / "postmaster.pid").read_text().splitlines()]
+        return postmaster_of(self.cluster)
 
     @property
     def port(self) -> int:
         """The TCP port, the operator's own setting included. The socket's name carries it too."""
         if self.postmaster() is not None:
             with suppress(OSError, ValueError, IndexError):
-                return int(self._pid_file()[3])
+                return int(_pid_file(self.cluster)[3])
         account = account_for(self.data)
         command = [str(programs_for(account) / "postgres"), "-D", str(self.cluster), "-C", "port"]
         return int(account.run(command, cwd=self.cluster).split()[-1])
@@ -151,6 +138,7 @@ class Postgres:
         self._prepare_folder(account)
         with ExitStack() as stack:
             self._hold(stack, account, stop if serves else None)
+            self._refuse_others()
             if not self.exists:
                 self._make_cluster(account, programs)
             self._stop_leftover()
@@ -204,6 +192,7 @@ class Postgres:
 
     def prepare(self) -> None:
         """Makes the data directory. Raises ServerError for a place where none can be."""
+        self._refuse_others()
         self._prepare_folder(account_for(self.data))
 
     # --- the steps of a start ---
@@ -230,7 +219,7 @@ class Postgres:
                 f"PostgreSQL runs as {account.name}, which cannot enter {barrier}: "
                 "choose another --data, or open that folder to it (chmod o+x)"
             )
-        clusters = self._refuse_others()
+        clusters = self._clusters()
         ours = {self.socket.name, SERVING, COMMANDS, self._start_log.name, self._unfinished.name}
         there = self.data.iterdir() if self.data.exists() else ()
         if not clusters and any(entry.name not in ours for entry in there):
@@ -244,15 +233,18 @@ class Postgres:
                 f"{self.data} cannot be the data directory ({error.strerror}): choose another --data"
             ) from None
 
-    def _refuse_others(self) -> list[Path]:
-        """The clusters that are there. Raises ServerError when there are only those of other versions."""
-        clusters = sorted(self.data.glob("postgresql-*")) if self.data.exists() else []
+    def _clusters(self) -> list[Path]:
+        """The clusters of any version."""
+        return sorted(self.data.glob("postgresql-*")) if self.data.exists() else []
+
+    def _refuse_others(self) -> None:
+        """Raises ServerError when there are only clusters of other versions."""
+        clusters = self._clusters()
         if clusters and self.cluster not in clusters:
             raise ServerError(
                 f"{clusters[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: "
                 "bring it over with ringlog upgrade"
             )
-        return clusters
 
     def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> None:
         """Takes the data directory for this process alone.
@@ -303,7 +295,7 @@ class Postgres:
             log.info(
                 "stopping the PostgreSQL that an earlier process left running (process %d)", leftover.pid
             )
-            _stop(leftover)
+            stop_server(leftover)
 
     def _start_at(
         self,
@@ -384,7 +376,7 @@ class Postgres:
     def _ready(self, pid: int) -> bool:
         """Whether the server said so in its pid file, as pg_ctl asks it too."""
         with suppress(OSError, IndexError):
-            lines = self._pid_file()
+            lines = _pid_file(self.cluster)
             return lines[0] == str(pid) and lines[7] == "ready"
         return False
 
@@ -433,13 +425,35 @@ class Postgres:
             time.sleep(_PAUSE)
 
 
+def postmaster_of(cluster: Path) -> psutil.Process | None:
+    """The server process of a cluster, whoever started it."""
+    try:
+        process = psutil.Process(int(_pid_file(cluster)[0]))
+        # the file outlives a killed server, and its number may since be another program's
+        return process if _serves(process, cluster) else None
+    except (OSError, ValueError, IndexError, psutil.Error):
+        return None
+
+
+def _serves(process: psutil.Process, cluster: Path) -> bool:
+    if "postgres" not in process.name():
+        return False
+    # a root without CAP_SYS_PTRACE, as containers have it, sees only the first of these
+    return str(cluster) in process.cmdline() or Path(process.cwd()) == cluster
+
+
+def _pid_file(cluster: Path) -> list[str]:
+    """postmaster.pid's lines: process, data directory, start, port, socket, address, memory, state."""
+    return [line.strip() for line in (cluster / "postmaster.pid").read_text().splitlines()]
+
+
 def _stop_child(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
-        _stop(psutil.Process(process.pid))
+        stop_server(psutil.Process(process.pid))
     process.wait()
 
 
-def _stop(process: psutil.Process) -> None:
+def stop_server(process: psutil.Process) -> None:
     """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes.
 
     Where nothing moves any more it is ended at once, and its next start recovers: PostgreSQL 18.4 that was

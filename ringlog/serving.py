@@ -138,7 +138,8 @@ def serve(
     if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
         raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
     if facility is None and isinstance(database, Embedded):
-        Postgres(database.data).demand()
+        # one of another version may just be brought over: whether it is, is known at the start
+        Postgres(database.data).demand(any_version=True)
     if not address.is_loopback and not (encryption and encryption.required):
         log.warning(
             "listening on %s: every machine that reaches it can try passwords, and TDS carries them and the "

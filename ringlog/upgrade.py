@@ -23,7 +23,7 @@ from ringlog.account import Account, account_for
 from ringlog.database import Embedded, chosen_database
 from ringlog.errors import ServerError, UsageError
 from ringlog.options import Data
-from ringlog.postgres import ADMINISTRATOR, Postgres
+from ringlog.postgres import ADMINISTRATOR, Postgres, postmaster_of, stop_server
 from ringlog.programs import MAJOR_VERSION, PACKAGED, programs_for
 from ringlog.settings import GENERATED, GiB, settings_text
 
@@ -91,6 +91,8 @@ def _delete(postgres: Postgres, old: Path | None, account: Account) -> None:
         raise UsageError(f"{old} is the only cluster in {postgres.data}: run ringlog upgrade first")
     with account.acting():
         shutil.rmtree(old)
+        # of a run that was killed when it was done
+        shutil.rmtree(postgres.data / "upgrading", ignore_errors=True)
     print(f"deleted {old}")
 
 
@@ -170,6 +172,7 @@ class _Upgrade:
             for folder in (self.new, self.work):
                 shutil.rmtree(folder, ignore_errors=True)
 
+        self._end_leftovers()
         with self.account.acting():
             clear()
             self.work.mkdir()
@@ -179,6 +182,31 @@ class _Upgrade:
         finally:
             with self.account.acting():
                 clear()
+
+    def _end_leftovers(self) -> None:
+        """Ends what an earlier run that was killed has left: its programs go on without it."""
+        while programs := [process for process in psutil.process_iter() if self._is_ours(process)]:
+            for process in programs:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(programs, timeout=1)
+        for cluster in (self.new, self.old):
+            if server := postmaster_of(cluster):
+                print(f"an earlier run has left a server of {cluster}: stopping it")
+                stop_server(server)
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        """Whether it is one of PostgreSQL's programs, but for its server, that works on this directory."""
+        with suppress(psutil.Error):
+            words = process.cmdline()
+            if words and process.status() != psutil.STATUS_ZOMBIE:
+                program = Path(words[0])
+                return (
+                    program.parent in (self.programs, self.old_programs)
+                    and program.name != "postgres"
+                    and any(str(self.postgres.data) in word for word in words)
+                )
+        return False
 
     def _recover(self) -> None:
         with self._started(self.old_programs, self.old):

@@ -1,9 +1,12 @@
 """A cluster of PostgreSQL 16 becomes one of 18 with every row; the old one stays until it is told away."""
 
+import subprocess
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -16,7 +19,8 @@ from ringlog.postgres import Postgres
 from ringlog.programs import programs_for
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
-from servers import free_port, ringlog, serving, sqlalchemy_url
+from servers import RINGLOG, free_port, ringlog, serving, sqlalchemy_url
+from waiting import wait_until
 
 
 class OldCluster:
@@ -71,6 +75,28 @@ def counts(conninfo: str) -> dict[str, int]:
         return found
 
 
+@contextmanager
+def upgrading(data: Path) -> Iterator[psutil.Popen]:
+    """A `ringlog upgrade` that has the directory for itself."""
+    with psutil.Popen([RINGLOG, "upgrade", "--data", str(data)], stdout=subprocess.DEVNULL) as command:
+        wait_until(lambda: f'"pid": {command.pid},' in (data / "serving").read_text())
+        yield command
+
+
+def kill_at(program: str, data: Path) -> None:
+    """Kills a `ringlog upgrade` while it runs this program, which goes on."""
+    with upgrading(data) as command:
+
+        def runs() -> bool:
+            assert command.poll() is None, f"it has ended without {program}"
+            with suppress(psutil.NoSuchProcess):
+                return any(child.name() == program for child in command.children(recursive=True))
+            return False
+
+        wait_until(runs)
+        command.kill()
+
+
 SR_RF = Table("sr_rf", 10, 1.0, (Column("power", "sr_rf/power", "real"), Column("arcs", "sr_rf/arcs", "int")))
 
 
@@ -103,21 +129,29 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
     early = ringlog("upgrade", "--delete-old", "--data", data)
     assert early.returncode == 2
     assert "is the only cluster" in early.stderr
-    # as a run that was killed leaves it
-    with old.account.acting():
-        (data / "upgraded").mkdir()
-        (data / "upgraded" / "half").touch()
-    done = ringlog("upgrade", "--data", data, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "was not shut down" in done.stdout
-    assert "pg_upgrade finds nothing in the way" in done.stdout
+    for program in ("pg_ctl", "initdb", "pg_restore", "vacuumdb"):
+        kill_at(program, data)
+    log = data.with_name("data.stderr")
+    with upgrading(data) as command:
+        command.suspend()
+
+        def let_go_on() -> None:
+            wait_until(lambda: log.exists() and "Waiting for its end" in log.read_text())
+            command.resume()
+
+        waiter = threading.Thread(target=let_go_on)
+        waiter.start()
+        with serving(data, "--pg-port", str(free_port()), facility=None) as server:
+            waiter.join()
+            after = counts(server.dsn)
+            assert command.wait() == 0
+    assert f"process {command.pid} (ringlog upgrade --data {data}, since " in log.read_text()
     assert sorted(entry.name for entry in data.glob("*upgrad*")) == []
     assert (data / "postgresql-16" / "PG_VERSION").read_text() == "16\n"
     again = ringlog("upgrade", "--data", data)
     assert again.returncode == 2
     assert "is there already" in again.stderr
-    with serving(data, "--pg-port", str(free_port()), facility=None) as server:
-        after = counts(server.dsn)
+    with serving(data, facility=None) as server:
         assert {name: rows for name, rows in after.items() if name in before} == before | {
             # made anew at the start
             "ringlog.procedure": after["ringlog.procedure"]
@@ -137,6 +171,9 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
 def test_what_is_in_the_way_is_named_and_nothing_changed(old: OldCluster, data: Path) -> None:
     with old.running() as conninfo, psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute("create database closed with allow_connections false")
+    served = ringlog("serve", "--data", data)
+    assert served.returncode == 1
+    assert "bring it over with ringlog upgrade" in served.stderr
     refused = ringlog("upgrade", "--check", "--data", data, timeout=300)
     assert refused.returncode == 1
     assert "closed" in refused.stderr, refused.stderr
