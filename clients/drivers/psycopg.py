@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 import psycopg
 from psycopg import sql
@@ -77,6 +77,8 @@ class _Signature:
 
 
 _known: WeakKeyDictionary[psycopg.Connection[Any], dict[str, _Signature]] = WeakKeyDictionary()
+_unconfirmed: WeakSet[psycopg.Connection[Any]] = WeakSet()
+"""whose latest commit no longer waited for its synchronous standby"""
 
 
 class Cursor(psycopg.Cursor[Any]):
@@ -112,7 +114,7 @@ def connect(
             dbname=address.database,
             application_name="ringlog",
             connect_timeout=login_timeout,
-            options=f"-c statement_timeout={timeout}s",
+            options=f"-c statement_timeout={timeout}s -c client_min_messages=notice",
             autocommit=autocommit,
             # a procedure that is made anew must not meet a statement prepared before
             prepare_threshold=None,
@@ -124,7 +126,20 @@ def connect(
         words = f"the server refuses the login: {message}" if refused else message
         raise (LoginRefused if refused else Unanswered)(f"{address}: {words}") from None
     adapt(connection)
+    _watch_commits(connection)
     return connection
+
+
+def _watch_commits(connection: psycopg.Connection[Any]) -> None:
+    """Notices commits that were told not to wait for their standby, which is no error to PostgreSQL."""
+    watched = ref(connection)
+
+    def notice(diagnostic: psycopg.errors.Diagnostic) -> None:
+        waiting = watched()
+        if waiting is not None and diagnostic.source_function == "SyncRepWaitForLSN":
+            _unconfirmed.add(waiting)
+
+    connection.add_notice_handler(notice)
 
 
 def call(
@@ -260,6 +275,11 @@ def _execute(
         ),
     )
     cursor.execute(statement, values)
+    if cursor.connection in _unconfirmed:
+        _unconfirmed.discard(cursor.connection)
+        raise psycopg.OperationalError(
+            "the commit no longer waited for its synchronous standby, which may not have it"
+        )
 
 
 def _wanted(given: Mapping[_Parameter, Argument]) -> sql.Composable:

@@ -113,6 +113,9 @@ impl Backend {
                 ))
             }
             Err(error) => {
+                if defines && matches!(error, PgError::Unconfirmed) {
+                    self.gateway.reload_catalogue(Because::Changed).await;
+                }
                 self.rolled_back();
                 Err(self.message_of(&error, client))
             }

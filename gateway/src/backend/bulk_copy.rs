@@ -73,6 +73,11 @@ impl BulkCopy {
                 Ok(())
             }
             Ok(_) => Ok(()),
+            Err(PgError::Unconfirmed) => {
+                self.failure = Some(PgError::Unconfirmed.to_message());
+                self.is_copying = false;
+                Ok(())
+            }
             Err(error) => Err(error),
         };
         if let Err(error) = heard {

@@ -141,6 +141,9 @@ pub enum PgError {
     Io(#[from] std::io::Error),
     #[error("PostgreSQL sent {0}")]
     Protocol(String),
+    /// It has committed, and the connection goes on.
+    #[error("the commit no longer waited for its synchronous standby, which may not have it")]
+    Unconfirmed,
 }
 
 impl PgError {
@@ -155,6 +158,7 @@ impl PgError {
     pub fn is_fatal(&self) -> bool {
         match self {
             PgError::Server(notice) => matches!(notice.severity.as_str(), "FATAL" | "PANIC"),
+            PgError::Unconfirmed => false,
             _ => true,
         }
     }
@@ -170,6 +174,12 @@ impl PgError {
     pub fn to_message(&self) -> ServerMessage {
         match self {
             PgError::Server(notice) => notice.to_error(),
+            PgError::Unconfirmed => ServerMessage::error(
+                50000,
+                16,
+                "PostgreSQL was told not to wait for its synchronous standby: the statement took effect, and is lost \
+                 if the standby takes over without it. A put may be repeated.",
+            ),
             other => ServerMessage::error(
                 50000,
                 16,

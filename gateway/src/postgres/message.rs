@@ -72,6 +72,15 @@ pub fn server_notice(body: &backend::NoticeResponseBody) -> Result<Notice> {
     Ok(Notice::read(body.fields())?)
 }
 
+/// Where PostgreSQL's source says that a commit waits no longer for its synchronous standby, which is no error to it
+/// (src/backend/replication/syncrep.c). The words are in the server's language and have no SQLSTATE of their own.
+const WAITS_FOR_STANDBY: &[u8] = b"SyncRepWaitForLSN";
+
+/// Whether a commit was told not to wait for its standby any longer, so that a failover may lose it.
+pub fn gives_up_standby(body: &backend::NoticeResponseBody) -> Result<bool> {
+    Ok(body.fields().any(|field| Ok(field.type_() == b'R' && field.value_bytes() == WAITS_FOR_STANDBY))?)
+}
+
 /// The count in a command tag such as `INSERT 0 5`; None for commands that count nothing.
 pub fn row_count(tag: &str) -> Option<u64> {
     tag.rsplit(' ').next()?.parse().ok()

@@ -142,7 +142,14 @@ impl<'a> RowStream<'a> {
     pub async fn run(&mut self, rows: Rows<'_>) -> Result<Completed, Unfinished> {
         let mut error = None;
         loop {
-            match self.next_message().await? {
+            let message = match self.next_message().await {
+                Err(Unfinished::Failed(PgError::Unconfirmed)) => {
+                    error = Some(PgError::Unconfirmed);
+                    break;
+                }
+                message => message?,
+            };
+            match message {
                 Message::BindComplete => {
                     self.has_effects = !self.only_reads;
                     let reply = &mut self.client.reply;

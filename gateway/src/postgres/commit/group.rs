@@ -57,6 +57,8 @@ const SET_ROLE: &str = "ringlog_set_role";
 const DURABLE: &str = "ringlog_durable";
 /// Deferred triggers run before it then.
 const CONSTRAINTS: &str = "set constraints all immediate";
+/// A commit that does not wait for its standby says so by a warning.
+const WARNED: &str = "set client_min_messages to notice";
 /// Between the calls of a group. Statements prepared by SQL stay to its end.
 const BETWEEN: [&str; 4] =
     ["reset all", "close all", "select pg_catalog.pg_advisory_unlock_all()", "discard temp"];
@@ -109,7 +111,7 @@ impl Open {
         if self.cleans {
             // whatever was prepared before may be gone
             let durable = self.durable.clone();
-            for sql in [CONSTRAINTS, &durable] {
+            for sql in [CONSTRAINTS, WARNED, &durable] {
                 self.put_parsed(sql)?;
                 steps.push(Step::Own);
             }

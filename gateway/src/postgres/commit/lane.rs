@@ -230,6 +230,12 @@ impl Lane {
                     let _ = call.answer.send(Ok(outcome));
                 }
             }
+            Err(Failure { error: PgError::Unconfirmed, .. }) => {
+                for call in group.drain(..) {
+                    let _ = call.answer.send(Err(PgError::Unconfirmed));
+                }
+                return None;
+            }
             Err(failure) if failure.error.is_fatal() => {
                 // whether the group committed is not known: every sender hears that and may repeat its call
                 let message = failure.error.to_string();

@@ -107,12 +107,15 @@ impl Connection {
             secret: 0,
             parameters: HashMap::new(),
             statements: 0,
+            is_unconfirmed: false,
         };
         let parameters = [
             ("user", user),
             ("database", address.database.as_str()),
             ("client_encoding", "UTF8"),
             ("application_name", application),
+            // procedures and commits say by notices what the gateway has to know
+            ("client_min_messages", "notice"),
         ];
         let parameters = parameters.into_iter().chain(settings.iter().copied());
         frontend::startup_message(parameters, &mut connection.output)?;

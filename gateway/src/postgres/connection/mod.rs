@@ -9,7 +9,7 @@ mod simple;
 use super::address::Host;
 use super::encryption::Encryption;
 use super::error::PgError;
-use super::message::Message;
+use super::message::{gives_up_standby, Message};
 use crate::stream::Stream;
 use bytes::{Buf, BytesMut};
 use postgres_protocol::message::frontend;
@@ -33,6 +33,8 @@ pub struct Connection {
     secret: i32,
     parameters: HashMap<String, String>,
     statements: u64,
+    /// A commit has given up waiting for its standby; what says that the transaction has ended is still to come.
+    is_unconfirmed: bool,
 }
 
 impl Connection {
@@ -69,11 +71,20 @@ impl Connection {
         Ok(self.stream.flush().await?)
     }
 
-    /// A message that has already arrived. ParameterStatus is kept and not returned.
+    /// A message that has already arrived. ParameterStatus is kept and not returned. `PgError::Unconfirmed` comes in
+    /// the place of ReadyForQuery.
     pub fn arrived(&mut self) -> Result<Option<Message>> {
         while let Some(message) = Message::parse(&mut self.input)? {
-            let Message::ParameterStatus(body) = message else { return Ok(Some(message)) };
-            self.parameters.insert(body.name()?.to_owned(), body.value()?.to_owned());
+            match message {
+                Message::ParameterStatus(body) => {
+                    self.parameters.insert(body.name()?.to_owned(), body.value()?.to_owned());
+                }
+                Message::NoticeResponse(body) if gives_up_standby(&body)? => self.is_unconfirmed = true,
+                Message::ReadyForQuery(_) if std::mem::take(&mut self.is_unconfirmed) => {
+                    return Err(PgError::Unconfirmed);
+                }
+                message => return Ok(Some(message)),
+            }
         }
         Ok(None)
     }

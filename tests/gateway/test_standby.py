@@ -1,0 +1,152 @@
+"""A commit that is told not to wait for its synchronous standby is not acknowledged."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+import pymssql
+import pytest
+
+from ringlog.clients.address import Address
+from ringlog.clients.drivers import psycopg as driver
+from ringlog.clients.procedure import Unanswered
+from servers import RunningServer, add_logins, serving
+from tds_clients import Clients, errors_of
+from waiting import wait_until
+
+START = datetime(2031, 5, 1)
+
+SITE = """
+create schema site;
+grant usage on schema site to daq_writer, ringlog_owner;
+create table site.entry (id integer);
+grant insert on site.entry to daq_writer, ringlog_owner;
+create function site.enter_alone(id integer) returns integer language plpgsql as $$
+begin
+  insert into site.entry values (id);
+  return 0;
+end $$;
+create function site.enter(id integer) returns integer language plpgsql
+security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into site.entry values (id);
+  return 0;
+end $$;
+create function site.enter_quietly(id integer) returns integer language plpgsql
+security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  insert into site.entry values (id);
+  perform set_config('client_min_messages', 'error', false);
+  return 0;
+end $$;
+grant create on schema site to ringlog_owner;
+alter function site.enter owner to ringlog_owner;
+alter function site.enter_quietly owner to ringlog_owner;
+grant execute on all functions in schema site to daq_writer;
+"""
+
+
+@pytest.fixture(scope="module")
+def alone(temporary_directory: Path) -> Iterator[RunningServer]:
+    """A server whose commits wait for a standby that is not there."""
+    with serving(temporary_directory / "alone") as server:
+        add_logins(server)
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            admin.execute(SITE)
+            admin.execute("notify ringlog_catalogue")
+            admin.execute("alter system set synchronous_standby_names = 'nobody'")
+            admin.execute("select pg_reload_conf()")
+            try:
+                yield server
+            finally:
+                admin.execute("alter system reset synchronous_standby_names")
+                admin.execute("select pg_reload_conf()")
+
+
+def put(connection: pymssql.Connection, second: int) -> None:
+    values = (1, START.replace(second=second), 1, 1, 1, 1, 1, True, "a")
+    connection.cursor().callproc("put_every_type", values)
+
+
+def insert(connection: pymssql.Connection, _: int) -> None:
+    connection.cursor().execute("insert into site.entry values (100)")
+
+
+def insert_and_commit(connection: pymssql.Connection, _: int) -> None:
+    connection.cursor().execute("begin tran insert into site.entry values (101) commit tran")
+
+
+def enter(connection: pymssql.Connection, number: int) -> None:
+    connection.cursor().callproc("site.enter", (number,))
+
+
+def enter_alone(connection: pymssql.Connection, number: int) -> None:
+    connection.cursor().callproc("site.enter_alone", (number,))
+
+
+def enter_quietly(connection: pymssql.Connection, number: int) -> None:
+    connection.cursor().callproc("site.enter_quietly", (number,))
+
+
+def bulk_copy(connection: pymssql.Connection, number: int) -> None:
+    connection.bulk_copy("site.entry", [(number,), (number,)])
+
+
+def end_waiting(server: RunningServer, how: str, call: Callable[[], object]) -> None:
+    """Calls, and ends the wait of its commit for the standby."""
+    waiting = (
+        f"select {how}(pid) from pg_stat_activity where wait_event = 'SyncRep' "
+        "and (application_name = 'ringlog group commit' or usename = 'writer')"
+    )
+    with psycopg.connect(server.dsn, autocommit=True) as admin, ThreadPoolExecutor(1) as pool:
+        called = pool.submit(call)
+        wait_until(lambda: called.done() or admin.execute(waiting).fetchall())  # type: ignore[arg-type]
+        called.result()
+
+
+@pytest.mark.parametrize(
+    "call", [put, enter, enter_quietly, enter_alone, insert, insert_and_commit, bulk_copy]
+)
+def test_a_commit_whose_wait_is_cancelled_is_not_acknowledged(
+    alone: RunningServer,
+    ct_program: Path,
+    tmp_path: Path,
+    call: Callable[[pymssql.Connection, int], None],
+) -> None:
+    """PostgreSQL, "Planning for High Availability": who ends the wait is told so by a warning only."""
+    clients = Clients.of(alone, ct_program, tmp_path)
+    with clients.pymssql(alone.writer) as connection:
+        for number in range(2):
+            with pytest.raises((pymssql.Error, pymssql._mssql.MSSQLException)) as raised:
+                end_waiting(alone, "pg_cancel_backend", lambda number=number: call(connection, number))
+            error = errors_of(raised.value)
+            assert (error.number, "synchronous standby" in error.text) == (50000, True)
+        # the session goes on
+        cursor = connection.cursor()
+        cursor.execute("select @@trancount")
+        assert cursor.fetchone() == (0,)
+
+
+def test_a_commit_whose_process_is_ended_is_not_acknowledged(
+    alone: RunningServer, ct_program: Path, tmp_path: Path
+) -> None:
+    clients = Clients.of(alone, ct_program, tmp_path)
+    with clients.pymssql(alone.writer) as connection:
+        with pytest.raises(pymssql.Error) as raised:
+            end_waiting(alone, "pg_terminate_backend", lambda: put(connection, 30))
+        assert errors_of(raised.value).number == 50000
+
+
+def test_the_native_driver_does_not_take_it_for_an_answer(alone: RunningServer) -> None:
+    address = Address(alone.writer.user, "127.0.0.1", alone.postgres_port, "ringlog", driver="psycopg")
+    connection = driver.connect(address, alone.writer.password, autocommit=True, login_timeout=20, timeout=60)
+    with connection:
+        arguments = (1, START.replace(second=40), 1, 1, 1, 1, 1, True, "a")
+        with pytest.raises(Unanswered, match="synchronous standby"):
+            end_waiting(
+                alone,
+                "pg_cancel_backend",
+                lambda: driver.call(connection, "put_every_type", arguments, {}),
+            )
