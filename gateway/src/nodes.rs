@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
+use tsql::quoting::literal;
 
 /// Connections of group commit to each.
 const COMMIT_CONNECTIONS: usize = 4;
@@ -155,9 +156,9 @@ impl Asking {
             }
         };
         let sql = format!(
-            "select oid from pg_catalog.pg_roles where rolname = E'{}' \
+            "select oid from pg_catalog.pg_roles where rolname = {} \
              and pg_catalog.pg_has_role(oid, '{}')",
-            name.replace('\\', "\\\\").replace('\'', "''"),
+            literal(name),
             privilege_to_act(open)
         );
         let rows = open.query_text(&sql).await?;

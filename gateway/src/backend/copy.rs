@@ -5,7 +5,6 @@ use super::bulk_copy::BulkCopy;
 use super::connection::Backend;
 use super::copy_row::{fit, put_row};
 use super::unfinished::Unfinished;
-use crate::catalogue::quoted;
 use crate::client::{Client, SessionError};
 use crate::convert::{told_type, PgType, Value};
 use crate::interrupt::Interrupt;
@@ -19,6 +18,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::WireError;
 use bytes::BufMut;
 use std::convert::Infallible;
+use tsql::quoting::{literal, quoted};
 
 /// Bytes of converted rows gathered before they are sent.
 const FLUSH: usize = 64 * 1024;
@@ -91,10 +91,10 @@ impl Backend {
         }
         let mut with_default = Vec::new();
         if dialect.is_tds7() && !bulk.keep_nulls {
-            let literal = table.replace('\'', "''");
+            let name = literal(table);
             let sql = format!(
                 "select attname from pg_catalog.pg_attribute \
-                 where attrelid = '{literal}'::pg_catalog.regclass and attnum > 0 and not attisdropped \
+                 where attrelid = {name}::pg_catalog.regclass and attnum > 0 and not attisdropped \
                  and (atthasdef or attidentity <> '')"
             );
             with_default = connection.query_text(&sql).await?.into_iter().flatten().flatten().collect();

@@ -12,6 +12,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use tsql::quoting::literal;
 
 /// Statements kept prepared on one connection.
 const MOST_PREPARED: usize = 500;
@@ -77,8 +78,8 @@ impl Open {
 
     /// Whether PostgreSQL keeps anything for this session that a new connection would not have.
     pub(super) async fn holds_state(&mut self) -> Result<bool, PgError> {
-        let schema = self.schema.as_deref().unwrap_or("").replace('\'', "''");
-        let sql = include_str!("state.sql").replace(":'schema'", &format!("'{schema}'"));
+        let schema = literal(self.schema.as_deref().unwrap_or(""));
+        let sql = include_str!("state.sql").replace(":'schema'", &schema);
         let rows = self.connection.query_text(&sql).await?;
         Ok(rows.into_iter().flatten().next().flatten().as_deref() != Some("f"))
     }
@@ -143,10 +144,10 @@ impl Open {
         let found = if schema.contains('\0') {
             None
         } else {
-            let (name, small) = (schema.replace('\'', "''"), schema.to_lowercase().replace('\'', "''"));
+            let (name, small) = (literal(schema), literal(&schema.to_lowercase()));
             let sql = format!(
-                "select nspname from pg_catalog.pg_namespace where nspname in ('{name}', '{small}') \
-                 order by nspname = '{name}' desc"
+                "select nspname from pg_catalog.pg_namespace where nspname in ({name}, {small}) \
+                 order by nspname = {name} desc"
             );
             self.connection.query_text(&sql).await?.into_iter().flatten().next().flatten()
         };
@@ -158,11 +159,11 @@ impl Open {
                 ..Default::default()
             })));
         };
-        let literal = found.replace('\'', "''");
+        let name = literal(&found);
         self.connection
             .query_text(&format!(
                 "select pg_catalog.set_config('search_path', \
-                 pg_catalog.quote_ident('{literal}') || ', ' || reset_val, false) \
+                 pg_catalog.quote_ident({name}) || ', ' || reset_val, false) \
                  from pg_catalog.pg_settings where name = 'search_path'"
             ))
             .await?;

@@ -1,6 +1,7 @@
 //! A role that has just logged in, as PostgreSQL describes it.
 
 use crate::postgres::{Connection, PgError};
+use tsql::quoting::literal;
 
 #[derive(Debug)]
 pub struct Role {
@@ -24,11 +25,11 @@ impl Role {
         let sql = format!(
             "select current_schema(), array_to_json(current_schemas(false)), \
              coalesce((select pg_has_role(oid, current_user, '{privilege}') \
-             from pg_catalog.pg_roles where rolname = '{}'), false), \
+             from pg_catalog.pg_roles where rolname = {}), false), \
              (select oid from pg_catalog.pg_roles where rolname = current_user), \
              pg_catalog.current_setting('tsql.row_limit', true), \
              pg_catalog.current_setting('tsql.reads_standby', true)",
-            gateway_role.replace('\'', "''")
+            literal(gateway_role)
         );
         let rows = connection.query_text(&sql).await?;
         let first = rows.first().map_or(&[][..], Vec::as_slice);

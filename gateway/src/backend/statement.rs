@@ -13,6 +13,7 @@ use crate::postgres::PgError;
 use crate::program::Sql;
 use bytes::Bytes;
 use std::sync::Arc;
+use tsql::quoting::literal;
 
 /// What to run.
 pub enum Source<'a> {
@@ -52,7 +53,7 @@ impl Source<'_> {
                 settings.push(("set tsql.try = on".to_owned(), "set tsql.try = off"));
             }
             if !repeated.is_empty() {
-                let set = format!("set tsql.repeated = '{}'", repeated.replace('\'', "''"));
+                let set = format!("set tsql.repeated = {}", literal(repeated));
                 settings.push((set, "set tsql.repeated = ''"));
             }
         }

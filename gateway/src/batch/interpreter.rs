@@ -16,6 +16,7 @@ use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tsql::quoting::literal;
 
 pub struct Interpreter {
     pub(super) gateway: Arc<Gateway>,
@@ -129,9 +130,9 @@ impl Interpreter {
         if let Some(columns) = self.filled.get(table) {
             return Ok(columns.clone());
         }
-        let name = table.replace('\\', "\\\\").replace('\'', "''");
+        let name = literal(table);
         let backend = &mut self.procedures.backend;
-        let rows = match backend.ask(&format!("select unnest(tsql.filled_columns(E'{name}'))")).await {
+        let rows = match backend.ask(&format!("select unnest(tsql.filled_columns({name}))")).await {
             Ok(rows) => rows,
             Err(error) => return Err(backend.message_of(&error, client)),
         };

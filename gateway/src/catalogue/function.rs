@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use tsql::quoting::quoted;
 
 /// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
 pub const SYSTEM: &str = "sys";
@@ -207,9 +208,4 @@ impl Function {
             (false, Returns::Outputs | Returns::Rows) => format!("select * from {call}"),
         }
     }
-}
-
-/// An identifier quoted for PostgreSQL.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

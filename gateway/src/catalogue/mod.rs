@@ -11,7 +11,7 @@ mod text;
 mod watch;
 
 pub use arguments::{assign, bind, fits, BindError, Bound};
-pub use function::{quoted, Function, Returns};
+pub use function::{Function, Returns};
 pub use parameters::{Argument, Direction};
 pub use plan::Plan;
 pub use text::Text;

@@ -13,6 +13,7 @@ pub mod parser;
 pub mod print;
 mod procedure;
 pub mod program;
+pub mod quoting;
 mod reading;
 pub mod resolve;
 pub mod translate;

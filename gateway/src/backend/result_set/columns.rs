@@ -8,6 +8,7 @@ use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column, Traits};
 use crate::tds::types::{encode_value, ConvertError, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
+use tsql::quoting::{literal, quoted};
 
 /// One result column: how PostgreSQL sends it and how the client gets it.
 pub struct SentAs {
@@ -141,14 +142,13 @@ fn shown(column: &PgColumn, title: Option<&Title>) -> String {
 /// The SQL that keeps of the columns of a table what T-SQL declares of those of the query that it was made of, and
 /// PostgreSQL does not.
 pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> String {
-    let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let (mut named, mut said) = (Vec::new(), Vec::new());
     for (index, column) in columns.iter().enumerate() {
         let title = names.and_then(|names| names.get(index));
         let name = shown(column, title);
         let of = declared(column, title, dialect).and_then(Declared::written).unwrap_or_default();
         named.push(literal(&column.name));
-        said.push(literal(&format!("\"{}\" {of}", name.replace('"', "\"\""))));
+        said.push(literal(&format!("{} {of}", quoted(&name))));
     }
     let (table, named, said) = (literal(table), named.join(", "), said.join(", "));
     format!(

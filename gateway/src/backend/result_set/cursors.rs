@@ -5,11 +5,11 @@ use super::RowStream;
 use crate::backend::declarations::{nullable, Declarations};
 use crate::backend::notices::Announced;
 use crate::backend::unfinished::Unfinished;
-use crate::catalogue::quoted;
 use crate::postgres::message::{read_columns, row_values, server_error, Message};
 use crate::postgres::{Notice, PgError};
 use crate::program::Title;
 use crate::tds::tokens::done::{Command, Scope, Status};
+use tsql::quoting::quoted;
 
 impl RowStream<'_> {
     /// Sends what the function has beside what it returns, in its order.

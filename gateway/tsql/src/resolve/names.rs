@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::facts::system;
+pub use crate::quoting::{literal, quoted};
 use crate::tree::{Name, ObjectName, Variable};
 
 /// Bytes of a name that PostgreSQL tells from others.
@@ -24,11 +25,6 @@ pub fn identifier(name: &str, line: u32) -> Result<String, Error> {
     folded(name, line).map(|name| quoted(&name))
 }
 
-/// As it is written, in quotes.
-pub fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
 pub fn name(name: &Name) -> Result<String, Error> {
     identifier(&name.text, name.at.line)
 }
@@ -41,16 +37,6 @@ pub fn listed(names: &[Name]) -> Result<String, Error> {
 /// ` (a, b)`, or nothing when there are no names.
 pub fn in_parentheses(names: &[Name]) -> Result<String, Error> {
     Ok(if names.is_empty() { String::new() } else { format!(" ({})", listed(names)?) })
-}
-
-/// A text as PostgreSQL's SQL has it, whatever standard_conforming_strings is.
-pub fn literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if quoted.contains('\\') {
-        format!("E'{}'", quoted.replace('\\', "\\\\"))
-    } else {
-        format!("'{quoted}'")
-    }
 }
 
 /// The name as it was written, for a message.

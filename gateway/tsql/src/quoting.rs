@@ -1,0 +1,46 @@
+//! Texts and names in PostgreSQL's SQL. Neither may hold a NUL, which PostgreSQL refuses.
+
+/// A text as a literal, whatever standard_conforming_strings is.
+pub fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') {
+        format!("E'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
+}
+
+/// A name as it is written, in quotes.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PostgreSQL, "Lexical Structure": a quote is doubled; a backslash is special only in a string that begins with E.
+    #[test]
+    fn nothing_ends_a_literal_before_its_end() {
+        for (text, expected) in [
+            ("", "''"),
+            ("plain", "'plain'"),
+            ("it's", "'it''s'"),
+            ("'; drop table t; --", "'''; drop table t; --'"),
+            (r"C:\temp", r"E'C:\\temp'"),
+            (r"\'; drop table t; --", r"E'\\''; drop table t; --'"),
+            ("加速器\n", "'加速器\n'"),
+        ] {
+            assert_eq!(literal(text), expected);
+        }
+    }
+
+    #[test]
+    fn nothing_ends_a_name_before_its_end() {
+        for (name, expected) in
+            [("a b", r#""a b""#), (r#"a"b"#, r#""a""b""#), (r"a\b", r#""a\b""#), ("A'b", r#""A'b""#)]
+        {
+            assert_eq!(quoted(name), expected);
+        }
+    }
+}
