@@ -3,7 +3,7 @@
 use crate::convert::{to_pg, PgType, SqlType, Value, Zone};
 use crate::postgres::message::put_value;
 use crate::postgres::PgError;
-use crate::program::Sql;
+use crate::program::{Sql, CLOCKS};
 use crate::tds::tokens::message::ServerMessage;
 use bytes::{Bytes, BytesMut};
 use postgres_protocol::IsNull;
@@ -71,7 +71,9 @@ pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u
     };
     let oid = |(name, sql_type): (&String, &SqlType)| {
         // a literal of the text means its own type wherever it stands
-        if name.starts_with('#') && *sql_type != SqlType::DATETIMEOFFSET {
+        if CLOCKS.contains(&name.as_str()) {
+            SqlType::TIMESTAMP.oid
+        } else if name.starts_with('#') && *sql_type != SqlType::DATETIMEOFFSET {
             sql_type.oid
         } else {
             typing.oid(*sql_type)

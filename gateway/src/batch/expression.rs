@@ -8,11 +8,12 @@ use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{undeclared, value_of, Argument, Expression, Sql};
+use crate::program::{undeclared, value_of, Argument, Expression, Sql, CLOCKS};
 use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
+use tsql::quoting::literal;
 
 impl Interpreter {
     pub(super) async fn value<'a>(
@@ -68,7 +69,16 @@ impl Interpreter {
         variables: &'v Variables<'_>,
     ) -> Result<Vec<Parameter<'v>>, Interrupt> {
         let mut parameters = Vec::with_capacity(sql.variables.len());
+        let mut clocks = Vec::new();
         for name in &sql.variables {
+            if let Some(place) = CLOCKS.iter().position(|clock| clock == name) {
+                if clocks.is_empty() {
+                    clocks = Box::pin(self.clocks(client)).await?;
+                }
+                let value = clocks.get(place).cloned().unwrap_or(Value::Null);
+                parameters.push(Parameter { name, sql_type: SqlType::TIMESTAMP, value: Cow::Owned(value) });
+                continue;
+            }
             let (sql_type, value) = match variables.get(name) {
                 Some(variable) => (variable.sql_type, Cow::Borrowed(&variable.value)),
                 None => {
@@ -79,6 +89,14 @@ impl Interpreter {
             parameters.push(Parameter { name, sql_type, value });
         }
         Ok(parameters)
+    }
+
+    /// The time that a statement has, as each of CLOCKS shows it.
+    async fn clocks(&mut self, client: &mut Client) -> Result<Vec<Value<'static>>, Interrupt> {
+        let asked = "select tsql.sysdatetime(), tsql.sysutcdatetime()";
+        let mut sql = Sql::plain(asked);
+        sql.calls = false;
+        self.evaluate(client, &sql, &Variables::default()).await
     }
 
     /// The arguments of an `exec` in the text.
@@ -137,11 +155,11 @@ impl Interpreter {
         }
         let sql = match &self.inserted {
             Some(table) => {
-                let table = table.replace('\'', "''");
+                let table = literal(table);
                 format!(
-                    "select pg_catalog.currval(pg_catalog.pg_get_serial_sequence('{table}', attname)) \
+                    "select pg_catalog.currval(pg_catalog.pg_get_serial_sequence({table}, attname)) \
                      from pg_catalog.pg_attribute \
-                     where attrelid = pg_catalog.to_regclass('{table}') and attidentity <> ''"
+                     where attrelid = pg_catalog.to_regclass({table}) and attidentity <> ''"
                 )
             }
             None => String::from("select pg_catalog.lastval()"),

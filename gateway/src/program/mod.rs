@@ -7,7 +7,7 @@ pub use cache::{Compiled, Given, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
     placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Expression,
-    FetchFrom, InsertBulk, Kind, Made, Program, Query, Settings, Sql, Statement, Title, Told,
+    FetchFrom, InsertBulk, Kind, Made, Program, Query, Settings, Sql, Statement, Title, Told, CLOCKS,
 };
 
 use crate::convert::SqlType;

@@ -60,7 +60,7 @@ impl Compiler<'_> {
             });
         }
         let names = (1..=types.len()).map(|place| format!("#taken_{place}")).collect();
-        numbered_sql(&format!("select {}", values.join(", ")), Numbered { names, calls: false })
+        numbered_sql(&format!("select {}", values.join(", ")), Numbered { names, ..Numbered::default() })
     }
 
     fn row(&mut self, row: &crate::tree::Expression) -> Result<Expression, Error> {

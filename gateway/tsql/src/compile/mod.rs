@@ -19,7 +19,7 @@ use crate::program::{
     Action, Condition, CursorAction, Declaration, Kind, Lifted, Program, Query, Settings, Sql, Statement,
 };
 use crate::resolve::{names, Scope};
-use crate::translate::{self, Numbered};
+use crate::translate::{self, Clock, Numbered};
 use crate::tree::{self, Assign, Declared, Raise, StatementKind as Tree, TableVariable};
 use compiler::{numbered_sql, selected, Compiler};
 use std::collections::HashMap;
@@ -248,9 +248,17 @@ impl Compiler<'_> {
     /// A select, insert, update or delete.
     fn query(&mut self, statement: &Tree) -> Result<Action, Error> {
         let mut numbered = Numbered::default();
-        let Some(translated) = translate::statement(statement, &self.scope, &mut numbered)? else {
+        let Some(mut translated) = translate::statement(statement, &self.scope, &mut numbered)? else {
             return self.definition(statement);
         };
+        if numbered.clock == Clock::Compared && translated.made.is_none() {
+            let mut clocked = Numbered::clocked();
+            let again = translate::statement(statement, &self.scope, &mut clocked)?;
+            // one statement has one time
+            if let Some(again) = again.filter(|_| clocked.clock == Clock::Variables) {
+                (translated, numbered) = (again, clocked);
+            }
+        }
         self.unlisted.extend(translated.unlisted);
         self.makes_temporary |=
             translated.made.as_ref().is_some_and(|made| made.table.starts_with("pg_temp."));

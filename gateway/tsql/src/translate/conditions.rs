@@ -4,8 +4,10 @@ use super::arithmetic::refuse;
 use super::expressions::as_text;
 use super::translation::Translation;
 use super::value::Value;
+use super::walk::{any, has_column, has_query};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
+use crate::facts::functions::{rule, Rule};
 use crate::tree::{BinaryOperator, Expression, Quantifier};
 
 /// The sign of a comparison; None for an operator between values and for what was an outer join.
@@ -35,6 +37,7 @@ impl Translation<'_> {
                 return Err(Error::refused("is distinct from", "compare, and ask for is null", line));
             }
             Expression::Between { operand, low, high, negated } => {
+                self.note_clock(operand, &[low, high]);
                 let (value, low, high) = (self.value(operand)?, self.value(low)?, self.value(high)?);
                 let at_least = self.compared(">=", &value, &low, line)?;
                 let at_most = self.compared("<=", &value, &high, line)?;
@@ -84,6 +87,8 @@ impl Translation<'_> {
             }
             Expression::Binary { operator, left, right, .. } if operator.is_comparison() => {
                 let Some(sign) = sign(*operator) else { return Err(self.outer_join_misplaced(line)) };
+                self.note_clock(left, &[right]);
+                self.note_clock(right, &[left]);
                 let [left, right] = self.collated(sign, [left, right])?;
                 self.compared(sign, &left, &right, line)?
             }
@@ -95,6 +100,14 @@ impl Translation<'_> {
         };
         self.wrote(&sql, line)?;
         Ok(sql)
+    }
+
+    /// Says where a column is compared with a time of the clock.
+    fn note_clock(&mut self, column: &Expression, others: &[&Expression]) {
+        let is_clock = |one: &Expression| any(one, &mut is_clock) && !has_column(one) && !has_query(one);
+        if matches!(column, Expression::Column(_)) && others.iter().any(|other| is_clock(other)) {
+            self.variables.note_clock();
+        }
     }
 
     fn connected(&mut self, word: &str, operands: &[Expression]) -> Result<String, Error> {
@@ -147,6 +160,11 @@ impl Translation<'_> {
     fn outer_join_misplaced(&self, line: u32) -> Error {
         Error::refused("*= and =*", "they stand between AND, in a query of two tables", line)
     }
+}
+
+fn is_clock(expression: &Expression) -> bool {
+    let Expression::Function(call) = expression else { return false };
+    call.name.is_bare() && matches!(rule(&call.name.name.to_lowercase()), Some(Rule::Now { .. }))
 }
 
 fn not(negated: bool) -> &'static str {

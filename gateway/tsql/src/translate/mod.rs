@@ -34,7 +34,7 @@ mod variables;
 mod walk;
 
 pub use value::{assigned, converted, Value};
-pub use variables::{NoVariables, Numbered, Variables};
+pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::Type;

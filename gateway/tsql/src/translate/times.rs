@@ -24,7 +24,8 @@ impl Call<'_, '_, '_> {
         self.count(0, 0)?;
         let scope = self.translation.scope;
         if !scope.procedure && !scope.definition {
-            return Ok(Value::new(sql, gives));
+            let given = self.translation.variables.clock(sql);
+            return Ok(Value::new(given.unwrap_or_else(|| sql.to_owned()), gives));
         }
         // a procedure is one statement to PostgreSQL: its clock would stand still
         let asked = sql.replace("()", "(clock_timestamp())");

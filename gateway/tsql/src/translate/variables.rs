@@ -1,6 +1,7 @@
 //! How variables are named in the SQL.
 
 use crate::error::Error;
+use crate::program::CLOCKS;
 
 /// Writes a variable, by its name with @, into SQL: `$1`, or the name of a PL/pgSQL variable.
 pub trait Variables {
@@ -8,6 +9,14 @@ pub trait Variables {
 
     /// The SQL calls a function that is none of T-SQL's, and may change something.
     fn note_call(&mut self) {}
+
+    /// A column is compared with a time of the clock.
+    fn note_clock(&mut self) {}
+
+    /// What a function of the clock is where the statement has its time from outside; None where PostgreSQL is asked.
+    fn clock(&mut self, _function: &str) -> Option<String> {
+        None
+    }
 }
 
 /// Variables as $1, $2, …, in the order in which they are first used: for the statements of a batch.
@@ -16,6 +25,28 @@ pub struct Numbered {
     pub names: Vec<String>,
     /// See `Variables::note_call`.
     pub calls: bool,
+    pub clock: Clock,
+}
+
+/// Where the statements of a batch have their time from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// PostgreSQL's functions, which it runs when the plan is made: it is not known then which partitions are read.
+    #[default]
+    Functions,
+    /// The same, and a column is compared with one.
+    Compared,
+    /// Variables, which are constants to a plan.
+    Variables,
+    /// A function has no such form.
+    Mixed,
+}
+
+impl Numbered {
+    /// For a statement whose time is given by variables.
+    pub fn clocked() -> Numbered {
+        Numbered { clock: Clock::Variables, ..Numbered::default() }
+    }
 }
 
 impl Variables for Numbered {
@@ -29,6 +60,35 @@ impl Variables for Numbered {
 
     fn note_call(&mut self) {
         self.calls = true;
+    }
+
+    fn note_clock(&mut self) {
+        if self.clock == Clock::Functions {
+            self.clock = Clock::Compared;
+        }
+    }
+
+    fn clock(&mut self, function: &str) -> Option<String> {
+        if self.clock != Clock::Variables {
+            return None;
+        }
+        let [local, utc] = CLOCKS;
+        let forms = [
+            ("tsql.getdate()", local, "tsql.rounded"),
+            ("tsql.getutcdate()", utc, "tsql.rounded"),
+            ("tsql.sysdatetime()", local, ""),
+            ("tsql.sysutcdatetime()", utc, ""),
+        ];
+        let form = forms.iter().find_map(|(call, name, rounds)| {
+            let cast = function.strip_prefix(call)?;
+            Some((*name, *rounds, cast))
+        });
+        let Some((name, rounds, cast)) = form else {
+            self.clock = Clock::Mixed;
+            return None;
+        };
+        let variable = self.write(name, 0).ok()?;
+        Some(format!("{rounds}({variable}){cast}"))
     }
 }
 

@@ -1,0 +1,47 @@
+"""A time of the clock beside a log's: only the weeks that it names are opened."""
+
+import pytest
+
+from tds_clients import Admin, Clients
+
+# PostgreSQL locks each partition that a plan has before it runs.
+LOCKED = r"""
+select count(*) from pg_locks join pg_class on pg_class.oid = relation
+join pg_namespace on pg_namespace.oid = relnamespace
+where pid = %s and nspname = 'log' and relname like 'every\_type\_%%' and relkind = 'r'
+"""
+PARTITIONS = "select count(*) from pg_inherits where inhparent = 'log.every_type'::regclass"
+
+
+def number(admin: Admin, query: str, *values: object) -> int:
+    row = admin.execute(query.encode(), values or None).fetchone()
+    assert row is not None
+    return int(str(row[0]))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "time between dateadd(second, -1, getdate()) and getdate()",
+        "time >= dateadd(second, -1, sysdatetime()) and time < getdate()",
+        "seq_no = 1 and time >= current_timestamp and time <= getdate() + 0.0001",
+    ],
+)
+def test_weeks_are_chosen_when_a_query_with_the_clock_is_planned(
+    clients: Clients, admin: Admin, condition: str
+) -> None:
+    assert number(admin, PARTITIONS) >= 5
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.execute("set transaction isolation level serializable begin tran")
+        for _ in range(4):
+            # from the sixth time on PostgreSQL may take one plan for all times where it costs no more
+            cursor.execute(f"select count(*) from log..every_type where {condition}")
+            assert cursor.fetchone() == (0,)
+        cursor.execute("select @@spid")
+        spid = cursor.fetchone()
+        assert spid is not None
+        # the number comes first in the name of the session's connection
+        pid = number(admin, "select pid from pg_stat_activity where application_name like %s", f"{spid[0]} %")
+        # two at the turn of a week
+        assert 1 <= number(admin, LOCKED, pid) <= 2
+        cursor.execute("rollback")
