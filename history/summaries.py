@@ -163,16 +163,16 @@ def _summarise(
     if not _closed(connection, table, end):
         return rows
     step = max(timedelta(seconds=VALUES / len(table.columns) * table.cycle), shortest)
-    reach = begin
+    reach, earlier = begin, table.until
     while not stopped():
         upto = min(end, _floor(reach + step, table.levels[0]))
         with connection.transaction():
             connection.execute("set transaction isolation level repeatable read")
-            made = _make(connection, table, begin, upto)
+            made = _make(connection, table, begin, upto, earlier)
         rows += made
         if upto == end:
             break
-        begin = reach = upto
+        begin = reach = earlier = upto
         if not made:  # years may lie between two rows
             reach = max(begin, min(end, _floor(_oldest(connection, table, begin) or end, table.levels[0])))
     return rows
@@ -288,8 +288,13 @@ def _closed(connection: psycopg.Connection, table: _Table, end: datetime) -> boo
         time.sleep(0.01)
 
 
-def _make(connection: psycopg.Connection, table: _Table, begin: datetime, end: datetime) -> int:
-    """Makes the spans from `begin` to `end`, and those with marks before. Returns how many rows it read."""
+def _make(
+    connection: psycopg.Connection, table: _Table, begin: datetime, end: datetime, earlier: datetime | None
+) -> int:
+    """Makes the spans from `begin` to `end`, and those with marks before. Returns how many rows it read.
+
+    `earlier` is as in _make_longer.
+    """
     # before the snapshot is taken: what it says to be in the log is not dropped until this ends
     connection.execute(
         sql.SQL("lock table only {} in access share mode").format(sql.Identifier("log", table.name))
@@ -322,7 +327,7 @@ def _make(connection: psycopg.Connection, table: _Table, begin: datetime, end: d
             else:  # years may lie between two rows
                 following = _oldest(connection, table, blocks.EPOCH + timedelta(seconds=after * level))
                 part = stop if following is None else max(after, _number(following, level))
-    _make_longer(connection, table, np.unique(np.concatenate(changed)), begin, end)
+    _make_longer(connection, table, np.unique(np.concatenate(changed)), earlier, end)
     connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
     return rows
 
@@ -348,15 +353,24 @@ def _online(
 
 
 def _make_longer(
-    connection: psycopg.Connection, table: _Table, changed: np.ndarray, begin: datetime, end: datetime
+    connection: psycopg.Connection,
+    table: _Table,
+    changed: np.ndarray,
+    earlier: datetime | None,
+    end: datetime,
 ) -> None:
-    """The longer spans that have changed or are over now, each from the longest that it can be made of."""
+    """The longer spans that have changed or are over now, each from the longest that it can be made of.
+
+    `earlier` is where those made before end; None: there are none.
+    """
     numbers_of = {table.levels[0]: changed}
     for level in table.levels[1:]:
         shorter = max(each for each in numbers_of if level % each == 0)
         factor = level // shorter
-        # of those with parts made earlier only one can have ended since
-        numbers = np.unique(np.append(numbers_of[shorter] // factor, _number(begin, level)))
+        numbers = np.unique(numbers_of[shorter] // factor)
+        if earlier is not None:
+            # of those with parts made earlier only one can have ended since
+            numbers = np.union1d(numbers, [_number(earlier, level)])
         numbers = numbers[(numbers + 1) * level <= (end - blocks.EPOCH).total_seconds()]
         numbers_of[level] = numbers
         for part in np.array_split(numbers, max(1, len(numbers) * factor * len(table.columns) // VALUES)):
