@@ -4,6 +4,7 @@ What T-SQL grants here is written as T-SQL. Roles and their members are PostgreS
 single columns and of names with capitals, which T-SQL here has no words for: these are SQL for psql.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -52,9 +53,13 @@ def rights(old: Old, found: Sorted, database: str) -> Rights:
         replace(grant, who=login_of.get(grant.who, grant.who))
         for grant in (*old.grants, *_of_fixed_roles(old, members))
     ]
+    others: Counter[tuple[str, str]] = Counter()
     for grant in grants:
         who = grant.who
         if who in _NOBODY:
+            continue
+        if grant.state != "denied" and (not grant.what or grant.right not in (*_OF_TABLES, "EXECUTE")):
+            others[who, grant.right] += 1
             continue
         if why := _refused(grant, who, kinds, rings):
             decisions.append(why)
@@ -63,6 +68,10 @@ def rights(old: Old, found: Sorted, database: str) -> Rights:
             decisions.append(f"{who} may grant {_shown(grant)} to others there; here whoever owns it does")
         line = _written(grant, who, kinds, database)
         (beside if grant.columns or who != who.lower() else tsql).append(line)
+    decisions += [
+        f"{who} has {right}{f' on {count} objects' if count > 1 else ''}: there is no such right here"
+        for (who, right), count in others.items()
+    ]
     roles = _roles(grants, members, users)
     for member in members:
         if member.role == _OWNERS and member.who != "dbo":
@@ -104,8 +113,6 @@ def _refused(grant: Grant, who: str, kinds: dict[str, str], rings: set[str]) -> 
         return f"{who} is denied {_shown(grant)}: here nothing is denied, so no role of {who} may have it"
     if who == "guest":
         return f"whoever has no user there is guest and has {_shown(grant)}: here everybody has a login"
-    if not grant.what or grant.right not in (*_OF_TABLES, "EXECUTE"):
-        return f"{who} has {_shown(grant)}: there is no such right here"
     if grant.what in rings:
         if grant.right == "SELECT" and not grant.columns:
             return "" if who == "public" else f"{who} reads {grant.what}: give the login --reader"

@@ -79,11 +79,15 @@ def _with_rest(column: OldColumn, line: str, sybase: bool, result: Made) -> str:
 
 
 def _indexes(table: OldTable, sybase: bool, result: Made) -> Iterator[str]:
-    for index in table.indexes:
+    for place, index in enumerate(table.indexes, 1):
         unique = "unique " if index.unique else ""
         columns = ", ".join(index.columns)
-        text = f"create {unique}index {quoted(index.name)} on {quoted(table.name)} ({columns})"
-        text += f" where {index.condition}" if index.condition else ""
+        rest = f" on {quoted(table.name)} ({columns})"
+        rest += f" where {index.condition}" if index.condition else ""
+        text = f"create {unique}index {quoted(index.name)}{rest}"
+        if _refusal(text, sybase) and not _refusal(f"create index i_{place}{rest}", sybase):
+            # longer than a name may be here; nobody calls an index
+            text = f"create {unique}index i_{place}{rest}"
         if why := _refusal(text, sybase):
             result.lost.append(f"table {table.name}: index {index.name}: {why}")
         else:

@@ -76,6 +76,8 @@ def test_what_is_written_and_what_is_decided() -> None:
             Grant("guest", "SELECT", "magnets"),
             Grant("dbo", "DELETE", "magnets"),
             Grant("carl", "CREATE TABLE", ""),
+            Grant("carl", "VIEW DEFINITION", "magnets"),
+            Grant("carl", "VIEW DEFINITION", "ramp"),
             Grant("public", "SELECT", "magnets"),
             members=(Member("operators", "ann_user"), Member("idle", "carl"), Member("sa_role", "carl")),
             users=(("ann_user", "ann"), ("Bob", "Bob"), ("carl", "carl"), ("loose", "")),
@@ -102,6 +104,7 @@ def test_what_is_written_and_what_is_decided() -> None:
         "carl is denied SELECT on magnets",
         "is guest and has SELECT on magnets",
         "carl has CREATE TABLE: there is no such right here",
+        "carl has VIEW DEFINITION on 2 objects: there is no such right here",
         "carl has the role sa_role of the old server",
         "user loose has no login there",
     ):

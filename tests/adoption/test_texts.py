@@ -4,7 +4,7 @@ import pytest
 
 from ringlog.adoption import ase
 from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldTable, Reference
+from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
 from ringlog.adoption.order import ordered
 from ringlog.adoption.tables import made
 from ringlog.adoption.texts import Unreadable, codec, reading, told
@@ -125,5 +125,7 @@ def test_what_of_a_table_is_refused_is_left_out_and_told() -> None:
     assert "constraint odd check (a % 2 = 1)" in result.text
     assert "next value" not in result.text
     assert [line.partition(":")[0] for line in result.lost] == ["table t, column b", "table t", "table t"]
+    long = OldTable("v", (column("a", "int"),), (), 0, indexes=(OldIndex(60 * "long", ("a",)),))
+    assert made(long, ["v"], False).after == ["create index i_1 on v (a)"]
     shape = OldTable("u", (column("where_it_is", "geography", 16),), (), 0)
     assert made(shape, ["u"], False).refused.startswith("column where_it_is is geography")
