@@ -248,3 +248,32 @@ def test_switched_over_and_back(
         assert which(back) == "old"
     unknown = ringlog("mirror-switch", "sideways", "--control", mirrored.control)
     assert (unknown.returncode, "neither old nor new" in unknown.stderr) == (2, True)
+
+
+def test_an_encrypted_session_passes_and_is_not_compared(
+    new_server: RunningServer, temporary_directory: Path, tmp_path: Path
+) -> None:
+    """TLS goes from the client to the old server as it is: the mirror has no key, and says so."""
+    assert ringlog("cert", tmp_path / "tls", "--host", "127.0.0.1").returncode == 0
+    options = ("--tls-cert", "ringlog.crt", "--tls-key", "ringlog.key")
+    files = [str(tmp_path / "tls" / word) if word.startswith("ringlog.") else word for word in options]
+    with (
+        serving(temporary_directory / "old-tls", *files, "--tls", "required") as old,
+        mirroring(tmp_path, f"{old.host}:{old.port}", f"{new_server.host}:{new_server.port}") as mirrored,
+    ):
+        add_logins(old)
+        with (
+            pymssql.connect(
+                server=mirrored.host,
+                port=str(mirrored.port),
+                user=old.reader.user,
+                password=old.reader.password,
+                tds_version="7.4",
+                encryption="require",
+            ) as session,
+            session.cursor() as cursor,
+        ):
+            cursor.execute("select 42, 'Grüße'")
+            assert cursor.fetchall() == [(42, "Grüße")]
+        mirrored.wait(lambda: mirrored.count('not_compared_total{reason="encrypted"}') == 1)
+        assert any("encrypted" in str(line) for line in mirrored.lines())
