@@ -32,7 +32,8 @@ begin
     sys.remark(pg_catalog.obj_description(procedures.oid, 'pg_proc')),
     2::smallint
   from sys.every_procedure as procedures
-  where sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';1$', ''), fusepattern)
+  where procedures.schema in (current_schema(), 'ringlog')
+    and sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';1$', ''), fusepattern)
     and sys.is_dbo(nullif(sp_owner, ''))
   order by 1, 2, 3;
   perform sys.leave(before);
@@ -40,8 +41,8 @@ end
 $$;
 
 comment on function sys.sp_stored_procedures(text, text, text, boolean) is
-$$SQL Server and ASE: sp_stored_procedures. The procedures that the caller may execute; they are found whatever the
-database. The numbers of parameters are not told (-1), as in SQL Server.$$;
+$$SQL Server and ASE: sp_stored_procedures. The procedures of the database, and ringlog's own, that the caller may execute.
+The numbers of parameters are not told (-1), as in SQL Server.$$;
 
 create function sys.sp_sproc_columns(
   procedure_name text default null,
@@ -112,7 +113,8 @@ begin
     where listed.procedure = procedures.oid
   ) as parameters
   cross join lateral sys.described_type(parameters.type, parameters.typmod) as types
-  where sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';1$', ''), fusepattern)
+  where procedures.schema in (current_schema(), 'ringlog')
+    and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';1$', ''), fusepattern)
     and sys.is_dbo(nullif(procedure_owner, ''))
     and sys.matches(parameters.name, nullif(column_name, ''), fusepattern)
   order by 1, 2, 3, 18;
@@ -121,8 +123,8 @@ end
 $$;
 
 comment on function sys.sp_sproc_columns(text, text, text, text, integer, boolean) is
-$$SQL Server and ASE: sp_sproc_columns. The parameters of procedures as callers see them, a row argument unfolded into
-its fields.$$;
+$$SQL Server and ASE: sp_sproc_columns. The parameters of the procedures of the database, and of ringlog's own, as callers
+see them, a row argument unfolded into its fields.$$;
 
 create function sys.sp_sproc_columns_100(
   procedure_name text default null,

@@ -355,6 +355,15 @@ def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) 
         parameters = results(cursor, "sp_sproc_columns as_any")[0]
         assert [row[3] for row in parameters] == ["@RETURN_VALUE", "@a", "@b"]
         assert results(cursor, "sp_stored_procedures as_any")[0][0][2].startswith("as_any")
+        # both list those of the current database (SQL Server: sp_sproc_columns, "@procedure_qualifier")
+        cursor.execute("use log")
+        for listing, database in (
+            ("sp_sproc_columns", "@procedure_qualifier"),
+            ("sp_stored_procedures", "@sp_qualifier"),
+        ):
+            assert results(cursor, f"{listing} as_any") == [[]]
+            assert results(cursor, f"{listing} as_any, {database} = 'interpreted'")[0]
+        cursor.execute("use interpreted")
         cursor.execute("alter procedure as_any as exec ('select 2')")
         assert results(cursor, "exec as_any") == [[(2,)]]
         cursor.execute("create or alter procedure as_any as select 3")

@@ -14,6 +14,8 @@ pub struct Scope {
     pub sybase: bool,
     /// The default or the check of a column is being written.
     pub definition: bool,
+    /// A value that is kept with its row is being written: nothing in it may hang on the session.
+    pub stored: bool,
     /// The clock must be asked each time: a procedure is one statement to PostgreSQL, whose clock stands still.
     pub procedure: bool,
     /// The schema that the client uses.

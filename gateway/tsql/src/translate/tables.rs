@@ -281,7 +281,7 @@ fn computed(
 ) -> Result<String, Error> {
     let line = value.at().line;
     let mut none = NoVariables(NO_VARIABLES);
-    let scope = Scope { definition: true, ..scope.clone() };
+    let scope = Scope { definition: true, stored: true, ..scope.clone() };
     let mut translation = Translation::new(&scope, &mut none);
     translation.column_types.clone_from(types);
     let value = translation.value(value)?;

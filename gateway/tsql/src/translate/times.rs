@@ -50,6 +50,16 @@ impl Call<'_, '_, '_> {
         self.fail(number, format!("The datepart {part} is not supported by date function {}.", self.name))
     }
 
+    /// Refuses what SET DATEFIRST decides, where it would be kept: T-SQL computes it for whoever reads.
+    fn check_stored(&self, part: &str) -> Result<(), Error> {
+        if !self.translation.scope.stored || !matches!(part, "week" | "weekday") {
+            return Ok(());
+        }
+        let what = format!("{}({part}, …) in a computed column", self.name);
+        let why = "it would be as the DATEFIRST of whoever wrote the row says: compute it in the query, or in a view";
+        Err(Error::refused(&what, why, self.line))
+    }
+
     pub fn date_add(&mut self) -> Result<Value, Error> {
         self.count(3, 3)?;
         let part = self.date_part(0)?;
@@ -93,6 +103,7 @@ impl Call<'_, '_, '_> {
         if part == TZOFFSET {
             return Ok(Value::new(self.offset(1)?, INT));
         }
+        self.check_stored(part)?;
         let moment = self.moment(1)?;
         Ok(Value::new(format!("tsql.datepart('{part}', {moment})"), INT))
     }
@@ -103,6 +114,10 @@ impl Call<'_, '_, '_> {
         if part == TZOFFSET {
             let sql = format!("tsql.offset_text({}::smallint)::varchar(30)", self.offset(1)?);
             return Ok(Value::new(sql, nvarchar(Some(30))));
+        }
+        // the name of a day is the same wherever weeks begin
+        if part != "weekday" {
+            self.check_stored(part)?;
         }
         let moment = self.moment(1)?;
         let sql = format!("tsql.datename('{part}', {moment})::varchar(30)");
@@ -147,6 +162,7 @@ impl Call<'_, '_, '_> {
         if matches!(part, "weekday" | "nanosecond" | "iso_year" | "iso_weekday" | TZOFFSET) {
             return Err(self.refused_part(9810, part));
         }
+        self.check_stored(part)?;
         let value = self.value(1)?;
         let is_clock = matches!(part, "hour" | "minute" | "second" | "millisecond" | "microsecond");
         let fits = match value.of.map(|of| of.name) {
