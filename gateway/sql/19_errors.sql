@@ -23,6 +23,7 @@ as $$
     when sqlstate in ('40001', '40P01') then 1205
     when sqlstate in ('42501') then 229
     when sqlstate in ('428C9') then 544
+    when sqlstate in ('42P03') then 16905
     when sqlstate in ('42601') then 102
     when sqlstate in ('42702') then 209
     when sqlstate in ('42703') then 207
@@ -44,12 +45,13 @@ comment on function tsql.error_number(text) is
 $$The number legacy code knows a SQLSTATE by; 50000 where it has none. S0245 is T-SQL's own 245.$$;
 
 
-create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)
+create or replace function tsql.own_state(sqlstate text, message text, table_ text, constraint_ text, sybase boolean)
 returns text
 language sql
 immutable
 as $$
   select case
+    when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
     when constraint_ = 'smallmoney_range' then 'S8115'
     when constraint_ = 'tinyint_range' then 'S0220'
     when not sybase and sqlstate = '23505' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
@@ -58,9 +60,17 @@ as $$
   end
 $$;
 
-comment on function tsql.own_state(text, text, text, boolean) is
-$$A SQLSTATE, or that of a number T-SQL has for an error of this constraint: a value beyond a type, and, unless in ASE, a
-row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made are named by their table first.$$;
+comment on function tsql.own_state(text, text, text, text, boolean) is
+$$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, a value
+beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
+are named by their table first.$$;
+
+-- as procedures of earlier versions ask
+create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)
+returns text
+language sql
+immutable
+as $$ select tsql.own_state(sqlstate, '', table_, constraint_, sybase) $$;
 
 
 create or replace function tsql.error_severity(number integer)
@@ -125,7 +135,7 @@ as $$
       and split_part(detail, ' ', 2)::integer < 20
     when sqlstate ~ '^S\d{4}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
     when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '57014', '57P01') then false
-    when sqlstate in ('21000', '22001', '22003', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42710', '42723', '42P07', '53100', '53300', '55P03') then true
+    when sqlstate in ('21000', '22001', '22003', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03') then true
     else sqlstate not like '42%'
   end
 $$;
@@ -142,7 +152,7 @@ language sql
 immutable
 as $$
   select sqlstate in ('40001', '40P01')
-    or (sqlstate like '42%' and sqlstate not in ('21000', '22001', '22003', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42710', '42723', '42P07', '53100', '53300', '55P03'))
+    or (sqlstate like '42%' and sqlstate not in ('21000', '22001', '22003', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03'))
 $$;
 
 comment on function tsql.ends_its_batch(text) is

@@ -85,6 +85,7 @@ begin
       || case
         -- of tsql.own_state
         when sqlstate = 'S2627' then ' (SQLSTATE 23505)'
+        when sqlstate = 'S8672' then ' (SQLSTATE 21000)'
         when sqlstate ~ '^S\d{4}$' then ''
         else format(' (SQLSTATE %s)', sqlstate)
       end,

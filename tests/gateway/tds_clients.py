@@ -50,6 +50,8 @@ class Answer:
     counts: list[int] = field(default_factory=list)
     description: list[tuple[str, int]] = field(default_factory=list)
     """names and ct-library types of what a dynamic statement takes or gives"""
+    formats: list[list[tuple[str, int, int, int, int]]] = field(default_factory=list)
+    """of each result set its columns: name, ct-library type, length, precision and scale"""
     events: list[tuple[str, object]] = field(default_factory=list)
     """names of columns, rows, messages, counts and return statuses in the order they came"""
     failed: bool = False
@@ -79,6 +81,7 @@ class CtClient:
     """A running tests/gateway/programs/ct_client.c, logged in."""
 
     def __init__(self, program: Path, configuration: Path, section: str, login: Login) -> None:
+        self.version = section.split()[0]
         self._process = subprocess.Popen(
             [program, section, login.user],
             env={"FREETDSCONF": str(configuration), "LC_ALL": "C.UTF-8"},
@@ -140,6 +143,7 @@ class CtClient:
             match kind:
                 case "row_columns":
                     answer.events.append(("columns", [name for name, *_ in value]))
+                    answer.formats.append([tuple(column) for column in value])
                 case "message":
                     answer.events.append((kind, Message(*value)))
                 case "row" | "count" | "status":

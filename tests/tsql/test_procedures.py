@@ -23,6 +23,8 @@ class Called:
 
     status: int | None = None
     error: int = 0
+    left: int | None = None
+    """@@rowcount, where no count and no rows say it"""
     """@@error after it"""
     outputs: dict[str, Any] = field(default_factory=dict)
     rows: list[list[Row]] = field(default_factory=list)
@@ -95,6 +97,8 @@ class Site:
                     cursors.append((message, notice.message_detail))
                 case "01R04":
                     called.error = int(message)
+                case "01R05":
+                    called.left = int(message)
                 case "01R02":
                     called.events.append(("count", int(message)))
                 case "01R03":
@@ -975,7 +979,8 @@ def test_a_caller_needs_the_right_to_execute_and_no_other(
             reader.execute("select site.reads_points()")
         site.define("grant execute on reads_points to daq_reader")
         reader.execute("select site.reads_points()")
-        assert heard == ["1", "reader"]
+        # the number of rows, what is printed, what @@rowcount is then
+        assert heard == ["1", "reader", "0"]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("select * from site.points")
         site.define("revoke execute on reads_points from daq_reader")

@@ -17,7 +17,7 @@ mod transaction;
 mod unfinished;
 
 pub use connection::Backend;
-pub use notices::{left_error_of, row_count_of};
+pub use notices::{left_error_of, left_rows_of, row_count_of};
 pub use parameters::{Parameter, Typing};
 pub use result_set::{declaring, described_as, put_description, Fetched, Rows};
 pub use role::privilege_to_act;

@@ -13,6 +13,14 @@ const ROW_COUNT: &str = "01R02";
 /// The error that a procedure leaves behind: @@error after its call.
 const LEFT_ERROR: &str = "01R04";
 
+/// What a procedure leaves in @@rowcount, where its latest number of rows or result set does not say it.
+const LEFT_ROWS: &str = "01R05";
+
+/// The number of rows that a notice says a procedure leaves.
+pub fn left_rows_of(notice: &Notice) -> Option<i64> {
+    (notice.sqlstate == LEFT_ROWS).then(|| notice.message.parse().ok()).flatten()
+}
+
 /// The number of rows that a notice of a procedure has.
 pub fn row_count_of(notice: &Notice) -> Option<u64> {
     (notice.sqlstate == ROW_COUNT).then(|| notice.message.parse().ok()).flatten()
@@ -26,8 +34,13 @@ pub fn left_error_of(notice: &Notice) -> Option<i32> {
 /// What a notice of a call is to the client.
 pub enum Announced {
     Message(ServerMessage),
-    ResultSet { cursor: String, columns: Option<Vec<Title>> },
+    ResultSet {
+        cursor: String,
+        columns: Option<Vec<Title>>,
+    },
     Count(u64),
+    /// What it leaves in @@rowcount.
+    LeftRows(i64),
 }
 
 impl Announced {
@@ -35,6 +48,9 @@ impl Announced {
     pub fn of(notice: &Notice, in_call: bool) -> Announced {
         if in_call && notice.sqlstate == RESULT_SET {
             return Announced::ResultSet { cursor: notice.message.clone(), columns: titles(&notice.detail) };
+        }
+        if let Some(rows) = left_rows_of(notice) {
+            return Announced::LeftRows(rows);
         }
         match row_count_of(notice).filter(|_| in_call) {
             Some(count) => Announced::Count(count),

@@ -38,7 +38,7 @@ impl Interpreter {
                 self.declare_cursor(client, name, Cursor { query, columns, scrolls, values, open: None })
                     .await?;
             }
-            CursorAction::Open(name) => return self.open_cursor(client, name).await,
+            CursorAction::Open(name) => return self.open_cursor(client, name, variables).await,
             CursorAction::Fetch { name, from, into, taken } => {
                 return self.fetch(client, name, from, into, taken.as_ref(), variables).await;
             }
@@ -82,10 +82,23 @@ impl Interpreter {
         }
     }
 
-    async fn open_cursor(&mut self, client: &mut Client, name: &str) -> Result<(), Interrupt> {
+    async fn open_cursor(
+        &mut self,
+        client: &mut Client,
+        name: &str,
+        variables: &Variables<'_>,
+    ) -> Result<(), Interrupt> {
         let cursor = self.cursors.cursor(name)?;
         if cursor.open.is_some() {
             return Err(ServerMessage::error(16905, 16, "The cursor is already open.").into());
+        }
+        if !client.dialect().is_tds7() {
+            // ASE reads variables when it is opened, SQL Server when it is declared
+            for (name, _, value) in &mut cursor.values {
+                if let Some(variable) = variables.get(name) {
+                    *value = variable.value.clone().into_owned();
+                }
+            }
         }
         let scroll = if cursor.scrolls { "scroll" } else { "no scroll" };
         let own = new_name();

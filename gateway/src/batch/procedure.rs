@@ -150,6 +150,7 @@ impl Interpreter {
             quoted_identifiers: read_as.quoted_identifiers,
             sybase: read_as.sybase,
             procedure: true,
+            identity_insert: client.settings().identity_insert.clone(),
             ..Settings::default()
         };
         let compiled = self.compile(client, text, &settings, false).await.map_err(Failure::of_statement)?;

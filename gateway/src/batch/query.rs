@@ -56,6 +56,11 @@ impl Interpreter {
         if !query.assigns.is_empty() {
             self.assign_row(&query.assigns, variables, &outcome, &columns)?;
         }
+        if query.kind == Kind::Unsaid {
+            self.procedures.backend.forget_declarations();
+            self.forget_columns();
+            return Ok(());
+        }
         if query.kind == Kind::Select && !query.assigns.is_empty() {
             client.reply.assigned(outcome.count);
         } else {

@@ -2,7 +2,9 @@
 
 use super::name::split_name;
 use super::returned::Returned;
-use crate::backend::{left_error_of, row_count_of, Backend, Completed, Rows, Source, Unfinished};
+use crate::backend::{
+    left_error_of, left_rows_of, row_count_of, Backend, Completed, Rows, Source, Unfinished,
+};
 use crate::callers::Caller;
 use crate::catalogue::{
     self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
@@ -314,9 +316,13 @@ pub(super) fn completed(
     zone: &Zone,
 ) -> Result<Returned, Failure> {
     let error = outcome.notices.iter().rev().find_map(left_error_of).unwrap_or(0);
+    let told = |notice: &Notice| {
+        left_rows_of(notice).or_else(|| row_count_of(notice).and_then(|count| i64::try_from(count).ok()))
+    };
+    let row_count = outcome.row_count.or_else(|| outcome.notices.iter().rev().find_map(told));
     let returned = Returned::of(function, asked, outcome, zone)
         .map_err(|message| Failure::of_statement(message.in_procedure(&function.name)))?;
-    Ok(Returned { error, ..returned })
+    Ok(Returned { error, row_count, ..returned })
 }
 
 /// What a call that was not completed may be taken for.
@@ -338,7 +344,7 @@ pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Fu
             client.reply.done(Scope::InProcedure, Status::empty(), Some(count));
             continue;
         }
-        if left_error_of(notice).is_some() {
+        if left_error_of(notice).is_some() || left_rows_of(notice).is_some() {
             continue;
         }
         client.reply.message(&notice.to_message().in_procedure(&function.name));

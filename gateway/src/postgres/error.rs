@@ -98,11 +98,7 @@ impl Notice {
             let error = ServerMessage::error(number, 16, self.text());
             return self.placed(ServerMessage { sqlstate: self.sqlstate.clone(), ..error });
         }
-        let (number, severity) =
-            match self.message.starts_with("MERGE command cannot affect row a second time") {
-                true => (8672, 16),
-                false => errors::number(&self.sqlstate, &self.table, &self.constraint),
-            };
+        let (number, severity) = errors::number(&self.sqlstate, &self.message, &self.table, &self.constraint);
         let text = format!("{} (SQLSTATE {})", self.text(), self.sqlstate);
         self.placed(ServerMessage {
             sqlstate: self.sqlstate.clone(),

@@ -38,6 +38,6 @@ pub fn command(query: &Query) -> Command {
             Command::CreateTable
         }
         Kind::Definition if is("do") || is("drop") => Command::DropTable,
-        Kind::Definition => Command::Other,
+        Kind::Definition | Kind::Unsaid => Command::Other,
     }
 }

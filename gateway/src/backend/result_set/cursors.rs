@@ -21,8 +21,15 @@ impl RowStream<'_> {
                     self.client.reply.message(&message);
                     continue;
                 }
-                Announced::Count(_) if self.client.settings().no_count => continue,
+                Announced::LeftRows(rows) => {
+                    self.outcome.row_count = Some(rows);
+                    continue;
+                }
                 Announced::Count(count) => {
+                    self.outcome.row_count = i64::try_from(count).ok();
+                    if self.client.settings().no_count {
+                        continue;
+                    }
                     command = Command::Update;
                     count
                 }
@@ -31,6 +38,7 @@ impl RowStream<'_> {
             if self.end.is_some() {
                 break;
             }
+            self.outcome.row_count = i64::try_from(count).ok();
             self.client.reply.command = command;
             self.client.reply.done(Scope::InProcedure, Status::empty(), Some(count));
         }

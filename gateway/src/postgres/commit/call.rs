@@ -42,6 +42,8 @@ pub struct Outcome {
     pub row: Option<Bytes>,
     pub notices: Vec<Notice>,
     pub count: Option<u64>,
+    /// @@rowcount, where the procedure has said it.
+    pub row_count: Option<i64>,
 }
 
 /// Whether a call has gone to PostgreSQL or was withdrawn before: the first of both decides.

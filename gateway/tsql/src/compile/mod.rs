@@ -15,6 +15,7 @@ pub(crate) use value::{literal, of_number};
 use crate::error::Error;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::message;
+use crate::procedure::Created;
 use crate::program::{
     Action, Condition, CursorAction, Declaration, Kind, Lifted, Program, Query, Settings, Sql, Statement,
 };
@@ -213,15 +214,16 @@ impl Compiler<'_> {
             Tree::Rollback(name) => Action::Rollback(session::optional(name)),
             Tree::Save(name) => Action::Save(name.text.clone()),
             Tree::CreateProcedure(create) => {
-                let create = crate::procedure::create(create, self.text, line, &self.scope, self.settings);
-                create.map(Action::Define)?
+                let created = crate::procedure::create(create, self.text, line, &self.scope, self.settings)?;
+                self.created(created)
             }
             Tree::CreateFunction(create) => {
                 let scope = &self.scope;
                 crate::procedure::create_function(create, self.text, line, scope).map(Action::Define)?
             }
             Tree::CreateTrigger(create) => {
-                crate::procedure::create_trigger(create, self.text, line, &self.scope).map(Action::Define)?
+                let created = crate::procedure::create_trigger(create, self.text, line, &self.scope)?;
+                self.created(created)
             }
             Tree::Drop(objects)
                 if matches!(
@@ -276,7 +278,7 @@ impl Compiler<'_> {
     }
 
     fn definition(&mut self, statement: &Tree) -> Result<Action, Error> {
-        Ok(defined(defined_sql(statement, &self.scope)?))
+        Ok(defined(defined_sql(statement, &self.scope)?, Kind::Definition))
     }
 
     fn declare(&mut self, declared: &Declared, into: &mut Vec<Statement>) -> Result<(), Error> {
@@ -356,6 +358,11 @@ impl Compiler<'_> {
         Ok(Action::Raise { message: selected(&sql, numbered)?, sets_error, at_once })
     }
 
+    fn created(&mut self, created: Created) -> Action {
+        self.unlisted.extend(created.unlisted);
+        Action::Define(created.define)
+    }
+
     /// What an insert that names no columns must know of a table.
     fn note_columns(&mut self, create: &tree::CreateTable) -> Result<(), Error> {
         let table = names::table(&create.table)?;
@@ -372,7 +379,10 @@ impl Compiler<'_> {
         let name = names::table_variable(&table.variable);
         let create = tree::CreateTable { table: name, elements: table.elements.clone() };
         self.note_columns(&create)?;
-        let action = self.definition(&Tree::CreateTable(Box::new(create)))?;
+        let mut action = self.definition(&Tree::CreateTable(Box::new(create)))?;
+        if let Action::Query(query) = &mut action {
+            query.kind = Kind::Unsaid;
+        }
         into.push(Statement { line, action });
         Ok(())
     }
@@ -389,22 +399,15 @@ pub(crate) fn no_rethrow(line: u32) -> Error {
     Error::new(10704, "To rethrow an error, a THROW statement must be used inside a CATCH block.", line)
 }
 
-fn defined(sql: String) -> Action {
+fn defined(sql: String, kind: Kind) -> Action {
     let sql = Sql::plain(sql);
-    Action::Query(Query {
-        sql,
-        kind: Kind::Definition,
-        assigns: Vec::new(),
-        columns: None,
-        into: None,
-        made: None,
-    })
+    Action::Query(Query { sql, kind, assigns: Vec::new(), columns: None, into: None, made: None })
 }
 
 /// Drops the table of a variable if it is there.
 fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
     let sql = translate::forgotten(&names::table_variable(&table.variable))?;
-    Ok(Statement { line, action: defined(sql) })
+    Ok(Statement { line, action: defined(sql, Kind::Unsaid) })
 }
 
 /// The table variables that a batch declares, wherever. A procedure's are its own.

@@ -37,6 +37,8 @@ const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["42501"], 229, 14, Ends::Statement),
     // a value for an identity column
     (&["428C9"], 544, 16, Ends::Statement),
+    // a cursor that is open
+    (&["42P03"], 16905, 16, Ends::Statement),
     (&["42601"], 102, 15, Ends::Text),
     (&["42702"], 209, 16, Ends::Text),
     (&["42703"], 207, 16, Ends::Text),
@@ -101,8 +103,17 @@ const DUPLICATE: &str = "23505";
 pub const DUPLICATE_OF_CONSTRAINT: (i32, u8) = (2627, 14);
 pub const DUPLICATE_OF_ANY: i32 = 2601;
 
-/// The number and the severity of a SQLSTATE that is PostgreSQL's, of this constraint and its table if it is one's.
-pub fn number(sqlstate: &str, table: &str, constraint: &str) -> (i32, u8) {
+/// A row that MERGE meets twice has the SQLSTATE of a subquery with two rows: what PostgreSQL says of it, and SQL Server's
+/// number (Database Engine events and errors).
+const MET_TWICE: (&str, &str, i32) = ("21000", "MERGE command cannot affect row a second time", 8672);
+
+/// The number and the severity of an error that is PostgreSQL's: its SQLSTATE and text, and its constraint and the table
+/// of that if it is one's.
+pub fn number(sqlstate: &str, text: &str, table: &str, constraint: &str) -> (i32, u8) {
+    let (state, said, number) = MET_TWICE;
+    if sqlstate == state && text.starts_with(said) {
+        return (number, 16);
+    }
     if let Some((_, number)) = RANGES.iter().find(|(name, _)| *name == constraint) {
         return (*number, 16);
     }
@@ -163,6 +174,9 @@ pub fn sql() -> String {
     include_str!("errors.sql")
         .replace("{numbers}", &numbers)
         .replace("{range_states}", &ranges_of_domains)
+        .replace("{twice_state}", MET_TWICE.0)
+        .replace("{twice_text}", MET_TWICE.1)
+        .replace("{met_twice}", &MET_TWICE.2.to_string())
         .replace("{duplicate}", DUPLICATE)
         .replace("{of_constraint}", &DUPLICATE_OF_CONSTRAINT.0.to_string())
         .replace("{severities}", &severities)
@@ -191,11 +205,13 @@ mod tests {
             assert_eq!(sqlstate_ends(sqlstate), expected, "{sqlstate}");
         }
         assert_eq!((ends(245), ends(512), ends(102)), (Ends::Transaction, Ends::Statement, Ends::Text));
-        assert_eq!((number("23505", "", ""), number("XX000", "", "")), ((2601, 14), (50000, 16)));
-        assert_eq!((number("23505", "t", "t_pkey"), number("23505", "t", "t.i")), ((2627, 14), (2601, 14)));
+        let of = |sqlstate: &str, table: &str, constraint: &str| number(sqlstate, "", table, constraint);
+        assert_eq!((of("23505", "", ""), of("XX000", "", "")), ((2601, 14), (50000, 16)));
+        assert_eq!((of("23505", "t", "t_pkey"), of("23505", "t", "t.i")), ((2627, 14), (2601, 14)));
+        assert_eq!((of("23514", "t", "ck"), of("23514", "", "tinyint_range")), ((547, 16), (220, 16)));
         assert_eq!(
-            (number("23514", "t", "ck"), number("23514", "", "tinyint_range")),
-            ((547, 16), (220, 16))
+            (number("21000", "more than one row", "", ""), number("21000", MET_TWICE.1, "", "")),
+            ((512, 16), (8672, 16))
         );
         assert_eq!((own_number("S0245"), own_number("23505")), (Some(245), None));
     }

@@ -16,21 +16,30 @@ comment on function tsql.error_number(text) is
 $$The number legacy code knows a SQLSTATE by; {no_number} where it has none. S0245 is T-SQL's own 245.$$;
 
 
-create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)
+create or replace function tsql.own_state(sqlstate text, message text, table_ text, constraint_ text, sybase boolean)
 returns text
 language sql
 immutable
 as $$
   select case
+    when sqlstate = '{twice_state}' and starts_with(message, '{twice_text}') then 'S{met_twice}'
 {range_states}    when not sybase and sqlstate = '{duplicate}' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
       then 'S{of_constraint}'
     else sqlstate
   end
 $$;
 
-comment on function tsql.own_state(text, text, text, boolean) is
-$$A SQLSTATE, or that of a number T-SQL has for an error of this constraint: a value beyond a type, and, unless in ASE, a
-row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made are named by their table first.$$;
+comment on function tsql.own_state(text, text, text, text, boolean) is
+$$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, a value
+beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
+are named by their table first.$$;
+
+-- as procedures of earlier versions ask
+create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)
+returns text
+language sql
+immutable
+as $$ select tsql.own_state(sqlstate, '', table_, constraint_, sybase) $$;
 
 
 create or replace function tsql.error_severity(number integer)

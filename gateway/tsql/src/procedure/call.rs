@@ -1,10 +1,10 @@
 //! EXECUTE in a procedure.
 
 use super::place::Place;
-use super::run::Run;
+use super::run::{Run, TOLD};
 use super::statement::OWNERS_RIGHTS;
 use super::variable::CALL;
-use super::writer::{array, quoted, Writer};
+use super::writer::{array, quoted, Rows, Writer};
 use crate::error::Error;
 use crate::resolve::names::{literal, schema_of};
 use crate::translate;
@@ -20,6 +20,9 @@ impl<'t> Writer<'t> {
                 return Err(Error::refused(&format!("exec {}", variable.name), why, line));
             }
         };
+        if name.is_temporary() {
+            return Err(Error::refused(&name.name, "what it calls may be run by the gateway", line));
+        }
         if name.name.eq_ignore_ascii_case("sp_executesql") {
             return Err(Error::refused("sp_executesql", OWNERS_RIGHTS, line));
         }
@@ -68,13 +71,14 @@ impl<'t> Writer<'t> {
             lines.push(format!("{} := {call}.status;", quoted(&status.name)));
         }
         lines.extend(taken);
-        let tracks = std::mem::replace(&mut self.tracks_errors, false);
-        if tracks {
+        if self.tracks_errors {
             lines.push(format!("\"@@error\" := {call}.error;"));
         }
-        let rows = self.tracks_rows.then(|| format!("{call}.rows"));
+        let rows = match self.rows {
+            Rows::Asked => Some(format!("{call}.rows")),
+            _ => Some(String::from(TOLD)),
+        };
         self.run(place, line, Run { lines, rows, calls: true });
-        self.tracks_errors = tracks;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::place::{Body, Guard, Handler, Place, Rest, Try};
 use super::run::Run;
 use super::transaction;
 use super::variable::{caught_name, BODY, CONDITION, STATUS, TRY, TRY_SETTING};
-use super::writer::{quoted, Purpose, Writer};
+use super::writer::{quoted, Purpose, Rows, Writer};
 use crate::error::Error;
 use crate::facts::types::INT;
 use crate::translate;
@@ -16,7 +16,8 @@ impl<'t> Writer<'t> {
     fn condition(&mut self, condition: &Expression, place: &Place<'t>) -> Result<String, Error> {
         let (scope, mut named) = self.named();
         let text = format!("({})", translate::condition(condition, scope, &mut named)?);
-        if place.handler.is_none() && !self.tracks_errors && !self.tracks_rows {
+        if place.handler.is_none() && !self.tracks_errors && self.rows != Rows::Asked {
+            self.none(Some("0"));
             return Ok(text);
         }
         self.declare(CONDITION, "boolean");

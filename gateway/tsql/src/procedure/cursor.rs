@@ -7,6 +7,7 @@ use super::variable::ROW;
 use super::writer::{quoted, Writer};
 use crate::error::Error;
 use crate::facts::types::INT;
+use crate::resolve::names::literal;
 use crate::resolve::Scope;
 use crate::translate::{self, Kind, Translated, Value, Variables};
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
@@ -14,8 +15,21 @@ use std::collections::HashMap;
 
 impl<'t> Writer<'t> {
     /// Its rows are those at the time it is opened; ASE reads variables then too, SQL Server earlier.
-    pub(super) fn declare_cursor(&mut self, declare: &'t DeclareCursor, line: u32) -> Result<(), Error> {
+    pub(super) fn declare_cursor(
+        &mut self,
+        declare: &'t DeclareCursor,
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
         let name = cursor_name(&declare.name, line)?;
+        let there = declared_name(&name);
+        self.declare(there.clone(), "boolean := false");
+        let there = quoted(&there);
+        let text = literal(&format!("A cursor with the name '{name}' already exists."));
+        let own = literal(&self.name);
+        let check =
+            format!("if {there} then perform tsql.raise(16915, 16, 1, {text}, {line}, {own}); end if;");
+        self.run(place, line, Run::new(vec![check, format!("{there} := true;")]));
         let variable = format!("@@cursor {}", self.number());
         self.declare(variable.clone(), "refcursor");
         for status in FETCH_STATUS {
@@ -34,7 +48,6 @@ impl<'t> Writer<'t> {
         let scrolls = declare.options.iter().any(scrolls);
         let cursor = Cursor { variable, query: &declare.query, copies, columns: None, scrolls };
         self.cursors.insert(name, cursor);
-        self.none(Some("0"));
         Ok(())
     }
 
@@ -143,6 +156,7 @@ impl<'t> Writer<'t> {
     pub(super) fn deallocate(&mut self, name: &CursorName, line: u32) -> Result<(), Error> {
         let variable = self.cursor_variable(name, line)?;
         self.add(format!("if {variable} is not null then close {variable}; {variable} := null; end if;"));
+        self.add(format!("{} := false;", quoted(&declared_name(&cursor_name(name, line)?))));
         self.none(Some("0"));
         Ok(())
     }
@@ -173,6 +187,11 @@ fn word(direction: &Direction) -> &'static str {
         Direction::Absolute(_) => "absolute",
         Direction::Relative(_) => "relative",
     }
+}
+
+/// The variable that says whether a cursor of this name is there.
+fn declared_name(name: &str) -> String {
+    format!("@@declared {name}")
 }
 
 fn cursor_name(name: &CursorName, line: u32) -> Result<String, Error> {

@@ -66,6 +66,12 @@ struct Header<'t> {
     parameters: Vec<(&'t Parameter, Type)>,
 }
 
+/// A procedure or trigger that is made, and tables of which its maker has to know which columns take values.
+pub struct Created {
+    pub define: Define,
+    pub unlisted: Vec<String>,
+}
+
 /// The statements that make a procedure. `text`: the batch that it is.
 pub fn create(
     create: &CreateProcedure,
@@ -73,10 +79,11 @@ pub fn create(
     line: u32,
     scope: &Scope,
     settings: &Settings,
-) -> Result<Define, Error> {
+) -> Result<Created, Error> {
     let header = header_of(&create.name, ObjectKind::Procedure, &create.parameters, line, scope)?;
     let source = text.trim();
-    let (definition, told) = match compiled(create, &header, text, scope, settings) {
+    let mut unlisted = Vec::new();
+    let (definition, told) = match compiled(create, &header, text, scope, settings, &mut unlisted) {
         Ok(definition) => (definition, None),
         Err(refusal) => {
             let told = interpreted::told(&header, &refusal);
@@ -86,7 +93,7 @@ pub fn create(
     };
     let parts = [action(create.mode), header.stands_in(), &header.name, &definition, source].map(literal);
     let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
-    Ok(Define { statements, is_temporary: header.is_temporary, told })
+    Ok(Created { define: Define { statements, is_temporary: header.is_temporary, told }, unlisted })
 }
 
 /// Its definition in PL/pgSQL.
@@ -96,10 +103,12 @@ fn compiled(
     text: &str,
     scope: &Scope,
     settings: &Settings,
+    unlisted: &mut Vec<String>,
 ) -> Result<String, Error> {
     let mentioned = read_names(text, &header.name)?;
     let mut writer = header.writer(Purpose::Procedure, scope);
     writer.write(&create.body, &mentioned)?;
+    unlisted.append(&mut writer.unlisted);
     if header.is_temporary && writer.calls {
         let why = "what a temporary procedure calls may be run by the gateway";
         return Err(Error::refused("execute", why, create.name.at));
@@ -118,7 +127,10 @@ fn action(mode: Mode) -> &'static str {
 impl Header<'_> {
     fn writer<'t>(&self, purpose: Purpose, scope: &Scope) -> Writer<'t> {
         let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
-        Writer::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase)
+        let mut writer =
+            Writer::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase);
+        writer.scope.filled.clone_from(&scope.filled);
+        writer
     }
 
     /// The schema that has it.

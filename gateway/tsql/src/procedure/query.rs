@@ -1,9 +1,9 @@
 //! Queries of a procedure: their rows go to whoever called, by a cursor that a notice names.
 
 use super::place::Place;
-use super::run::{Run, COUNTED};
+use super::run::{Run, COUNTED, TOLD};
 use super::variable::{CURSOR, N, ROW};
-use super::writer::{array, quoted, Purpose, Writer};
+use super::writer::{array, quoted, Purpose, Rows, Writer};
 use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::resolve::names::{literal, table, table_variable};
@@ -16,6 +16,7 @@ impl<'t> Writer<'t> {
         let Some(query) = translate::statement(statement, scope, &mut named)? else {
             return self.define(statement, line, place);
         };
+        self.unlisted.extend(query.unlisted.clone());
         let makes_table = query.kind == Kind::SelectInto;
         if makes_table {
             self.own_connection = true;
@@ -31,12 +32,16 @@ impl<'t> Writer<'t> {
             self.run(place, line, run);
         } else if query.kind == Kind::Select {
             return self.rows(&query, line, place);
-        } else if query.columns.is_some() && query.made.is_none() {
+        } else if gives_rows(statement) {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
             let mut lines = vec![format!("{};", query.sql)];
             lines.extend(self.told_count());
-            let rows = if self.tells_counts { quoted(N) } else { String::from(COUNTED) };
+            let rows = match (self.tells_counts, self.rows) {
+                (false, _) => String::from(COUNTED),
+                (true, Rows::Left) => String::from(TOLD),
+                (true, _) => quoted(N),
+            };
             self.run(place, line, Run::leaving(lines, rows));
         }
         Ok(())
@@ -89,7 +94,7 @@ impl<'t> Writer<'t> {
         let cursor = quoted(CURSOR);
         self.declare(CURSOR, "refcursor");
         // its errors and its number of rows are known only when it has run, and so is the time it tells
-        let runs = !place.handler.is_none() || self.tracks_rows || !keeps(&query.sql);
+        let runs = !place.handler.is_none() || self.rows == Rows::Asked || !keeps(&query.sql);
         let scrolls = if runs { "scroll" } else { "no scroll" };
         let mut lines =
             vec![format!("{cursor} := null;"), format!("open {cursor} {scrolls} for {};", query.sql)];
@@ -104,8 +109,8 @@ impl<'t> Writer<'t> {
             told.push_str(&format!(", detail = {}", literal(&json(columns))));
         }
         lines.push(format!("{told};"));
-        let run = if runs { Run::leaving(lines, quoted(N)) } else { Run::keeping(lines) };
-        self.run(place, line, run);
+        let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(TOLD) };
+        self.run(place, line, Run::leaving(lines, rows));
         Ok(())
     }
 
@@ -124,6 +129,7 @@ impl<'t> Writer<'t> {
             if create.table.is_temporary() {
                 self.end_with(&create.table.name);
             }
+            self.scope.filled.insert(table(&create.table)?, translate::filled_columns(create));
         }
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {
@@ -156,6 +162,7 @@ impl<'t> Writer<'t> {
         self.scope.table_variables.insert(declared.variable.name.clone());
         self.end_with(&name.name);
         let create = tree::CreateTable { table: name.clone(), elements: declared.elements.clone() };
+        self.scope.filled.insert(table(&name)?, translate::filled_columns(&create));
         let sql = defined_sql(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // a loop comes here again: the variable keeps its rows
         let there = literal(&table(&name)?);
@@ -167,6 +174,18 @@ impl<'t> Writer<'t> {
         self.run(place, line, Run::keeping(lines));
         Ok(())
     }
+}
+
+/// Whether a change gives the client rows, by OUTPUT.
+fn gives_rows(statement: &Tree) -> bool {
+    let output = match statement {
+        Tree::Insert(insert) => &insert.output,
+        Tree::Update(update) => &update.output,
+        Tree::Delete(delete) => &delete.output,
+        Tree::Merge(merge) => &merge.output,
+        _ => return false,
+    };
+    output.as_ref().is_some_and(|output| output.into.is_none())
 }
 
 /// The temporary table that a select makes with INTO.

@@ -161,6 +161,13 @@ impl<'t> Writer<'t> {
             self.run(place, line, Run::new(lines));
             return Ok(());
         };
+        if !self.scope.table_variables.is_empty() {
+            return Err(Error::refused(
+                "rollback with a table variable",
+                "it would undo what stands in it",
+                line,
+            ));
+        }
         region.rolls_back.set(true);
         self.add(format!("perform tsql.roll_back({line}, {});", literal(&self.name)));
         self.none(Some("0"));

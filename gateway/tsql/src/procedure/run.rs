@@ -8,6 +8,9 @@ use crate::resolve::names::literal;
 /// Of GET DIAGNOSTICS.
 pub const COUNTED: &str = "row_count";
 
+/// The number of rows is that of the latest that the client was told of.
+pub const TOLD: &str = "null";
+
 /// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
 pub struct Run {
     pub lines: Vec<String>,
@@ -36,14 +39,9 @@ impl<'t> Writer<'t> {
     pub(super) fn run(&mut self, place: &Place<'t>, line: u32, run: Run) {
         self.line = line;
         let mut lines = run.lines;
-        if self.tracks_rows {
-            match run.rows.as_deref() {
-                Some(COUNTED) => lines.push(String::from("get diagnostics \"@@rowcount\" = row_count;")),
-                Some(rows) => lines.push(format!("\"@@rowcount\" := {rows};")),
-                None => {}
-            }
-        }
-        if self.tracks_errors {
+        lines.extend(run.rows.as_deref().and_then(|rows| self.kept_rows(rows)));
+        // a procedure that is called says itself what it leaves
+        if self.tracks_errors && !run.calls {
             lines.push(String::from("\"@@error\" := 0;"));
         }
         if place.handler.is_none() {
@@ -73,7 +71,7 @@ impl<'t> Writer<'t> {
             (Some(_), true) => String::from("if sqlstate in ('40001', '40P01') then raise; end if;"),
             (Some(_), false) => String::from("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
         });
-        let state = format!("tsql.own_state(sqlstate, {table}, {index}, {})", self.scope.sybase);
+        let state = format!("tsql.own_state(sqlstate, {text}, {table}, {index}, {})", self.scope.sybase);
         let said = format!("{state}, {text}, {detail}, {line}, {}", literal(&self.name));
         match place.handler.as_try() {
             Some(block) => {
@@ -90,8 +88,8 @@ impl<'t> Writer<'t> {
                     true => format!("\"@@error\" := {told};"),
                     false => format!("perform {told};"),
                 });
-                if self.tracks_rows {
-                    self.add("\"@@rowcount\" := 0;");
+                if let Some(line) = self.kept_rows("0") {
+                    self.add(line);
                 }
             }
         }
@@ -101,8 +99,8 @@ impl<'t> Writer<'t> {
 
     /// A statement that cannot fail and leaves this in @@rowcount.
     pub(super) fn none(&mut self, rows: Option<&str>) {
-        if let (true, Some(rows)) = (self.tracks_rows, rows) {
-            self.add(format!("\"@@rowcount\" := {rows};"));
+        if let Some(line) = rows.and_then(|rows| self.kept_rows(rows)) {
+            self.add(line);
         }
         if self.tracks_errors {
             self.add("\"@@error\" := 0;");

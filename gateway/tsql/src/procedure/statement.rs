@@ -29,6 +29,7 @@ impl<'t> Writer<'t> {
                 at += end + 2;
                 continue;
             }
+            self.rows_follow = statements.get(at + 1).is_some_and(|next| leaves_rows(&next.kind));
             if place.region.is_some() {
                 let following =
                     Segment { body: body.after(at + 1), caught: place.caught, guard: place.guard };
@@ -101,7 +102,7 @@ impl<'t> Writer<'t> {
             Tree::Commit(_) => self.commit(line, place),
             Tree::Rollback(_) => self.rollback(line, place),
             Tree::Set(words) => self.option(words, line),
-            Tree::DeclareCursor(cursor) => self.declare_cursor(cursor, line),
+            Tree::DeclareCursor(cursor) => self.declare_cursor(cursor, line, place),
             Tree::OpenCursor(name) => self.open(name, line, place),
             Tree::Fetch(fetch) => self.fetch(fetch, line, place),
             Tree::CloseCursor(name) => self.close(name, line, place),
@@ -150,6 +151,22 @@ impl<'t> Writer<'t> {
         self.run(place, line, run);
         Ok(())
     }
+}
+
+/// Whether a statement leaves a number of rows, whatever the one before has left.
+fn leaves_rows(kind: &Tree) -> bool {
+    matches!(
+        kind,
+        Tree::Assign(_)
+            | Tree::Select(_)
+            | Tree::Insert(_)
+            | Tree::Update(_)
+            | Tree::Delete(_)
+            | Tree::Merge(_)
+            | Tree::Print { .. }
+            | Tree::If { .. }
+            | Tree::While { .. }
+    )
 }
 
 pub fn refused(kind: &Tree, line: u32) -> Error {

@@ -4,7 +4,7 @@
 //! trigger of several events becomes as many, and where an event has no such rows the table is empty.
 
 use super::writer::{quoted, Purpose};
-use super::{action, body, header, read_names};
+use super::{action, body, header, read_names, Created};
 use crate::error::Error;
 use crate::program::Define;
 use crate::resolve::names::{literal, schema_of, table};
@@ -12,7 +12,7 @@ use crate::resolve::Scope;
 use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
 
 /// The statements that make a trigger. `text`: the batch that it is.
-pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
+pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> Result<Created, Error> {
     if create.time == TriggerTime::InsteadOf {
         return Err(Error::refused("instead of", "triggers run after the change", line));
     }
@@ -34,6 +34,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
     };
     let mut events: Vec<TriggerEvent> = Vec::new();
     let mut definitions = Vec::new();
+    let mut unlisted = Vec::new();
     for event in &create.events {
         if events.contains(event) {
             let text = format!("Cannot specify {} twice in a trigger.", word(*event));
@@ -49,6 +50,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
             }
         }
         writer.write(&create.body, &mentioned)?;
+        unlisted.append(&mut writer.unlisted);
         let function = match definitions.len() {
             0 => header.name.clone(),
             _ => format!("{} {}", header.name, word(*event)),
@@ -72,7 +74,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         literal(source),
     ];
     let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];
-    Ok(Define { statements, is_temporary: false, told: None })
+    Ok(Created { define: Define { statements, is_temporary: false, told: None }, unlisted })
 }
 
 fn word(event: TriggerEvent) -> &'static str {

@@ -10,7 +10,8 @@
 
 use super::declared::{Cursor, FETCH_STATUS};
 use super::place::{Body, Handler, Place};
-use super::variable::{Named, BODY, FIRED, STATUS, TRY, TRY_SETTING};
+use super::run::COUNTED;
+use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
 use crate::resolve::names::literal;
@@ -31,6 +32,17 @@ pub enum Purpose {
     Trigger {
         changed: &'static str,
     },
+}
+
+/// What a body keeps of the number of rows that each of its statements leaves in @@rowcount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Nothing: nobody asks for it.
+    Unknown,
+    /// What its caller is told in the end, in LEFT; null: what the latest result set or number of rows says.
+    Left,
+    /// The body itself asks.
+    Asked,
 }
 
 /// Writes the body of one procedure, function or trigger.
@@ -54,12 +66,16 @@ pub struct Writer<'t> {
     pub(super) temporary: Vec<String>,
     pub(super) variables: HashMap<String, *const tree::Declared>,
     pub(super) cursors: HashMap<String, Cursor<'t>>,
+    /// Tables that inserts fill without saying which columns, and of which it is not known which take values.
+    pub unlisted: Vec<String>,
     /// Variables that stand for others while a cursor is opened.
     pub(super) copies: HashMap<String, String>,
     pub(super) caught: Option<u32>,
     pub(super) tells_counts: bool,
     pub(super) calls: bool,
-    pub(super) tracks_rows: bool,
+    pub(super) rows: Rows,
+    /// The next statement leaves another number of rows.
+    pub(super) rows_follow: bool,
     pub(super) tracks_errors: bool,
     pub(super) marks_try: bool,
     numbers: u32,
@@ -96,11 +112,13 @@ impl<'t> Writer<'t> {
             temporary: Vec::new(),
             variables: HashMap::new(),
             cursors: HashMap::new(),
+            unlisted: Vec::new(),
             copies: HashMap::new(),
             caught: None,
             tells_counts: true,
             calls: false,
-            tracks_rows: false,
+            rows: Rows::Unknown,
+            rows_follow: false,
             tracks_errors: false,
             marks_try: false,
             numbers: 0,
@@ -112,12 +130,17 @@ impl<'t> Writer<'t> {
     pub fn write(&mut self, body: &'t [Statement], mentioned: &HashSet<String>) -> Result<(), Error> {
         let holds = |wanted: fn(&Tree) -> bool| tree::every(body).any(|statement| wanted(&statement.kind));
         self.calls = holds(|kind| matches!(kind, Tree::Execute(_) | Tree::ExecuteText(_)));
-        self.tracks_rows = mentioned.contains("@@rowcount");
         // who calls may ask for @@error after a RAISERROR here, or in what is called from here
         let asks = mentioned.contains("@@error");
         let tells = self.calls || holds(|kind| matches!(kind, Tree::Raise(_)));
         let is_procedure = self.purpose == Purpose::Procedure;
-        self.tracks_errors = asks || (tells && is_procedure);
+        self.rows = match mentioned.contains("@@rowcount") {
+            true => Rows::Asked,
+            false if is_procedure => Rows::Left,
+            false => Rows::Unknown,
+        };
+        let goes_on = goes_on(body, asks);
+        self.tracks_errors = asks || ((tells || goes_on) && is_procedure);
         let mut rows = String::from("integer := 0");
         match &self.purpose {
             Purpose::Procedure => self.declare(STATUS, "integer := 0"),
@@ -138,14 +161,16 @@ impl<'t> Writer<'t> {
             self.add(format!("if {} = {own} then return null; end if;", quoted(FIRED)));
             self.add(format!("perform set_config('tsql.trigger', {own}, true);"));
         }
-        if self.tracks_rows {
-            self.declare("@@rowcount", rows);
+        match self.rows {
+            Rows::Asked => self.declare(ROWCOUNT, rows),
+            Rows::Left => self.declare(LEFT, "bigint"),
+            Rows::Unknown => {}
         }
         if self.tracks_errors {
             self.declare("@@error", "integer := 0");
         }
         self.add(format!("<<{}>>", quoted(BODY)));
-        let handler = if goes_on(body, asks) { Handler::GoOn } else { Handler::None };
+        let handler = if goes_on { Handler::GoOn } else { Handler::None };
         self.block("begin", "end;", |writer| {
             writer.body(&Body::of(body), &Place { handler, ..Place::default() })?;
             if !writer.lines.last().is_some_and(|line| line.trim().ends_with(';')) {
@@ -163,14 +188,38 @@ impl<'t> Writer<'t> {
         if self.tracks_errors && is_procedure {
             self.add(format!("perform tsql.leave_error(\"@@error\", {});", self.calls));
         }
-        if self.tracks_rows && is_procedure {
+        if self.rows == Rows::Asked && is_procedure {
             self.add("perform set_config('tsql.rowcount', coalesce(\"@@rowcount\"::text, ''), true);");
+        }
+        if let (true, Some(left)) = (is_procedure, self.rows_in()) {
+            self.add(format!("if {left} is not null then"));
+            self.add(format!("  raise notice using errcode = '01R05', message = {left}::text;"));
+            self.add("end if;");
         }
         if !self.temporary.is_empty() {
             let names = array(self.temporary.iter().map(|name| literal(&name.to_lowercase())), "text");
             self.add(format!("perform tsql.drop_temporary({names}, true);"));
         }
         Ok(())
+    }
+
+    /// The variable that keeps the number of rows.
+    fn rows_in(&self) -> Option<String> {
+        match self.rows {
+            Rows::Asked => Some(quoted(ROWCOUNT)),
+            Rows::Left => Some(quoted(LEFT)),
+            Rows::Unknown => None,
+        }
+    }
+
+    /// The line that keeps what a statement leaves.
+    pub(super) fn kept_rows(&self, rows: &str) -> Option<String> {
+        let variable = self.rows_in()?;
+        match rows {
+            _ if self.rows == Rows::Left && self.rows_follow => None,
+            COUNTED => Some(format!("get diagnostics {variable} = row_count;")),
+            rows => Some(format!("{variable} := {rows};")),
+        }
     }
 
     // --- lines ---

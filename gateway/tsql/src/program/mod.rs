@@ -202,6 +202,8 @@ pub enum Kind {
     Change,
     /// Counts nothing.
     Definition,
+    /// A definition that the text does not say: the client hears nothing of it, and nothing is left by it.
+    Unsaid,
 }
 
 /// SQL for PostgreSQL as a statement of its own.

@@ -1,0 +1,322 @@
+"""Every text of the tables of cases in every way in which a text can be read: one answer is wanted.
+
+What the answers are, other tests compare with the documentation; here the ways are compared with each other.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+from test_batch_and_procedure import BODIES
+from test_programs import ERRORS, PROGRAMS, TRIES
+
+from ringlog.gateway._core import TsqlError, translate
+from servers import Login
+from statement_table import cases
+from tds_clients import Answer, Clients, CtClient, Message, Param
+
+pytestmark = pytest.mark.usefixtures("functions")
+
+LOGIN = Login("every_way", "every-way")
+DATABASE = "cases"
+"""where the sessions and the procedures are"""
+
+_LEAVES_STATE = re.compile(r"#|@@identity|\bset\s+[a-z]|\btran|\buse\b|\bcursor\b", re.I)
+_RUN_BY_GATEWAY = "tsql.refuse_call"
+
+
+# --- what is asked ---
+
+
+class Text(NamedTuple):
+    """A text of a table of cases."""
+
+    name: str
+    text: str
+    setup: tuple[str, ...] = ()
+    only: str | None = None
+    fails: bool = False
+    """An error comes that is not caught."""
+
+    @property
+    def leaves_state(self) -> bool:
+        """Whether the next text may see that this one was there."""
+        return any(_LEAVES_STATE.search(text) for text in (*self.setup, self.text))
+
+    def is_for(self, version: str) -> bool:
+        return self.only in (None, "sybase" if version == "5.0" else "microsoft")
+
+
+BOTH_T = (
+    "create table #both_t (id int not null primary key, name varchar(10) null, v float null)",
+    "insert #both_t values (1, 'a', 1) insert #both_t values (2, 'b', 2) insert #both_t values (3, 'c', 3)",
+)
+"""what the texts of test_batch_and_procedure.py find"""
+
+
+def texts() -> list[Text]:
+    found = []
+    for case in cases():
+        fails = any("error" in one for one in case.expect)
+        found.append(Text(case.name, case.text, case.setup, case.only, fails))
+    for table, of_table in (("program", PROGRAMS), ("error", ERRORS), ("try", TRIES)):
+        for number, text in enumerate(of_table, 1):
+            # a procedure looks names up in its own database, whatever the path of the session
+            qualified = re.sub(r"\b(status|enter_myself)\b", r"gateway_test..\1", text)
+            found.append(Text(f"{table}-{number}", qualified, fails=table == "error"))
+    bodies = (re.sub(r"\bboth_t\b", "#both_t", body) for body in BODIES.values())
+    found += [Text(f"body-{number}", body, BOTH_T) for number, body in enumerate(bodies, 1)]
+    return found
+
+
+TEXTS = texts()
+
+
+# --- what may differ ---
+
+PROCEDURES = ("compiled", "interpreted")
+IN_A_PROCEDURE = "CREATE PROCEDURE is the only statement of its batch (111)"
+COUNTS_TRANSACTIONS = (
+    "the end of a procedure tells that it leaves another number of transactions than it has found (266)"
+)
+ENDS_ALL = "an error that ends the batch takes back what a compiled procedure has selected before it"
+COLUMNS_OF_CALLER = "which columns of its caller's table take values a compiled procedure does not know (544)"
+DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
+    # the end of a text: the ways in which it is answered otherwise, and why (docs/migrating.md)
+    "create procedure q as use log exec ('x')": (PROCEDURES, IN_A_PROCEDURE),
+    "create procedure #p as select 2": (PROCEDURES, IN_A_PROCEDURE),
+    "selec 1": (PROCEDURES, "a procedure is called without EXECUTE at the beginning of a batch only"),
+    "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
+    "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
+    "select * from #t insert #u select * from #s": (("compiled",), ENDS_ALL),
+    "n / 2 from #t select d / 2.0 from #t": (("compiled",), ENDS_ALL),
+    "insert #t values (3, 4) select a, b, c from #t": (("compiled",), COLUMNS_OF_CALLER),
+    "insert #t select 4 select id, a from #t order by id": (("compiled",), COLUMNS_OF_CALLER),
+    "on; insert #t (id, a) values (7, 1) select id, a from #t": (
+        ("compiled",),
+        "a caller's SET IDENTITY_INSERT comes too late for a compiled procedure (544)",
+    ),
+}
+
+
+def may_differ(text: Text, way: str) -> bool:
+    whole = "; ".join((*text.setup, text.text))
+    return any(whole.endswith(end) and way in ways for end, (ways, _) in DIFFERENCES.items())
+
+
+# --- how it is asked ---
+
+
+def procedure(kind: str, version: str, name: str) -> str:
+    return f"{kind}_{version[0]}_{name.replace('-', '_')}"
+
+
+def by_batch(client: CtClient, text: Text) -> Answer:
+    return client.language(text.text)
+
+
+def by_exec(client: CtClient, text: Text) -> Answer:
+    return client.language("exec ('" + text.text.replace("'", "''") + "')")
+
+
+def by_executesql(client: CtClient, text: Text) -> Answer:
+    return client.call("sp_executesql", [Param("text", text.text)])
+
+
+def by_prepare(client: CtClient, text: Text) -> Answer:
+    prepared = client.call(
+        "sp_prepare",
+        [
+            Param("int", None, "@handle", out=True),
+            Param("char", None, "@params"),
+            Param("text", text.text, "@stmt"),
+        ],
+    )
+    if prepared.errors:
+        return prepared
+    (handle,) = prepared.outputs.values()
+    return client.call("sp_execute", [Param("int", handle)])
+
+
+def by_dynamic(client: CtClient, text: Text) -> Answer:
+    prepared = client.prepare(text.name, text.text)
+    return prepared if prepared.errors else client.execute(text.name)
+
+
+def by_compiled(client: CtClient, text: Text) -> Answer:
+    return client.language("exec " + procedure("compiled", client.version, text.name))
+
+
+def by_interpreted(client: CtClient, text: Text) -> Answer:
+    return client.language("exec " + procedure("interpreted", client.version, text.name))
+
+
+Ask = Callable[[CtClient, Text], Answer]
+WAYS: dict[str, dict[str, Ask]] = {
+    "7.4": {
+        "batch": by_batch,
+        "exec": by_exec,
+        "sp_executesql": by_executesql,
+        "sp_prepare": by_prepare,
+        "compiled": by_compiled,
+        "interpreted": by_interpreted,
+    },
+    "5.0": {
+        "batch": by_batch,
+        "exec": by_exec,
+        "dynamic": by_dynamic,
+        "compiled": by_compiled,
+        "interpreted": by_interpreted,
+    },
+}
+
+
+# --- what is answered ---
+
+
+class Outcome(NamedTuple):
+    said: list[tuple[str, Any]]
+    """descriptions of columns, rows, messages and errors, in order"""
+    left: list[list[str | None]]
+    """@@rowcount, @@error and @@trancount after it"""
+
+
+def said(answer: Answer) -> Iterator[tuple[str, Any]]:
+    assert answer.end == "results", answer
+    formats = iter(answer.formats)
+    columns = None
+    for kind, value in answer.events:
+        match kind, value:
+            case "columns", _:
+                columns = next(formats)
+                # a query that fails may have told its columns
+                if not answer.errors:
+                    yield kind, columns
+            case "row", _:
+                yield kind, (value if not answer.errors else (columns, value))
+            case "message", Message(number, severity, text):
+                yield ("error", number) if severity > 10 else ("message", text)
+
+
+# --- the procedures ---
+
+
+@dataclass
+class Made:
+    """The procedures there are of the texts."""
+
+    compiled: set[str] = field(default_factory=set)
+    refused: dict[str, int] = field(default_factory=dict)
+    """the errors of those that cannot be made"""
+
+
+def make_procedures(dsn: str) -> Made:
+    """Makes two procedures of each text, one of which PL/pgSQL has no words for, in one transaction."""
+    made = Made()
+    with psycopg.connect(dsn, options=f"-c search_path={DATABASE}") as author, author.pipeline():
+        for version in WAYS:
+            for text in TEXTS:
+                for kind, label in (("compiled", ""), ("interpreted", " begins_here:")):
+                    if not text.is_for(version):
+                        continue
+                    name = procedure(kind, version, text.name)
+                    if kind == "compiled" and text.fails:
+                        # or it ends at the first error unless it asks for @@error (docs/migrating.md)
+                        label = " set xact_abort off"
+                    create = f"create procedure {name} as{label} {text.text}"
+                    try:
+                        statements = translate(create, database=DATABASE, sybase=version == "5.0")
+                    except TsqlError as error:
+                        made.refused[name], *_ = error.args
+                        continue
+                    by_gateway = any(_RUN_BY_GATEWAY in statement for statement in statements)
+                    assert by_gateway or kind == "compiled", name
+                    if not by_gateway:
+                        made.compiled.add(name)
+                    for statement in statements:
+                        author.execute(statement.encode())
+    return made
+
+
+@pytest.fixture(scope="module")
+def made(clients: Clients, functions: None) -> Iterator[Made]:
+    with psycopg.connect(clients.server.dsn, autocommit=True) as admin:
+        admin.execute(
+            f"create role {LOGIN.user} login password '{LOGIN.password}' in role daq_reader, daq_writer;"
+            f" grant {LOGIN.user} to ringlog_gateway with inherit false, set true;"
+            f" alter role {LOGIN.user} set search_path = {DATABASE}, online, log, ringlog, gateway_test;"
+            f" create schema {DATABASE} authorization {LOGIN.user}"
+        )
+        yield make_procedures(clients.server.dsn_of(LOGIN))
+        admin.execute(f"drop schema {DATABASE} cascade; drop owned by {LOGIN.user}; drop role {LOGIN.user}")
+
+
+class Session:
+    """A session for text after text, as new for each."""
+
+    def __init__(self, clients: Clients, version: str) -> None:
+        self._client = CtClient(clients.program, clients.configuration, version, LOGIN)
+        assert self._client.login.end == "login", self._client.login
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._client.version != "5.0":
+            # as `translate` reads texts
+            self._client.language("set quoted_identifier on")
+
+    def outcome(self, ask: Ask, text: Text) -> Outcome:
+        for setup in text.setup:
+            self._client.language(setup)
+        answer = list(said(ask(self._client, text)))
+        # and what the next text finds is 0 again
+        left = self._client.language("select @@rowcount, @@error, @@trancount print ''").rows
+        if text.leaves_state:
+            self._client.call("sp_reset_connection")
+            self._begin()
+        return Outcome(answer, left)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+Sessions = dict[tuple[str, str], Session]
+
+
+@pytest.fixture(scope="module")
+def sessions(clients: Clients, made: Made) -> Iterator[Sessions]:
+    sessions = {(version, way): Session(clients, version) for version, ways in WAYS.items() for way in ways}
+    yield sessions
+    for session in sessions.values():
+        session.close()
+
+
+# --- the comparison ---
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=[text.name for text in TEXTS])
+def test_every_way(sessions: Sessions, made: Made, text: Text) -> None:
+    for version, ways in WAYS.items():
+        if not text.is_for(version):
+            continue
+        wanted = sessions[version, "batch"].outcome(by_batch, text)
+        for way, ask in ways.items():
+            refused = made.refused.get(procedure(way, version, text.name))
+            if refused:
+                found = Outcome([("error", refused)], [["0", str(refused), "0"]])
+            elif way == "batch":
+                continue
+            else:
+                found = sessions[version, way].outcome(ask, text)
+            if may_differ(text, way):
+                assert found != wanted, f"{way} at {version} differs no longer: take it out of DIFFERENCES"
+            else:
+                assert found == wanted, f"{way} at {version}: {text.text}"
+
+
+def test_most_texts_are_compiled(made: Made) -> None:
+    """Those that PL/pgSQL has words for: the way through it is compared."""
+    assert len(made.compiled) > 2 * len(made.refused)
+    assert len(made.compiled) > len(TEXTS)
