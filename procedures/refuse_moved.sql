@@ -4,9 +4,9 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- with this SQLSTATE the gateway reads its catalogue anew, and calls the procedure where the table is now
+  -- for this SQLSTATE the gateway reads its catalogue anew, and calls the procedure where the table is now
   raise exception 'table % has moved to another server, nothing was written', tg_argv[0]
-    using errcode = 'feature_not_supported', hint = 'Send it again.';
+    using errcode = 'RL006', hint = 'Send it again.';
 end
 $$;
 

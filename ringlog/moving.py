@@ -26,7 +26,7 @@ from ringlog.nodes import install_everywhere, reached
 from ringlog.procedures import CHANGES_LOCK
 from ringlog.schema import moves, nodes, registry, renaming
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
-from ringlog.schema.change import CHANNEL, announce, change
+from ringlog.schema.change import CHANNEL, MOVED, announce, change
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.install import bring_up_to_date, install
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
@@ -206,7 +206,7 @@ class _Moving:
             if self.move.source is None:
                 drop(connection)
             nodes.placing([], [placed])(connection)
-            announce(connection)
+            announce(connection, MOVED)
 
         def arrived(connection: sa.Connection) -> None:
             become_owner(connection)
@@ -325,8 +325,7 @@ class _Moving:
         carrier.copy_signals()
         if SUMMARIES not in done:
             carrier.copy_summaries()
-        self._books_as_of = carrier.as_of()
-        carrier.carry_books(None)
+        carrier.carry_books()
         self._ring_as_of = carrier.as_of()
         carrier.carry_ring(None)
         while carrier.carry_log(100_000) > _FEW:
@@ -357,10 +356,9 @@ class _Moving:
     def _switch_once(self, carrier: Carrier, first: Connection, placed: nodes.Placed) -> float:
         # all but the last of it without the lock
         carrier.carry_log()
-        books, ring = carrier.as_of(), carrier.as_of()
-        carrier.carry_books(self._books_as_of)
+        ring = carrier.as_of()
         carrier.carry_ring(self._ring_as_of)
-        self._books_as_of, self._ring_as_of = books, ring
+        self._ring_as_of = ring
         with carrier.source.transaction():
             carrier.source.execute(_timeout())
             with first.transaction():
@@ -371,7 +369,6 @@ class _Moving:
                 with carrier.target.transaction():
                     carrier.carry_log()
                     carrier.carry_ring(ring)
-                    carrier.carry_books(books)
                     carrier.hand_over()
                 carrier.source.execute(moves.closing(self.table, carrier.ring))
                 _route(first, placed)
@@ -387,7 +384,8 @@ class _Moving:
             carrier.source.execute(moves.closing(self.table, carrier.ring))
             carrier.carry_log()
             carrier.carry_ring(None)
-            carrier.carry_books(None)
+            # nobody waits for these: what writers told meanwhile goes on growing on the target
+            carrier.carry_books()
 
     def _compare(self, carrier: Carrier) -> None:
         with self.source.connect() as connection:
@@ -439,13 +437,12 @@ def _timeout() -> sql.Composed:
 def _route(first: Connection, placed: nodes.Placed) -> None:
     """Lets the gateways call the procedures of a table on another node, from the transaction's end on."""
     first.execute("delete from ringlog.stand_in where table_name = %s", [placed.table])
-    for procedure in placed.procedures:
-        first.execute(
-            "insert into ringlog.stand_in (name, table_name, node) values (%s, %s, %s)",
-            [procedure.name, placed.table, placed.node],
-        )
+    first.execute(
+        "insert into ringlog.stand_in (name, table_name, node) select name, %s, %s from unnest(%s) as name",
+        [placed.table, placed.node, [procedure.name for procedure in placed.procedures]],
+    )
     first.execute("update ringlog.move set switched = now() where table_name = %s", [placed.table])
-    first.execute(sql.SQL("notify {}").format(sql.Identifier(CHANNEL)))
+    first.execute(sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(MOVED)))
 
 
 def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:

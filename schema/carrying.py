@@ -7,7 +7,7 @@ whatever their number of rounds.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -57,6 +57,8 @@ class Carrier:
     target: Connection
     table: str
     ring: sql.Identifier
+    _known: dict[str, list[str]] = field(default_factory=dict)
+    """columns of relations that were asked for"""
 
     @property
     def log(self) -> sql.Identifier:
@@ -185,16 +187,15 @@ class Carrier:
         with self.target.transaction():
             self._replace("signal")
 
-    def carry_books(self, since: str | None) -> None:
-        """What writers have told of their rows, as far as that has changed since."""
+    def carry_books(self) -> None:
+        """What writers have told of their rows."""
         grows = ("produced", "acknowledged", "thinned", "refused", "late", "repeated")
-        self._carry_own("ledger", since, ("table_name", "hour", "spool"), dict.fromkeys(grows, "greatest"))
-        self._carry_own("event", since, ("spool", "number"), {"until": "greatest", "rows": "greatest"})
-        self._carry_own("imported_file", since, ("table_name", "file"), {"rows": "greatest"})
+        self._carry_own("ledger", ("table_name", "hour", "spool"), dict.fromkeys(grows, "greatest"))
+        self._carry_own("event", ("spool", "number"), {"until": "greatest", "rows": "greatest"})
 
     def hand_over(self) -> None:
         """What only the one server has that takes the table's rows: in a transaction in which none come."""
-        for name in ("writer", "arrival", "summary_mark", "summarised"):
+        for name in ("writer", "arrival", "imported_file", "summary_mark", "summarised"):
             self._replace(name)
         row = self.source.execute(sql.SQL("select pg_sequence_last_value({})").format(self._until)).fetchone()
         if row and row[0] is not None:
@@ -236,10 +237,10 @@ class Carrier:
                 return int(place)
         return None
 
-    def _carry_own(self, name: str, since: str | None, keys: Sequence[str], merged: dict[str, str]) -> None:
+    def _carry_own(self, name: str, keys: Sequence[str], merged: dict[str, str]) -> None:
         relation = sql.Identifier("ringlog", name)
         own = sql.SQL("table_name = {}").format(sql.Literal(self.table))
-        self._carry(relation, own, since, keys, merged)
+        self._carry(relation, own, None, keys, merged)
 
     def _carry(
         self,
@@ -290,7 +291,7 @@ class Carrier:
         self.target.execute(
             sql.SQL("create temporary table if not exists {} (like {})").format(staged, relation)
         )
-        self.target.execute(sql.SQL("truncate {}").format(staged))
+        self.target.execute(sql.SQL("delete from {}").format(staged))
         return _pipe(self.source, query, self.target, sql.SQL("{} ({})").format(staged, _names(columns)))
 
     def _note(self, part: str, as_of: str | None) -> None:
@@ -302,11 +303,17 @@ class Carrier:
 
     def _columns(self, relation: sql.Identifier) -> list[str]:
         """Those of the source, in its order."""
+        name = relation.as_string()
+        if name not in self._known:
+            self._known[name] = self._read_columns(name)
+        return self._known[name]
+
+    def _read_columns(self, relation: str) -> list[str]:
         query = (
             "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0"
             " and not attisdropped order by attnum"
         )
-        return [name for (name,) in self.source.execute(query, [relation.as_string()])]
+        return [name for (name,) in self.source.execute(query, [relation])]
 
 
 def _names(columns: Sequence[str], of: str | None = None) -> sql.Composed:

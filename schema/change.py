@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 CHANNEL = "ringlog_catalogue"
 """Notified with every change of tables or procedures: the gateway reads the catalogue anew."""
+MOVED = "moved"
+"""Said there when only the servers that tables are on have changed: the gateway keeps its connections."""
 
 PATIENCE = 20.0
 """Seconds after which a change that meets with locks is given up."""
@@ -55,9 +57,9 @@ def tried(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T | None:
         return None
 
 
-def announce(connection: sa.Connection) -> None:
+def announce(connection: sa.Connection, what: str = "") -> None:
     """Tells the gateway, once the transaction commits, that tables or procedures are others now."""
-    run(connection, sql.SQL("notify {}").format(sql.Identifier(CHANNEL)))
+    run(connection, sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(what)))
 
 
 def is_lock_conflict(error: sa.exc.DBAPIError) -> bool:

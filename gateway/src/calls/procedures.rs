@@ -24,6 +24,8 @@ use std::time::Instant;
 
 /// How often the catalogue is read again for a call: what it calls may change more than once meanwhile.
 const MOST_RELOADS: usize = 3;
+/// SQLSTATE of a procedure whose table is on another server now.
+const MOVED: &str = "RL006";
 
 /// The procedures that a session calls.
 pub struct Procedures {
@@ -176,10 +178,20 @@ impl Procedures {
                 Err(Refusal::Interrupt(interrupt)) => return Err(interrupt),
                 Err(refusal) => refusal,
             };
-            let because = match refusal {
+            let because = match &refusal {
+                Refusal::Outdated(error) if error.sqlstate() == Some(MOVED) => Because::Moved,
                 Refusal::Outdated(_) => Because::Outdated,
                 _ => Because::Unknown,
             };
+            if because == Because::Moved {
+                // the catalogue may have been read since the call was made
+                let again = self.find_again(client, &function, params).await;
+                if let Some(again) = again.filter(|again| left > 0 && again.node != function.node) {
+                    left -= 1;
+                    function = again;
+                    continue;
+                }
+            }
             if left == 0 || !self.gateway.reload_catalogue(because).await {
                 return Err(self.give_up(client, refusal, &function));
             }
@@ -363,7 +375,7 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
 
 /// The function or its row type may have changed since the catalogue was read.
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
-    matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000"))
+    matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000" | MOVED))
 }
 
 pub(super) fn count<T>(

@@ -14,6 +14,8 @@ use tracing::{debug, error, info};
 
 /// The channel on which PostgreSQL says that procedures or row types changed.
 const CHANNEL: &str = "ringlog_catalogue";
+/// What it says where nothing else has changed than the servers that tables are on.
+const MOVED: &str = "moved";
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -30,6 +32,8 @@ pub enum Because {
     Unknown,
     /// PostgreSQL refused what the catalogue says.
     Outdated,
+    /// What was called is on another server now.
+    Moved,
     /// The session has just changed it.
     Changed,
 }
@@ -40,7 +44,7 @@ impl Because {
         Duration::from_millis(match self {
             Because::Unknown => 500,
             Because::Outdated => 100,
-            Because::Changed => 0,
+            Because::Moved | Because::Changed => 0,
         })
     }
 }
@@ -158,9 +162,11 @@ impl Watcher {
         loop {
             tokio::select! {
                 message = self.connection.receive() => match message? {
-                    Message::NotificationResponse(_) => {
+                    Message::NotificationResponse(body) => {
                         self.read_into(live).await?;
-                        changed();
+                        if body.message()? != MOVED {
+                            changed();
+                        }
                     }
                     Message::ErrorResponse(body) => return Err(server_error(&body)?),
                     _ => {}
@@ -170,7 +176,7 @@ impl Watcher {
                     let read_at = live.now().read;
                     let due = match because {
                         // what was read before the refusal, or meanwhile, may be what was refused
-                        Because::Outdated => read_at <= asked,
+                        Because::Outdated | Because::Moved => read_at <= asked,
                         _ => read_at.elapsed() >= because.pause(),
                     };
                     if due {
