@@ -41,6 +41,7 @@ OVER_ALL_TABLES = (
     "waveform_columns",
     "byte_order",
     "find_signals",
+    "demand_here",
     "demand_online",
     "signal_places",
     "trend_places",

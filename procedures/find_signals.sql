@@ -22,7 +22,13 @@ as $$
     found.description,
     found.limit_low,
     found.limit_high
-  from ringlog.signal as found
+  from (
+    select known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+    from ringlog.signal as known
+    union all
+    select known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+    from ringlog.signal_elsewhere as known
+  ) as found
   where found.valid_to is null and found.signal like find_signals.pattern
   order by found.signal
 $$;

@@ -14,6 +14,7 @@ begin
     -- infinity: a name from before the column was renamed
     and coalesce(signal.valid_to, 'infinity') = 'infinity';
   if not found then
+    perform ringlog.demand_here(array[name]);
     raise exception 'get_latest: there is no signal ''%'' now', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;

@@ -17,6 +17,7 @@ declare
   rows_got integer;
 begin
   if not exists (select from ringlog.signal where signal.signal = name) then
+    perform ringlog.demand_here(array[name]);
     raise exception 'get_signal: there is no signal ''%''', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;

@@ -31,6 +31,7 @@ begin
   from ringlog.signal_places(array[name]) as place
   order by place.begins desc limit 1;
   if not found then
+    perform ringlog.demand_here(array[name]);
     raise exception 'there is no signal ''%''', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;

@@ -305,6 +305,7 @@ begin
 
   select name into unknown from unnest(names) as name where name <> all (coalesce(known, '{}')) limit 1;
   if found then
+    perform ringlog.demand_here(names);
     raise exception 'there is no signal ''%''', unknown
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;

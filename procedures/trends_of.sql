@@ -46,6 +46,7 @@ begin
     raise exception 'points must be from 1 to 1000000, not %', points
       using errcode = 'invalid_parameter_value';
   end if;
+  perform ringlog.demand_here(names);
   -- the signals of one table at once
   for same in
     select array_agg(asked.name order by asked.number) as names, summarised.levels

@@ -438,7 +438,8 @@ def _route(first: Connection, placed: nodes.Placed) -> None:
     """Lets the gateways call the procedures of a table on another node, from the transaction's end on."""
     first.execute("delete from ringlog.stand_in where table_name = %s", [placed.table])
     first.execute(
-        "insert into ringlog.stand_in (name, table_name, node) select name, %s, %s from unnest(%s) as name",
+        "insert into ringlog.stand_in (name, table_name, node)"
+        " select name, %s, %s from unnest(%s::text[]) as name",
         [placed.table, placed.node, [procedure.name for procedure in placed.procedures]],
     )
     first.execute("update ringlog.move set switched = now() where table_name = %s", [placed.table])

@@ -18,6 +18,7 @@ from ringlog.procedures import (
 )
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
 from ringlog.schema import (
+    elsewhere,
     ledger,
     moves,
     obstacles,
@@ -107,6 +108,7 @@ class _Ringlogs:
         ledger.create_missing(self.connection, tiers.metadata)
         ledger.create_missing(self.connection, renaming.metadata)
         ledger.create_missing(self.connection, moves.metadata)
+        ledger.create_missing(self.connection, elsewhere.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
 

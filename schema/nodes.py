@@ -7,6 +7,7 @@ gateway calls what `ringlog.stand_in` names on its node, and here it refuses.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -14,6 +15,7 @@ from psycopg import sql
 from ringlog.procedures import OF_A_TABLE, Procedure
 from ringlog.schema import registry, renaming
 from ringlog.schema.change import run
+from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import Part
 from ringlog.schema.obstacles import Obstacle
@@ -51,6 +53,8 @@ class Placed:
     columns: dict[str, list[tuple[str, str]]]
     """by schema, online and log: names and SQL types"""
     procedures: tuple[Procedure, ...]
+    signals: tuple[dict[str, Any], ...]
+    """what the registry there says of them"""
 
 
 def stored_elsewhere(connection: sa.Connection, facility: Facility, here: str | None) -> Iterator[Obstacle]:
@@ -81,6 +85,12 @@ def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[P
             of,
             {schema: _columns(connection, schema, name) for schema in _SCHEMAS},
             tuple(_procedures(connection, of, name, (name, *formers.get(name, ())))),
+            tuple(
+                {**row, "node": of}
+                for row in connection.execute(
+                    sa.select(registry.signal).where(registry.signal.c.table_name == name)
+                ).mappings()
+            ),
         )
         for name in names
     ]
@@ -184,6 +194,9 @@ def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> 
         made = registry.made_procedures(connection)
         for table in tables:
             changed += _make_types(connection, table)
+            connection.execute(signal_elsewhere.delete().where(signal_elsewhere.c.table_name == table.table))
+            if table.signals:
+                connection.execute(signal_elsewhere.insert(), table.signals)
             stand_ins = [each for each in table.procedures if made.get(each.name) != each.digest]
             for each in stand_ins:
                 run(connection, each.source)

@@ -28,8 +28,11 @@ impl Procedures {
         let Some(name) = catalogue.node_of(function, values) else {
             return Ok(None);
         };
-        let node = self.gateway.nodes.get(name);
-        node.map(Some).ok_or_else(|| {
+        self.node_named(name).map(Some)
+    }
+
+    pub(super) fn node_named(&self, name: &str) -> Result<Arc<Node>, PgError> {
+        self.gateway.nodes.get(name).ok_or_else(|| {
             not_written(format!(
                 "The gateway does not know node {name} yet, nothing was written: send it again."
             ))

@@ -24,7 +24,7 @@ use std::time::Instant;
 
 /// How often the catalogue is read again for a call: what it calls may change more than once meanwhile.
 const MOST_RELOADS: usize = 3;
-/// SQLSTATE of a procedure whose table is on another server now.
+/// SQLSTATE of a procedure whose table, or what was asked for, is on another server.
 const MOVED: &str = "RL006";
 
 /// The procedures that a session calls.
@@ -290,6 +290,12 @@ impl Procedures {
         let reply_so_far = client.reply.tokens.len();
         match self.backend.run(client, source, rows).await {
             Ok(Completed { outcome, .. }) => Ok(completed(function, &bound.outputs, &outcome, &zone)?),
+            Err(Unfinished::Refused(error)) if function.only_reads && node_that_has(&error).is_some() => {
+                client.reply.tokens.truncate(reply_so_far);
+                let name = node_that_has(&error).unwrap_or_default();
+                let node = self.node_named(name).map_err(|error| Failure::of_call(&error))?;
+                self.call_elsewhere(client, &node, function, &statement, &bound.values, &zone).await
+            }
             Err(Unfinished::Failed(error)) => Err(Failure::of_call(&error).into()),
             Err(unfinished) => {
                 let refusal = refusal(unfinished, function);
@@ -376,6 +382,16 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
 /// The function or its row type may have changed since the catalogue was read.
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
     matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000" | MOVED))
+}
+
+/// The node of which a procedure says that it has what was asked for.
+fn node_that_has(error: &PgError) -> Option<&str> {
+    match error {
+        PgError::Server(notice) if notice.sqlstate == MOVED && !notice.detail.is_empty() => {
+            Some(&notice.detail)
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn count<T>(
