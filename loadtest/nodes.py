@@ -134,7 +134,7 @@ def _move(given: argparse.Namespace) -> None:
         f"from an acknowledged row to the next, of which {own:g} s are the writer's own: median of the tables"
         f" moved {statistics.median(pauses):.2f} s, longest {max(pauses):.2f} s; of the others"
         f" {max(others):.2f} s\n"
-        f"held back by the last step at most {max(waited, default=0.0):.3f} s\n"
+        f"held back by the last steps of the last command at most {max(waited, default=0.0):.3f} s\n"
         f"rows produced {count.produced}, acknowledged {count.acknowledged}, lost {count.lost},"
         f" repeated {count.repeated}; load of the machine {os.getloadavg()[0]:.1f}"
     )
