@@ -127,13 +127,14 @@ def test_last_of_a_ring_never_written(magnets: Magnets) -> None:
 def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
     assert magnets.rows(
         "select proname, prosecdef, provolatile from pg_proc where pronamespace = 'ringlog'::regnamespace"
-        " and proname !~ '^(put|claim|release|tell|begin|import)_'"
+        " and proname !~ '^(put|claim|release|tell|refuse|begin|import)_'"
         " and proname !~ 'parameter|snapshot|demand_version|make_week'"
         " order by proname"
     ) == [
         (name, False, "s")
         for name in (
             "byte_order",
+            "demand_here",
             "demand_online",
             "find_signals",
             "get_distribution",

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from ringlog import settings
+from ringlog.data_lock import SERVING
 from ringlog.errors import ServerError
 from ringlog.postgres import Postgres, Stopped, _stop_child
 from servers import TEST_MEMORY, free_port
@@ -167,7 +168,8 @@ def test_the_cluster_of_another_version_is_left_alone(data: Path) -> None:
         Postgres(data).demand()
     with pytest.raises(ServerError, match="ringlog upgrade"):
         Postgres(data).demand()
-    assert [path.name for path in data.iterdir()] == ["postgresql-14"]
+    assert {path.name for path in data.iterdir()} <= {"postgresql-14", SERVING}
+    assert not list((data / "postgresql-14").iterdir())
 
 
 def test_a_path_too_long_for_a_socket_is_refused(data: Path) -> None:
