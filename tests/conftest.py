@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import leftovers
 import psycopg
 import pytest
 import sqlalchemy
@@ -44,6 +45,15 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"this test was skipped, and tests here must run: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No process outlives the tests. It comes first, so that its end is after that of every server."""
+    leftovers.mark()
+    yield
+    left = leftovers.leftovers()
+    assert not left, "\n".join(left)
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,13 @@ import pytest
 from psycopg import sql
 
 from servers import RunningServer, add_logins, serving
-from tds_clients import Clients, Param, errors_of
+from tds_clients import Answer, Clients, CtClient, Param, errors_of
 
 ZURICH = ZoneInfo("Europe/Zurich")
 # local 02:00 to 03:00 is twice, and never, in these hours of UTC
 AUTUMN = datetime(2025, 10, 25, 23, tzinfo=UTC)
 SPRING = datetime(2025, 3, 29, 23, tzinfo=UTC)
+SECTIONS = {5: "5.0", 7: "7.4"}
 POLICIES = {"every": '"every"', "nth": "{ nth = 5 }", "period": "{ period = 300 }"}
 
 
@@ -44,11 +45,17 @@ def zurich_clients(
     return Clients.of(zurich, ct_program, tmp_path_factory.mktemp("zurich"))
 
 
-def datetime_param(moment: datetime) -> Param:
-    """The local time as a datetime: days since 1900 and 1/300 s."""
-    local = moment.astimezone(ZURICH).replace(tzinfo=None)
+def client_put(client: CtClient, table: str, way: str, minute: int, local: datetime) -> Answer:
+    """Sends the row of a minute, with this local time."""
+    if way == "text":
+        return client.language(
+            f"exec put_{table} @seq_no = {minute + 1}, @time = '{local:%Y-%m-%d %H:%M}', @number = {minute}"
+        )
+    number = [Param("int", str(minute + 1), "@seq_no")] if way == "numbered" else []
+    # days since 1900 and 1/300 s
     since = local - datetime(1900, 1, 1)
-    return Param("datetime", f"{since.days} {since.seconds * 300}", "@time")
+    time = Param("datetime", f"{since.days} {since.seconds * 300}", "@time")
+    return client.call(f"put_{table}", [*number, time, Param("int", str(minute), "@number")])
 
 
 def stored(server: RunningServer, table: str) -> list[tuple[datetime, int]]:
@@ -69,20 +76,10 @@ def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: s
     for late in (89, 149):
         minutes[late], minutes[late + 1] = late + 1, late
     sent = [minute for minute in minutes for _ in range(2 if minute % 10 == 0 else 1)]
-    with zurich_clients.ct(server.writer, section={5: "5.0", 7: "7.4"}[version]) as client:
+    with zurich_clients.ct(server.writer, section=SECTIONS[version]) as client:
         for minute in sent:
-            moment = AUTUMN + timedelta(minutes=minute)
-            if way == "text":
-                local = moment.astimezone(ZURICH)
-                answer = client.language(
-                    f"exec put_{table} @seq_no = {minute + 1}, @time = '{local:%Y-%m-%d %H:%M}',"
-                    f" @number = {minute}"
-                )
-            else:
-                number = [Param("int", str(minute + 1), "@seq_no")] if way == "numbered" else []
-                parameters = [*number, datetime_param(moment), Param("int", str(minute), "@number")]
-                answer = client.call(f"put_{table}", parameters)
-            assert answer.errors == []
+            local = (AUTUMN + timedelta(minutes=minute)).astimezone(ZURICH).replace(tzinfo=None)
+            assert client_put(client, table, way, minute, local).errors == []
     rows = stored(server, table)
     assert [moment for moment, _ in rows] == [AUTUMN + timedelta(minutes=number) for _, number in rows]
     if policy == "every":
@@ -93,27 +90,39 @@ def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: s
         assert len(rows) == 48
 
 
-@pytest.mark.parametrize("section", ["5.0", "7.4"])
-def test_the_hour_that_never_was(zurich_clients: Clients, section: str) -> None:
+def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: Clients) -> None:
+    """As PostgreSQL does: only who writes says where the table goes on."""
+    with zurich_clients.ct(zurich_clients.server.reader) as client:
+        answer = client.language("exec get_every_5_text_range @from_time = '2025-10-26 02:00', @max_rows = 1")
+    assert [row[2] for row in answer.rows] == ["120"]
+
+
+@pytest.mark.parametrize("version", [5, 7])
+@pytest.mark.parametrize("way", ["numbered", "unnumbered", "text"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_hour_that_never_was(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
+    """A row a minute from 00:00 to 04:00; between 01:59 and 03:00 come times of the hour between them."""
     server = zurich_clients.server
-    table = {"5.0": "every_5_numbered", "7.4": "every_7_numbered"}[section]
+    table = f"{policy}_{version}_{way}"
     with psycopg.connect(server.dsn) as connection:
-        connection.execute(f'truncate log.{table}; update online.{table} set "time" = null')
-    with zurich_clients.ct(server.writer, section=section) as client:
+        connection.execute(f'truncate log.{table}, ringlog.arrival; update online.{table} set "time" = null')
+    with zurich_clients.ct(server.writer, section=SECTIONS[version]) as client:
         for minute in range(180):
-            time = datetime_param(SPRING + timedelta(minutes=minute))
-            call = [Param("int", str(minute + 1), "@seq_no"), time, Param("int", str(minute), "@number")]
-            assert client.call(f"put_{table}", call).errors == []
-        never = Param("datetime", f"45744 {2 * 3600 * 300 + 30 * 60 * 300}", "@time")
-        error = client.call(f"put_{table}", [Param("int", "1", "@seq_no"), never]).error
-        assert (error.number, error.text) == (
-            8114,
-            f"Parameter '@time' of put_{table}: cannot convert a local time to timestamp with time zone that "
-            "never was: the clocks were set ahead past it. Send UTC, or the time with its offset",
-        )
-        text = client.language(f"exec put_{table} @seq_no = 1, @time = '2025-03-30 02:00'")
-        assert text.error.number == 8114
-    assert stored(server, table) == [(SPRING + timedelta(minutes=number), number) for number in range(180)]
+            if minute == 120:
+                for never in (0, 30, 59):
+                    local = datetime(2025, 3, 30, 2, never)
+                    error = client_put(client, table, way, minute, local).error
+                    assert error.number == 8114
+                    if way != "text":
+                        assert error.text == (
+                            f"Parameter '@time' of put_{table}: cannot convert a local time to timestamp "
+                            "with time zone that never was: the clocks were set ahead past it. Send UTC, or "
+                            "the time with its offset"
+                        )
+            local = (SPRING + timedelta(minutes=minute)).astimezone(ZURICH).replace(tzinfo=None)
+            assert client_put(client, table, way, minute, local).errors == []
+    kept = range(0, 180, 1 if policy == "every" else 5)
+    assert stored(server, table) == [(SPRING + timedelta(minutes=number), number) for number in kept]
 
 
 def test_a_time_with_its_offset_is_that_instant(zurich_clients: Clients) -> None:
@@ -134,10 +143,3 @@ def test_a_time_with_its_offset_is_that_instant(zurich_clients: Clients) -> None
             " order by seq_no"
         ).fetchall()
     assert ring == [(first,), (first + timedelta(hours=1),), (first,)]
-
-
-def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: Clients) -> None:
-    """As PostgreSQL does: only who writes says where the table goes on."""
-    with zurich_clients.ct(zurich_clients.server.reader) as client:
-        answer = client.language("exec get_every_5_text_range @from_time = '2025-10-26 02:00', @max_rows = 1")
-    assert [row[2] for row in answer.rows] == ["120"]

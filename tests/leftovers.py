@@ -1,0 +1,42 @@
+"""Processes that outlive the tests that started them."""
+
+import os
+import shlex
+import time
+import uuid
+from contextlib import suppress
+
+import psutil
+
+# Every program that a test starts inherits it, and so does what that one starts.
+_NAME = "PYTEST_STARTED_BY"
+_GRACE = 20.0  # seconds in which what was told to end does
+
+
+def mark() -> None:
+    """Marks what is started from now on as this process's."""
+    os.environ[_NAME] = f"{os.getpid()}-{uuid.uuid4().hex}"
+
+
+def leftovers() -> list[str]:
+    """The command lines of those that do not end by themselves; they are killed."""
+    until = time.monotonic() + _GRACE
+    while (found := _marked()) and time.monotonic() < until:
+        time.sleep(0.1)
+    names = []
+    for process in found:
+        with suppress(psutil.NoSuchProcess):
+            names.append(f"process {process.pid}: {shlex.join(process.cmdline())}")
+            process.kill()
+    return names
+
+
+def _marked() -> list[psutil.Process]:
+    wanted = os.environ[_NAME]
+    found = []
+    for process in psutil.process_iter():
+        # of another account's process nobody but an unrestricted root knows the environment
+        with suppress(psutil.Error):
+            if process.environ().get(_NAME) == wanted and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
