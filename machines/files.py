@@ -25,7 +25,7 @@ def write(
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
         raise SiteError(
-            f"{folder} is there already: other passwords would be made for machines that have theirs"
+            f"{folder} exists already: its passwords are in use, and new ones would not match the machines"
         ) from None
     passwords = Secrets(*(secrets.token_urlsafe(24) for _ in range(5)))
     for machine in site.machines:

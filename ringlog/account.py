@@ -116,7 +116,7 @@ def account_for(data: Path) -> Account:
         return _account(pwd.getpwuid(owner)) if owner != 0 else _system_account()
     except KeyError:
         raise ServerError(
-            f"user number {owner} has no entry in the passwd file, which PostgreSQL demands"
+            f"user number {owner} has no entry in the passwd file; PostgreSQL needs one"
         ) from None
 
 
@@ -134,7 +134,7 @@ def _system_account() -> Account:
     except subprocess.CalledProcessError as error:
         reason = error.stderr.strip()
     else:
-        log.info("made the system account %s: PostgreSQL does not run as root", SYSTEM_ACCOUNT)
+        log.info("created the system account %s, because PostgreSQL does not run as root", SYSTEM_ACCOUNT)
         return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
     raise ServerError(
         f"PostgreSQL does not run as root and the account {SYSTEM_ACCOUNT} could not be made ({reason}): "

@@ -16,7 +16,7 @@ def recall_weeks(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
     start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
     end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
-    days: Annotated[int, typer.Option(metavar="DAYS", min=1, help="How long the weeks stay.")] = 7,
+    days: Annotated[int, typer.Option(metavar="DAYS", min=1, help="How long the weeks stay in the log.")] = 7,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -32,7 +32,7 @@ def recall_weeks(
 
 @archive_app.command("status")
 def archive_status(data: Data = None, dsn: Dsn = None) -> None:
-    """What is in the archive, by table."""
+    """List what is in the archive, by table."""
     from ringlog.history.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
@@ -41,9 +41,9 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
             chosen = settings(connection)
             weeks = manifest(connection)
     if chosen is None:
-        print("nothing leaves PostgreSQL: the facility file has no [history]")
+        print("archiving is off: the facility file has no [history]")
     else:
-        print(f"weeks go to {chosen[1]} after {chosen[0].days} days")
+        print(f"weeks are archived to {chosen[1]} after {chosen[0].days} days")
     for table in dict.fromkeys(week.table for week in weeks):
         own = [week for week in weeks if week.table == table]
         recalled = sum(week.recalled_until is not None for week in own)
@@ -66,20 +66,20 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
             chosen = settings(connection)
             weeks = manifest(connection)
     if chosen is None:
-        print("nothing leaves PostgreSQL: the facility file has no [history]")
+        print("archiving is off: the facility file has no [history]")
         return
     damaged = 0
     for damage in damages(Folder(chosen[1]), weeks):
         damaged += 1
         print(damage, flush=True)
-    print(f"{len(weeks) - damaged} files are what was written, {damaged} are not")
+    print(f"{len(weeks) - damaged} files are intact, {damaged} are damaged")
     if damaged:
         raise typer.Exit(1)
 
 
 @archive_app.command("now")
 def archive_now(data: Data = None, dsn: Dsn = None) -> None:
-    """Do at once what the server does every hour: write old weeks to the archive."""
+    """Write old weeks to the archive now, as the server does every hour."""
     from ringlog.history.archive import archive
 
     with chosen_database(data, dsn).opened() as conninfo:

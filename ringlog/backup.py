@@ -41,7 +41,7 @@ _NOT_REACHED = "recovery ended before configured recovery target was reached"
 _ARCHIVE_TIMEOUT = 60
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The backup folder, best on another machine's disk.")
+    Path, typer.Argument(metavar="DIR", help="The backup folder; it should be on another machine's disk.")
 ]
 
 
@@ -109,31 +109,32 @@ def restore(
         typer.Option(
             metavar="TIME",
             show_default=False,
-            help="The moment to go back to, as 2026-11-20T14:00+01:00; without an offset in this machine's "
-            "time. "
-            "Default: the end of what was archived.",
+            help=(
+                "The time to restore to, as 2026-11-20T14:00+01:00; without an offset it is in this "
+                "machine's time zone. Default: the end of the archived log."
+            ),
         ),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="DIR", help="A new data directory, which must not be there yet."),
+        typer.Option("--data", metavar="DIR", help="A new data directory, which must not exist yet."),
     ] = None,
 ) -> None:
-    """Make a new data directory with the database as it was at a moment. The backup stays as it is."""
+    """Make a new data directory with the database as of a given time. The backup is not changed."""
     if data is None:
-        raise UsageError("name a new data directory with --data: nothing is restored over another one")
+        raise UsageError("name a new data directory with --data: restore does not overwrite an existing one")
     moment = None if to is None else _moment(to)
     if moment is not None and moment > datetime.now(UTC):
-        raise UsageError(f"{to} has not come yet: leave out --to for the end of what was archived")
+        raise UsageError(f"{to} is in the future: omit --to to restore to the end of the archived log")
     folder = folder.resolve()
     postgres = Postgres(data)
     if postgres.data.exists() and any(postgres.data.iterdir()):
-        raise UsageError(f"{postgres.data} is there already: a restore makes a new data directory")
+        raise UsageError(f"{postgres.data} exists already: restore makes a new data directory")
     copies = [copy for copy in _copies(folder) if moment is None or _moment_of(copy) <= moment]
     if not copies:
         first = _copies(folder)
-        since = f"it goes back to {_moment_of(first[0])}" if first else "it holds no copy"
-        raise UsageError(f"{folder} has nothing of that moment: {since}")
+        since = f"its oldest copy is of {_moment_of(first[0])}" if first else "it contains no copy"
+        raise UsageError(f"{folder} has no backup of that time: {since}")
     _check(copies[-1])
     account = account_for(postgres.data)
     postgres.prepare()
@@ -152,15 +153,16 @@ def restore(
         until = _end_of_archive(postgres)
         shutil.rmtree(postgres.data)
         raise ServerError(
-            f"{folder} does not reach {to}: {until}. A running server archives its log every minute: wait "
-            "as long and try again, or leave out --to for the end of what was archived"
+            f"the archived log in {folder} does not reach {to}: {until}. A running server archives its "
+            "log every minute: wait a minute and try again, or omit --to to restore to the end of the "
+            "archived log"
         ) from None
     with account.acting():
         (postgres.cluster / "conf.d" / _SETTINGS).unlink()
     print(f"restored to {postgres.data} from {copies[-1].name}")
     if last is not None:
         print(f"the last transaction in it was committed at {last.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f} UTC")
-    print("it archives nothing: ringlog backup begins that anew, with a folder of its own")
+    print("the restored server does not archive its log: run ringlog backup with a new folder")
 
 
 def _recovered(postgres: Postgres, process: "subprocess.Popen[bytes]") -> datetime | None:
@@ -175,7 +177,7 @@ def _recovered(postgres: Postgres, process: "subprocess.Popen[bytes]") -> dateti
         if not recovering:
             return last if isinstance(last, datetime) else None
         if process.poll() is not None:
-            raise ServerError(f"the restore did not come to its moment: {postgres.complaint()}")
+            raise ServerError(f"the restore did not reach the requested time: {postgres.complaint()}")
         time.sleep(0.2)
 
 
@@ -183,7 +185,9 @@ def _end_of_archive(postgres: Postgres) -> str:
     """How far the log went that a restore has read, as PostgreSQL noted it."""
     log = postgres.cluster / (postgres.cluster / "current_logfiles").read_text().split()[1]
     found = re.findall(r"last completed transaction was at log time (.+)", log.read_text(errors="replace"))
-    return f"the last transaction there is of {found[-1]}" if found else "there is no transaction since"
+    return (
+        f"the last transaction in it is of {found[-1]}" if found else "it has no transaction after the copy"
+    )
 
 
 def _embedded(data: Path | None) -> Postgres:
@@ -214,7 +218,7 @@ def _archive_to(connection: psycopg.Connection, wal: Path) -> None:
     ((mode,),) = connection.execute("show archive_mode").fetchall()
     if mode != "on":
         raise ServerError(
-            "this PostgreSQL was started with archive_mode off: start ringlog serve anew, then back up again"
+            "this PostgreSQL was started with archive_mode off: restart ringlog serve, then back up again"
         )
     target = shlex.quote(str(wal).replace("%", "%%"))
     # a segment that is there already, whole, was archived before a crash; no other one is ever written over
@@ -237,9 +241,9 @@ def _check(copy: Path) -> None:
             with (copy / name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             if digest != entry["Checksum"]:
-                raise ServerError(f"{copy / name} is not what was copied: this copy is damaged")
+                raise ServerError(f"{copy / name} differs from its checksum: this copy is damaged")
     except (OSError, ValueError, KeyError) as error:
-        raise ServerError(f"the copy {copy} is not whole: {error}") from None
+        raise ServerError(f"the copy {copy} is incomplete: {error}") from None
 
 
 def _copies(folder: Path) -> list[Path]:
@@ -248,7 +252,7 @@ def _copies(folder: Path) -> list[Path]:
     try:
         there = [entry for entry in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}\.\d{6}Z", entry.name)]
     except OSError as error:
-        raise UsageError(f"{folder} is no backup folder ({base}: {error.strerror})") from None
+        raise UsageError(f"{folder} is not a backup folder ({base}: {error.strerror})") from None
     return sorted(there)
 
 
@@ -259,7 +263,7 @@ def _moment_of(copy: Path) -> datetime:
 def _moment(text: str) -> datetime:
     with suppress(ValueError):
         return datetime.fromisoformat(text).astimezone(UTC)
-    raise UsageError(f"{text!r} is no moment: write it as 2026-11-20T14:00+01:00")
+    raise UsageError(f"{text!r} is not a time: write it as 2026-11-20T14:00+01:00")
 
 
 def _first_segment(copy: Path) -> str:
@@ -268,7 +272,7 @@ def _first_segment(copy: Path) -> str:
         r"^START WAL LOCATION: .* \(file ([0-9A-F]{24})\)", (copy / "backup_label").read_text(), re.M
     )
     if found is None:
-        raise ServerError(f"{copy / 'backup_label'} does not say where its log begins")
+        raise ServerError(f"{copy / 'backup_label'} does not name the first segment of its log")
     return found[1]
 
 

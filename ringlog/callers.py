@@ -40,7 +40,7 @@ def callers_kept(gateway: Gateway, conninfo: str) -> Iterator[None]:
                 failed = False
             except psycopg.Error as error:
                 if not failed:  # once is enough while the reason lasts
-                    log.warning("last callers were not noted: %s", " ".join(str(error).split()))
+                    log.warning("last callers were not recorded: %s", " ".join(str(error).split()))
                 failed = True
 
     thread = threading.Thread(target=keep, name="callers")

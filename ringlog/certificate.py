@@ -17,10 +17,10 @@ def chosen_tls(certificate: Path | None, key: Path | None, use: TlsUse | None) -
     """What --tls-cert, --tls-key and --tls say. Raises UsageError when they say it by halves."""
     if certificate is None and key is None:
         if use is not None:
-            raise UsageError("--tls wants --tls-cert and --tls-key; `ringlog cert` makes both")
+            raise UsageError("--tls needs --tls-cert and --tls-key; `ringlog cert` makes both")
         return None
     if certificate is None or key is None:
-        raise UsageError("--tls-cert and --tls-key go together")
+        raise UsageError("--tls-cert and --tls-key must be given together")
     for file in (certificate, key):
         if not file.is_file():
             raise UsageError(f"{file}: no such file")
@@ -37,19 +37,21 @@ def cert(
             "--host",
             metavar="NAME",
             show_default=False,
-            help="A host name or address that clients call the server by; may be repeated. "
-            "Default: this machine's name, localhost, 127.0.0.1 and ::1.",
+            help=(
+                "A host name or address under which clients connect to the server; may be repeated. "
+                "Default: this machine's name, localhost, 127.0.0.1 and ::1."
+            ),
         ),
     ] = None,
     days: Annotated[
-        int, typer.Option("--days", metavar="N", min=1, max=36500, help="How long it holds.")
+        int, typer.Option("--days", metavar="N", min=1, max=36500, help="How long the certificate is valid.")
     ] = 3650,
 ) -> None:
     """Make a certificate for TLS, signed by its own key: clients trust it when they are given it."""
     files = [directory / "ringlog.crt", directory / "ringlog.key"]
     for file in files:
         if file.exists():
-            raise UsageError(f"{file} is there already: it is not overwritten")
+            raise UsageError(f"{file} exists already and is not overwritten")
     names = host or [socket.gethostname(), "localhost", "127.0.0.1", "::1"]
     try:
         contents = self_signed(names, days)

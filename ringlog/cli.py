@@ -17,7 +17,7 @@ command_log = logging.getLogger("ringlog")
 
 app = typer.Typer(
     cls=Commands,
-    help="A data logger: writers call stored procedures over TDS, the data lives in PostgreSQL.",
+    help="A data logger: writers call stored procedures over TDS, the data are stored in PostgreSQL.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -56,7 +56,7 @@ def told(error: Exception) -> tuple[str, int] | None:
     if _is(cause, "psycopg", "Error") or _is(cause, "ringlog.history.connection", "ReadError"):
         return f"PostgreSQL: {' '.join(str(cause).split())}", 1
     if _is(error, "ringlog.history.folder", "Damaged"):
-        return f"{error} (ringlog archive verify looks at all files)", 1
+        return f"{error} (ringlog archive verify checks all files)", 1
     if isinstance(error, OSError):
         return f"{error.filename or 'the operating system'}: {error.strerror or error}", 1
     return None

@@ -87,7 +87,7 @@ class Commands:
                 return
             except BlockingIOError:
                 if not told:
-                    log.info("another command uses this PostgreSQL: waiting for its end")
+                    log.info("another command uses this PostgreSQL: waiting until it ends")
                     told = True
                 time.sleep(_PAUSE)
 

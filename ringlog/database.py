@@ -61,15 +61,15 @@ def chosen_database(data: Path | None, dsn: str | None) -> Embedded | External:
     """
     if dsn is not None and "password" in _read(dsn):
         raise UsageError(
-            "the connection string holds a password, which everyone on this machine can read in the list of "
-            "processes: put the whole string into the environment variable RINGLOG_DSN, or the password "
-            "into ~/.pgpass"
+            "the connection string contains a password, which every user of this machine can read in the "
+            "process list: put the whole string into the environment variable RINGLOG_DSN, or the "
+            "password into ~/.pgpass"
         )
     if data is None and dsn is None:
         dsn = os.environ.get("RINGLOG_DSN") or None
         data = Path(os.environ["RINGLOG_DATA"]) if os.environ.get("RINGLOG_DATA") else None
     if data is not None and dsn is not None:
-        raise UsageError("a data directory and a connection string name two databases: give one of them")
+        raise UsageError("a data directory and a connection string name two databases: give only one of them")
     if dsn is not None:
         settings = _read(dsn)
         if "," in str(settings.get("host", "")):

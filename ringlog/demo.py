@@ -60,9 +60,9 @@ def demo(
     ] = SPRING8,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", show_default="temporary", help="A new data directory, to be kept."),
+        typer.Option(metavar="DIR", show_default="temporary", help="A new data directory, which is kept."),
     ] = None,
-    output: Annotated[Path, typer.Option(metavar="DIR", help="Where the picture goes.")] = Path(".demo"),
+    output: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the picture.")] = Path(".demo"),
     keep: Annotated[
         bool | None,
         typer.Option(
@@ -89,7 +89,7 @@ def demo(
                         time.sleep(0.5)
             else:
                 again = f"{Path(sys.argv[0])} demo --keep"
-                console.print(f"\nThe server stops now; this one stays: {again}", soft_wrap=True)
+                console.print(f"\nThe server stops now. To leave it running: {again}", soft_wrap=True)
     except KeyboardInterrupt:
         console.print("interrupted")
         raise typer.Exit(130) from None
@@ -151,7 +151,7 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
         while not (found := listening.search(said.read_text())):
             if server.poll() is not None or time.monotonic() - began > _STARTED:
                 reason = said.read_text().strip().rpartition("\n")[2]
-                raise ServerError(f"the demo's server did not start: {reason or 'it says nothing'}")
+                raise ServerError(f"the demo's server did not start: {reason or 'it printed no reason'}")
             time.sleep(0.05)
         console.print(f"  PostgreSQL and the gateway are up after {time.monotonic() - began:.1f} s")
         page = f"http://{found[3]}/"
@@ -207,7 +207,7 @@ def _demonstrate(
         begin, before = datetime.now(UTC), _mark(server, supervisor, facility, writing)
         _work(console, supervisor, writing, seconds)
         end, after = datetime.now(UTC), _mark(server, supervisor, facility, writing)
-    console.print("Looking for every acknowledged row")
+    console.print("Checking every acknowledged row")
     found = verify(server.postgres.conninfo(), facility.tables, acknowledgements, simulator)
     console.print()
     _report(console, writing, reading, found, before, after)
@@ -230,7 +230,7 @@ def _connect(console: Console, supervisor: Supervisor) -> None:
     while not all(one.state == State.RUNNING for one in statistics):
         supervisor.tend(0.1)
         if time.monotonic() - began > _CONNECTED:
-            reason = next((one.message for one in statistics if one.message), "they give no reason")
+            reason = next((one.message for one in statistics if one.message), "no reason was reported")
             raise ServerError(f"not all processes could connect in {_CONNECTED:.0f} s: {reason}")
     console.print(f"  {len(statistics)} processes are connected after {time.monotonic() - began:.1f} s")
 

@@ -51,12 +51,12 @@ def doctor(
             "--tls-cert",
             metavar="FILE",
             show_default=False,
-            help="A certificate of the server's or of HTTP's, to see how long it holds; may be repeated.",
+            help="A certificate of the server or of HTTP, whose expiry is checked; may be repeated.",
         ),
     ] = None,
     machine: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """Tell what endangers data or speed here. Code 1: there is a danger. Nothing is changed."""
+    """Find settings of this machine that endanger data or speed. Code 1: a danger was found."""
     database = chosen_database(data, dsn)
     found: list[Finding] = [finding for file in tls_cert or () for finding in certificate(file)]
     if isinstance(database, Embedded):
@@ -93,8 +93,8 @@ def disk(data: Path) -> Iterator[Finding]:
         yield Finding(
             "warning",
             f"{usage.free / 1e9:.1f} GB are free for {data}",
-            "a full disk stops every write until there is room again",
-            "make room, or shorten a table's retention; ringlog status tells how many days are left",
+            "a full disk stops every write until there is free space again",
+            "free disk space, or shorten a table's retention; ringlog status shows how many days are left",
         )
     mounts = [mount for mount in psutil.disk_partitions(all=True) if place.is_relative_to(mount.mountpoint)]
     if mounts:
@@ -113,35 +113,36 @@ def mounted(folder: str, kind: str, words: str) -> Iterator[Finding]:
         yield Finding(
             "danger",
             f"{folder} is in memory ({kind})",
-            "all of it is gone when the machine stops",
+            "all data are lost when the machine stops",
             "put the data directory on a disk",
         )
     if kind in _NETWORKED:
         yield Finding(
             "danger",
-            f"{folder} is of another machine ({kind})",
-            "PostgreSQL relies on what is synced being on the disk, which network file systems may not keep",
+            f"{folder} is on another machine ({kind})",
+            "PostgreSQL relies on synced data being on the disk, which network file systems may not "
+            "guarantee",
             "put the data directory on a disk of this machine",
         )
     if {"nobarrier", "barrier=0"} & {*options}:
         yield Finding(
             "danger",
             f"{folder} is mounted without barriers",
-            "after a power failure the disk's cache is lost, and with it rows that were acknowledged",
+            "after a power failure the disk's cache is lost, and acknowledged rows with it",
             "mount it without nobarrier and barrier=0",
         )
     if kind == "btrfs" and "nodatacow" not in options:
         yield Finding(
             "note",
-            f"{folder} is a btrfs that copies what is written",
-            "rings are written in place all day: each write goes elsewhere, and the files fall apart",
+            f"{folder} is on btrfs with copy-on-write",
+            "rings are updated in place all the time: copy-on-write fragments their files",
             "chattr +C on the data directory before anything is in it, or another file system (ext4, xfs)",
         )
     if not {"noatime", "relatime"} & {*options}:
         yield Finding(
             "note",
-            f"{folder} keeps the time of each access",
-            "every read of a file then writes, too",
+            f"{folder} is mounted with access times",
+            "every read of a file then causes a write",
             "mount it with noatime",
         )
 
@@ -156,17 +157,17 @@ def block_device(folder: Path) -> Iterator[Finding]:
     if _read(queue / "write_cache") == "write back":
         yield Finding(
             "note",
-            "the disk caches what it is told to write",
-            "that is safe as long as it obeys a flush, or has a battery",
-            "look whether its maker says so; else switch the cache off (hdparm -W 0)",
+            "the disk has a write cache",
+            "this is safe only if it obeys flush commands, or has a battery",
+            "check the manufacturer's documentation; otherwise switch the cache off (hdparm -W 0)",
         )
     turning = _read(queue / "rotational") == "1"
     ahead = int(_read(queue / "read_ahead_kb") or 0)
     if turning and ahead < 1024:
         yield Finding(
             "note",
-            f"{ahead} kB are read ahead from a disk that turns",
-            "reading weeks of a log is faster in long steps",
+            f"the read-ahead of this rotating disk is {ahead} kB",
+            "weeks of a log are read faster with a larger read-ahead",
             "blockdev --setra 8192",
         )
     scheduler = _read(queue / "scheduler")
@@ -178,7 +179,7 @@ def block_device(folder: Path) -> Iterator[Finding]:
         yield Finding(
             "note",
             f"the disk's scheduler is {scheduler[scheduler.index('[') + 1 : scheduler.index(']')]}",
-            "a disk that does not turn needs none of its waiting",
+            "an SSD does not need a scheduler that waits",
             "set it to none or mq-deadline",
         )
 
@@ -207,18 +208,19 @@ def syncs_a_second(folder: Path, seconds: float = 0.5) -> float:
 def plausible(syncs: float, turns: bool) -> Iterator[Finding]:
     """Whether a disk can have done so many syncs a second."""
     if syncs > (_TURNING if turns else _PLAUSIBLE):
-        kind = "a disk that turns" if turns else "any disk"
+        kind = "a rotating disk" if turns else "any disk"
         yield Finding(
             "danger",
             f"{syncs:,.0f} syncs a second are more than {kind} can do",
-            "somewhere a cache says that data is safe which is not: rows may be lost with the current",
-            "find the cache (disk, controller, hypervisor) and make it obey, or see that it has a battery",
+            "a cache reports data as durable that are not: rows may be lost in a power failure",
+            "find the cache (disk, controller, hypervisor) and make it obey flush commands, or make sure "
+            "that it has a battery",
         )
     elif syncs < 50:
         yield Finding(
             "warning",
             f"only {syncs:.0f} syncs a second",
-            "each commit waits for one; group commit shares them, and still they bound what can be written",
+            "each commit waits for one; group commit shares them, but they still limit the rate of writing",
             "put the data directory on a faster disk",
         )
 
@@ -229,8 +231,8 @@ def kernel(proc: Path = Path("/proc"), system: Path = Path("/sys")) -> Iterator[
         # https://www.postgresql.org/docs/current/runtime-config-resource.html, huge_pages
         yield Finding(
             "note",
-            "the kernel makes huge pages of any memory (transparent_hugepage is always)",
-            "it looks for them while processes wait; PostgreSQL's manual advises against it",
+            "the kernel uses huge pages for any memory (transparent_hugepage is always)",
+            "processes wait while it collects them; PostgreSQL's manual advises against it",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, at each start",
         )
     swappiness = _read(proc / "sys/vm/swappiness")
@@ -244,15 +246,15 @@ def kernel(proc: Path = Path("/proc"), system: Path = Path("/sys")) -> Iterator[
     if _read(proc / "sys/vm/overcommit_memory") != "2":
         yield Finding(
             "note",
-            "the kernel promises more memory than there is (vm.overcommit_memory)",
-            "when it runs out it kills a process, and PostgreSQL then starts again",
-            "sysctl vm.overcommit_memory=2, with vm.overcommit_ratio for what else runs here",
+            "the kernel allows allocating more memory than there is (vm.overcommit_memory)",
+            "when memory runs out it kills a process, and PostgreSQL then restarts",
+            "sysctl vm.overcommit_memory=2, with vm.overcommit_ratio according to the other programs here",
         )
     if " hypervisor" in _read(proc / "cpuinfo"):
         yield Finding(
             "note",
             "this is a virtual machine",
-            "its host's cache decides whether what is synced is safe",
+            "its host's cache decides whether synced data are durable",
             "have the disk attached with cache=none or writethrough, not unsafe",
         )
 
@@ -273,7 +275,8 @@ def clock(state: Callable[[], int] | None = None) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "nothing synchronizes the clock",
-            "rows without an offset in autumn, and rows far ahead, are judged by it; so are the log's weeks",
+            "ambiguous times in autumn, rows with times far ahead, and the log's weeks are decided by "
+            "this clock",
             "run chrony or systemd-timesyncd",
         )
 
@@ -283,8 +286,8 @@ def wal_place(cluster: Path) -> Iterator[Finding]:
     if (cluster / "pg_wal").stat().st_dev == cluster.stat().st_dev:
         yield Finding(
             "note",
-            "the write-ahead log is on the disk of the data",
-            "each waits for the other, and a broken disk takes both",
+            "the write-ahead log is on the same disk as the data",
+            "they compete for the disk, and a broken disk destroys both",
             "with the server stopped, move pg_wal to another disk and link to it; ringlog backup archives it",
         )
 
@@ -306,7 +309,7 @@ def postgres(conninfo: str) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 "data checksums are off",
-                "damage by disk or memory is not found until somebody reads wrong values",
+                "damage by disk or memory is not detected",
                 "with the server stopped: pg_checksums --enable",
             )
         # the superuser that initdb makes (its oid is 10) is one for good
@@ -321,9 +324,9 @@ def postgres(conninfo: str) -> Iterator[Finding]:
         for (role,) in connection.execute(query.encode()).fetchall():
             yield Finding(
                 "warning",
-                f"the login {role} has more rights than to write and read",
-                "it can change or delete what is logged, past the procedures",
-                "take them away (alter role … nosuperuser nocreaterole, revoke ringlog_owner)",
+                f"the login {role} has more rights than writing and reading",
+                "it can change or delete logged rows without the procedures",
+                "revoke them (alter role … nosuperuser nocreaterole, revoke ringlog_owner)",
             )
         yield from _open_to(connection)
         archiver = connection.execute(
@@ -333,9 +336,9 @@ def postgres(conninfo: str) -> Iterator[Finding]:
         if archiver is not None:
             yield Finding(
                 "danger",
-                f"the log cannot be archived since {archiver[1]} ({archiver[0]})",
-                "there is nothing to restore from, and the log grows until the disk is full",
-                "look into PostgreSQL's log for what archive_command says, and at the backup folder",
+                f"archiving the write-ahead log has failed since {archiver[1]} ({archiver[0]})",
+                "later changes cannot be restored, and the write-ahead log grows until the disk is full",
+                "look for the error of archive_command in PostgreSQL's log, and check the backup folder",
             )
         ((connections, most),) = connection.execute(
             "select count(*), current_setting('max_connections')::integer from pg_stat_activity"
@@ -344,9 +347,9 @@ def postgres(conninfo: str) -> Iterator[Finding]:
         if connections > 0.8 * most:
             yield Finding(
                 "warning",
-                f"{connections} of {most} connections are taken",
-                "the next client waits, or is turned away",
-                "raise max_connections in 50-site.conf, or find out who keeps them (sp_who)",
+                f"{connections} of {most} connections are in use",
+                "the next client waits, or is refused",
+                "raise max_connections in 50-site.conf, or find the sessions that hold them (sp_who)",
             )
 
 
@@ -359,8 +362,8 @@ def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
     if not readable:
         yield Finding(
             "note",
-            f"{connection.info.user} may not see who may log in without a password (pg_hba.conf)",
-            "a line with trust there lets whoever can connect change or delete what is logged",
+            f"{connection.info.user} may not read which logins need no password (pg_hba.conf)",
+            "with a trust line there, everyone who can connect can change or delete logged rows",
             "run ringlog doctor --dsn as a superuser, or look for trust in pg_hba.conf",
         )
         return
@@ -371,8 +374,8 @@ def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
     for name, user, place in found:
         yield Finding(
             "danger",
-            f"{user} may come from {place} to {name} without a password (pg_hba.conf: trust)",
-            "whoever can connect can change or delete what is logged",
+            f"{user} can connect from {place} to {name} without a password (pg_hba.conf: trust)",
+            "everyone who can connect can change or delete logged rows",
             "write scram-sha-256 instead of trust, and reload PostgreSQL",
         )
 
@@ -389,22 +392,24 @@ def memory(conninfo: str, machine: int) -> Iterator[Finding]:
         yield Finding(
             "warning",
             f"PostgreSQL's buffer cache is {buffers / GiB:.1f} GiB of {machine / GiB:.1f} GiB of memory",
-            "the kernel has too little left to cache what is read, and may run out",
-            "a quarter of the memory: take shared_buffers out of 50-site.conf, or ringlog serve --memory",
+            "the kernel has too little memory left for its file cache, and may run out of memory",
+            "use a quarter of the memory: remove shared_buffers from 50-site.conf, or use ringlog serve "
+            "--memory",
         )
     elif buffers < machine // 32:
         yield Finding(
             "note",
             f"PostgreSQL's buffer cache is {buffers / 2**20:.0f} MiB of {machine / GiB:.1f} GiB of memory",
-            "rings and new weeks that do not fit are written and read again and again",
-            "a quarter of the memory, if the machine is for this: ringlog serve without --memory",
+            "pages of rings and new weeks that do not fit are written and read repeatedly",
+            "use a quarter of the memory, if the machine is dedicated to ringlog: ringlog serve without "
+            "--memory",
         )
     if status == "off" and needed > 0 and buffers >= 2 * GiB:
         yield Finding(
             "note",
             "PostgreSQL's memory is in small pages",
-            "each process keeps a table of its pages, and 120 sessions keep 120 of them",
-            f"sysctl vm.nr_hugepages={needed}, for good in /etc/sysctl.d, then start anew",
+            "each process has a page table of its own, and 120 sessions have 120 of them",
+            f"sysctl vm.nr_hugepages={needed}, permanently in /etc/sysctl.d, then restart",
         )
 
 
@@ -415,9 +420,9 @@ def backups(conninfo: str) -> Iterator[Finding]:
     if command in ("", "(disabled)", "/bin/true"):
         yield Finding(
             "warning",
-            "nothing is backed up",
-            "a disk that breaks takes all of it",
-            "ringlog backup DIR, and again every week",
+            "there is no backup",
+            "a broken disk destroys all data",
+            "run ringlog backup DIR, and repeat it every week",
         )
 
 
@@ -426,15 +431,15 @@ def certificate(file: Path, now: datetime | None = None) -> Iterator[Finding]:
     try:
         ends = not_after(ssl.PEM_cert_to_DER_cert(_first_certificate(file.read_text())))
     except (OSError, ValueError, IndexError) as error:
-        yield Finding("warning", f"{file} is no certificate ({error})", "TLS cannot start", "ringlog cert")
+        yield Finding("warning", f"{file} is not a certificate ({error})", "TLS cannot start", "ringlog cert")
         return
     days = (ends - (now or datetime.now(UTC))) / timedelta(days=1)
     if days < 30:
         yield Finding(
             "danger" if days < 0 else "warning",
             f"the certificate {file} {'ended' if days < 0 else 'ends'} on {ends:%Y-%m-%d}",
-            "clients that look at it connect no more from then on",
-            "ringlog cert, or your authority's way; then start ringlog serve anew",
+            "clients that verify it cannot connect from then on",
+            "renew it with ringlog cert or at your authority; then restart ringlog serve",
         )
 
 

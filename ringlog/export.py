@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Names = Annotated[list[str], typer.Argument(metavar="SIGNAL…", help="Names of signals.")]
-Start = Annotated[str, typer.Option("--from", metavar="TIME", help="First instant, as 2026-11-20 or now-7d.")]
-End = Annotated[str, typer.Option("--to", metavar="TIME", help="Instant after the last.")]
+Start = Annotated[
+    str,
+    typer.Option(
+        "--from", metavar="TIME", help=("Start of the time range (inclusive), as 2026-11-20 or now-7d.")
+    ),
+]
+End = Annotated[str, typer.Option("--to", metavar="TIME", help="End of the time range (exclusive).")]
 Url = Annotated[
     str,
     typer.Option(
@@ -46,7 +51,11 @@ def export(
     end: End = "now",
     points: Annotated[
         int | None,
-        typer.Option(min=1, show_default=False, help="A trend of so many points. Default: all samples."),
+        typer.Option(
+            min=1,
+            show_default=False,
+            help=("Write a trend with this number of points. Default: all samples."),
+        ),
     ] = None,
     server: Url = "http://127.0.0.1:8080",
 ) -> None:

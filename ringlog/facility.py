@@ -27,7 +27,7 @@ def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None) -> None:
 def facility_check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Facility file (TOML).")],
 ) -> None:
-    """Read a facility file and say what is in it, or what is wrong with it."""
+    """Read a facility file and print a summary, or its errors."""
     facility = load_facility(file)
     columns = sum(len(table.columns) for table in facility.tables)
     print(f"{file}: {facility.name}, {len(facility.tables)} tables, {columns} data columns")
@@ -46,7 +46,7 @@ def facility_diff(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Say what installing a facility file would change, and change nothing. Code 1: something, or refused."""
+    """List what installing a facility file would change. Code 1: there are changes, or it is refused."""
     loaded = load_facility(file)
     with chosen_database(data, dsn).opened() as conninfo:
         report = difference_everywhere(engine(conninfo), loaded)

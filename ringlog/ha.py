@@ -26,23 +26,25 @@ from ringlog.programs import MAJOR_VERSION, packaged_programs
 from ringlog.settings import machine_memory, parse_memory, sized
 from ringlog.stopping import stop_at_signals
 
-ha_app = typer.Typer(help="Several machines, of which one may die.", no_args_is_help=True)
+ha_app = typer.Typer(help="High availability: several machines, of which one may fail.", no_args_is_help=True)
 
 # Seconds between two looks at who is the primary.
 _LOOK = 0.02
 
 Config = Annotated[
     Path,
-    typer.Option("--config", metavar="FILE", help="A machine's patroni.yml: whom to ask, and the password."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help=("A machine's patroni.yml, with the address of Patroni and the password."),
+    ),
 ]
 _CONFIG = Path("/etc/ringlog/patroni.yml")
 
 
 @ha_app.command("init")
 def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where the files are written; it is made.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the files; it is created.")],
     machine: Annotated[
         list[str], typer.Argument(metavar="NAME=ADDRESS...", help="Machines with the data, as db1=10.0.0.1.")
     ],
@@ -51,15 +53,17 @@ def init(
         typer.Option(
             metavar="NAME=ADDRESS",
             show_default=False,
-            help="A machine that only has a vote. May be repeated.",
+            help="A machine that only votes and has no data. May be repeated.",
         ),
     ] = None,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="While there is no standby, rows wait in the writers' spools. Default: the one machine left "
-            "goes on alone.",
+            help=(
+                "While there is no standby, rows wait in the writers' spools. Default: the remaining "
+                "machine continues alone."
+            ),
         ),
     ] = False,
     memory: Annotated[
@@ -83,7 +87,7 @@ def init(
         str, typer.Option(metavar="NAME", help="Account that all programs run under.")
     ] = SYSTEM_ACCOUNT,
 ) -> None:
-    """Write what etcd, Patroni and systemd need on each machine: a primary with a synchronous standby."""
+    """Write the files of etcd, Patroni and systemd for each machine: a primary with a synchronous standby."""
     demand("patroni")
     from ringlog.machines.files import write
 
@@ -133,7 +137,7 @@ def switchover(
         found = cluster(access, access.machines)
         known, leader = found.members, found.leader
         if leader is None:
-            raise ServerError("no machine is the primary: there is nothing to switch")
+            raise ServerError("no machine is the primary: a switchover is not possible")
         if to is not None and to not in {one.name for one in known}:
             raise UsageError(f"there is no machine {to}: {', '.join(one.name for one in known)}")
         print(f"{leader.name} is the primary; asking its Patroni for a switchover", flush=True)

@@ -41,7 +41,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
                 for line in _archived(engine, conninfo, end):
                     log.info("housekeeping: %s", line)
             except Exception:
-                log.exception("housekeeping failed; the next try is in an hour")
+                log.exception("housekeeping failed; the next attempt is in an hour")
                 continue
             if done != told:
                 _tell(done)
@@ -55,7 +55,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
                 failed = False
             except Exception:
                 if not failed:  # once is enough while the reason lasts
-                    log.exception("summaries were not made; the next try is in a minute")
+                    log.exception("summaries were not made; the next attempt is in a minute")
                 failed = True
 
     threads = [threading.Thread(target=hourly, name="housekeeping")]

@@ -36,14 +36,12 @@ class Limits:
         for name, value in ((STATEMENT, self.statement), (IDLE_TRANSACTION, self.idle_transaction)):
             if value is not None:
                 if value != NONE and not re.fullmatch(r"[1-9]\d{0,6}(ms|s|min|h|d)", value, re.ASCII):
-                    raise UsageError(
-                        f"{value!r} is no length of time: write 500ms, 30s, 10min, 2h, 1d or none"
-                    )
+                    raise UsageError(f"{value!r} is not a duration: write 500ms, 30s, 10min, 2h, 1d or none")
                 found[name] = "0" if value == NONE else value
         if self.rows is not None:
             if self.rows != NONE and not re.fullmatch(r"[1-9]\d{0,17}", self.rows, re.ASCII):
                 raise UsageError(
-                    f"{self.rows!r} is no number of rows: write a whole number from 1 on, or none"
+                    f"{self.rows!r} is not a number of rows: write a whole number from 1 on, or none"
                 )
             found[ROWS] = "0" if self.rows == NONE else self.rows
         return found

@@ -62,8 +62,8 @@ def add_login(
             )
         except errors.DuplicateObject:
             raise ServerError(
-                f"the login {name!r} exists already and was left as it is. "
-                "A new password: ringlog user passwd; another right: ringlog user remove, then add it again"
+                f"the login {name!r} exists already and was not changed. For a new password: ringlog user "
+                "passwd; for another right: ringlog user remove, then add it again"
             ) from None
         for right in rights:
             connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right.value), login))
@@ -78,7 +78,7 @@ def _grant_parameter(connection: psycopg.Connection, table: str, login: sql.Iden
         "select 1 from ringlog.parameter_table where table_name = %s", [table]
     ).fetchone()
     if known is None:
-        raise UsageError(f"there is no parameter table {table!r}: the facility file names them")
+        raise UsageError(f"there is no parameter table {table!r}: see the facility file")
     found = connection.execute(
         "select oid::regprocedure::text from pg_proc where pronamespace = 'ringlog'::regnamespace"
         " and proname = any(%s)",
@@ -192,9 +192,9 @@ def remove_login(conninfo: str, name: str) -> None:
                 connection.execute(sql.SQL("drop role {}").format(login))
         except errors.DependentObjectsStillExist as error:
             raise ServerError(
-                f"the login {name!r} was left as it is, since it owns something: "
-                f"{error.diag.message_detail}. Give that to another role first (reassign owned by), "
-                "or lock the login: ringlog user lock"
+                f"the login {name!r} was not changed, because it owns objects: "
+                f"{error.diag.message_detail}. Give them to another role first (reassign owned by), or "
+                "lock the login: ringlog user lock"
             ) from None
 
 
@@ -218,7 +218,9 @@ def _demand(connection: psycopg.Connection, name: str) -> sql.Identifier:
         [name, _GROUPS],
     ).fetchone()
     if known is None:
-        raise UsageError(f"there is no login {name!r} that may write or read: ringlog user list shows them")
+        raise UsageError(
+            f"there is no login {name!r} with the right to write or read: ringlog user list shows all logins"
+        )
     return sql.Identifier(name)
 
 
@@ -240,7 +242,7 @@ def _end_sessions(connection: psycopg.Connection, name: str, login: sql.Identifi
 
 def _check_password(name: str, password: str) -> None:
     if not password or "\0" in password:
-        raise UsageError(f"the password of {name!r} must not be empty or hold a NUL")
+        raise UsageError(f"the password of {name!r} must not be empty or contain a NUL")
 
 
 def set_gateway_password(conninfo: str, password: str | None = None) -> str:

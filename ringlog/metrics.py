@@ -40,7 +40,7 @@ def served(
                     status = HTTPStatus.OK if why is None else HTTPStatus.SERVICE_UNAVAILABLE
                     self._answer(status, f"{why or 'ready'}\n")
                 case _:
-                    self.send_error(HTTPStatus.NOT_FOUND, explain="The counts are at /metrics.")
+                    self.send_error(HTTPStatus.NOT_FOUND, explain="The metrics are at /metrics.")
 
         # load balancers ask so
         do_HEAD = do_GET  # noqa: N815

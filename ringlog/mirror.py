@@ -25,7 +25,7 @@ Report = Annotated[
     typer.Option(
         "--report",
         metavar="FILE",
-        help="Differences, a line of JSON for each. An older report is gone on with.",
+        help="File of the differences, a line of JSON for each. An existing report is continued.",
     ),
 ]
 Control = Annotated[
@@ -34,7 +34,7 @@ Control = Annotated[
         "--control",
         metavar="SOCKET",
         show_default=False,
-        help="Socket by which ringlog mirror-switch reaches it. Default: the report's name and .socket.",
+        help="Socket for ringlog mirror-switch. Default: the report's name and .socket.",
     ),
 ]
 
@@ -43,7 +43,8 @@ def mirror(
     old: Annotated[str, typer.Option(metavar="tds://HOST[:PORT]", help="The server that answers clients.")],
     new: Annotated[str, typer.Option(metavar="tds://HOST[:PORT]", help="The server that is compared.")],
     listen: Annotated[
-        str, typer.Option(metavar="[HOST]:PORT", help="Where clients connect. Port 0: a free one.")
+        str,
+        typer.Option(metavar="[HOST]:PORT", help=("Address that clients connect to. Port 0: a free one.")),
     ] = "127.0.0.1:5000",
     report: Report = Path("mirror.jsonl"),
     control: Control = None,
@@ -52,7 +53,7 @@ def mirror(
         typer.Option(
             metavar="HOST:PORT",
             show_default=False,
-            help="Where Prometheus reads the counts (/metrics). Default: nowhere.",
+            help="Address of the metrics for Prometheus (/metrics). Default: none.",
         ),
     ] = None,
 ) -> None:
@@ -87,7 +88,9 @@ def mirror(
 
 
 def mirror_switch(
-    to: Annotated[str, typer.Argument(metavar="old|new|status", help="Which server is to answer.")],
+    to: Annotated[
+        str, typer.Argument(metavar="old|new|status", help=("The server that shall answer clients."))
+    ],
     control: Annotated[
         Path, typer.Option("--control", metavar="SOCKET", help="Socket of the running mirror.")
     ] = Path("mirror.jsonl.socket"),
@@ -95,7 +98,7 @@ def mirror_switch(
         bool,
         typer.Option(
             "--close",
-            help="End the sessions that are open, each as soon as it is at rest: their clients connect anew.",
+            help="End the open sessions, each as soon as it is idle, so that their clients reconnect.",
         ),
     ] = False,
 ) -> None:
@@ -104,7 +107,7 @@ def mirror_switch(
     The other one goes on being compared.
     """
     if to not in ("old", "new", "status"):
-        raise UsageError(f"{to!r} is neither old nor new nor status")
+        raise UsageError(f"{to!r} is not one of: old, new, status")
     with socket.socket(socket.AF_UNIX) as caller:
         caller.settimeout(_PATIENCE)
         try:
@@ -122,7 +125,7 @@ def _obey(running: Mirror, words: str) -> str:
     if to in ("old", "new"):
         running.switch("new" if to == "new" else "old", close=ends == "close")
     which = "new" if running.new_answers else "old"
-    return f"the {which} server answers who connects from now on"
+    return f"the {which} server answers new sessions from now on"
 
 
 @contextmanager
@@ -169,7 +172,7 @@ def _server(option: str, url: str) -> str:
         parts = urlsplit(url)
         port = parts.port or _DEFAULT_PORT
     except ValueError:
-        raise UsageError(f"{option} {url!r}: its port is no number up to 65535") from None
+        raise UsageError(f"{option} {url!r}: its port is not a number up to 65535") from None
     if parts.scheme != "tds" or not parts.hostname or parts.username or parts.path not in ("", "/"):
-        raise UsageError(f"{option} {url!r} must be tds://HOST:PORT and nothing more")
+        raise UsageError(f"{option} {url!r} must have the form tds://HOST:PORT")
     return str(Address(parts.hostname, port))

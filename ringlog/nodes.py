@@ -141,8 +141,8 @@ def _demand_nodes(connection: sqlalchemy.Connection, facility: Facility) -> None
             lost.setdefault(node, []).append(table)
     _refuse(
         Obstacle(
-            f"node {node} is not in the facility file any more, and has tables: {', '.join(sorted(tables))}",
-            f"-- leave [[node]] with name = {node!r} in the file, or drop these tables first",
+            f"node {node} is missing in the facility file, but has tables: {', '.join(sorted(tables))}",
+            f"-- keep [[node]] with name = {node!r} in the file, or drop these tables first",
         )
         for node, tables in lost.items()
     )
@@ -184,7 +184,12 @@ def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
                 there.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right), login))
             grant_to_gateway(there, login)
             made.append(
-                name if password else f"{name} (it writes there; to read it wants ringlog user passwd)"
+                name
+                if password
+                else (
+                    f"{name} (it can write there; to read there, set its password again "
+                    "with ringlog user passwd)"
+                )
             )
     return made
 
@@ -217,7 +222,9 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
                     end.wait()
             except sqlalchemy.exc.SQLAlchemyError as error:
                 if not told:  # once is enough while the reason lasts
-                    log.warning("node %s is not looked after: %s", name, " ".join(str(error).split()))
+                    log.warning(
+                        "housekeeping of node %s is not possible: %s", name, " ".join(str(error).split())
+                    )
                 told = True
                 end.wait(_PAUSE)
             finally:

@@ -18,8 +18,10 @@ Data = Annotated[
         "--data",
         metavar="DIR",
         show_default=False,
-        help="Data directory of the embedded PostgreSQL. Default: $RINGLOG_DATA, else /var/lib/ringlog for "
-        "root and ~/.local/share/ringlog for others.",
+        help=(
+            "Data directory of the embedded PostgreSQL. Default: $RINGLOG_DATA, otherwise "
+            "/var/lib/ringlog for root and ~/.local/share/ringlog for others."
+        ),
     ),
 ]
 Dsn = Annotated[
@@ -34,10 +36,11 @@ Dsn = Annotated[
 ]
 LogLevel = Annotated[
     Level,
-    typer.Option("--log-level", help="Which events are logged on standard error: these and graver ones."),
+    typer.Option("--log-level", help="Lowest level of the events that are logged to standard error."),
 ]
 LogFormat = Annotated[
-    Format, typer.Option("--log-format", help="Log lines for people, or a JSON object a line for machines.")
+    Format,
+    typer.Option("--log-format", help=("Log lines as text, or as one JSON object per line for programs.")),
 ]
 
 

@@ -79,7 +79,7 @@ class Postgres:
             return (self.cluster / "PG_VERSION").exists()
         except PermissionError:
             raise ServerError(
-                f"{self.data} is closed to this user: run this as its owner or as root"
+                f"this user has no access to {self.data}: run this as its owner or as root"
             ) from None
         except OSError as error:
             raise ServerError(f"{self.data} cannot be the data directory ({error.strerror})") from None
@@ -223,7 +223,7 @@ class Postgres:
         ours = {self.socket.name, SERVING, COMMANDS, self._start_log.name, self._unfinished.name}
         there = self.data.iterdir() if self.data.exists() else ()
         if not clusters and any(entry.name not in ours for entry in there):
-            raise ServerError(f"{self.data} holds other things than a database: choose an empty folder")
+            raise ServerError(f"{self.data} contains files that are not a database: choose an empty folder")
         try:
             self.data.mkdir(parents=account.is_self, exist_ok=True)
             account.own(self.data)
@@ -242,8 +242,8 @@ class Postgres:
         clusters = self._clusters()
         if clusters and self.cluster not in clusters:
             raise ServerError(
-                f"{clusters[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: "
-                "bring it over with ringlog upgrade"
+                f"{clusters[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: upgrade it "
+                "with ringlog upgrade"
             )
 
     def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> None:
@@ -262,14 +262,14 @@ class Postgres:
                     raise AlreadyServed(self._taken_by(other)) from None
                 if (waited := time.monotonic() - began) - reported >= _REPORT_COMMAND:
                     reported = waited
-                    log.warning("%s. Waiting for its end, %.0f s so far", self._taken_by(other), waited)
+                    log.warning("%s. Waiting until it ends, %.0f s so far", self._taken_by(other), waited)
             if stop.wait(_PAUSE):
                 raise Stopped
 
     def _taken_by(self, other: Held) -> str:
         if other.holder is None or other.holder.serves:
             return f"{other} serves {self.data} already: stop it first, or choose another --data"
-        return f"{other} has {self.data} for itself until it is done"
+        return f"{other} has {self.data} locked until it ends"
 
     def _make_cluster(self, account: Account, programs: Path) -> None:
         log.info("making a database in %s", self.data)
@@ -476,7 +476,9 @@ def stop_server(process: psutil.Process) -> None:
             if abs((more := _work_done(process)) - done) > _IDLE_WORK:
                 done, moved = more, now
             elif now - moved > _STANDSTILL:
-                log.warning("PostgreSQL has done nothing for %.0f s: it is ended at once", now - moved)
+                log.warning(
+                    "PostgreSQL has made no progress for %.0f s: stopping it immediately", now - moved
+                )
                 with suppress(psutil.NoSuchProcess):
                     process.send_signal(signal.SIGQUIT)
 

@@ -62,7 +62,7 @@ def programs_for(account: Account, version: int = MAJOR_VERSION) -> Path:
 
 
 def _copy(package: Path, folder: str, copy: Path) -> None:
-    log.info("copying PostgreSQL's programs to %s, since %s is closed to other users", copy, package)
+    log.info("copying PostgreSQL's programs to %s, because other users cannot read %s", copy, package)
     unneeded = shutil.ignore_patterns("include", "*.a", "pgxs", "pkgconfig")
     # the programs look for their libraries beside the package
     libraries = package.with_name(package.name + ".libs")
@@ -77,8 +77,8 @@ def _copy(package: Path, folder: str, copy: Path) -> None:
                 unfinished.rename(copy)
     except OSError as error:
         raise ServerError(
-            f"PostgreSQL's programs in {package} are closed to the account they run under, "
-            f"and could not be copied: {error}"
+            f"the account that PostgreSQL runs under cannot read its programs in {package}, and they "
+            f"could not be copied: {error}"
         ) from None
 
 

@@ -19,7 +19,7 @@ from ringlog.errors import UsageError
 from ringlog.options import Data, Dsn
 from ringlog.watching import Space, TableState, as_json, look, space, table_states
 
-report_app = typer.Typer(help="What became of the rows.", no_args_is_help=True)
+report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
 
 _AGES = 36_525  # days: beyond a century nobody plans
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -38,15 +38,17 @@ _LOSSES = (
 
 @report_app.command("losses")
 def losses(
-    since: Annotated[str, typer.Option(metavar="TIME", help="So long ago: 90m, 24h, 7d, 2w.")] = "24h",
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help=("Start of the report, this long ago: 90m, 24h, 7d, 2w."))
+    ] = "24h",
     table: Annotated[
         str | None, typer.Option(metavar="TABLE", show_default=False, help="This table only.")
     ] = None,
-    hourly: Annotated[bool, typer.Option("--hourly", help="Each hour by itself.")] = False,
+    hourly: Annotated[bool, typer.Option("--hourly", help="Report each hour separately.")] = False,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """What became of the rows of each table, and the events that say why. Code 1: some are lost."""
+    """Account for all rows of each table, and list the events that explain losses. Code 1: some are lost."""
     begin = moment_of(since)
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -57,7 +59,9 @@ def losses(
 def status(
     data: Data = None,
     dsn: Dsn = None,
-    machine: Annotated[bool, typer.Option("--json", help="For machines: the tables and the disk.")] = False,
+    machine: Annotated[
+        bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
+    ] = False,
 ) -> None:
     """How each table does, whoever writes it, and the disk. Code 1: a table is silent."""
     database = chosen_database(data, dsn)
@@ -79,7 +83,7 @@ def moment_of(text: str) -> datetime:
     """A time so long ago: 90m, 24h, 7d, 2w. Raises UsageError."""
     found = re.fullmatch(r"(\d{1,5})([mhdw])", text, re.ASCII)
     if found is None:
-        raise UsageError(f"'{text}' is no length of time: write 90m, 24h, 7d or 2w")
+        raise UsageError(f"'{text}' is not a duration: write 90m, 24h, 7d or 2w")
     return datetime.now(UTC) - timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
@@ -108,7 +112,7 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
         happened = connection.execute(events.encode(), [begin, table, table]).fetchall()
     console = _console()
     if not books:
-        console.print("no writer has told of rows in this time")
+        console.print("no writer has reported rows in this time")
     else:
         headings = [*keys.split(", "), *_LOSSES]
         words = [name.replace("_", " ") for name in headings]

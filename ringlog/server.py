@@ -51,7 +51,7 @@ class Address:
         """Reads HOST:PORT, with an IPv6 address in brackets."""
         where = host_and_port(text)
         if where is None:
-            raise UsageError(f"{text!r} is no address to listen on: write HOST:PORT, as 127.0.0.1:5000")
+            raise UsageError(f"{text!r} is not an address to listen on: write HOST:PORT, as 127.0.0.1:5000")
         return cls(*where)
 
     @property
@@ -142,7 +142,9 @@ class Server:
         """Serves until `stop` is set. Raises ServerError when PostgreSQL ends by itself."""
         while not self._stop.wait(0.5):
             if self._postgres is not None and self._postgres.poll() is not None:
-                raise ServerError("PostgreSQL has ended by itself: its log in the data directory says why")
+                raise ServerError(
+                    "PostgreSQL has ended unexpectedly: see its log in the data directory for the reason"
+                )
 
     def _start_postgres(self, stack: ExitStack) -> str:
         if isinstance(self._database, External):
@@ -161,7 +163,7 @@ class Server:
                 if not sqlalchemy.inspect(administrator).has_table("logged_table", "ringlog"):
                     raise
                 log.error(
-                    "%s\nTHE FACILITY FILE IS NOT USED: the server goes on with what is installed", error
+                    "%s\nTHE FACILITY FILE IS NOT USED: the server continues with the installed tables", error
                 )
         demand_facility(self.conninfo)
         return bring_up_to_date(administrator, [install_tsql])

@@ -29,7 +29,7 @@ _FacilityFile = Annotated[
         "--facility",
         metavar="FILE",
         show_default=False,
-        help="Facility file (TOML). Default: what is installed already.",
+        help="Facility file (TOML). Default: the tables that are already installed.",
     ),
 ]
 _HttpRole = Annotated[
@@ -38,7 +38,7 @@ _HttpRole = Annotated[
         "--http-role",
         metavar="ROLE",
         show_default=False,
-        help="Whoever reaches HTTP without a login reads as this one. Default: a login is asked for.",
+        help="Login for HTTP requests without one. Default: such requests are refused.",
     ),
 ]
 
@@ -49,7 +49,8 @@ def serve(
     data: Data = None,
     dsn: Dsn = None,
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where TDS clients connect. Port 0: a free one.")
+        str,
+        typer.Option(metavar="HOST:PORT", help=("Address that TDS clients connect to. Port 0: a free one.")),
     ] = "127.0.0.1:5000",
     pg_port: Annotated[
         int | None,
@@ -59,7 +60,10 @@ def serve(
             min=1,
             max=65535,
             show_default=False,
-            help="TCP port of the embedded PostgreSQL. Default: the one used before, at first a free one.",
+            help=(
+                "TCP port of the embedded PostgreSQL. Default: the one used last; at the first start a "
+                "free one."
+            ),
         ),
     ] = None,
     memory: Annotated[
@@ -67,7 +71,9 @@ def serve(
         typer.Option(
             metavar="SIZE",
             show_default=False,
-            help="Memory the embedded PostgreSQL plans with, as 8GB. Default: all of this machine.",
+            help=(
+                "Memory that the embedded PostgreSQL is configured for, as 8GB. Default: all of this machine."
+            ),
         ),
     ] = None,
     metrics: Annotated[
@@ -75,7 +81,7 @@ def serve(
         typer.Option(
             metavar="HOST:PORT",
             show_default=False,
-            help="Where Prometheus reads the gateway's counts (/metrics). Default: nowhere.",
+            help="Address of the gateway's metrics for Prometheus (/metrics). Default: none.",
         ),
     ] = None,
     http: Annotated[
@@ -83,8 +89,10 @@ def serve(
         typer.Option(
             metavar="HOST:PORT",
             show_default=False,
-            help="Where people and tools read over HTTP: a page, the Archiver Appliance's API, a plain API. "
-            "With --tls-cert it is HTTPS. Default: nowhere.",
+            help=(
+                "Address for reading over HTTP: a page, the Archiver Appliance's API, a plain API. With "
+                "--tls-cert it is HTTPS. Default: none."
+            ),
         ),
     ] = None,
     http_role: _HttpRole = None,
@@ -113,16 +121,20 @@ def serve(
             "--gateway-password-file",
             metavar="FILE",
             show_default=False,
-            help="File whose first line is the password of the gateway's own role: the same one for all "
-            "gateways before one database. Default: a new password at each start, kept nowhere.",
+            help=(
+                "File whose first line is the password of the gateway's own role: the same for all "
+                "gateways of one database. Default: a new password at each start, which is not stored."
+            ),
         ),
     ] = None,
     writers_first: Annotated[
         bool,
         typer.Option(
             "--writers-first/--writers-equal",
-            help="Whether what takes and commits writers' calls gets the processor before everything else "
-            "(nice -10 and short slices), as far as this account may do that.",
+            help=(
+                "Whether threads and processes that handle writers' calls have priority over all others "
+                "(nice -10 and short time slices), as far as this account may set it."
+            ),
         ),
     ] = True,
 ) -> None:
@@ -142,8 +154,8 @@ def serve(
         Postgres(database.data).demand(any_version=True)
     if not address.is_loopback and not (encryption and encryption.required):
         log.warning(
-            "listening on %s: every machine that reaches it can try passwords, and TDS carries them and the "
-            "data unencrypted",
+            "listening on %s: every machine that can connect can try passwords, and TDS sends passwords "
+            "and data unencrypted",
             address,
         )
     stop = stop_at_signals()
@@ -181,19 +193,19 @@ def chosen_http(
     """What --http and --http-role say. Raises UsageError when they cannot be done."""
     if listen is None:
         if role is not None:
-            raise UsageError("--http-role wants --http HOST:PORT")
+            raise UsageError("--http-role needs --http HOST:PORT")
         return None
     demand_parts()
     http = Http(Address.parse(listen), role, certificate, key)
     if not http.listen.is_loopback and certificate is None and role is None:
-        log.warning("HTTP on %s carries passwords unencrypted: give --tls-cert and --tls-key", http.listen)
+        log.warning("HTTP on %s sends passwords unencrypted: use --tls-cert and --tls-key", http.listen)
     return http
 
 
 @logging_command
 def web(
     http: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where to listen. Port 0: a free one.")
+        str, typer.Option(metavar="HOST:PORT", help="Address to listen on. Port 0: a free one.")
     ] = "127.0.0.1:8080",
     http_role: _HttpRole = None,
     tls_cert: Annotated[
@@ -206,12 +218,11 @@ def web(
     ] = None,
     dsn: Dsn = None,
 ) -> None:
-    """Serve HTTP for a PostgreSQL that runs elsewhere, until Ctrl-C: what `ringlog serve --http` does
-    beside it.
+    """Serve HTTP for a PostgreSQL on another machine, until Ctrl-C, as `ringlog serve --http` does.
 
-    The connection string names the database; each client reads under the login that it shows. With --http-
-    role, clients without one read by the connection string's own login, which must be that role or may act
-    for it.
+    The connection string names the database; each client reads under its own login. With --http-role,
+    clients without a login read under the connection string's login, which must be that role or a member
+    of it.
     """
     database = chosen_database(None, dsn)
     if isinstance(database, Embedded):
@@ -219,7 +230,7 @@ def web(
             "name the database with --dsn or RINGLOG_DSN; beside an embedded one: ringlog serve --http"
         )
     if (tls_cert is None) != (tls_key is None):
-        raise UsageError("--tls-cert and --tls-key go together")
+        raise UsageError("--tls-cert and --tls-key must be given together")
     chosen = chosen_http(http, http_role, tls_cert, tls_key)
     assert chosen is not None
     wanted = web_settings(
@@ -247,7 +258,7 @@ def _facility_to_serve(file: Path, database: Embedded | External) -> Facility | 
     except FacilityError as error:
         if isinstance(database, Embedded) and not Postgres(database.data).exists:
             raise
-        log.error("%s\nTHE FACILITY FILE IS NOT USED: the server goes on with what is installed", error)
+        log.error("%s\nTHE FACILITY FILE IS NOT USED: the server continues with the installed tables", error)
         return None
 
 
@@ -257,7 +268,7 @@ def _announce(server: Server, database: object, data: Path | None) -> None:
     host, port = server.address.host, server.address.port
     lines = []
     if report := server.installed:
-        lines.append(f"facility: {len(report.created)} things created, {len(report.changed)} changed")
+        lines.append(f"facility: {len(report.created)} objects created, {len(report.changed)} changed")
     if isinstance(database, Embedded):
         lines.append(f"PostgreSQL on 127.0.0.1:{conninfo_to_dict(server.conninfo)['port']}")
     lines.append(f"TDS on {server.address}")
@@ -265,9 +276,9 @@ def _announce(server: Server, database: object, data: Path | None) -> None:
         lines.append(f"metrics on http://{server.metrics}/metrics")
     if server.http is not None:
         lines.append(f"HTTP on {server.http}")
-    lines.append(f"  make a login:  ringlog user add NAME --writer{where}")
+    lines.append(f"  add a login:   ringlog user add NAME --writer{where}")
     lines.append(f"  call:          tsql -H {host} -p {port} -U NAME")
     if isinstance(database, Embedded):
-        lines.append(f'  look inside:   psql "$(ringlog dsn{where})"')
+        lines.append(f'  query:         psql "$(ringlog dsn{where})"')
     lines.append("  stop:          Ctrl-C")
     print("\n".join(lines), flush=True)

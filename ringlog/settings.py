@@ -14,16 +14,15 @@ GiB = 2**30
 GENERATED = "00-ringlog.conf"
 OPERATOR = "50-site.conf"
 
-OPERATOR_TEXT = f"""\
-# Your own PostgreSQL settings. They win over {GENERATED}, which is written anew at every start.
-"""
+OPERATOR_TEXT = (
+    f"# Your own PostgreSQL settings. They override {GENERATED}, which is written at every start.\n"
+)
 
-HBA_TEXT = """\
-# Written once; yours to change. Read from the top, the first line that fits decides.
-# The administrator comes through the socket and is known by the account that calls (pg_ident.conf).
+HBA_TEXT = """# Written once; you may change it. The first matching line is used.
+# The administrator connects through the socket and is identified by his account (pg_ident.conf).
 local  all          postgres       peer map=administrator
 local  replication  postgres       peer map=administrator
-# Everyone else shows a password, from wherever they come.
+# All other logins use a password, from every host.
 local  all          all            scram-sha-256
 host   all          all       all  scram-sha-256
 """
@@ -40,7 +39,7 @@ def parse_memory(text: str) -> int:
     units = {"MB": MiB, "GB": GiB, "TB": 1024 * GiB}
     found = re.fullmatch(r"(\d+) *(MB|GB|TB)", text, re.ASCII)
     if found is None or int(found[1]) == 0:
-        raise UsageError(f"{text!r} is no size of memory: write a whole number and MB, GB or TB, as 8GB")
+        raise UsageError(f"{text!r} is not a memory size: write a whole number and MB, GB or TB, as 8GB")
     return int(found[1]) * units[found[2]]
 
 

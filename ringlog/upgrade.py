@@ -36,7 +36,8 @@ _OURS = re.compile(r"archive_|recovery_|restore_command|primary_")
 
 def upgrade(
     check: Annotated[
-        bool, typer.Option("--check", help="Look whether it can be done, and change nothing.")
+        bool,
+        typer.Option("--check", help=("Check whether the upgrade is possible, without changing anything.")),
     ] = False,
     old_programs: Annotated[
         Path | None,
@@ -67,7 +68,7 @@ def upgrade(
             return
         if postgres.exists:
             raise UsageError(
-                f"{postgres.cluster} is there already: {postgres.data} needs no upgrade"
+                f"{postgres.cluster} exists already: {postgres.data} needs no upgrade"
                 + (f" (ringlog upgrade --delete-old deletes {old})" if old else "")
             )
         if old is None:
@@ -113,8 +114,8 @@ class _Upgrade:
             folder = programs_for(self.account, self.version)
         if folder is None or not (folder / "postgres").exists():
             raise ServerError(
-                f"the programs of PostgreSQL {self.version} are not here: name their folder with"
-                " --old-programs, as /usr/lib/postgresql/15/bin"
+                f"the programs of PostgreSQL {self.version} were not found: name their folder with "
+                "--old-programs, as /usr/lib/postgresql/15/bin"
             )
         told = self.account.run([str(folder / "postgres"), "--version"])
         if f" {self.version}." not in told:
@@ -128,8 +129,9 @@ class _Upgrade:
         print(f"PostgreSQL {self.version} to {MAJOR_VERSION}: {size / 1e9:.2f} GB, {free / 1e9:.2f} GB free")
         if free < size + _ROOM:
             raise ServerError(
-                f"{self.postgres.data} needs {(size + _ROOM) / 1e9:.1f} GB for the new cluster beside the old"
-                f" one, and {free / 1e9:.1f} GB are free: make room, or move the data to a larger disk first"
+                f"{self.postgres.data} needs {(size + _ROOM) / 1000000000.0:.1f} GB for the new cluster "
+                f"beside the old one, and {free / 1000000000.0:.1f} GB are free: free disk space, or move "
+                "the data to a larger disk first"
             )
         with self._begun_anew():
             if state["Database cluster state"] != "shut down":
@@ -139,7 +141,7 @@ class _Upgrade:
                 state = self._control()
             self._make(state)
             self._pg_upgrade("--check")
-            print("pg_upgrade finds nothing in the way")
+            print("pg_upgrade found no obstacle")
             if check:
                 return
             before = self._relations(self.old_programs, self.old)
@@ -149,14 +151,14 @@ class _Upgrade:
             after = self._relations(self.programs, self.new, analyze=True)
             if before != after:
                 missing = ", ".join(sorted(before - after)[:5])
-                raise ServerError(f"the new cluster lacks {missing}: the old one is as it was")
+                raise ServerError(f"the new cluster lacks {missing}: the old one is unchanged")
             with self.account.acting():
                 self.new.rename(self.postgres.cluster)
         print(
-            f"done: {self.postgres.cluster} with {len(after)} tables and indexes.\n"
-            f"  start ringlog serve, look whether all is well (ringlog verify), then\n"
-            f"  ringlog upgrade --delete-old    deletes {self.old}\n"
-            "  ringlog backup DIR              begins a new backup folder: the old one is of the old version"
+            f"done: {self.postgres.cluster} with {len(after)} tables and indexes.\n  start ringlog serve, "
+            "check the data (ringlog verify), then\n  ringlog upgrade --delete-old    deletes "
+            f"{self.old}\n  ringlog backup DIR              begins a new backup folder: the old one is of "
+            "the old version"
         )
 
     def _control(self) -> Mapping[str, str]:
@@ -245,8 +247,8 @@ class _Upgrade:
             self.account.run(command, cwd=self.work)
         except ServerError as error:
             raise ServerError(
-                f"{error}\n{self._details()}\nnothing is changed: the old cluster is as it was, and goes on"
-                " with the ringlog that it was of"
+                f"{error}\n{self._details()}\nnothing is changed: the old cluster still works with its "
+                "version of ringlog"
             ) from None
 
     def _details(self) -> str:

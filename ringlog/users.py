@@ -28,7 +28,7 @@ StatementTimeout = Annotated[
         "--statement-timeout",
         metavar="TIME",
         show_default=False,
-        help="How long a statement may take, sending its rows included: 30s, 10min, 2h, or none.",
+        help="Time limit of a statement, including the sending of its rows: 30s, 10min, 2h, or none.",
     ),
 ]
 RowLimit = Annotated[
@@ -37,12 +37,12 @@ RowLimit = Annotated[
         "--row-limit",
         metavar="N",
         show_default=False,
-        help="How many rows a result set through the gateway may have, or none.",
+        help="Maximum number of rows of a result set through the gateway, or none.",
     ),
 ]
 _IDLE = (
-    "How long a session may do nothing inside a transaction; then the transaction is undone, so that its "
-    "locks hold nobody up: 30s, 10min, 2h, or none."
+    "Time limit of idling inside a transaction; then the transaction is rolled back and its locks are "
+    "released: 30s, 10min, 2h, or none."
 )
 IdleTransaction = Annotated[
     str | None, typer.Option("--idle-transaction", metavar="TIME", show_default=False, help=_IDLE)
@@ -64,7 +64,7 @@ def add(
             "--parameter",
             metavar="TABLE",
             show_default=False,
-            help="It may change this parameter table, and read everything. More than one may be given.",
+            help="It may change this parameter table, and read everything. May be repeated.",
         ),
     ] = None,
     statement_timeout: StatementTimeout = None,
@@ -74,12 +74,12 @@ def add(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Make a login for writers, readers, or who changes parameters. The server may run meanwhile."""
+    """Add a login that may write, read, or change parameters. The server may be running."""
     given = (writer, reader or bool(parameter), parameter_writer)
     rights = [right for right, wanted in zip(logins.Right, given, strict=True) if wanted]
     if not rights:
         raise UsageError(
-            "say what the login is for: --writer, --reader, --parameter-writer or --parameter TABLE"
+            "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE"
         )
     password = _password(name, password_stdin)
     most = Limits(statement_timeout, row_limit, idle_transaction)
@@ -95,7 +95,7 @@ def add(
 
 @user.command("list")
 def show(data: Data = None, dsn: Dsn = None) -> None:
-    """Show who may write or read, whether locked, and how many connections each has."""
+    """List the logins with their rights, whether they are locked, and their numbers of connections."""
     with _opened(data, dsn) as conninfo:
         found = logins.logins(conninfo)
     for one in found:
@@ -104,12 +104,12 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
         most = f"; at most: {one.limits}" if one.limits else ""
         print(f"{one.name}: {' and '.join(one.rights)}, {state}, {one.connections} connections{until}{most}")
     if not found:
-        print("no login may write or read: ringlog user add makes one")
+        print("there are no logins: add one with ringlog user add")
 
 
 @user.command("passwd")
 def passwd(name: Name, password_stdin: PasswordStdin = False, data: Data = None, dsn: Dsn = None) -> None:
-    """Give a login another password. Its open sessions go on."""
+    """Change the password of a login. Its open sessions continue."""
     password = _password(name, password_stdin)
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
@@ -127,10 +127,10 @@ def limit(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Set what a login may take of the server at most. It holds for sessions that begin from now on."""
+    """Set limits for the statements of a login. They apply to sessions that begin later."""
     most = Limits(statement_timeout, row_limit, idle_transaction)
     if not most.settings():
-        raise UsageError("say what to limit: --statement-timeout, --row-limit or --idle-transaction")
+        raise UsageError("choose what to limit: --statement-timeout, --row-limit or --idle-transaction")
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.limit(server, name, most)
@@ -140,13 +140,15 @@ def limit(
 @user.command("reads")
 def reads(
     name: Name,
-    where: Annotated[logins.Server, typer.Argument(help="Where its sessions read.", show_default=False)],
+    where: Annotated[
+        logins.Server, typer.Argument(help="The server that its sessions read from.", show_default=False)
+    ],
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Let a login read from a standby where there is one. It holds for sessions that begin from now on.
+    """Let a login read from a standby, if there is one. It applies to sessions that begin later.
 
-    What it writes by put procedures goes to the primary all the same; who has written reads there too.
+    Calls of put procedures are sent to the primary in any case; a session that has made one also reads there.
     """
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
@@ -156,7 +158,7 @@ def reads(
 
 @user.command("lock")
 def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
-    """Let a login do nothing any more, in its open sessions either."""
+    """Lock a login: end its open sessions and refuse new ones."""
     with _opened(data, dsn) as conninfo:
         there, away = servers_there(conninfo)
         # a node that is away keeps nobody's lock waiting; sessions begin on the first server
@@ -166,22 +168,22 @@ def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
     if away:
         raise ServerError(
             "".join(f"node {node} cannot be reached: {why}. " for node, why in away.items())
-            + f"When it is there: ringlog user lock {name}"
+            + f"When it is available again: ringlog user lock {name}"
         )
 
 
 @user.command("unlock")
 def unlock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
-    """Let a locked login in again, with the password it had."""
+    """Unlock a login. Its password is unchanged."""
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.unlock(server, name)
-    print(f"login {name} is open")
+    print(f"login {name} is unlocked")
 
 
 @user.command("remove")
 def remove(name: Name, data: Data = None, dsn: Dsn = None) -> None:
-    """Drop a login and end its sessions. What it has written stays."""
+    """Drop a login and end its sessions. Rows that it has written remain."""
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.remove_login(server, name)
@@ -199,7 +201,7 @@ def _password(name: str, from_stdin: bool) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
-        raise UsageError("there is no terminal to ask for the password at: give it with --password-stdin")
+        raise UsageError("there is no terminal to enter the password: give it with --password-stdin")
     password = getpass.getpass(f"Password of {name}: ")
     if getpass.getpass("Once more: ") != password:
         raise UsageError("the two passwords differ; nothing was changed")

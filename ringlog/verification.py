@@ -25,7 +25,7 @@ def verify(data: Data = None, dsn: Dsn = None) -> None:
         print(problem)
     if problems:
         raise typer.Exit(1)
-    print("everything is as it should be")
+    print("no errors were found")
 
 
 def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _registered(connection: psycopg.Connection, table: str) -> Iterator[str]:
             [table, sql.Identifier(schema, table).as_string()],
         ).fetchall()
         for (column,) in missing:
-            yield f"{schema}.{table}: the registry has a column {column} that is not there"
+            yield f"{schema}.{table}: the registry has a column {column} that does not exist"
 
 
 def _ring(connection: psycopg.Connection, table: str, ring: sql.Identifier, rows: int) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _ring_in_log(
         table,
     )
     if lost:
-        yield f"online.{table}: {lost} rows are not in log.{table}, which takes every one"
+        yield f"online.{table}: {lost} rows are missing in log.{table}, which stores every row"
 
 
 def _unregistered(connection: psycopg.Connection) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _unregistered(connection: psycopg.Connection) -> Iterator[str]:
         " and relname not in (select table_name from ringlog.logged_table) order by 1"
     ).fetchall()
     for (name,) in found:
-        yield f"{name}: the registry does not know this table"
+        yield f"{name}: this table is not in the registry"
 
 
 def _indexes(connection: psycopg.Connection) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _indexes(connection: psycopg.Connection) -> Iterator[str]:
     for (name,) in invalid:
         yield f"index {name} is not valid: reindex it"
     if not connection.execute("select true from pg_available_extensions where name = 'amcheck'").fetchone():
-        print("this PostgreSQL comes without amcheck: indexes were not compared with their tables")
+        print("this PostgreSQL has no amcheck: indexes were not compared with their tables")
         return
     try:
         connection.execute("create extension if not exists amcheck")
@@ -157,7 +157,7 @@ def _indexes(connection: psycopg.Connection) -> Iterator[str]:
 def _checksums(connection: psycopg.Connection) -> Iterator[str]:
     ((on,),) = connection.execute("show data_checksums").fetchall()
     if on != "on":
-        yield "data checksums are off: damage by disk or memory is not found"
+        yield "data checksums are off: damage by disk or memory is not detected"
         return
     failures, last = connection.execute(
         "select coalesce(sum(checksum_failures), 0), max(checksum_last_failure) from pg_stat_database"

@@ -179,32 +179,32 @@ def _metrics(
         ),
         of_tables(
             "ringlog_table_newest_row_age_seconds",
-            "Age of the newest row of the ring; no sample for a ring never written.",
+            "Age of the newest row of the ring; no sample for an empty ring.",
             [(state.table_name, state.age) for state in states],
         ),
         of_tables(
             "ringlog_table_cycle_seconds",
-            "Seconds from row to row, as the facility says.",
+            "Seconds from row to row, from the facility file.",
             [(state.table_name, state.cycle) for state in states],
         ),
         of_tables(
             "ringlog_table_silent",
-            "1 when no row has come for three cycles and a minute.",
+            "1 when no row has arrived for three cycles and a minute.",
             [(state.table_name, int(state.silent)) for state in states],
         ),
         of_tables(
             "ringlog_table_rows_per_second",
-            "Rows that came to the log, over the last minute.",
+            "Rows inserted into the log per second, over the last minute.",
             [(state.table_name, state.rows_per_second) for state in states],
         ),
         of_tables(
             "ringlog_table_default_partition_rows",
-            "Rows of the log whose times have no week.",
+            "Rows of the log whose times belong to no week's partition.",
             [(state.table_name, state.in_default) for state in states],
         ),
         _family(
             "ringlog_table_last_call_timestamp_seconds",
-            "When put was called last over TDS, and by whom.",
+            "Time of the last call of put over TDS, and its caller.",
             [
                 (
                     _labels(
@@ -221,7 +221,7 @@ def _metrics(
         ),
         _family(
             "ringlog_table_last_error_timestamp_seconds",
-            "When a call of put was answered by an error last, and its number.",
+            "Time of the last call of put that failed, and its error number.",
             [
                 (_labels(table=state.table_name, number=str(state.number)), state.failed.timestamp())
                 for state in states
@@ -234,19 +234,21 @@ def _metrics(
         parts += [
             _family(
                 "ringlog_standby_replay_lag_bytes",
-                "Write-ahead log that is not yet to be seen on a standby.",
+                "Write-ahead log that a standby has not yet replayed.",
                 list(zip(labels, (one.behind for one in behind), strict=True)),
             ),
             _family(
                 "ringlog_standby_replay_lag_seconds",
-                "How long a committed row took until it was to be seen on a standby.",
+                "Time from the commit of a row until it is visible on a standby.",
                 list(zip(labels, (one.seconds for one in behind), strict=True)),
             ),
         ]
     if left is not None:
-        parts.append(_family("ringlog_disk_free_bytes", "Free space of the data.", [("", left.free)]))
+        parts.append(
+            _family("ringlog_disk_free_bytes", "Free space of the data directory's disk.", [("", left.free)])
+        )
         if left.days is not None:
-            words = "Days until the disk is full, as the logs of the last 28 days have grown."
+            words = "Days until the disk is full, at the growth of the logs in the last 28 days."
             parts.append(_family("ringlog_disk_left_days", words, [("", left.days)]))
     return "".join(parts)
 

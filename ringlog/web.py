@@ -56,7 +56,7 @@ def settings(
     everyone = None
     if role is not None:
         if not role or not role.isprintable():
-            raise UsageError("--http-role needs the name of a role of PostgreSQL")
+            raise UsageError("--http-role needs the name of a PostgreSQL role")
         named = role.replace("\\", "\\\\").replace(" ", "\\ ")
         everyone = make_conninfo(conninfo, options=f"-c role={named}")
     return Settings(

@@ -349,7 +349,7 @@ def test_a_key_is_for_its_owner_and_never_overwritten(certificate: Path) -> None
     ("options", "words"),
     [
         (["--tls", "required"], "--tls-cert"),
-        (["--tls-cert", "{certificate}"], "go together"),
+        (["--tls-cert", "{certificate}"], "must be given together"),
         (["--tls-cert", "{certificate}", "--tls-key", "/nowhere.key"], "/nowhere.key"),
     ],
 )

@@ -458,7 +458,7 @@ def test_rows_of_a_ring_whose_week_is_cold_are_not_missed(
     assert [*everything.problems_of(table, engine)] == []
     table.execute('update online.every_type set "time" = %s where seq_no = 4', [BEGIN - timedelta(days=9)])
     assert [*everything.problems_of(table, engine)] == [
-        "online.every_type: 1 rows are not in log.every_type, which takes every one"
+        "online.every_type: 1 rows are missing in log.every_type, which stores every row"
     ]
 
 

@@ -200,7 +200,7 @@ def test_a_command_that_cannot_read_says_so_in_a_line() -> None:
         1,
     )
     assert told(Damaged("/archive/t/2024w01.parquet: No such file")) == (
-        "/archive/t/2024w01.parquet: No such file (ringlog archive verify looks at all files)",
+        "/archive/t/2024w01.parquet: No such file (ringlog archive verify checks all files)",
         1,
     )
     assert told(KeyError("nobody foresaw it")) is None

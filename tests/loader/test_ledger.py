@@ -104,7 +104,7 @@ def test_the_report_names_what_is_lost(
     assert "there is no table 'beem'" in unknown.stderr
     wrong = ringlog("report", "losses", "--since", "yesterday", "--data", quick_server.data)
     assert wrong.returncode == 2
-    assert "'yesterday' is no length of time: write 90m, 24h, 7d or 2w" in wrong.stderr
+    assert "'yesterday' is not a duration: write 90m, 24h, 7d or 2w" in wrong.stderr
 
 
 def test_a_table_whose_writer_is_gone_is_told(

@@ -47,7 +47,7 @@ def test_patroni_finds_its_file_right(tmp_path: Path, strict: bool) -> None:
     ]
     again = ringlog("ha", "init", folder, *MACHINES)
     assert again.returncode == 2
-    assert "there already" in again.stderr
+    assert "exists already" in again.stderr
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_the_file_changes(site: Site) -> None:
             )
         )
         lost = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
-        assert "node c is not in the facility file any more, and has tables: vacuum" in lost.stderr
+        assert "node c is missing in the facility file, but has tables: vacuum" in lost.stderr
 
 
 def test_a_node_dies_and_its_tables_wait(site: Site) -> None:

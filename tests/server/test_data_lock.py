@@ -50,7 +50,7 @@ def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) 
     with halted_command(stopped) as command:
 
         def let_go_on() -> None:
-            wait_until(lambda: log.exists() and "Waiting for its end" in log.read_text())
+            wait_until(lambda: log.exists() and "Waiting until it ends" in log.read_text())
             with suppress(psutil.NoSuchProcess):  # it has gone on
                 command.resume()
 
@@ -69,7 +69,7 @@ def test_a_server_that_waits_can_be_stopped(stopped: Path, tmp_path: Path) -> No
     with halted_command(stopped), (tmp_path / "log").open("w") as log:
         words = [RINGLOG, "serve", "--data", stopped, "--listen", "127.0.0.1:0"]
         with subprocess.Popen(words, stderr=log, stdout=subprocess.PIPE, text=True) as server:
-            wait_until(lambda: "Waiting for its end" in (tmp_path / "log").read_text())
+            wait_until(lambda: "Waiting until it ends" in (tmp_path / "log").read_text())
             server.send_signal(signal.SIGTERM)
             assert server.communicate()[0] == "stopped\n"
             assert server.returncode == 0

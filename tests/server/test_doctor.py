@@ -35,7 +35,7 @@ def test_mounts(kind: str, options: str, dangers: int) -> None:
 
 def test_a_disk_that_says_it_has_written_too_soon() -> None:
     assert levels(doctor.plausible(5_000, turns=True)) == [
-        ("danger", "5,000 syncs a second are more than a disk that turns can do")
+        ("danger", "5,000 syncs a second are more than a rotating disk can do")
     ]
     assert levels(doctor.plausible(5_000, turns=False)) == []
     assert levels(doctor.plausible(90_000, turns=False)) == [
@@ -59,7 +59,7 @@ def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
     (pages / "enabled").write_text("[always] madvise never\n")
     assert levels(doctor.kernel(tmp_path, tmp_path))[0] == (
         "note",
-        "the kernel makes huge pages of any memory (transparent_hugepage is always)",
+        "the kernel uses huge pages for any memory (transparent_hugepage is always)",
     )
     queue = tmp_path / "queue"
     queue.mkdir()
@@ -71,8 +71,8 @@ def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
     ):
         (queue / name).write_text(value + "\n")
     assert [what for _, what in levels(doctor.block_device(tmp_path))] == [
-        "the disk caches what it is told to write",
-        "128 kB are read ahead from a disk that turns",
+        "the disk has a write cache",
+        "the read-ahead of this rotating disk is 128 kB",
     ]
     (queue / "rotational").write_text("0\n")
     assert levels(doctor.block_device(tmp_path))[1] == ("note", "the disk's scheduler is bfq")
@@ -92,12 +92,12 @@ def test_postgresqls_settings_and_roles(server: RunningServer) -> None:
     assert found == [
         ("danger", "fsync is off"),
         ("danger", "synchronous_commit is off"),
-        ("warning", "the login meddler has more rights than to write and read"),
+        ("warning", "the login meddler has more rights than writing and reading"),
     ]
     told = ringlog("doctor", "--json", "--data", server.data)
     findings = json.loads(told.stdout)
     assert told.returncode == int(any(finding["level"] == "danger" for finding in findings))
-    assert "the write-ahead log is on the disk of the data" in [finding["what"] for finding in findings]
+    assert "the write-ahead log is on the same disk as the data" in [finding["what"] for finding in findings]
     assert all(finding["why"] and finding["do"] for finding in findings)
 
 
@@ -125,4 +125,4 @@ def test_memory_and_backups(server: RunningServer) -> None:
     assert levels(doctor.memory(server.dsn, 8192 * mib)) == [
         ("note", "PostgreSQL's buffer cache is 128 MiB of 8.0 GiB of memory")
     ]
-    assert levels(doctor.backups(server.dsn)) == [("warning", "nothing is backed up")]
+    assert levels(doctor.backups(server.dsn)) == [("warning", "there is no backup")]

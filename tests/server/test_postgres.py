@@ -63,7 +63,7 @@ def test_a_stop_at_which_nothing_moves_is_ended_at_once(
             with suppress(psutil.NoSuchProcess):  # a session that ends
                 if "checkpointer" in " ".join(one.cmdline()):
                     one.suspend()
-    assert "it is ended at once" in caplog.text
+    assert "stopping it immediately" in caplog.text
     with postgres.running(memory=TEST_MEMORY):
         assert rows(postgres) == [1]
 
@@ -151,7 +151,7 @@ def test_a_folder_with_other_things_is_left_alone(data: Path) -> None:
     data.mkdir()
     (data / "thesis.tex").write_text("years of work")
     before = data.stat()
-    with pytest.raises(ServerError, match="holds other things"), Postgres(data).running():
+    with pytest.raises(ServerError, match="contains files that are not a database"), Postgres(data).running():
         pass
     assert [path.name for path in data.iterdir()] == ["thesis.tex"]
     assert (data.stat().st_uid, data.stat().st_mode) == (before.st_uid, before.st_mode)

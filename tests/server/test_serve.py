@@ -83,7 +83,7 @@ def test_the_end_of_postgresql_ends_the_server_with_an_error(data: Path) -> None
         (postmaster,) = psutil.Process(server.process.pid).children()
         postmaster.kill()
         assert server.process.wait(30) == 1
-    assert "PostgreSQL has ended by itself" in data.with_name("data.stderr").read_text()
+    assert "PostgreSQL has ended unexpectedly" in data.with_name("data.stderr").read_text()
 
 
 def test_a_second_server_on_the_same_data_is_refused(server: RunningServer) -> None:
@@ -110,7 +110,7 @@ def test_a_taken_address_is_named_and_postgresql_stops_again(server: RunningServ
 
 def test_listening_beyond_this_machine_is_warned_of() -> None:
     stderr = ringlog("serve", "--dsn", "host=127.0.0.1 port=1", "--listen", "0.0.0.0:0").stderr
-    assert "listening on 0.0.0.0:0: every machine that reaches it can try passwords" in stderr
+    assert "listening on 0.0.0.0:0: every machine that can connect can try passwords" in stderr
 
 
 def test_a_server_without_a_facility_is_refused_before_anything_is_made(data: Path) -> None:

@@ -136,7 +136,7 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
         command.suspend()
 
         def let_go_on() -> None:
-            wait_until(lambda: log.exists() and "Waiting for its end" in log.read_text())
+            wait_until(lambda: log.exists() and "Waiting until it ends" in log.read_text())
             command.resume()
 
         waiter = threading.Thread(target=let_go_on)
@@ -150,7 +150,7 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
     assert (data / "postgresql-16" / "PG_VERSION").read_text() == "16\n"
     again = ringlog("upgrade", "--data", data)
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
     with serving(data, facility=None) as server:
         assert {name: rows for name, rows in after.items() if name in before} == before | {
             # made anew at the start

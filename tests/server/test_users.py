@@ -82,7 +82,7 @@ def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: C
     with psycopg.connect(own.dsn, autocommit=True) as admin:
         admin.execute("create table notes (); alter table notes owner to leaving")
         refused = user("remove", "leaving", code=1)
-        assert "owns something: owner of table notes" in refused
+        assert "owns objects: owner of table notes" in refused
         with connected(own, "leaving", "secret") as session:
             assert session is not None
         admin.execute("drop table notes")
@@ -93,7 +93,7 @@ def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: C
 @pytest.mark.parametrize("change", [logins.lock, logins.unlock, logins.remove_login])
 def test_only_logins_for_rows_are_touched(own: RunningServer, change: Callable[[str, str], None]) -> None:
     for name in ("nobody", "postgres", "ringlog_owner", "ringlog_gateway", "daq_writer"):
-        with pytest.raises(UsageError, match=f"there is no login '{name}' that may write or read"):
+        with pytest.raises(UsageError, match=f"there is no login '{name}' with the right to write or read"):
             change(own.dsn, name)
         with pytest.raises(UsageError):
             logins.change_password(own.dsn, name, "secret")
