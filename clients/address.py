@@ -66,7 +66,7 @@ class Address:
         driver = DRIVERS.get(parts.scheme)
         if driver is None:
             raise AddressError(
-                f"the URL begins with '{parts.scheme}:', which is none of {', '.join(DRIVERS)} ({_FORM})"
+                f"the URL begins with '{parts.scheme}:', which is not one of {', '.join(DRIVERS)} ({_FORM})"
                 if parts.scheme
                 else f"the URL has no scheme: write {_FORM}"
             )

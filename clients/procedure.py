@@ -120,7 +120,7 @@ def call(connection: Connection, procedure: str, /, *arguments: Argument, **name
     from ringlog.clients.waveforms import with_arrays
 
     if arguments and named:
-        raise TypeError(f"{procedure}: arguments go by position or by name, not both")
+        raise TypeError(f"{procedure}: give arguments by position or by name, not both")
     driver = driver_of(connection)
     return with_arrays(driver, connection, procedure, driver.call(connection, procedure, arguments, named))
 

@@ -69,7 +69,7 @@ def read(
             return pa.ipc.open_stream(answer).read_all()
         except (pa.ArrowInvalid, OSError, ValueError) as error:
             # a part is never given for the whole
-            raise ReadRefused(0, f"the answer broke off: {error}") from error
+            raise ReadRefused(0, f"the connection was lost during the answer: {error}") from error
 
 
 def opened(
@@ -85,7 +85,7 @@ def opened(
         raise ValueError(f"no server: give server=http://host:port or set {SERVER}")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{parts.scheme}://{parts.hostname or ''} is no server: write http://host:port")
+        raise ValueError(f"{parts.scheme}://{parts.hostname or ''} is not a server: write http://host:port")
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
     request = urllib.request.Request(f"{where}/api/v1/{path}?{urlencode(parameters)}")
     if parts.username:

@@ -37,13 +37,13 @@ def packed(points: Any, column: Column) -> bytes:
     if isinstance(points, bytes):
         elements = points
         if len(points) % array.array(code).itemsize:
-            raise ValueError(f"{len(points)} bytes are no whole number of points of {column.type}")
+            raise ValueError(f"{len(points)} bytes are not a whole number of points of {column.type}")
     elif hasattr(points, "astype"):
         elements = _of_numpy(points.ravel(), code, column)
     elif isinstance(points, Sequence) and not isinstance(points, str):
         elements = _of_sequence(points, code, column)
     else:
-        raise TypeError(f"{type(points).__name__} is no waveform")
+        raise TypeError(f"{type(points).__name__} is not a waveform")
     if code == "B" and elements.translate(None, b"\0\1"):
         raise ValueError("a point of bit[] is 0 or 1")
     _check_count(len(elements) // array.array(code).itemsize, column)
@@ -61,15 +61,13 @@ def _of_texts(points: Any, column: Column) -> str:
     if hasattr(points, "tolist"):
         points = points.tolist()
     if not isinstance(points, Sequence) or isinstance(points, str | bytes):
-        raise TypeError(f"{type(points).__name__} is no waveform of texts")
+        raise TypeError(f"{type(points).__name__} is not a waveform of texts")
     longest = int(column.type.removeprefix("varchar(").removesuffix(")[]"))
     for place, point in enumerate(points):
         if not isinstance(point, str):
-            raise TypeError(f"point {place} is {point!r}, which is no text")
+            raise TypeError(f"point {place} is {point!r}, which is not a text")
         if len(point) > longest or "\0" in point:
-            raise ValueError(
-                f"point {place}, '{point}', is longer than varchar({longest}) or has a NUL in it"
-            )
+            raise ValueError(f"point {place}, '{point}', is longer than varchar({longest}) or contains a NUL")
     _check_count(len(points), column)
     quoted = (point.replace("\\", "\\\\").replace('"', '\\"') for point in points)
     return "{" + ",".join(f'"{point}"' for point in quoted) + "}"
@@ -87,7 +85,9 @@ def _of_numpy(points: Any, code: str, column: Column) -> bytes:
         # a float is rounded; only what becomes infinite is lost
         kept |= (points != points) | (abs(converted) < math.inf)
     if not kept.all():
-        raise ValueError(f"point {kept.argmin()} is {points[kept.argmin()]}, which is no {column.type[:-2]}")
+        raise ValueError(
+            f"point {kept.argmin()} is {points[kept.argmin()]}, which is not of type {column.type[:-2]}"
+        )
     return bytes(converted.tobytes())
 
 
@@ -97,16 +97,16 @@ def _of_sequence(points: Sequence[Any], code: str, column: Column) -> bytes:
         try:
             elements.append(point if code in "fd" else _whole(point))
         except OverflowError:
-            raise ValueError(f"point {place} is {point}, which is no {column.type[:-2]}") from None
+            raise ValueError(f"point {place} is {point}, which is not of type {column.type[:-2]}") from None
         if code == "f" and math.isinf(elements[-1]) and not math.isinf(point):
-            raise ValueError(f"point {place} is {point}, which is no {column.type[:-2]}")
+            raise ValueError(f"point {place} is {point}, which is not of type {column.type[:-2]}")
     return elements.tobytes()
 
 
 def _whole(point: Any) -> int:
     number = int(point)
     if number != point:
-        raise ValueError(f"{point} is no whole number")
+        raise ValueError(f"{point} is not a whole number")
     return number
 
 

@@ -265,7 +265,7 @@ class Spool:
             for hour, rows in self._given_up.items():
                 self._books.count(hour, produced=rows, thinned=rows)
                 self._books.note(
-                    "thinned", hour, "the disk took nothing: rows in memory were dropped", None, rows
+                    "thinned", hour, "the disk accepted no writes: rows in memory were dropped", None, rows
                 )
             repeated = self._repeated
             self._books.count(time.time_ns() // 1000, repeated=repeated)
@@ -318,7 +318,7 @@ class Spool:
             for row, moment in doomed:
                 self._db.execute("delete from row where id = ?", (row,))
                 self._books.count(moment, thinned=1)
-            words = f"the spool was full: of the oldest rows one in {self._thinning.keep_each} was kept"
+            words = f"the spool was full: one in {self._thinning.keep_each} of the oldest rows was kept"
             self._books.note("thinned", doomed[0][1], words, doomed[-1][1], len(doomed))
             dropped = len(doomed)
 

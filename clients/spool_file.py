@@ -53,7 +53,7 @@ def open_file(file: Path, table: str, columns: list[str], log: int) -> sqlite3.C
             raise SpoolError(f"{file}: another process writes table {table}") from None
         raise SpoolError(f"{file}: {error}") from None
     except sqlite3.DatabaseError as error:
-        raise SpoolError(f"{file} is no spool ({error}): move it away to begin a new one") from None
+        raise SpoolError(f"{file} is not a spool ({error}): move it away to begin a new one") from None
     except OSError as error:
         raise SpoolError(f"{file}: {error.strerror}") from None
     return db
@@ -75,7 +75,7 @@ def _take(file: Path, db: sqlite3.Connection, table: str, columns: list[str]) ->
         readings = dict(zip(had, restored(content), strict=True))
         for name, reading in readings.items():
             if reading is not None and name not in columns:
-                raise SpoolError(f"{file} has rows with column {name}, which {table} has no longer")
+                raise SpoolError(f"{file} has rows with column {name}, which {table} no longer has")
         laid_out = stored([readings.get(name) for name in columns])
         db.execute("update row set readings = ? where id = ?", (laid_out, row))
     db.execute("update state set columns = ?", (json.dumps(columns),))

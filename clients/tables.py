@@ -37,7 +37,7 @@ def engine(
     address = Address.parse(url) if isinstance(url, str) else url
     dialects = {"psycopg": "postgresql+psycopg", "pymssql": "mssql+pymssql"}
     if address.driver not in dialects:
-        raise AddressError(f"SQLAlchemy has no dialect for {address.driver}: write tds: or postgresql:")
+        raise AddressError(f"SQLAlchemy has no dialect for {address.driver}: use tds: or postgresql:")
     secret = find_password(address, password_file) if password is None else password
     return sa.create_engine(
         f"{dialects[address.driver]}://", creator=lambda: connect(address, secret, autocommit=False)

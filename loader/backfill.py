@@ -45,8 +45,8 @@ def backfill(
 
     if address.driver != "psycopg":
         raise LoadError(
-            "--backfill goes to PostgreSQL itself: --url postgresql://NAME@HOST:PORT/ringlog"
-            " (ringlog dsn says which port)"
+            "--backfill connects to PostgreSQL directly: --url postgresql://NAME@HOST:PORT/ringlog "
+            "(ringlog dsn shows the port)"
         )
     files, tables = _files(facility, source, names)
     connect(address, password).close()
@@ -64,7 +64,7 @@ def backfill(
     with _stopping(imports):
         _show(imports, at_a_time or psutil.cpu_count() or 1)
     for one in imports.progress.values():
-        print(one if one.ended else f"{one}: not at the end; the same command goes on from there", flush=True)
+        print(one if one.ended else f"{one}: not complete; the same command continues from there", flush=True)
         if one.failure:
             print(f"ringlog: {one.failure}", flush=True)
     return all(one.ended and not one.refused for one in imports.progress.values())
@@ -76,14 +76,14 @@ def _files(
     """The files of each table that has some, or of those that are named."""
     kind, _, folder = source.partition(":")
     if kind not in _KINDS or not folder:
-        raise LoadError("--backfill takes files: --source csv:DIR or parquet:DIR")
+        raise LoadError("--backfill imports files: --source csv:DIR or parquet:DIR")
     if not Path(folder).is_dir():
         raise LoadError(f"{folder} is not a folder of files")
     known = {table.name: table.written for table in facility.tables if not table.retired}
     wanted = [*known] if names is None else [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in known:
-            raise LoadError(f"--tables: the facility has no table '{name}' that is written")
+            raise LoadError(f"--tables: the facility has no table '{name}', or it is retired")
     found = {name: files_of(Path(folder), name, kind) for name in wanted}
     missing = [name for name in wanted if not found[name]]
     if missing and (names is not None or len(missing) == len(wanted)):
@@ -94,7 +94,7 @@ def _files(
         if path.suffix == f".{kind}" or any(path.glob(f"*.{kind}"))
     }
     for name in sorted(strangers.difference(known)):
-        raise LoadError(f"{folder}/{name}: the facility has no table '{name}' that is written")
+        raise LoadError(f"{folder}/{name}: the facility has no table '{name}', or it is retired")
     return found, [known[name] for name in wanted if found[name]]
 
 

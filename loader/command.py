@@ -54,8 +54,11 @@ Spool = Annotated[
         "--spool",
         metavar="DIR",
         show_default=False,
-        help="Where rows wait for the server. Default: $RINGLOG_SPOOL, else /var/spool/ringlog for root "
-        "and ~/.local/state/ringlog for others.",
+        help=(
+            "Folder of the spools, which keep rows until they are acknowledged. Default: "
+            "$RINGLOG_SPOOL, otherwise /var/spool/ringlog for root and ~/.local/state/ringlog for "
+            "others."
+        ),
     ),
 ]
 
@@ -65,7 +68,7 @@ def load(
     url: Annotated[
         str,
         typer.Option(
-            metavar="URL", help=r"Where and as whom to write: tds://user@host:port[,host:port …]\[/database]."
+            metavar="URL", help="Server and login: tds://user@host:port[,host:port …]\\[/database]."
         ),
     ],
     tables: Annotated[
@@ -83,35 +86,41 @@ def load(
     speed: Annotated[
         float,
         typer.Option(
-            metavar="X", help="Times the cycles' or recordings' own pace; inf for recordings: unhindered."
+            metavar="X",
+            help=(
+                "Speed factor of the cycles' or recordings' own pace; inf for recordings: "
+                "as fast as rows are stored."
+            ),
         ),
     ] = 1.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="The simulator's: other readings.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed of the simulator.")] = 1,
     spool: Spool = None,
     budget: Annotated[
         int,
-        typer.Option(
-            "--spool-budget", metavar="MIB", min=1, help="What a table's spool may take of the disk."
-        ),
+        typer.Option("--spool-budget", metavar="MIB", min=1, help="Disk space for the spool of one table."),
     ] = 1024,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the tables from whoever writes them now.")
+        bool, typer.Option("--take-over", help="Take the tables over from their current writer.")
     ] = False,
     password_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             show_default=False,
-            help="Its first line is the password. Default: $RINGLOG_PASSWORD, else ~/.ringlogpass, else it "
-            "is asked for.",
+            help=(
+                "The password is its first line. Default: $RINGLOG_PASSWORD, otherwise ~/.ringlogpass, "
+                "otherwise a prompt."
+            ),
         ),
     ] = None,
     backfill: Annotated[
         bool,
         typer.Option(
             "--backfill",
-            help="Import the files of --source csv:DIR or parquet:DIR as old rows, by COPY, and "
-            "end. --url is PostgreSQL's own: postgresql://user@host:port/ringlog.",
+            help=(
+                "Import the files of --source csv:DIR or parquet:DIR as old rows, by COPY, and end. "
+                "--url names PostgreSQL: postgresql://user@host:port/ringlog."
+            ),
         ),
     ] = False,
     processes: Annotated[
@@ -120,8 +129,11 @@ def load(
             metavar="N",
             min=1,
             show_default=False,
-            help="So many processes write all tables, a thread a table. Default: a process a table. With "
-            "--backfill: so many tables at a time. Default: as many as there are processors.",
+            help=(
+                "Number of processes that write all tables, with one thread per table. Default: one "
+                "process per table. With --backfill: number of tables imported at once. Default: the "
+                "number of processors."
+            ),
         ),
     ] = None,
     metrics: Annotated[
@@ -129,7 +141,7 @@ def load(
         typer.Option(
             metavar="HOST:PORT",
             show_default=False,
-            help="Where Prometheus reads the writers' counts (/metrics). Default: nowhere.",
+            help="Address of the writers' metrics for Prometheus (/metrics). Default: none.",
         ),
     ] = None,
 ) -> None:
@@ -147,7 +159,7 @@ def load(
             return
         given, written = chosen(loaded, source, speed, seed, tables)
         if processes is not None and source.partition(":")[0] in ("ca", "pva", "python"):
-            raise LoadError("--processes is for sources that may be read by threads: simulator, csv, parquet")
+            raise LoadError("--processes needs a source that threads can read: simulator, csv, parquet")
         password = find_password(address, password_file)
         where = None if metrics is None else host_and_port(metrics)
         if metrics is not None and where is None:
@@ -192,7 +204,7 @@ def reload(spool: Spool = None) -> None:
         _say(f"{folder}: {error}")
         raise typer.Exit(1) from None
     if not answers:
-        _say(f"no ringlog load runs with its spools in {folder}: name the folder with --spool")
+        _say(f"no ringlog load with spools in {folder} is running: name the folder with --spool")
         raise typer.Exit(1)
     if not whole:
         raise typer.Exit(1)
@@ -217,7 +229,7 @@ def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
     except LoginRefused:
         raise
     except Unanswered as error:
-        _say(f"{error}. Rows are kept in the spool until there is an answer")
+        _say(f"{error}. Rows are kept in the spool until the server answers")
         return
     try:
         for table in tables:

@@ -64,7 +64,7 @@ class Board:
     def summary(self, rates: Mapping[str, float]) -> str:
         """All writers in one line."""
         working = sum(one.state in (State.RUNNING, State.STARTING) for one in self._statistics.values())
-        return f"{working} of {len(self._statistics)} writers at work · {self.figures(rates)}"
+        return f"{working} of {len(self._statistics)} writers running · {self.figures(rates)}"
 
     def figures(self, rates: Mapping[str, float]) -> str:
         """What all writers did."""

@@ -61,9 +61,9 @@ class Progress:
     ended: bool = False
 
     def __str__(self) -> str:
-        counts = f"{self.table}: {self.rows} rows, {self.stored} new, {self.repeated} there already"
+        counts = f"{self.table}: {self.rows} rows, {self.stored} new, {self.repeated} already stored"
         counts += f", {self.refused} refused" if self.refused else ""
-        return counts + (f", {self.skipped} taken by an earlier run" if self.skipped else "")
+        return counts + (f", {self.skipped} imported by an earlier run" if self.skipped else "")
 
 
 class Stopped(Exception):

@@ -23,18 +23,18 @@ _BOUNDS = range(4, 21)
 _TICK = 60.0
 
 _COUNTERS = {
-    "rows": ("sent", "Rows of the source that were taken into the spool."),
-    "acknowledged_rows": ("acknowledged", "Rows that the server has."),
+    "rows": ("sent", "Rows of the source that were put into the spool."),
+    "acknowledged_rows": ("acknowledged", "Rows that the server has acknowledged."),
     "bytes": ("bytes", "Bytes of the acknowledged readings, in the types of their columns."),
-    "commits": ("commits", "Calls that were answered: a transaction each."),
-    "batches": ("batches", "Calls that carried several rows of the backlog."),
-    "late_rows": ("late", "Rows that came to the server after later ones."),
-    "refused_rows": ("refused", "Rows that the server refused for their content."),
+    "commits": ("commits", "Answered calls, one transaction each."),
+    "batches": ("batches", "Calls that contained several rows of the backlog."),
+    "late_rows": ("late", "Rows that arrived at the server after newer ones."),
+    "refused_rows": ("refused", "Rows that the server refused because of their content."),
     "thinned_rows": ("thinned", "Rows dropped because the spool was full."),
-    "repeated_calls": ("repeated", "Calls sent again because no answer came."),
-    "reconnects": ("reconnected", "Connections that broke."),
-    "missed_cycles": ("missed", "Cycles in which the source gave nothing."),
-    "dropped_readings": ("dropped", "Readings that another one overtook before a row was made."),
+    "repeated_calls": ("repeated", "Calls sent again because no answer arrived."),
+    "reconnects": ("reconnected", "Lost connections."),
+    "missed_cycles": ("missed", "Cycles in which the source gave no reading."),
+    "dropped_readings": ("dropped", "Readings that were replaced by a newer one before a row was made."),
     "restarts": ("restarts", "Restarts of the writer's process."),
     "cpu_seconds": ("cpu", "Processor time of the writer's process."),
 }

@@ -42,7 +42,7 @@ def chosen(
     known = {table.name: table for table in facility.tables}
     for name in wanted or ():
         if name in retired:
-            raise LoadError(f"--tables: {name} is retired: nobody writes it any more")
+            raise LoadError(f"--tables: {name} is retired and cannot be written")
         if name not in known:
             raise LoadError(f"--tables: the facility has no table '{name}'")
     kind, _, folder = source.partition(":")
@@ -58,7 +58,7 @@ def chosen(
     everything = [table for table in facility.tables if wanted is None or table.name in wanted]
     if source == "simulator":
         if math.isinf(speed):
-            raise LoadError("--speed inf is for recordings: a simulated machine has a pace")
+            raise LoadError("--speed inf is for recordings only")
         return Simulator(seed, speed), everything
     if speed != 1.0 and (source in ("ca", "pva") or kind in ("lines", "python")):
         raise LoadError("--speed is for the simulator and recordings")
@@ -80,4 +80,4 @@ def chosen(
         if len(wanted or ()) != 1:
             raise LoadError("--source lines is for one table: name it with --tables")
         return Lines(*where), [known[name] for name in wanted or ()]
-    raise LoadError(f"--source '{source}' is none of {_SOURCES}")
+    raise LoadError(f"--source '{source}' is not one of {_SOURCES}")

@@ -51,7 +51,7 @@ class Reload:
         for name, writer in self._writers.items():
             table = tables.get(name)
             if table is None:
-                refused.append(f"{name}: gone from the file; its writer goes on until ringlog load ends")
+                refused.append(f"{name}: missing in the file; its writer continues until ringlog load ends")
             elif _shape(table) != _shape(writer.table):
                 refused.append(
                     f"{name}: other columns, signals or rows: {install}, then start ringlog load again"
@@ -62,9 +62,11 @@ class Reload:
                         told.append(f"{name}: {_difference(writer.table, table)}")
                         self._renew(replace(writer, table=policy.applied(writer.table)))
                     else:
-                        refused.append(f"{name}: its writer does not listen; try again")
+                        refused.append(f"{name}: its writer does not respond; try again")
                 if _registered(table) != _registered(known[name]):
-                    told.append(f"{name}: what the database keeps has changed, too: {install}")
+                    told.append(
+                        f"{name}: settings that are stored in the database have changed, too: {install}"
+                    )
         lines = (*told, *refused) or ("nothing has changed",)
         return Reloaded(not refused, lines)
 

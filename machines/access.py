@@ -23,4 +23,4 @@ def read_access(file: Path) -> Access:
             rest["authentication"]["password"],
         )
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{file} is no patroni.yml that ringlog ha init has written ({error!r})") from None
+        raise ValueError(f"{file} is not a patroni.yml written by ringlog ha init ({error!r})") from None

@@ -54,7 +54,7 @@ def guard(access: Access, stop: threading.Event) -> None:
             if leader is None or _answers(leader):
                 answered = time.monotonic()
             elif time.monotonic() - answered > SILENCE and release(access, leader.name):
-                log.warning("%s is silent: its lock is released, a standby may take over", leader.name)
+                log.warning("%s does not respond: its lock is released, a standby may take over", leader.name)
                 answered = time.monotonic()
 
 

@@ -40,7 +40,7 @@ class Machine:
         """Reads NAME=ADDRESS. Raises SiteError."""
         name, _, address = text.partition("=")
         if not _NAME.fullmatch(name):
-            raise SiteError(f"'{text}' names no machine: write NAME=ADDRESS, as db1=10.0.0.1")
+            raise SiteError(f"'{text}' is not a machine: write NAME=ADDRESS, as db1=10.0.0.1")
         try:
             ipaddress.IPv4Address(address)
         except ValueError:
@@ -85,8 +85,8 @@ class Site:
             raise SiteError("at least two machines have the data: name them as NAME=ADDRESS")
         if len(machines) < 3 or len(machines) % 2 == 0:
             raise SiteError(
-                f"{len(machines)} machines have a vote, and a majority of them must be left when one dies: "
-                "name three or five, of which --witness NAME=ADDRESS has no data"
+                f"{len(machines)} machines have a vote, and a majority must remain when one fails: name "
+                "three or five; --witness NAME=ADDRESS adds one without data"
             )
         return cls(tuple(machines))
 

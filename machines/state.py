@@ -92,7 +92,7 @@ class State(Cluster):
         """What does not stand as it should."""
         found = []
         if self.leader is None:
-            found.append("no machine is the primary: nothing can be written")
+            found.append("no machine is the primary: rows cannot be written")
         elif self.leader.state != "running":
             found.append(f"PostgreSQL on the primary {self.leader.name} is {self.leader.state}")
         if not any(one.is_synchronous for one in self.members):
@@ -107,9 +107,9 @@ class State(Cluster):
             if self.leader and self.reaches.get(one.name) != self.leader.address:
                 where = self.reaches.get(one.name) or "no PostgreSQL"
                 found.append(f"the gateway on {one.name} reaches {where}, not the primary")
-        found += [f"etcd on {address} is not well" for address, well in self.etcd.items() if not well]
+        found += [f"etcd on {address} is not healthy" for address, well in self.etcd.items() if not well]
         if self.paused:
-            found.append("Patroni is paused: no standby takes over by itself")
+            found.append("Patroni is paused: no automatic failover")
         return found
 
 

@@ -18,7 +18,7 @@ def units(machine: Machine, layout: Layout) -> dict[str, str]:
 
 def _etcd(layout: Layout) -> str:
     return _unit(
-        "etcd, which knows which machine of ringlog is the primary",
+        "etcd, which stores the name of ringlog's primary",
         "network-online.target",
         layout,
         f"{layout.etcd} --config-file {layout.configuration / 'etcd.yml'}",
@@ -49,7 +49,7 @@ def _patroni(layout: Layout) -> str:
 
 def _guard(layout: Layout) -> str:
     return _unit(
-        "what lets a standby take over soon after the primary's machine has vanished",
+        "fast failover to a standby after the primary's machine has failed",
         f"network-online.target {PATRONI}",
         layout,
         f"{layout.environment / 'bin' / 'ringlog'} ha guard --config {layout.configuration / 'patroni.yml'}",

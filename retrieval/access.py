@@ -66,7 +66,9 @@ class Access:
             return self._basic(shown.strip())
         if scheme.lower() == "bearer":
             return self._bearer(shown.strip())
-        raise Refused(401, f"{scheme[:20]!r} is no way to log in here: use Basic or Bearer", CHALLENGE)
+        raise Refused(
+            401, f"authentication by {scheme[:20]!r} is not supported: use Basic or Bearer", CHALLENGE
+        )
 
     def token(self, login: Login) -> tuple[str, float]:
         """A new bearer token for a login, and the seconds that it is good for.
@@ -96,7 +98,7 @@ class Access:
         with self._lock:
             until, login = self._tokens.get(token, (0.0, None))
         if login is None or until < time.monotonic():
-            raise Refused(401, "the token is unknown or has run out: get one at /api/v1/token", CHALLENGE)
+            raise Refused(401, "the token is unknown or has expired: get one at /api/v1/token", CHALLENGE)
         return login
 
 

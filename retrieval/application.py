@@ -91,12 +91,12 @@ async def _tell(request: Request, error: Exception) -> Response:
 
 
 async def _unknown_path(request: Request, _: Exception) -> Response:
-    return _answer(request, Refused(404, f"there is nothing at {request.url.path[:200]}"))
+    return _answer(request, Refused(404, f"{request.url.path[:200]} does not exist"))
 
 
 async def _wrong_method(request: Request, _: Exception) -> Response:
-    return _answer(request, Refused(405, f"{request.method} is not for {request.url.path[:200]}"))
+    return _answer(request, Refused(405, f"{request.url.path[:200]} does not support {request.method}"))
 
 
 async def _defect(request: Request, _: Exception) -> Response:
-    return _answer(request, Refused(500, "this is a defect of the server: its log says more"))
+    return _answer(request, Refused(500, "this is a defect of the server: see its log"))

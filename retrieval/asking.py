@@ -51,7 +51,7 @@ def names(request: Request, parameter: str = "signal") -> list[str]:
     found = list(dict.fromkeys(request.query_params.getlist(parameter)))
     most = asked(request).queries.limits.signals
     if not found:
-        raise Refused(400, f"{parameter} is missing: write {parameter}=<name>, for several several times")
+        raise Refused(400, f"{parameter} is missing: write {parameter}=<name>, repeated for several")
     if len(found) > most:
         raise Refused(413, f"{len(found)} signals are more than {most}")
     for name in found:
@@ -72,7 +72,7 @@ async def body_json(request: Request) -> Any:
     try:
         return orjson.loads(b"".join(parts))
     except orjson.JSONDecodeError as error:
-        raise Refused(400, f"the body is no JSON: {error}") from None
+        raise Refused(400, f"the body is not JSON: {error}") from None
 
 
 def json_response(content: Any) -> Response:

@@ -103,7 +103,7 @@ def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int
             number = int(bins[start])
             held.append(part.slice(start, end))
             if sum(map(len, held)) > MOST_IN_A_BIN:
-                raise Refused(413, f"a bin has more than {MOST_IN_A_BIN} samples: take narrower bins")
+                raise Refused(413, f"a bin has more than {MOST_IN_A_BIN} samples: use narrower bins")
     if number is not None:
         yield number, held
 

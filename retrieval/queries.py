@@ -162,7 +162,7 @@ def _end(iterator: Iterator[bytes]) -> None:
 
 
 def _busy() -> Refused:
-    return Refused(429, "too many queries run already: try again in some seconds", {"Retry-After": "5"})
+    return Refused(429, "too many queries are running: try again in some seconds", {"Retry-After": "5"})
 
 
 class _Streamed(Response):
@@ -214,5 +214,5 @@ class _Streamed(Response):
             tasks.cancel_scope.cancel()
         if refusal is not None:
             if begun:
-                log.warning("an answer was broken off: %s", refusal)
+                log.warning("an answer was aborted: %s", refusal)
             raise refusal

@@ -21,14 +21,14 @@ class Refused(Exception):
 
 # SQLSTATEs of PostgreSQL (its documentation, appendix A) and what they mean for a request
 _STATES = {
-    "28000": (401, "the login is refused"),
-    "28P01": (401, "the login is refused"),
-    "42501": (403, "PostgreSQL refuses it to this login"),
-    "57014": (504, "the query took longer than this server allows: ask for a shorter time, or for a trend"),
-    "53300": (503, "PostgreSQL has no connection left: try again later"),
+    "28000": (401, "the login was refused"),
+    "28P01": (401, "the login was refused"),
+    "42501": (403, "this login has no right to do this"),
+    "57014": (504, "the query took longer than this server allows: request a shorter time range, or a trend"),
+    "53300": (503, "PostgreSQL has no free connection: try again later"),
     "57P01": (503, "PostgreSQL is stopping: try again later"),
     "57P03": (503, "PostgreSQL is starting: try again later"),
-    "2201B": (400, "the pattern is no regular expression"),
+    "2201B": (400, "the pattern is not a regular expression"),
 }
 _DAMAGED = (
     "a part of this time is in the archive, and a file of it is missing or damaged: the server's log names it"
@@ -47,7 +47,7 @@ def refused(error: ReadError | Damaged) -> Refused:
         log.error("a file of the archive is damaged: %s", error)
         return Refused(503, _DAMAGED)
     if no_role := _NO_ROLE.search(str(error)):
-        words = "everyone is to read as it (--http-role), so make it: ringlog user add NAME --reader"
+        words = "it is the login of --http-role: add it with ringlog user add NAME --reader"
         return Refused(503, f"{no_role[1]}: {words}")
     text = " ".join(str(error).split())
     state = error.sqlstate or ""
@@ -59,7 +59,7 @@ def refused(error: ReadError | Damaged) -> Refused:
         status, words = _STATES[state]
         return Refused(status, words, CHALLENGE if status == 401 else None)
     if state in ("", "00000") and (raised := _RAISED.search(str(error))) and "server closed" not in text:
-        return Refused(500, f"PostgreSQL refuses the query: {raised[1]}")
+        return Refused(500, f"PostgreSQL refused the query: {raised[1]}")
     if state in ("", "00000") or state.startswith("08"):
         return Refused(503, "PostgreSQL does not answer: try again later")
-    return Refused(500, f"PostgreSQL refuses the query ({state})")
+    return Refused(500, f"PostgreSQL refused the query ({state})")

@@ -123,8 +123,8 @@ def demand_few(
         if left < 0:
             raise Refused(
                 413,
-                f"these are more than {most} samples, which is the most that this server gives at once: "
-                "ask for a shorter time, or for a trend",
+                f"these are more than {most} samples, the maximum of this server: request a shorter time "
+                "range, or a trend",
             )
 
 

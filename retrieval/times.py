@@ -50,8 +50,8 @@ def instant(text: str, now: datetime, name: str) -> datetime:
     if found is None:
         raise Refused(
             400,
-            f"{name}={text[:60]!r} is no time: write 2026-11-20T14:00:00Z, seconds since 1970, or as now-90m "
-            "(s, m, h, d, w, y)",
+            f"{name}={text[:60]!r} is not a time: write 2026-11-20T14:00:00Z, seconds since 1970, or as "
+            "now-90m (s, m, h, d, w, y)",
         )
     found = found.astimezone(UTC)
     if not EARLIEST <= found <= LATEST:

@@ -19,4 +19,4 @@ def driver_of(connection: Connection) -> Driver:
     for kind in type(connection).__mro__:
         if name := _MODULES.get(kind.__module__.partition(".")[0]):
             return driver(name)
-    raise TypeError(f"{type(connection).__name__} is no connection of pymssql, ctds or psycopg")
+    raise TypeError(f"{type(connection).__name__} is not a connection of pymssql, ctds or psycopg")

@@ -31,7 +31,7 @@ def connect(address: Address, password: str, *, autocommit: bool, login_timeout:
     except ctds.Error as error:
         number, message = _said(error)
         kind = LoginRefused if number in _LOGIN_FAILED else Unanswered
-        words = f"the server refuses the login: {message}" if kind is LoginRefused else message
+        words = f"the server refused the login: {message}" if kind is LoginRefused else message
         raise kind(f"{address}: {words}", number) from None
 
 

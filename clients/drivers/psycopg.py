@@ -123,7 +123,7 @@ def connect(
     except psycopg.Error as error:
         message = " ".join(str(error).split())
         refused = "authentication failed" in message or "no pg_hba.conf entry" in message
-        words = f"the server refuses the login: {message}" if refused else message
+        words = f"the server refused the login: {message}" if refused else message
         raise (LoginRefused if refused else Unanswered)(f"{address}: {words}") from None
     adapt(connection)
     _watch_commits(connection)

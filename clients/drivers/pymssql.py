@@ -53,9 +53,9 @@ def connect(
             message = "no connection: is the host name right?"
         elif number == _CHECK_MESSAGES:
             # the driver keeps the server's words only of the first refusal in a process
-            message = "the server refuses the login"
+            message = "the server refused the login"
         elif number not in _CLIENT_NUMBERS:
-            message = f"the server refuses the login: {message}"
+            message = f"the server refused the login: {message}"
         refused = number == _CHECK_MESSAGES or number in _LOGIN_FAILED
         raise (LoginRefused if refused else Unanswered)(f"{address}: {message}", number) from None
 

@@ -142,7 +142,7 @@ class File:
     def _times(self, values: pa.Array, finer: bool) -> tuple[pa.Array, list[int]]:
         """The times, and the nanoseconds after their microseconds where `finer` takes these apart."""
         if values.null_count:
-            raise self._wrong(values.is_null().index(True).as_py(), "there is no time")
+            raise self._wrong(values.is_null().index(True).as_py(), "the time is missing")
         if finer:
             return self._finer_times(values)
         if pa.types.is_timestamp(values.type):

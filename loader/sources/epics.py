@@ -270,7 +270,9 @@ def _image(update: Any) -> tuple[Any, Sequence[int]]:
     sizes = [dimension.size for dimension in update.dimension]
     codec = update.codec.name if "codec" in update else ""
     if codec:
-        return ValueError(f"an array compressed by {codec}: have it sent as it is"), sizes
+        return ValueError(
+            f"an array compressed by {codec}: configure its source to send it uncompressed"
+        ), sizes
     if len(sizes) > 2:
         return ValueError(f"an array of {len(sizes)} dimensions: a waveform has one or two"), sizes
     return update.value, sizes

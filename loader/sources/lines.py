@@ -88,9 +88,9 @@ class LineReader:
         try:
             words = line.decode().split()
         except UnicodeDecodeError:
-            raise ValueError("the line is no UTF-8 text") from None
+            raise ValueError("the line is not UTF-8 text") from None
         if not line.endswith(b"\n") or len(words) not in (2, 3):
-            raise ValueError("a line is: name value time")
+            raise ValueError("a line must have the form: name value time")
         name, value = words[:2]
         place = self._places.get(name)
         if place is None:

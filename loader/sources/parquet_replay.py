@@ -122,7 +122,7 @@ class ParquetReplay(Replay):
             raise ValueError(f"column time is {column.type}, neither timestamps nor texts")
         for place, value in enumerate(column.to_pylist()):
             if value is None:
-                raise ValueError("there is no time")
+                raise ValueError("the time is missing")
             if below is not None:
                 yield moment_of(value), below[place]
             elif isinstance(value, str) and finer:

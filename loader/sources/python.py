@@ -112,7 +112,7 @@ class Python:
             try:
                 moment, given = row
             except (TypeError, ValueError):
-                raise SourceError(f"{self} gave {row!r}, which is no (time, readings)") from None
+                raise SourceError(f"{self} gave {row!r}, which is not (time, readings)") from None
             if not isinstance(moment, datetime) or moment.tzinfo is None:
                 raise SourceError(f"{self} gave the time {moment!r}: it must be a datetime with its zone")
             yield Row(moment, readings.take(given, microseconds(moment)))
@@ -135,12 +135,14 @@ class _Readings:
 
     def take(self, given: Any, moment: int) -> tuple[Reading, ...]:
         if not isinstance(given, Mapping):
-            raise SourceError(f"{self._source} gave {given!r}, which is no mapping of names to readings")
+            raise SourceError(f"{self._source} gave {given!r}, which is not a mapping of names to readings")
         readings: list[Reading] = [None] * len(self._columns)
         for name, value in given.items():
             place = self._places.get(name)
             if place is None:
-                raise SourceError(f"{self._source} gave a reading of '{name}', which is no column or signal")
+                raise SourceError(
+                    f"{self._source} gave a reading of '{name}', which is neither a column nor a signal"
+                )
             try:
                 readings[place] = fit(value, self._columns[place])
             except (TypeError, ValueError, OverflowError) as error:

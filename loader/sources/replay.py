@@ -112,7 +112,9 @@ def in_zone(moment: datetime, text: str, zone: ZoneInfo) -> datetime:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
         if moment.utcoffset() != moment.replace(fold=1).utcoffset():
-            raise ValueError(f"time {text} is twice or never in {zone.key}: write it with its offset")
+            raise ValueError(
+                f"time {text} is ambiguous or does not exist in {zone.key}: write it with its offset"
+            )
     return moment.astimezone(UTC)
 
 

@@ -28,7 +28,7 @@ def fit(value: Any, column: Column) -> Reading:
         return within(str(value), column)
     if column.type == "datetime":
         if not isinstance(value, datetime) or value.tzinfo is None:
-            raise TypeError(f"{value} is no time with its zone, which a datetime needs")
+            raise TypeError(f"{value} is not a time with a zone, which a datetime needs")
         return value.isoformat()
     if column.type.startswith("numeric"):
         return decimal(str(value), column)
@@ -38,7 +38,7 @@ def fit(value: Any, column: Column) -> Reading:
         return within(float(value), column)
     number = int(value)
     if float(value) != number and value != number:
-        raise ValueError(f"{value} is no whole number, the column is {column.type}")
+        raise ValueError(f"{value} is not a whole number, the column is {column.type}")
     if column.type == "bit":
         if number not in (0, 1):
             raise ValueError(f"{value} is not a bit")
@@ -58,7 +58,7 @@ def decimal(text: str, column: Column) -> str:
     if number.adjusted() >= precision - scale and number:
         raise ValueError(f"{text} is out of the range of {column.type}")
     if number != round(number, scale):
-        raise ValueError(f"{text} has more digits behind the point than {column.type}")
+        raise ValueError(f"{text} has more digits after the decimal point than {column.type}")
     return f"{number:f}"
 
 
@@ -67,11 +67,11 @@ def within(value: int | float | str, column: Column) -> int | float | str:
     if isinstance(value, str):
         if column.type == "text":
             if "\0" in value:
-                raise ValueError("a text must not have a NUL in it")
+                raise ValueError("a text must not contain a NUL")
             return value
         length = int(column.type.removeprefix("varchar(").removesuffix(")"))
         if len(value) > length or "\0" in value:
-            raise ValueError(f"'{value}' is longer than varchar({length}) or has a NUL in it")
+            raise ValueError(f"'{value}' is longer than varchar({length}) or contains a NUL")
     elif column.type in INTEGER_BITS:
         half = 1 << INTEGER_BITS[column.type] - 1
         if not -half <= value < half:

@@ -281,7 +281,7 @@ def _of_whole_bins(
 def _smooth(number: int, times: NDArray[np.int64], values: Numbers, width: int) -> float:
     """Raises Refused (413) for a bin with too many samples."""
     if len(times) > _MOST_OF_LOESS:
-        raise Refused(413, f"loess: a bin has more than {_MOST_OF_LOESS} samples: take narrower bins")
+        raise Refused(413, f"loess: a bin has more than {_MOST_OF_LOESS} samples: use narrower bins")
     seconds = (times - number * width * SECOND) / SECOND
     return loess(seconds, values, width / 2)
 

@@ -105,7 +105,7 @@ def _operator(name: str, numbers: str, signal: str) -> Wanted:
         number = float(given[0]) if given else _DEFAULT.get(name, 900.0)
         deviations = float(given[1]) if name in _FAR and len(given) > 1 else 3.0
     except ValueError:
-        raise Refused(400, f"{name}{numbers}: these are no numbers") from None
+        raise Refused(400, f"{name}{numbers}: these are not numbers") from None
     if name != "deadBand" and number != int(number):
         raise Refused(400, f"{name}_{given[0]}: the number must be whole")
     if not (0 < number <= _WIDEST) and not (name == "deadBand" and number == 0):

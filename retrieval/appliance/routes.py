@@ -69,7 +69,7 @@ async def get_data(request: Request) -> Response:
     """The samples of a signal, or what an operator makes of them, in one of five forms."""
     form = request.path_params["form"]
     if form not in _MEDIA:
-        raise Refused(400, f"there is no form {form[:20]!r}: take {', '.join(_MEDIA)}")
+        raise Refused(400, f"there is no format {form[:20]!r}: use {', '.join(_MEDIA)}")
     names = request.query_params.getlist("pv")
     if request.method == "POST":
         names += _names(await body_json(request))
@@ -77,12 +77,12 @@ async def get_data(request: Request) -> Response:
         raise Refused(400, "pv is missing: the name of a signal")
     several = "getDataForPVs" in request.url.path
     if len(names) > 1 and not several:
-        raise Refused(400, "getData takes one pv: getDataForPVs takes several")
+        raise Refused(400, "getData accepts one pv: use getDataForPVs for several")
     queries = asked(request).queries
     if len(names) > queries.limits.signals:
         raise Refused(413, f"{len(names)} signals are more than {queries.limits.signals}")
     if len(names) > 1 and form not in _SEVERAL:
-        raise Refused(400, f"{form} holds one signal: take {', '.join(_SEVERAL)} for several")
+        raise Refused(400, f"{form} supports one signal only: use {', '.join(_SEVERAL)} for several")
     now = datetime.now(UTC)
     ranges = _ranges(request, now)
     wants = [wanted(name, request.query_params.get("pp")) for name in names]
@@ -142,10 +142,10 @@ def _ranges(request: Request, now: datetime) -> list[tuple[datetime, datetime]]:
         return [span(request.query_params.get("from"), request.query_params.get("to"), now)]
     times = given.split(",")
     if len(times) % 2 or len(times) > 2000:
-        raise Refused(400, "timeranges must be pairs of times, with commas between")
+        raise Refused(400, "timeranges must be pairs of times, separated by commas")
     found = [span(times[i], times[i + 1], now) for i in range(0, len(times), 2)]
     if any(later[0] < earlier[1] for earlier, later in itertools.pairwise(found)):
-        raise Refused(400, "timeranges must come one after the other")
+        raise Refused(400, "timeranges must be in order of time and not overlap")
     return found
 
 
@@ -207,7 +207,7 @@ async def _matching(request: Request, default: int | None) -> list[str]:
             for letter in given["pv"]
         )
     if not pattern:
-        raise Refused(404, "say which: pv=<name with * and ?> or regex=<regular expression>")
+        raise Refused(404, "a parameter is missing: pv=<name with * and ?> or regex=<regular expression>")
     if len(pattern) > LONGEST or "\0" in pattern:
         raise Refused(400, f"the pattern must have at most {LONGEST} characters")
     chosen = None if limit < 0 else limit

@@ -138,7 +138,10 @@ def _common_type(signals: Sequence[Signal]) -> pa.DataType:
     if len(types) == 1:
         return types.pop()
     if any(pa.types.is_string(kind) or pa.types.is_list(kind) for kind in types):
-        words = "texts, waveforms and numbers do not fit into one column: ask for each by itself, or for json"
+        words = (
+            "texts, waveforms and numbers do not fit into one column: request each separately, or "
+            "request json"
+        )
         raise Refused(400, words)
     return pa.float64()
 

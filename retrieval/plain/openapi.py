@@ -14,24 +14,24 @@ def _parameter(
     return {"name": name, "in": "query", "required": required, "description": words, "schema": schema}
 
 
-_SIGNALS = _parameter("signal", "name of a signal; several times for several", required=True, many=True)
+_SIGNALS = _parameter("signal", "name of a signal; may be repeated", required=True, many=True)
 _SPAN = [
-    _parameter("from", f"first instant: {_TIME}"),
-    _parameter("to", "instant after the last; default now"),
+    _parameter("from", f"start of the time range (inclusive): {_TIME}"),
+    _parameter("to", "end of the time range (exclusive); default now"),
 ]
 _FORMAT = {
     "name": "format",
     "in": "query",
-    "description": "form of the answer",
+    "description": "format of the answer",
     "schema": {"type": "string", "enum": ["json", "csv", "arrow", "parquet"], "default": "json"},
 }
 _ERRORS = {
-    "400": "a parameter is wrong; the words say which",
-    "401": "no login, or one that PostgreSQL refuses",
-    "403": "PostgreSQL does not let this login read it",
+    "400": "a parameter is wrong; the error names it",
+    "401": "no login, or PostgreSQL refused it",
+    "403": "this login has no right to read it",
     "404": "there is no such signal or table",
-    "413": "more than this server gives at once",
-    "429": "too many queries run already",
+    "413": "more than this server returns at once",
+    "429": "too many queries are running",
     "503": "PostgreSQL does not answer, or a file of the archive is missing or damaged",
     "504": "the query took longer than this server allows",
 }
@@ -61,13 +61,16 @@ DESCRIPTION: dict[str, Any] = {
     "info": {
         "title": "ringlog",
         "version": "1",
-        "description": "Signals of a machine, over any time. A request is made under the login of PostgreSQL "
-        "that it shows, and may read what that login may. Times are UTC; in JSON they are milliseconds since "
-        "1970 within samples, ISO 8601 elsewhere. Null is no reading.",
+        "description": (
+            "Signals of a machine, over any time range. A request is executed under the "
+            "PostgreSQL login that it contains, with that login's rights. Times are UTC; in "
+            "JSON they are milliseconds since 1970 within samples, ISO 8601 elsewhere. Null "
+            "is no reading."
+        ),
     },
     "components": {
         "securitySchemes": {
-            "basic": {"type": "http", "scheme": "basic", "description": "a login of PostgreSQL"},
+            "basic": {"type": "http", "scheme": "basic", "description": "a PostgreSQL login"},
             "bearer": {"type": "http", "scheme": "bearer", "description": "a token of POST /api/v1/token"},
         },
         "schemas": {
@@ -81,15 +84,15 @@ DESCRIPTION: dict[str, Any] = {
     "security": [{"basic": []}, {"bearer": []}, {}],
     "paths": {
         "/api/v1/signals": _get(
-            "signals of today that hold all the words",
+            "current signals that contain all the words",
             [
-                _parameter("search", "words, with blanks between"),
-                _parameter("limit", "at most so many; default 100", "integer"),
-                _parameter("offset", "without the first so many", "integer"),
+                _parameter("search", "words, separated by blanks"),
+                _parameter("limit", "maximum number; default 100", "integer"),
+                _parameter("offset", "number of results to skip", "integer"),
             ],
         ),
         "/api/v1/signals/{name}": _get(
-            "a signal, and the columns it has been in",
+            "a signal, and the columns it has been stored in",
             [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
         ),
         "/api/v1/data": _get(
@@ -97,20 +100,20 @@ DESCRIPTION: dict[str, Any] = {
             [
                 _SIGNALS,
                 *_SPAN,
-                _parameter("limit", "at most so many of each, the oldest", "integer"),
+                _parameter("limit", "maximum number of samples of each signal, the oldest ones", "integer"),
                 _FORMAT,
             ],
             _TABLES,
         ),
         "/api/v1/at": _get(
-            "the sample of each signal that is the newest at or before an instant",
-            [_SIGNALS, _parameter("time", f"the instant; default now: {_TIME}")],
+            "the newest sample of each signal at or before a time",
+            [_SIGNALS, _parameter("time", f"the time; default now: {_TIME}")],
         ),
         "/api/v1/rows": _get(
             "rows of one table",
             [
                 _parameter("table", "name of the table", required=True),
-                _parameter("column", "a column; several times for several; default all", many=True),
+                _parameter("column", "a column; may be repeated; default all", many=True),
                 *_SPAN,
                 _FORMAT
                 | {"schema": {"type": "string", "enum": ["csv", "arrow", "parquet"], "default": "csv"}},
@@ -118,36 +121,36 @@ DESCRIPTION: dict[str, Any] = {
             _TABLES[1:],
         ),
         "/api/v1/trend": _get(
-            "few points for any time: n, min, max, mean, first and last of each",
-            [_SIGNALS, *_SPAN, _parameter("points", "at most so many; default 1000", "integer"), _FORMAT],
+            "few points for any time range: n, min, max, mean, first and last of each",
+            [_SIGNALS, *_SPAN, _parameter("points", "maximum number; default 1000", "integer"), _FORMAT],
             _TABLES,
         ),
         "/api/v1/latest": _get("the newest value of signals", [_SIGNALS]),
         "/api/v1/live": _get(
             "new values as Server-Sent Events: event `values`, data {signal: [[milliseconds, value], …]}",
-            [_SIGNALS, _parameter("since", f"rows after this instant are new: {_TIME}")],
+            [_SIGNALS, _parameter("since", f"rows after this time are new: {_TIME}")],
             ("text/event-stream",),
         ),
-        "/api/v1/tables": _get("every table, who writes it, its newest row", []),
+        "/api/v1/tables": _get("every table, its writer and its newest row", []),
         "/api/v1/disk": _get("bytes of the database, of each log, and of the disk where it is known", []),
         "/api/v1/events": _get(
-            "what happened to the readings; of kind `late`: hours in which rows came after later ones",
+            "events; of kind `late`: hours in which rows arrived after newer ones",
             [
                 *_SPAN,
                 _parameter("table", "of this table only"),
-                _parameter("limit", "at most so many", "integer"),
+                _parameter("limit", "maximum number", "integer"),
             ],
         ),
         "/api/v1/losses": _get(
-            "what became of the rows of each table and hour",
+            "the ledger of rows of each table and hour",
             [*_SPAN, _parameter("table", "of this table only")],
         ),
-        "/api/v1/me": _get("as whom PostgreSQL knows the one who asks", []),
+        "/api/v1/me": _get("the PostgreSQL login of the request", []),
         "/api/v1/token": {
             "post": {
                 "summary": "a bearer token for the login of the request",
                 "responses": {
-                    "200": {"description": "token, and seconds it is good for"},
+                    "200": {"description": "token, and its validity in seconds"},
                     "401": {"description": _ERRORS["401"]},
                 },
             }

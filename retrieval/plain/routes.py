@@ -56,7 +56,7 @@ async def get_description(request: Request) -> Response:
 async def post_token(request: Request) -> Response:
     """A bearer token for the login that asks, once PostgreSQL has taken it."""
     if request.headers.get("authorization") is None:
-        raise Refused(401, "show the login with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
+        raise Refused(401, "log in with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
     login = caller(request)
     await asked(request).queries.answer(login, lambda connection: None)
     token, seconds = asked(request).access.token(login)
@@ -109,7 +109,7 @@ async def get_signal(request: Request) -> Response:
 def _form(request: Request, default: str = "json") -> str:
     form = request.query_params.get("format", default)
     if form not in MEDIA:
-        raise Refused(400, f"format={form[:20]!r} is none of {', '.join(MEDIA)}")
+        raise Refused(400, f"format={form[:20]!r} is not one of {', '.join(MEDIA)}")
     return form
 
 
@@ -153,7 +153,7 @@ async def get_rows(request: Request) -> Response:
     start, end = _span(request)
     queries = asked(request).queries
     if form == "json":
-        raise Refused(400, "rows come as csv, arrow or parquet")
+        raise Refused(400, "rows are available as csv, arrow or parquet")
 
     def work(connection: Connection) -> Iterator[bytes]:
         text = sql.SQL(
@@ -222,7 +222,7 @@ async def get_live(request: Request) -> Response:
     now = datetime.now(UTC)
     begin = instant(since, now, "since") if since else now - timedelta(seconds=5)
     if _streams >= queries.limits.streams:
-        raise Refused(429, "too many live streams run already: try again later", {"Retry-After": "30"})
+        raise Refused(429, "too many live streams are open: try again later", {"Retry-After": "30"})
     signals = await queries.answer(login, lambda connection: demand(connection, wanted))
     live = Live(queries, login, [signal for signal in signals if signal.now], begin)
 

@@ -67,7 +67,7 @@ def trend(connection: Connection, signal: Signal, start: datetime, end: datetime
     text.
     """
     if not signal.is_number:
-        raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no trend: ask for its data")
+        raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no trend: request its data")
     if count(connection, signal, start, end, points) <= points:
         return Trend(signal, 0, _as_they_are([*samples(connection, signal.name, start, end)]))
     if _has_summaries(connection):

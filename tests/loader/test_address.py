@@ -37,7 +37,7 @@ def test_urls_are_understood_and_told_without_their_password(url: str, address: 
     ("url", "complaint"),
     [
         ("daq@db1", "the URL has no scheme: write tds://user@host:port[,host:port …][/database]"),
-        ("http://daq@db1", "the URL begins with 'http:', which is none of tds, tds+pymssql, tds+ctds"),
+        ("http://daq@db1", "the URL begins with 'http:', which is not one of tds, tds+pymssql, tds+ctds"),
         ("postgresql://daq@db1", "the URL names no database: write postgresql://user@host:port/database"),
         ("tds://db1", "the URL names no user: write tds://user@host:port[,host:port …][/database]"),
         ("tds://daq@", "the URL names no host: write tds://user@host:port[,host:port …][/database]"),

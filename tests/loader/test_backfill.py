@@ -90,7 +90,7 @@ def test_every_type_comes_from_csv(backfill: Backfill, quick_server: RunningServ
     )
     (tmp_path / "every_type/2.csv").write_text(head + "2011-03-02T00:00:00Z,-3.4e38,,,,,,\n")
     code, said = ended(backfill(f"csv:{tmp_path}"))
-    assert (code, said) == (0, "every_type: 3 rows, 3 new, 0 there already\n")
+    assert (code, said) == (0, "every_type: 3 rows, 3 new, 0 already stored\n")
     begin = datetime(2011, 3, 1, tzinfo=UTC)
     found = rows(quick_server, "select * from log.every_type where time < '2012-01-01' order by time")
     numbers = {seq_no for seq_no, *_ in found}
@@ -105,7 +105,7 @@ def test_every_type_comes_from_csv(backfill: Backfill, quick_server: RunningServ
         (0,)
     ]
     again = ended(backfill(f"csv:{tmp_path}"))
-    assert again == (0, "every_type: 0 rows, 0 new, 0 there already, 3 taken by an earlier run\n")
+    assert again == (0, "every_type: 0 rows, 0 new, 0 already stored, 3 imported by an earlier run\n")
 
 
 def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
@@ -127,7 +127,7 @@ def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
     wait_until(lambda: rows(quick_server, taken, name)[0][0] > reached)
     process.terminate()
     code, said = ended(process)
-    assert (code, "the same command goes on from there" in said) == (1, True)
+    assert (code, "the same command continues from there" in said) == (1, True)
     code, said = ended(backfill(f"parquet:{tmp_path}"))
     assert code == 0, said
     counts = (
@@ -174,7 +174,7 @@ def test_of_several_machines_the_one_that_answers_is_found(
     (tmp_path / "beam.csv").write_text("time,current\n2013-06-01T00:00:00Z,1\n")
     places = f"127.0.0.1:{free_port()},127.0.0.1:{quick_server.postgres_port}"
     url = f"postgresql://{quick_server.writer.user}@{places}/ringlog"
-    assert ended(backfill(f"csv:{tmp_path}", "--url", url)) == (0, "beam: 1 rows, 1 new, 0 there already\n")
+    assert ended(backfill(f"csv:{tmp_path}", "--url", url)) == (0, "beam: 1 rows, 1 new, 0 already stored\n")
 
 
 def test_rows_that_differ_from_the_log_are_refused_and_told(
@@ -183,11 +183,11 @@ def test_rows_that_differ_from_the_log_are_refused_and_told(
     lines = [f"2015-06-01T00:00:0{n}Z,{n}\n" for n in range(5)]
     file = tmp_path / "beam.csv"
     file.write_text("time,sr_beam/current\n" + "".join(lines))
-    assert ended(backfill(f"csv:{tmp_path}")) == (0, "beam: 5 rows, 5 new, 0 there already\n")
+    assert ended(backfill(f"csv:{tmp_path}")) == (0, "beam: 5 rows, 5 new, 0 already stored\n")
     lines[2] = lines[2].replace(",2", ",77")
     file.write_text("time,current\n" + "".join(lines) + "2015-06-01T00:00:09Z,9\n")
     code, said = ended(backfill(f"csv:{tmp_path}", "--tables", "beam"))
-    assert (code, said) == (1, "beam: 6 rows, 1 new, 4 there already, 1 refused\n")
+    assert (code, said) == (1, "beam: 6 rows, 1 new, 4 already stored, 1 refused\n")
     report = ringlog("report", "losses", "--since", "9999w", "--table", "beam", "--data", quick_server.data)
     assert '"current":77' in report.stdout
     assert report.returncode == 1
@@ -209,12 +209,12 @@ def test_a_wrong_row_ends_the_import_after_those_before(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--source", "simulator"], "--backfill takes files: --source csv:DIR or parquet:DIR"),
+        (["--source", "simulator"], "--backfill imports files: --source csv:DIR or parquet:DIR"),
         (["--source", "csv:/nowhere"], "/nowhere is not a folder of files"),
         (["--source", "csv:{folder}"], "has neither"),
         (["--source", "csv:{folder}", "--tables", "nobody"], "the facility has no table 'nobody'"),
         (["--source", "parquet:{folder}"], "stranger: the facility has no table 'stranger'"),
-        (["--url", "tds://writer@127.0.0.1:5000"], "--backfill goes to PostgreSQL itself"),
+        (["--url", "tds://writer@127.0.0.1:5000"], "--backfill connects to PostgreSQL directly"),
     ],
 )
 def test_what_cannot_be_done_is_said(tmp_path: Path, options: list[str], words: str) -> None:
@@ -283,7 +283,7 @@ def test_types_of_parquet(tmp_path: Path) -> None:
             "time,a\n2020-01-01T00:00:00Z,3000000000\n",
             "row 1: column a: 3000000000 is out of the range of int",
         ),
-        ("time,a\n,1\n", "row 1: there is no time"),
+        ("time,a\n,1\n", "row 1: the time is missing"),
         ("time,a\nyesterday,1\n", "row 1: 'yesterday' is not an ISO 8601 time"),
         ("time,a\n2020-01-01T00:00:00.0000001Z,1\n", "row 1: time 2020-01-01T00:00:00.0000001Z is finer"),
         ("time,a\n2020-01-01T00:00:00Z,1,2\n", "Expected 2 columns, got 3"),
@@ -299,7 +299,9 @@ def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, content: str, wo
 def test_a_time_that_was_twice_or_never_is_refused(tmp_path: Path) -> None:
     for hour in ("2025-10-26 02:30:00", "2025-03-30 02:30:00"):
         (tmp_path / "t.csv").write_text(f"time,a\n{hour},1\n")
-        with pytest.raises(SourceError, match=r"row 1: time .* is twice or never in Europe/Zurich"):
+        with pytest.raises(
+            SourceError, match=r"row 1: time .* is ambiguous or does not exist in Europe/Zurich"
+        ):
             [*File(tmp_path / "t.csv", table(Column("a", "t/a", "int")), ZoneInfo("Europe/Zurich")).blocks()]
 
 

@@ -28,7 +28,10 @@ def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int,
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--url", "http://writer@host"], "the URL begins with 'http:', which is none of tds, tds+pymssql"),
+        (
+            ["--url", "http://writer@host"],
+            "the URL begins with 'http:', which is not one of tds, tds+pymssql",
+        ),
         (
             ["--url", "tds://127.0.0.1"],
             "the URL names no user: write tds://user@host:port[,host:port …][/database]",
@@ -36,9 +39,12 @@ def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int,
         (["--tables", "beam,beem"], "--tables: the facility has no table 'beem'"),
         (
             ["--source", "epics"],
-            "--source 'epics' is none of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT",
+            "--source 'epics' is not one of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT",
         ),
-        (["--source", "csv:"], "--source 'csv:' is none of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT"),
+        (
+            ["--source", "csv:"],
+            "--source 'csv:' is not one of simulator, csv:DIR, parquet:DIR, lines:HOST:PORT",
+        ),
         (["--source", "parquet:/nowhere"], "/nowhere is not a folder of Parquet files"),
         (["--source", "python:daq"], "--source 'python:daq': write python:MODULE:FUNCTION"),
         (["--source", "python:nowhere:read"], "python:nowhere: there is no module of this name"),
@@ -49,7 +55,7 @@ def refusal(*options: str | Path, password: str | None = "secret") -> tuple[int,
         (["--source", "csv:/nowhere"], "/nowhere is not a folder of CSV files"),
         (["--speed", "0"], "--speed 0 is not above 0"),
         (["--speed", "nan"], "--speed nan is not above 0"),
-        (["--speed", "inf"], "--speed inf is for recordings: a simulated machine has a pace"),
+        (["--speed", "inf"], "--speed inf is for recordings only"),
         (["--facility", "/nowhere.toml"], "/nowhere.toml: cannot be read: No such file or directory"),
         (["--password-file", "/nowhere"], "password file /nowhere: No such file or directory"),
     ],
@@ -92,7 +98,7 @@ def test_a_server_that_is_away_is_told_and_waited_for(load: Callable[..., Any], 
     code, said = one.stop()
     assert code == 0
     assert said.startswith(f"ringlog: {NOWHERE}: Unable to connect")
-    assert "Rows are kept in the spool until there is an answer" in said.splitlines()[0]
+    assert "Rows are kept in the spool until the server answers" in said.splitlines()[0]
     with closing(Spool(file, "beam", ["current"], 40)) as kept:
         assert kept.depth >= 5
         assert kept.seq_no is None, "the ring's place is the server's to tell"
@@ -101,7 +107,7 @@ def test_a_server_that_is_away_is_told_and_waited_for(load: Callable[..., Any], 
 def test_a_wrong_password_is_refused_and_never_told(address: Address) -> None:
     code, said = refusal("--url", str(address), password="not-the-password")
     assert code == 1
-    assert said.startswith(f"ringlog: {address}: the server refuses the login")
+    assert said.startswith(f"ringlog: {address}: the server refused the login")
     assert "not-the-password" not in said
 
 
@@ -111,7 +117,7 @@ def test_a_password_in_the_url_is_taken_and_never_told(
     url = f"tds://writer:not%2Dthe%2Dpassword@{quick_server.host}:{quick_server.port}"
     code, said = load("--url", url).end()
     assert code == 1
-    assert said.endswith("the server refuses the login: Login failed for user 'writer'.\n")
+    assert said.endswith("the server refused the login: Login failed for user 'writer'.\n")
     assert "password" not in said
 
 

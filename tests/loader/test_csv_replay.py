@@ -69,7 +69,9 @@ def test_nanoseconds_come_from_the_times(tmp_path: Path, table: Table) -> None:
 def test_an_hour_that_is_twice_needs_its_offset(tmp_path: Path, table: Table) -> None:
     head = "time,a_real\n"
     for text in ("2026-10-25 02:30", "2026-03-29 02:30"):
-        with pytest.raises(SourceError, match="is twice or never in Europe/Berlin: write it with its offset"):
+        with pytest.raises(
+            SourceError, match="is ambiguous or does not exist in Europe/Berlin: write it with its offset"
+        ):
             rows(tmp_path, table, f"{head}{text},1\n", "Europe/Berlin")
     both = rows(
         tmp_path, table, f"{head}2026-10-25 02:30+02:00,1\n2026-10-25 02:30+01:00,2\n", "Europe/Berlin"

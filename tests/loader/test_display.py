@@ -32,7 +32,7 @@ def test_the_table_shows_each_writer_in_eighty_columns() -> None:
     statistics["magnet"].message = "error 8152: value too long for type character varying(12)"
     lines = shown(board, 80, 24)
     assert all(len(line) <= 80 for line in lines)
-    assert lines[0].startswith("3 of 3 writers at work")
+    assert lines[0].startswith("3 of 3 writers running")
     # those in trouble come first
     assert [line.split()[:2] for line in lines[-3:]] == [
         ["magnet", "running"],

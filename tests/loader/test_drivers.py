@@ -112,7 +112,7 @@ def test_errors_have_the_same_numbers(
         assert refusal.value.number == number, refusal.value
         assert words in refusal.value.message
     assert stored(reader, time) == []
-    with pytest.raises(LoginRefused, match="the server refuses the login"):
+    with pytest.raises(LoginRefused, match="the server refused the login"):
         ringlog.connect(url(scheme, quick_server, quick_server.writer), "wrong")
     with pytest.raises(Unanswered):
         ringlog.connect(f"{scheme}://writer@127.0.0.1:1/ringlog", "wrong")
@@ -177,11 +177,11 @@ def test_a_password_comes_from_a_file_or_from_the_person(
 
 
 def test_other_drivers_and_missing_databases_are_refused() -> None:
-    with pytest.raises(AddressError, match="begins with 'mysql:', which is none of tds, tds"):
+    with pytest.raises(AddressError, match="begins with 'mysql:', which is not one of tds, tds"):
         ringlog.connect("mysql://a@b", "")
     with pytest.raises(AddressError, match="the URL names no database"):
         ringlog.connect("postgresql://a@b", "")
-    with pytest.raises(TypeError, match="no connection of pymssql, ctds or psycopg"):
+    with pytest.raises(TypeError, match="not a connection of pymssql, ctds or psycopg"):
         call(closing(None), "put_beam")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="by position or by name, not both"):
         call(closing(None), "put_beam", 1, current=2.0)  # type: ignore[arg-type]

@@ -29,12 +29,12 @@ def test_lines_are_read_exactly_or_refused_with_the_reason() -> None:
     for line, complaint in (
         (b"nothing 1\n", "table every_type has no column or signal 'nothing'"),
         (b"an_int 1.5\n", "an_int: '1.5' is not a int"),
-        (b"an_int\n", "a line is: name value time"),
-        (b"an_int 1", "a line is: name value time"),
+        (b"an_int\n", "a line must have the form: name value time"),
+        (b"an_int 1", "a line must have the form: name value time"),
         (b"an_int 1 yesterday\n", "'yesterday' is neither seconds since 1970 nor an ISO 8601 time"),
         (b"an_int 1 2026-05-28T20:26:40\n", "time 2026-05-28T20:26:40 has no offset"),
         (b"an_int 1 -5\n", "time -5 is out of range"),
-        (b"\xff\xfe 1\n", "the line is no UTF-8 text"),
+        (b"\xff\xfe 1\n", "the line is not UTF-8 text"),
     ):
         with pytest.raises(ValueError, match="^" + complaint.replace("+", "\\+")):
             reader.read(line)

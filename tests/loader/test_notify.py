@@ -20,7 +20,7 @@ def test_systemd_hears_that_the_writers_are_ready_alive_and_stopping(
         one = load("--tables", "magnet")
         assert systemd.recv(1000) == b"READY=1"
         for _ in range(2):
-            assert systemd.recv(1000).startswith(b"WATCHDOG=1\nSTATUS=1 of 1 writers at work")
+            assert systemd.recv(1000).startswith(b"WATCHDOG=1\nSTATUS=1 of 1 writers running")
         assert one.stop()[0] == 0
         heard = systemd.recv(1000)
         while heard.startswith(b"WATCHDOG=1"):

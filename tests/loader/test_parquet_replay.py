@@ -96,7 +96,7 @@ def test_nanoseconds_come_from_the_times(tmp_path: Path, table: Table) -> None:
     [
         (times(), {"colour": [1, 2, 3]}, ": table every_type has no column or signal 'colour'"),
         (times(), {"an_int": [1, 2, 2**31]}, ", row 3: column an_int: 2147483648 is out of the range of int"),
-        (times(), {"an_int": [1.0, 2.5, 3.0]}, ", row 2: column an_int: 2.5 is no whole number"),
+        (times(), {"an_int": [1.0, 2.5, 3.0]}, ", row 2: column an_int: 2.5 is not a whole number"),
         (times(), {"a_real": ["1", "2", "3"]}, ", row 1: column a_real: text does not fit a real"),
         (times(), {"a_real": [[1.0], [2.0], [3.0]]}, ", row 1: column a_real: "),
         (times(), {"a_bit": [0, 1, 2]}, ", row 3: column a_bit: 2 is not a bit"),
@@ -104,7 +104,7 @@ def test_nanoseconds_come_from_the_times(tmp_path: Path, table: Table) -> None:
         (pa.array([BEGIN, BEGIN]), {"a_real": [1.0, 2.0]}, ", row 2: time 2018-03-01T00:00:00+00:00 is"),
         (pa.array([1, 2]), {"a_real": [1.0, 2.0]}, ", row 1: column time is int64, neither timestamps nor"),
         (pa.array([1001], pa.timestamp("ns", "UTC")), {"a_real": [1.0]}, ", row 1: Casting from timestamp"),
-        (pa.array([None], pa.timestamp("us")), {"a_real": [1.0]}, ", row 1: there is no time"),
+        (pa.array([None], pa.timestamp("us")), {"a_real": [1.0]}, ", row 1: the time is missing"),
     ],
 )  # fmt: skip
 def test_refusals_name_file_row_and_column(
@@ -160,7 +160,9 @@ def test_lists_are_waveforms(tmp_path: Path) -> None:
         (b"", None, '{""}'),
     ]
     pq.write_table(pa.table({"time": times(1), "words": [[1, 40_000]]}), tmp_path / "scope.parquet")
-    with pytest.raises(SourceError, match="row 1: column words: point 1 is 40000, which is no smallint"):
+    with pytest.raises(
+        SourceError, match="row 1: column words: point 1 is 40000, which is not of type smallint"
+    ):
         list(replay(tmp_path).read(Table("scope", 3, 1.0, columns)))
 
 

@@ -147,7 +147,7 @@ def test_errors_have_the_servers_number_and_words(
 
 
 def test_a_refused_login_and_a_missing_server(quick_server: RunningServer) -> None:
-    with pytest.raises(Unanswered, match=r"^tds://writer@.*: the server refuses the login"):
+    with pytest.raises(Unanswered, match=r"^tds://writer@.*: the server refused the login"):
         connect(Address("writer", quick_server.host, quick_server.port), "wrong")
     # the driver keeps an earlier error's number: it must not be taken for this one's
     with pytest.raises(Unanswered, match="Unable to connect") as refusal:

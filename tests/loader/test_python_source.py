@@ -88,14 +88,14 @@ def test_a_generator_gives_rows_with_their_own_times(
         unfit = connection.execute(
             "select words from ringlog.event where kind = 'unfit' and time < '2019-04-01'"
         ).fetchall()
-    assert unfit == [("an_int: 2.5 is no whole number, the column is int",)]
+    assert unfit == [("an_int: 2.5 is not a whole number, the column is int",)]
 
 
 @pytest.mark.parametrize(
     ("function", "complaint"),
     [
         ("naive", "gave the time datetime.datetime(2019, 3, 1, 0, 0): it must be a datetime with its zone"),
-        ("unknown", "gave a reading of 'colour', which is no column or signal"),
+        ("unknown", "gave a reading of 'colour', which is neither a column nor a signal"),
         ("missing", "has no attribute 'missing'"),
         ("constant", "is not callable"),
     ],

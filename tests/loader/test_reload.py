@@ -92,7 +92,8 @@ def test_what_needs_more_than_a_reload_is_named(load: Callable[..., Any], file: 
     assert code == 1
     lines = [line.partition(": ")[2] for line in said.splitlines()]
     assert lines == [
-        f"beam: what the database keeps has changed, too: run ringlog init --facility {file}",
+        "beam: settings that are stored in the database have changed, too: run ringlog init "
+        f"--facility {file}",
         f"new: a new table: {install}",
         f"magnet: other columns, signals or rows: {install}",
     ]
@@ -105,7 +106,7 @@ def test_what_needs_more_than_a_reload_is_named(load: Callable[..., Any], file: 
     assert [*spool.glob("load-*.socket")] == []
     code, said = reload(spool)
     assert code == 1
-    assert f"no ringlog load runs with its spools in {spool}" in said
+    assert f"no ringlog load with spools in {spool} is running" in said
 
 
 def test_a_restarted_writer_keeps_the_new_policy(

@@ -251,7 +251,7 @@ def test_a_spool_is_for_one_process_and_one_table(tmp_path: Path) -> None:
     with pytest.raises(SpoolError, match="below 1048576, 1 MiB"):
         opened(tmp_path / "t", budget=1000)
     (tmp_path / "text").write_text("this is no database at all" * 200)
-    with pytest.raises(SpoolError, match="text is no spool"):
+    with pytest.raises(SpoolError, match="text is not a spool"):
         opened(tmp_path / "text")
     assert not (tmp_path / "t").exists()
 
@@ -262,5 +262,5 @@ def test_rows_follow_their_columns_when_the_facility_file_changes(tmp_path: Path
         spool.put(NOON, (1.5, "on"))
     with closing(opened(file, ["state", "voltage", "current"])) as spool:
         assert everything(spool)[0].readings == ("on", None, 1.5)
-    with pytest.raises(SpoolError, match="rows with column current, which magnets has no longer"):
+    with pytest.raises(SpoolError, match="rows with column current, which magnets no longer has"):
         opened(file, ["state", "voltage"])

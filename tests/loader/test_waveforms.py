@@ -58,17 +58,17 @@ def test_an_image_goes_row_by_row() -> None:
 @pytest.mark.parametrize(
     ("type", "points", "why"),
     [
-        ("smallint[]", [1, 40_000], "point 1 is 40000, which is no smallint"),
-        ("smallint[]", np.array([1, 40_000]), "point 1 is 40000, which is no smallint"),
-        ("int[]", [1.5], "1.5 is no whole number"),
-        ("int[]", np.array([1.0, 1.5]), "point 1 is 1.5, which is no int"),
-        ("real[]", [1.0, 1e39], "point 1 is 1e\\+39, which is no real"),
-        ("real[]", np.array([1.0, 1e39]), "point 1 is 1e\\+39, which is no real"),
+        ("smallint[]", [1, 40_000], "point 1 is 40000, which is not of type smallint"),
+        ("smallint[]", np.array([1, 40_000]), "point 1 is 40000, which is not of type smallint"),
+        ("int[]", [1.5], "1.5 is not a whole number"),
+        ("int[]", np.array([1.0, 1.5]), "point 1 is 1.5, which is not of type int"),
+        ("real[]", [1.0, 1e39], "point 1 is 1e\\+39, which is not of type real"),
+        ("real[]", np.array([1.0, 1e39]), "point 1 is 1e\\+39, which is not of type real"),
         ("bit[]", [0, 2], "a point of bit"),
-        ("double[]", b"1234567", "7 bytes are no whole number"),
+        ("double[]", b"1234567", "7 bytes are not a whole number"),
         ("double[]", [0.0] * (POINTS + 1), "2001 points are more than the 2000"),
-        ("double[]", "1,2", "str is no waveform"),
-        ("double[]", 1.0, "float is no waveform"),
+        ("double[]", "1,2", "str is not a waveform"),
+        ("double[]", 1.0, "float is not a waveform"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")

@@ -58,7 +58,7 @@ def test_patroni_finds_its_file_right(tmp_path: Path, strict: bool) -> None:
         (["db1=192.0.2.1", "db1=192.0.2.2"], ["w=192.0.2.3"], "two machines have the name db1"),
         (["db1=192.0.2.1", "db2=192.0.2.1"], ["w=192.0.2.3"], "two machines have the address 192.0.2.1"),
         (["db1=db1.example", "db2=192.0.2.1"], ["w=192.0.2.3"], "db1 has no IPv4 address"),
-        (["192.0.2.1", "db2=192.0.2.2"], ["w=192.0.2.3"], "names no machine"),
+        (["192.0.2.1", "db2=192.0.2.2"], ["w=192.0.2.3"], "is not a machine"),
     ],
 )
 def test_machines_that_make_no_site(machines: list[str], witnesses: list[str], why: str) -> None:
@@ -76,4 +76,4 @@ def test_nobody_is_asked_in_vain(tmp_path: Path) -> None:
     (tmp_path / "other.yml").write_text("scope: ringlog\n")
     other = ringlog("ha", "status", "--config", tmp_path / "other.yml")
     assert other.returncode == 2
-    assert "is no patroni.yml" in other.stderr
+    assert "is not a patroni.yml" in other.stderr

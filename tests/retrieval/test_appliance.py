@@ -150,7 +150,7 @@ def test_names_by_glob_and_regex(anyone: httpx.Client) -> None:
 
 def test_a_pattern_that_is_none_is_refused(anyone: httpx.Client) -> None:
     answer = anyone.get("/retrieval/bpl/getMatchingPVs", params={"regex": "a["})
-    assert (answer.status_code, answer.text) == (400, "the pattern is no regular expression\n")
+    assert (answer.status_code, answer.text) == (400, "the pattern is not a regular expression\n")
 
 
 def test_what_viewers_ask_beside(anyone: httpx.Client) -> None:

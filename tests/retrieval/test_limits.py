@@ -76,7 +76,7 @@ def test_what_postgresql_says_in_the_middle_of_a_result_is_told(web) -> None:
         async def ask() -> None:
             await some.run(access.login(None), work, ignore)
 
-        with pytest.raises(Refused, match="PostgreSQL refuses the query: division by zero") as refusal:
+        with pytest.raises(Refused, match="PostgreSQL refused the query: division by zero") as refusal:
             anyio.run(ask)
     assert refusal.value.status == 500
 

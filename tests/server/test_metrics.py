@@ -50,7 +50,7 @@ def test_calls_clients_and_refused_logins_are_counted(counted: RunningServer, po
         call(connection, "find_signals", "%")
         call(connection, "find_signals", "%")
         text = wait_until(lambda: count(found := read(port), "ringlog_gateway_clients") == 1 and found)
-    with pytest.raises(Unanswered, match=r"Login failed|refuses the login"):
+    with pytest.raises(Unanswered, match=r"Login failed|refused the login"):
         connect(f"tds://{READER.user}@127.0.0.1:{counted.port}", "wrong")
     with pytest.raises(urllib.error.HTTPError, match="404"):
         read(port, "/")
