@@ -173,7 +173,7 @@ def test_what_is_in_the_way_is_named_and_nothing_changed(old: OldCluster, data: 
         connection.execute("create database closed with allow_connections false")
     served = ringlog("serve", "--data", data)
     assert served.returncode == 1
-    assert "bring it over with ringlog upgrade" in served.stderr
+    assert "upgrade it with ringlog upgrade" in served.stderr
     refused = ringlog("upgrade", "--check", "--data", data, timeout=300)
     assert refused.returncode == 1
     assert "closed" in refused.stderr, refused.stderr
