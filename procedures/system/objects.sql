@@ -107,6 +107,24 @@ from pg_catalog.pg_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.conrelid
 where constraints.contype in ('p', 'u', 'f', 'c');
 
+-- A default as T-SQL says it, where it is a literal behind conversions to the column's type, or the time of now; any
+-- other one is in PostgreSQL's words.
+create function sys.default_text(expression text)
+returns text
+language sql
+immutable
+as $$
+  select '(' || coalesce(case when said.found[2] is null then said.found[1] else 'getdate()' end, expression) || ')'
+  from (
+    select pg_catalog.regexp_match(
+      expression,
+      '^\(*(?:tsql\.to_[a-z0-9_]+\(\(*)?'
+      '(?:(''(?:[^'']|'''')*''|-?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
+      '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
+    ) as found
+  ) as said
+$$;
+
 create view sys.every_default as
 select
   defaults.oid,
@@ -115,7 +133,10 @@ select
   columns.attnum as column,
   columns.attname as column_name,
   columns.attgenerated as generated,
-  '(' || pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) || ')' as definition
+  case columns.attgenerated
+    when '' then sys.default_text(pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid))
+    else '(' || pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) || ')'
+  end as definition
 from pg_catalog.pg_attrdef as defaults
 join sys.every_relation as relations on relations.oid = defaults.adrelid
 join pg_catalog.pg_attribute as columns

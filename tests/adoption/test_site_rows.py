@@ -18,11 +18,13 @@ alter role builder set role = plant;
 """
 TABLES = """
 create table suppliers (
-    id int identity(10, 5) not null primary key, name nvarchar(40) not null, rated real null)
+    id int identity(10, 5) not null primary key, name nvarchar(40) not null default 'nobody', rated real null)
 go
 create table [Order] (
-    [key] int not null, supplier int null, price money not null, [half] as price / 2, ratio float null,
-    made datetime2(3) null, day date null, code binary(4) null, flag bit not null, note text null,
+    [key] int not null, supplier int null, price money not null default 0,
+    [half] as price / 2, ratio float null,
+    made datetime2(3) null default getdate(), day date null,
+    code binary(4) null, flag bit not null, note text null,
     grade char(3) null, primary key ([key]),
     constraint fk_supplier foreign key (supplier) references suppliers (id) on delete set null)
 go
@@ -100,7 +102,15 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             assert execute(new, "select max(rated) from suppliers") == [(pytest.approx(0.1),)]
             execute(new, "insert suppliers (name) values ('next')")
             assert execute(new, "select max(id) from suppliers") == [(20,)]
-            # what the tables demand holds here as well
+            # what the tables demand holds here as well, and defaults are as they were
+            execute(new, "insert suppliers default values")
+            execute(new, "insert [Order] ([key], flag) values (3, 0)")
+            asked = (
+                "select name, price, sign(datediff(day, '20260101', made)) from suppliers, [Order]"
+                " where id = 25 and [key] = 3"
+            )
+            assert execute(new, asked) == [("nobody", 0, 1)]
+            execute(new, "delete suppliers where id = 25 delete [Order] where [key] = 3")
             for wrong, number in (
                 ("insert [Order] ([key], price, flag) values (1, 1, 0)", 2627),
                 ("insert [Order] ([key], supplier, price, flag) values (7, 3, 1, 0)", 547),
