@@ -24,6 +24,7 @@ def number(admin: Admin, query: str, *values: object) -> int:
     [
         "time between dateadd(second, -1, getdate()) and getdate()",
         "time >= dateadd(second, -1, sysdatetime()) and time < getdate()",
+        "time > dateadd(mi, -1, getdate()) and time < dateadd(minute, 1, getdate())",
         "seq_no = 1 and time >= current_timestamp and time <= getdate() + 0.0001",
     ],
 )

@@ -4,10 +4,10 @@ use super::arithmetic::refuse;
 use super::expressions::as_text;
 use super::translation::Translation;
 use super::value::Value;
-use super::walk::{any, has_column, has_query};
+use super::walk::{any, has_query};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::functions::{rule, Rule};
+use crate::facts::functions::{date_part, rule, Rule};
 use crate::tree::{BinaryOperator, Expression, Quantifier};
 
 /// The sign of a comparison; None for an operator between values and for what was an outer join.
@@ -104,7 +104,8 @@ impl Translation<'_> {
 
     /// Says where a column is compared with a time of the clock.
     fn note_clock(&mut self, column: &Expression, others: &[&Expression]) {
-        let is_clock = |one: &Expression| any(one, &mut is_clock) && !has_column(one) && !has_query(one);
+        let is_clock =
+            |one: &Expression| any(one, &mut is_clock) && !any(one, &mut is_column) && !has_query(one);
         if matches!(column, Expression::Column(_)) && others.iter().any(|other| is_clock(other)) {
             self.variables.note_clock();
         }
@@ -165,6 +166,12 @@ impl Translation<'_> {
 fn is_clock(expression: &Expression) -> bool {
     let Expression::Function(call) = expression else { return false };
     call.name.is_bare() && matches!(rule(&call.name.name.to_lowercase()), Some(Rule::Now { .. }))
+}
+
+/// But for the parts of dates, which stand where columns may.
+fn is_column(expression: &Expression) -> bool {
+    let Expression::Column(column) = expression else { return false };
+    column.table.is_some() || date_part(&column.column).is_none()
 }
 
 fn not(negated: bool) -> &'static str {
