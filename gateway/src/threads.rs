@@ -8,12 +8,15 @@ use rustix::thread::gettid;
 use std::future::Future;
 use std::io;
 use std::thread::available_parallelism;
+use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::AbortHandle;
 use tracing::Instrument;
 
 /// How far statements stand back behind calls: standing back needs no right, and getting ahead does.
 const STATEMENTS_NICE: i32 = 10;
+/// Shorter than what sessions wait for.
+const TICK: Duration = Duration::from_millis(500);
 
 pub struct Threads {
     calls: Runtime,
@@ -25,7 +28,7 @@ impl Threads {
     /// may be.
     pub fn start(calls_first: bool) -> io::Result<Threads> {
         let cores = available_parallelism().map_or(1, usize::from);
-        Ok(Threads {
+        let threads = Threads {
             // A quarter of the cores: PostgreSQL needs the others. On one thread a call costs a fifth less than on
             // two, because its tasks wake each other without the kernel.
             calls: Builder::new_multi_thread()
@@ -48,7 +51,10 @@ impl Threads {
                 })
                 .enable_all()
                 .build()?,
-        })
+        };
+        threads.calls.spawn(tick());
+        threads.statements.spawn(tick());
+        Ok(threads)
     }
 
     /// Runs `task` on the threads for calls while this thread waits.
@@ -63,6 +69,14 @@ impl Threads {
     pub fn shutdown(self) {
         self.calls.shutdown_background();
         self.statements.shutdown_background();
+    }
+}
+
+/// A timer that is always set. A new timer that comes before all others wakes the thread that waits for events, so without
+/// this one each wait for a client's next request would: with a system call and a look at events of its own.
+async fn tick() {
+    loop {
+        tokio::time::sleep(TICK).await;
     }
 }
 
@@ -143,7 +157,7 @@ mod tests {
                 let _alive = alive;
                 std::future::pending::<()>().await
             });
-            let waited = tokio::time::timeout(std::time::Duration::from_millis(10), running).await;
+            let waited = tokio::time::timeout(Duration::from_millis(10), running).await;
             assert!(waited.is_err());
             assert!(gone.await.is_err());
         });
