@@ -99,7 +99,7 @@ begin
           body := format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type);
         elsif source.type = target.type then
           body := '(carried).value';
-        elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text') then
+        elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text', 'character') then
           body := 'tsql.moment((carried).value)::timestamptz';
           volatility := 'stable';
         elsif target.type = 'tsql.datetimeoffset' and source.class in ('datetime', 'datetime2', 'date', 'time', 'varchar') then
@@ -109,12 +109,14 @@ begin
           end if;
         elsif (source.type, target.type) = ('tsql.datetimeoffset', 'timestamptz') then
           body := '((carried).value).moment';
-        elsif (source.type, target.type) = ('text', 'xml') then
+        elsif (source.type, target.type) in (('text', 'xml'), ('character', 'xml')) then
           body := '(carried).value::xml';
         elsif target.reader <> '' and exists (
           select from pg_proc
           where pronamespace = 'tsql'::regnamespace and proname = target.reader and pronargs = 1
-            and proargtypes[0] = to_regtype(source.type)
+            -- char(n) goes as the text that it is without its blanks
+            and (proargtypes[0] = to_regtype(source.type)
+              or source.type = 'character' and proargtypes[0] = 'text'::regtype)
         ) and target.type <> 'timestamptz' then
           body := format('tsql.%I((carried).value)', target.reader);
           if source.type = 'timestamptz' then

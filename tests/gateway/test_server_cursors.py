@@ -15,9 +15,11 @@ from raw_tds import BIG, LITTLE, Order, RawClient
 from servers import RunningServer
 from tds_clients import Clients, errors_of
 
-KEYSET, FORWARD_ONLY, STATIC, FAST_FORWARD = 1, 4, 8, 16
+KEYSET, DYNAMIC, FORWARD_ONLY, STATIC, FAST_FORWARD = 1, 2, 4, 8, 16
 PARAMETERIZED, AUTO_FETCH, AUTO_CLOSE, ACCEPT, KEYSET_WILL_DO = 0x1000, 0x2000, 0x4000, 0x8000, 0x10000
-READ_ONLY, OPTIMISTIC, ALLOW_DIRECT = 1, 4, 0x2000
+READ_ONLY, SCROLL_LOCKS, OPTIMISTIC, OPTIMISTIC_VALUES, ALLOW_DIRECT = 1, 2, 4, 8, 0x2000
+UPDATE, DELETE, INSERT, SET_POSITION = 1, 2, 4, 0x20
+SUCCEEDED, MISSING = 1, 2
 FIRST, NEXT, PREV, LAST, ABSOLUTE, RELATIVE, REFRESH, INFO, PREV_NOADJUST = 1, 2, 4, 8, 16, 32, 128, 256, 512
 
 Run = Callable[[str], list[list[tuple[Any, ...]]]]
@@ -114,9 +116,9 @@ def test_its_rows_are_those_of_the_moment_it_was_opened(run: Run) -> None:
 
 
 def test_other_kinds_are_answered_with_a_static_one(run: Run) -> None:
-    for scroll in (KEYSET, 2):
-        _, (_, _, given, concurrency, rows) = opened(run, "select id from #t", scroll, OPTIMISTIC)
-        assert (given, concurrency, rows) == (STATIC, READ_ONLY, 6)
+    for scroll, concurrency in ((KEYSET, READ_ONLY), (DYNAMIC, READ_ONLY), (STATIC, OPTIMISTIC)):
+        _, (_, _, *given) = opened(run, "select id from #t", scroll, concurrency)
+        assert given == [STATIC, READ_ONLY, 6]
     with pytest.raises(pymssql.Error) as error:
         opened(run, "select id from #t", KEYSET | ACCEPT | KEYSET_WILL_DO)
     assert errors_of(error.value).number == 16955
@@ -146,6 +148,122 @@ def test_rows_come_with_the_answer_and_the_last_close_the_cursor(run: Run) -> No
     with pytest.raises(pymssql.Error) as error:
         run(f"exec sp_cursorclose {cursor}")
     assert errors_of(error.value).number == 16909
+
+
+# --- cursors that change rows (sp_cursor) ---
+
+
+@pytest.fixture
+def changed(run: Run) -> Iterator[Run]:
+    run("create table #u (id int primary key, v varchar(10) null, n money null)")
+    run("insert #u values (1, 'a', 1), (2, 'b', 2), (3, null, 3)")
+    yield run
+    run("exec sp_cursorclose -1 drop table #u")
+
+
+def refused(run: Run, text: str) -> int:
+    with pytest.raises(pymssql.Error) as error:
+        run(text)
+    return errors_of(error.value).number
+
+
+# "Cursors", "Keyset-driven cursors"; sp_cursoropen: scrollopt and ccopt may come back otherwise
+@pytest.mark.parametrize(
+    ("select", "scroll", "concurrency", "given"),
+    [
+        ("select * from #u", KEYSET, OPTIMISTIC, [KEYSET, OPTIMISTIC, 3]),
+        (
+            "select id, v w from #u as x where n > 1 order by 2",
+            DYNAMIC,
+            OPTIMISTIC_VALUES,
+            [KEYSET, OPTIMISTIC_VALUES, 2],
+        ),
+        (
+            "select v from #u order by id for update of v",
+            FORWARD_ONLY,
+            SCROLL_LOCKS,
+            [FORWARD_ONLY, OPTIMISTIC, -1],
+        ),
+        ("select count(*) from #u", KEYSET, OPTIMISTIC, [STATIC, READ_ONLY, 1]),
+        ("select u.id from #u u, #t t where u.id = t.id", KEYSET, OPTIMISTIC, [STATIC, READ_ONLY, 3]),
+        # "if the table has no unique index, the keyset cursor is converted to a static cursor"
+        ("select * from #nokey", KEYSET, OPTIMISTIC, [STATIC, READ_ONLY, 0]),
+    ],
+)
+def test_which_cursors_change_rows(
+    changed: Run, select: str, scroll: int, concurrency: int, given: list[int]
+) -> None:
+    changed("create table #nokey (a int null unique)")
+    _, (status, _, *told) = opened(changed, select, scroll, concurrency)
+    changed("exec sp_cursorclose -1 drop table #nokey")
+    assert (status, told) == (0, given)
+
+
+def test_rows_are_changed_where_they_were_fetched(changed: Run) -> None:
+    _, (_, cursor, *_) = opened(changed, "select id, v, n from #u order by id", KEYSET, OPTIMISTIC)
+    next_two = f"exec sp_cursorfetch {cursor}, {NEXT}, 0, 2"
+    assert changed(next_two) == [[(1, "a", 1, SUCCEEDED), (2, "b", 2, SUCCEEDED)]]
+    # the second row of the buffer, with a value of another type
+    changed(f"exec sp_cursor {cursor}, {UPDATE | SET_POSITION}, 2, '', @V = 'new', @n = 7")
+    # "0: all rows of the fetch buffer"
+    changed(f"exec sp_cursor {cursor}, {UPDATE}, 0, '', @v = null")
+    again = f"exec sp_cursorfetch {cursor}, {REFRESH}, 0, 0"
+    assert changed(again) == [[(1, None, 1, SUCCEEDED), (2, None, 7, SUCCEEDED)]]
+    changed(f"exec sp_cursor {cursor}, {DELETE}, 1, ''")
+    assert changed(again) == [[(None, None, None, MISSING), (2, None, 7, SUCCEEDED)]]
+    assert changed("select id, v, n from #u order by id") == [[(2, None, 7), (3, None, 3)]]
+    assert refused(changed, f"exec sp_cursor {cursor}, {UPDATE}, 1, '', @v = 'x'") == 16947
+    assert refused(changed, f"exec sp_cursor {cursor}, {UPDATE}, 3, '', @v = 'x'") == 16930
+
+
+def test_rows_that_a_cursor_inserts_are_its_last(changed: Run) -> None:
+    _, (_, cursor, *_) = opened(
+        changed, "select id, v from #u where id < 3 order by id desc", KEYSET, OPTIMISTIC
+    )
+    changed(f"exec sp_cursor {cursor}, {INSERT}, 0, '', @id = 9, @v = 'last'")
+    assert fetched(changed, cursor, LAST, rows=2) == ([1, 9], 0, 2, 3)
+    # the key of a row that it has changed itself is followed
+    changed(f"exec sp_cursor {cursor}, {UPDATE}, 1, '', @id = 5")
+    assert fetched(changed, cursor, FIRST, rows=9) == ([2, 5, 9], 0, 1, 3)
+
+
+def test_what_others_change_is_seen_and_not_overwritten(changed: Run) -> None:
+    _, (_, cursor, *_) = opened(changed, "select id, v from #u", KEYSET, OPTIMISTIC)
+    fetch = f"exec sp_cursorfetch {cursor}, {FIRST}, 0, 3"
+    changed(fetch)
+    changed("update #u set v = 'other' where id = 1 delete #u where id = 2")
+    # "Optimistic concurrency check failed. The row was modified outside of this cursor."
+    assert refused(changed, f"exec sp_cursor {cursor}, {UPDATE}, 1, '', @v = 'mine'") == 16934
+    assert refused(changed, f"exec sp_cursor {cursor}, {DELETE}, 2, ''") == 16947
+    assert changed(fetch) == [[(1, "other", SUCCEEDED), (None, None, MISSING), (3, None, SUCCEEDED)]]
+    changed(f"exec sp_cursor {cursor}, {UPDATE}, 1, '', @v = 'mine'")
+    assert changed("select v from #u where id = 1") == [[("mine",)]]
+
+
+@pytest.mark.parametrize(
+    ("what", "number"),
+    [
+        ("{cursor}, 33, 1, '', @nosuch = 1", 207),
+        ("{cursor}, 33, 1, '', @v = 'longer than ten'", 8152),
+        ("{cursor}, 33, 1, ''", 16902),
+        ("{cursor}, 33, 1, '', 'update #u set v = 1'", 16902),
+        ("{cursor}, 1000, 1, ''", 16902),
+        ("{cursor}, 4, 0, '', @id = 1", 2627),
+        ("77, 33, 1, '', @v = 'x'", 16909),
+    ],
+)
+def test_changes_that_are_refused(changed: Run, what: str, number: int) -> None:
+    _, (_, cursor, *_) = opened(changed, "select id, v from #u order by id", KEYSET, OPTIMISTIC)
+    changed(f"exec sp_cursorfetch {cursor}, {NEXT}, 0, 1")
+    assert refused(changed, "exec sp_cursor " + what.format(cursor=cursor)) == number
+    assert changed("select id, v from #u order by id") == [[(1, "a"), (2, "b"), (3, None)]]
+
+
+def test_a_rollback_takes_changes_back(changed: Run) -> None:
+    _, (_, cursor, *_) = opened(changed, "select id, v from #u order by id", KEYSET, OPTIMISTIC)
+    changed(f"exec sp_cursorfetch {cursor}, {NEXT}, 0, 1")
+    changed(f"begin transaction exec sp_cursor {cursor}, {UPDATE}, 1, '', @v = 'x' rollback")
+    assert changed(f"exec sp_cursorfetch {cursor}, {FIRST}, 0, 1") == [[(1, "a", SUCCEEDED)]]
 
 
 def test_prepared_cursors(run: Run) -> None:

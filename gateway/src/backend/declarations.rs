@@ -68,7 +68,7 @@ impl Declarations {
                         not_null: is(not_null),
                         identity: is(identity),
                         computed: is(computed),
-                        hidden: false,
+                        ..Traits::default()
                     },
                 };
                 self.columns.insert((table, number), declaration);

@@ -19,7 +19,7 @@ mod unfinished;
 pub use connection::Backend;
 pub use notices::{left_error_of, left_rows_of, row_count_of};
 pub use parameters::{Parameter, Typing};
-pub use result_set::{declaring, described_as, put_description, Fetched, Rows};
+pub use result_set::{declaring, described_as, put_description, Fetched, KeyedColumns, Rows};
 pub use role::privilege_to_act;
 pub use statement::Source;
 pub use unfinished::{Completed, Unfinished};

@@ -92,7 +92,12 @@ impl Interpreter {
         })?;
         let settings = Settings { placeholders: true, ..self.compiling(client) };
         let program = self.compile(client, without_create_proc(&text), &settings, false).await?.program;
-        Ok(Arc::new(Prepared { declarations: Vec::new(), program, literals: Vec::new(), size: text.len() }))
+        Ok(Arc::new(Prepared {
+            declarations: Vec::new(),
+            program,
+            literals: Vec::new(),
+            text: text.into_owned(),
+        }))
     }
 
     async fn prepare_dynamic(

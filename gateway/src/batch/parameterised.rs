@@ -110,7 +110,7 @@ impl Interpreter {
             settings.variables.insert(declaration.name.clone(), Some(declaration.of));
         }
         let Compiled { program, literals } = self.compile(client, text, &settings, lifts).await?;
-        Ok(Arc::new(Prepared { declarations, program, literals, size: text.len() }))
+        Ok(Arc::new(Prepared { declarations, program, literals, text: text.to_owned() }))
     }
 
     async fn prepared_and_kept(

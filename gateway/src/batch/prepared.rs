@@ -16,8 +16,7 @@ pub struct Prepared {
     pub program: Arc<Program>,
     /// What its text gives the variables that stand for literals.
     pub literals: Vec<Given>,
-    /// Bytes of its text.
-    pub size: usize,
+    pub text: String,
 }
 
 #[derive(Debug, Default)]
@@ -31,7 +30,7 @@ pub struct PreparedStatements {
 impl PreparedStatements {
     fn admit(&mut self, prepared: &Prepared) -> Result<(), ServerMessage> {
         if self.by_handle.len() + self.by_name.len() >= MOST_STATEMENTS
-            || self.bytes + prepared.size > MOST_BYTES
+            || self.bytes + prepared.text.len() > MOST_BYTES
         {
             return Err(ServerMessage::error(
                 701,
@@ -42,7 +41,7 @@ impl PreparedStatements {
                 ),
             ));
         }
-        self.bytes += prepared.size;
+        self.bytes += prepared.text.len();
         Ok(())
     }
 
@@ -86,7 +85,7 @@ impl PreparedStatements {
 
     fn forgotten(&mut self, closed: Option<Arc<Prepared>>) -> bool {
         if let Some(closed) = &closed {
-            self.bytes = self.bytes.saturating_sub(closed.size);
+            self.bytes = self.bytes.saturating_sub(closed.text.len());
         }
         closed.is_some()
     }
@@ -101,7 +100,7 @@ mod tests {
             declarations: Vec::new(),
             program: Arc::default(),
             literals: Vec::new(),
-            size: text.len(),
+            text: text.to_owned(),
         })
     }
 

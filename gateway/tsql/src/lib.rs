@@ -19,6 +19,7 @@ pub mod resolve;
 pub mod translate;
 pub mod tree;
 
+pub use compile::{keyed, Keyed};
 pub use error::Error;
 pub use lexer::Syntax;
 pub use parser::{parse, parse_parameters, Batch};

@@ -8,6 +8,7 @@ use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column, Traits};
 use crate::tds::types::{encode_value, ConvertError, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
+use std::sync::Arc;
 use tsql::quoting::{literal, quoted};
 
 /// One result column: how PostgreSQL sends it and how the client gets it.
@@ -47,6 +48,19 @@ pub struct Fetched<'a> {
     pub titles: Option<&'a [Title]>,
     /// The columns are described before the rows.
     pub described: bool,
+    /// Rows of one table that the cursor may change: a last column, which is not sent, says which version each is, and
+    /// is NULL for a row that is gone.
+    pub keyed: Option<&'a KeyedColumns>,
+}
+
+/// The columns of rows that a cursor may change.
+#[derive(Debug)]
+pub struct KeyedColumns {
+    pub table: String,
+    /// The table's column that each is; None for an expression.
+    pub sources: Vec<Option<String>>,
+    /// As the cursor's query has them.
+    pub columns: Arc<[PgColumn]>,
 }
 
 /// Puts the description of a result set of these columns.
@@ -61,7 +75,11 @@ pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut
 /// (sp_cursorfetch, RPC Considerations).
 pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Vec<SentAs> {
     let dialect = reply.dialect;
+    let pg_columns = fetched.keyed.map_or(pg_columns, |keyed| &keyed.columns);
     let (sent_as, mut columns) = told(pg_columns, fetched.titles, &dialect);
+    for (column, source) in columns.iter_mut().zip(fetched.keyed.iter().flat_map(|keyed| &keyed.sources)) {
+        column.traits.changes = source.is_some() && !column.traits.identity && !column.traits.computed;
+    }
     let out = &mut reply.tokens;
     match (fetched.described, dialect.is_tds7()) {
         (true, true) => {
@@ -71,7 +89,8 @@ pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: 
                 traits: Traits { not_null: true, hidden: true, ..Traits::default() },
             });
             columns::put(out, &columns, &dialect);
-            columns::put_colinfo(out, &columns, &dialect);
+            let source = fetched.keyed.map(|keyed| (keyed.table.as_str(), keyed.sources.as_slice()));
+            columns::put_colinfo(out, &columns, source, &dialect);
         }
         (true, false) => columns::put(out, &columns, &dialect),
         (false, true) => columns::put_none(out, &dialect),

@@ -4,7 +4,7 @@ mod columns;
 mod cursors;
 mod interruption;
 
-pub use columns::{declaring, described_as, formats, put_description, Fetched};
+pub use columns::{declaring, described_as, formats, put_description, Fetched, KeyedColumns};
 
 use super::declarations::Declarations;
 use super::notices::{left_error_of, Announced};
@@ -34,6 +34,8 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The status of a row that a server cursor has found (sp_cursorfetch, RPC Considerations).
 const FETCH_SUCCEEDED: u32 = 1;
+/// It is gone.
+const FETCH_MISSING: u32 = 2;
 
 /// What becomes of the rows of a statement.
 #[derive(Clone, Copy)]
@@ -58,6 +60,8 @@ pub struct RowStream<'a> {
     sent_as: Option<Vec<SentAs>>,
     /// Each row ends with its status.
     has_status: bool,
+    /// Each row of PostgreSQL's ends with its version.
+    has_version: bool,
     outcome: Outcome,
     /// How many rows were sent.
     rows: u64,
@@ -109,6 +113,7 @@ impl<'a> RowStream<'a> {
             columns,
             sent_as: None,
             has_status: false,
+            has_version: false,
             outcome: Outcome::default(),
             rows: 0,
             sent: 0,
@@ -160,6 +165,7 @@ impl<'a> RowStream<'a> {
                         Rows::OfCursor(fetched) => {
                             self.sent_as = Some(put_cursor_columns(&self.columns, fetched, reply));
                             self.has_status = reply.dialect.is_tds7();
+                            self.has_version = fetched.keyed.is_some();
                         }
                         _ => {}
                     }
@@ -330,7 +336,9 @@ impl<'a> RowStream<'a> {
         let out = &mut self.client.reply.tokens;
         let start = out.len();
         out.put_u8(ROW);
-        for (index, (value, sent_as)) in row_values(row).zip(sent_as).enumerate() {
+        let mut values = row_values(row);
+        for (index, sent_as) in sent_as.iter().enumerate() {
+            let value = values.next().flatten();
             let encoded = sent_as.put(value, self.zone, self.text_size, &dialect, out);
             if let Err(error) = encoded {
                 out.truncate(start);
@@ -339,8 +347,16 @@ impl<'a> RowStream<'a> {
                 return;
             }
         }
+        let mut status = FETCH_SUCCEEDED;
+        if self.has_version {
+            let version = values.next().flatten().map(|raw| String::from_utf8_lossy(raw).into_owned());
+            if version.is_none() {
+                status = FETCH_MISSING;
+            }
+            self.outcome.versions.push(version);
+        }
         if self.has_status {
-            out.put_u32_as(FETCH_SUCCEEDED, dialect.endian);
+            out.put_u32_as(status, dialect.endian);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The calls by which 7.x clients use server cursors (SQL Server: "System stored procedures (API cursors)").
 
-use super::options::{invalid, Given, ALLOW_DIRECT, PARAMETERIZED};
+use super::keyset::{read_only, Change};
+use super::options::{invalid, wants_changes, Given, ALLOW_DIRECT, PARAMETERIZED};
 use super::position::{Fetch, Position};
 use super::{Selection, ServerCursor};
 use crate::batch::cursor::NO_CURSOR;
@@ -82,7 +83,7 @@ impl Interpreter {
             CursorProcedure::Prepare => {
                 let scroll = integer(client, params, 4, "sp_cursorprepare", "scrollopt")?;
                 let concurrency = integer(client, params, 5, "sp_cursorprepare", "ccopt")?;
-                let given = Given::of(scroll, concurrency).map_err(Failure::of_statement)?;
+                let given = Given::of(scroll, concurrency, false).map_err(Failure::of_statement)?;
                 let mut returned = self.prepare(client, params).await.map_err(Failure::of_statement)?;
                 returned.outputs.extend(given_outputs(given, 4));
                 returned.outputs.retain(|output| is_output(params, output));
@@ -101,7 +102,7 @@ impl Interpreter {
                 self.cursor_option(client, params).map(Some).map_err(|m| Failure::of_statement(m).into())
             }
             CursorProcedure::Change => {
-                self.change_by_cursor(client, params).map(Some).map_err(|m| Failure::of_statement(m).into())
+                self.change_by_cursor(client, params).await.map(|()| Some(Returned::status(0)))
             }
         }
     }
@@ -147,7 +148,6 @@ impl Interpreter {
             return self.execute(client, prepared, params, places.values, outputs, form).await;
         };
         let scroll = integer(client, params, places.scroll, PROCEDURE, "scrollopt")?;
-        let given = Given::of(scroll, concurrency).map_err(Failure::of_statement)?;
         let rows = integer(client, params, places.scroll + 2, PROCEDURE, "rowcount")?;
         let rows = rows.filter(|rows| *rows > 0).unwrap_or(DEFAULT_ROWS);
         let dialect = client.dialect();
@@ -155,8 +155,16 @@ impl Interpreter {
         let mut variables = Variables::bind(&prepared.declarations, values, places.values, &dialect)
             .map_err(Failure::of_statement)?;
         variables.give(&prepared.literals);
+        let keyset = match wants_changes(scroll, concurrency) {
+            true => self.keyset(client, prepared, &selection, &variables).await?,
+            false => None,
+        };
+        let given = Given::of(scroll, concurrency, keyset.is_some()).map_err(Failure::of_statement)?;
         let number = self.server_cursors.admit().map_err(Failure::of_statement)?;
-        let held = self.hold_rows(client, &selection, &variables, given.scrolls()).await?;
+        let held = match keyset {
+            Some(keyset) => self.hold_keys(client, keyset, &selection, &variables, given.scrolls()).await?,
+            None => self.hold_rows(client, &selection, &variables, given.scrolls()).await?,
+        };
         let mut cursor = ServerCursor { rows: held, given, position: Position::BeforeFirst };
         let (fetch, rows) = if given.fetches { (Fetch::Next, rows) } else { (Fetch::First, 0) };
         let sent = match self.send_of(client, &mut cursor, fetch, rows, described).await {
@@ -309,14 +317,32 @@ impl Interpreter {
         Ok(Returned::outputs(0, vec![output(2, "value", value)]))
     }
 
-    /// sp_cursor: what it would change is refused, as by every cursor that is read only.
-    fn change_by_cursor(&self, client: &Client, params: &[Param<'_>]) -> Result<Returned, ServerMessage> {
+    /// sp_cursor: cursor, operation, row of the fetch buffer, table, values.
+    async fn change_by_cursor(&mut self, client: &mut Client, params: &[Param<'_>]) -> Result<(), Interrupt> {
         const PROCEDURE: &str = "sp_cursor";
-        let number = self.cursor_number(client, params, PROCEDURE)?;
-        if !self.server_cursors.open.contains_key(&number) {
-            return Err(no_such_cursor(PROCEDURE, number));
-        }
-        Err(ServerMessage::error(16929, 16, "The cursor is READ ONLY."))
+        /// The row that is changed is the current one anyway; its number is that in the buffer.
+        const SET_POSITION: i64 = 0x20;
+        let number = self.cursor_number(client, params, PROCEDURE).map_err(Failure::of_statement)?;
+        let operation = integer(client, params, 1, PROCEDURE, "optype")?.unwrap_or(0);
+        let row = integer(client, params, 2, PROCEDURE, "rownum")?.unwrap_or(0);
+        let change = match operation & !SET_POSITION {
+            0 if operation != 0 => None,
+            1 => Some(Change::Update),
+            2 => Some(Change::Delete),
+            4 => Some(Change::Insert),
+            _ => return Err(Failure::of_statement(invalid(PROCEDURE, "optype")).into()),
+        };
+        let Some(mut cursor) = self.server_cursors.open.remove(&number) else {
+            return Err(Failure::of_statement(no_such_cursor(PROCEDURE, number)).into());
+        };
+        let values = params.get(4..).unwrap_or(&[]);
+        let changed = match change {
+            Some(_) if cursor.rows.keyset.is_none() => Err(read_only().into()),
+            Some(change) => self.change_rows(client, &mut cursor.rows, change, row, values).await,
+            None => Ok(()),
+        };
+        self.server_cursors.open.insert(number, cursor);
+        changed
     }
 
     fn cursor_number(

@@ -2,6 +2,7 @@
 //! opened, until they are closed or a rollback takes them.
 
 mod calls;
+mod keyset;
 mod named;
 mod options;
 mod position;
@@ -48,6 +49,8 @@ pub(super) struct HeldRows {
     at: i64,
     /// Rows that SET ROWCOUNT let it have when it was opened; 0 for all.
     limit: i64,
+    /// PostgreSQL's cursor has the rows' keys, and they are read as they are fetched.
+    keyset: Option<Box<keyset::Keyset>>,
 }
 
 impl HeldRows {
@@ -122,7 +125,8 @@ impl Interpreter {
         backend.pin();
         backend.run(client, source, Rows::Kept).await?;
         let limit = i64::from(client.settings().row_limit);
-        let mut rows = HeldRows { name, titles: selection.titles.clone(), total: None, at: 0, limit };
+        let mut rows =
+            HeldRows { name, titles: selection.titles.clone(), total: None, at: 0, limit, keyset: None };
         if scrolls {
             let all = self.moved(client, &rows, "forward all").await?;
             rows.total = Some(rows.left(all));
@@ -140,13 +144,16 @@ impl Interpreter {
         count: i64,
         described: bool,
     ) -> Result<i64, Interrupt> {
+        if rows.keyset.is_some() {
+            return self.send_keyed(client, rows, first, count, described).await;
+        }
         if let Some(before) = first.map(|first| first - 1).filter(|before| *before != rows.at) {
             self.moved(client, rows, &format!("absolute {before}")).await?;
             rows.at = before;
         }
         let sql = Sql::plain(format!("fetch forward {count} from {}", rows.name));
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
-        let fetched = Rows::OfCursor(Fetched { titles: rows.titles.as_deref(), described });
+        let fetched = Rows::OfCursor(Fetched { titles: rows.titles.as_deref(), described, keyed: None });
         let Completed { outcome, .. } = self.procedures.backend.run(client, source, fetched).await?;
         let found = outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
         rows.at += found;

@@ -137,7 +137,8 @@ impl Interpreter {
             }
         };
         let program = compiled.program;
-        let prepared = Prepared { declarations: Vec::new(), program, literals: compiled.literals, size: 0 };
+        let prepared =
+            Prepared { declarations: Vec::new(), program, literals: compiled.literals, text: String::new() };
         match Selection::of(&prepared.program) {
             Some(_) => Ok(Arc::new(prepared)),
             None => Err(no_cursor_for(&prepared)),

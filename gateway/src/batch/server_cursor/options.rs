@@ -15,10 +15,20 @@ const AUTO_CLOSE: i64 = 0x4000;
 const CHECK_ACCEPTED: i64 = 0x8000;
 
 const READ_ONLY: i64 = 0x01;
+const SCROLL_LOCKS: i64 = 0x02;
+const OPTIMISTIC: i64 = 0x04;
+const OPTIMISTIC_VALUES: i64 = 0x08;
 /// What is no cursor may be run all the same.
 pub const ALLOW_DIRECT: i64 = 0x2000;
 
-/// A cursor as the client gets it. Its rows are those of the moment it is opened, and it changes nothing.
+/// Whether what is asked for changes rows.
+pub fn wants_changes(scroll: Option<i64>, concurrency: Option<i64>) -> bool {
+    let kind = scroll.unwrap_or(KEYSET) & (KEYSET | DYNAMIC | FORWARD_ONLY | STATIC | FAST_FORWARD);
+    let concurrency = concurrency.unwrap_or(0) & (SCROLL_LOCKS | OPTIMISTIC | OPTIMISTIC_VALUES);
+    matches!(kind, 0 | KEYSET | DYNAMIC | FORWARD_ONLY) && concurrency != 0
+}
+
+/// A cursor as the client gets it. One that changes nothing has the rows of the moment it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     pub scroll: i64,
@@ -30,21 +40,29 @@ pub struct Given {
 }
 
 impl Given {
-    pub fn of(scroll: Option<i64>, concurrency: Option<i64>) -> Result<Given, ServerMessage> {
+    /// `changes`: it may change rows.
+    pub fn of(scroll: Option<i64>, concurrency: Option<i64>, changes: bool) -> Result<Given, ServerMessage> {
         let (scroll, concurrency) = (scroll.unwrap_or(KEYSET), concurrency.unwrap_or(0));
         let asked = scroll & (KEYSET | DYNAMIC | FORWARD_ONLY | STATIC | FAST_FORWARD);
         let kind = match asked {
             FORWARD_ONLY | FAST_FORWARD => asked,
+            0 | KEYSET | DYNAMIC if changes => KEYSET,
             0 | KEYSET | DYNAMIC | STATIC => STATIC,
             _ => return Err(invalid("sp_cursoropen", "scrollopt")),
         };
         let accepts = |options: i64, given: i64| options & CHECK_ACCEPTED == 0 || options & given << 16 != 0;
-        if !accepts(scroll, kind) || !accepts(concurrency, READ_ONLY) {
+        // no row is locked by being fetched
+        let control = match concurrency {
+            _ if !changes => READ_ONLY,
+            asked if asked & OPTIMISTIC_VALUES != 0 => OPTIMISTIC_VALUES,
+            _ => OPTIMISTIC,
+        };
+        if !accepts(scroll, kind) || !accepts(concurrency, control) {
             return Err(ServerMessage::error(16955, 16, "Could not create an acceptable cursor."));
         }
         Ok(Given {
             scroll: kind,
-            concurrency: READ_ONLY,
+            concurrency: control,
             fetches: scroll & AUTO_FETCH != 0,
             closes: scroll & AUTO_CLOSE != 0 && kind == FAST_FORWARD,
         })
@@ -57,7 +75,7 @@ impl Given {
     }
 
     pub fn scrolls(self) -> bool {
-        self.scroll == STATIC
+        matches!(self.scroll, STATIC | KEYSET)
     }
 }
 
@@ -71,7 +89,7 @@ mod tests {
     use super::*;
 
     fn given(scroll: i64, concurrency: i64) -> Result<(i64, i64), i32> {
-        Given::of(Some(scroll), Some(concurrency))
+        Given::of(Some(scroll), Some(concurrency), false)
             .map(|given| (given.scroll, given.concurrency))
             .map_err(|message| message.number)
     }
@@ -84,6 +102,25 @@ mod tests {
             assert_eq!(given(asked, 2), Ok((STATIC, READ_ONLY)));
         }
         assert_eq!(given(KEYSET | DYNAMIC, 1), Err(16902));
+    }
+
+    #[test]
+    fn cursors_that_change_rows() {
+        let given = |scroll, concurrency| {
+            let given = Given::of(Some(scroll), Some(concurrency), true).unwrap();
+            (given.scroll, given.concurrency)
+        };
+        assert_eq!(given(KEYSET, OPTIMISTIC), (KEYSET, OPTIMISTIC));
+        assert_eq!(given(DYNAMIC, OPTIMISTIC_VALUES), (KEYSET, OPTIMISTIC_VALUES));
+        assert_eq!(given(FORWARD_ONLY, SCROLL_LOCKS), (FORWARD_ONLY, OPTIMISTIC));
+        for (scroll, concurrency, expected) in [
+            (KEYSET, OPTIMISTIC, true),
+            (KEYSET, READ_ONLY, false),
+            (STATIC, OPTIMISTIC, false),
+            (FAST_FORWARD, OPTIMISTIC, false),
+        ] {
+            assert_eq!(wants_changes(Some(scroll), Some(concurrency)), expected);
+        }
     }
 
     /// KEYSET_ACCEPTABLE, STATIC_ACCEPTABLE; OPTIMISTIC_ACCEPTABLE, READ_ONLY_ACCEPTABLE

@@ -44,6 +44,8 @@ pub struct Outcome {
     pub count: Option<u64>,
     /// @@rowcount, where the procedure has said it.
     pub row_count: Option<i64>,
+    /// Of rows that a cursor may change: which version each is, None for one that is gone.
+    pub versions: Vec<Option<String>>,
 }
 
 /// Whether a call has gone to PostgreSQL or was withdrawn before: the first of both decides.

@@ -1,7 +1,7 @@
 //! The description of a result set: COLMETADATA at 7.x (MS-TDS 2.2.7.4), ROWFMT and for wide ones ROWFMT2
 //! at 5.0 (FreeTDS src/tds/token.c, tds5_process_result, tds5_process_result2).
 
-use super::text::{put_short, put_token, take_short};
+use super::text::{put_long, put_short, put_token, take_short};
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::types::TypeInfo;
 use crate::tds::wire::{Put, Reader, Result};
@@ -12,6 +12,9 @@ pub const ROWFMT: u8 = 0xEE;
 pub const ROWFMT2: u8 = 0x61;
 /// The token before each row.
 pub const ROW: u8 = 0xD1;
+
+/// UTF-16 units of a name.
+const LONGEST_NAME: usize = 128;
 
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -30,13 +33,16 @@ pub struct Traits {
     pub computed: bool,
     /// Not the query's: what the server says of the row.
     pub hidden: bool,
+    /// A cursor can change it.
+    pub changes: bool,
 }
 
 impl Traits {
-    /// fNullable, fIdentity and, since 7.2, fComputed and fHidden.
+    /// fNullable, usUpdateable (1: it can be written), fIdentity and, since 7.2, fComputed and fHidden.
     fn flags_7(self, dialect: &Dialect) -> u16 {
         let since_7_2 = |is: bool, bit: u16| u16::from(is && dialect.version >= Version::Tds72) << bit;
         u16::from(!self.not_null)
+            | u16::from(self.changes) << 2
             | u16::from(self.identity) << 4
             | since_7_2(self.computed, 5)
             | since_7_2(self.hidden, 13)
@@ -44,7 +50,7 @@ impl Traits {
 
     fn of_flags_7(flags: u16) -> Traits {
         let is = |bit: u16| flags & 1 << bit != 0;
-        Traits { not_null: !is(0), identity: is(4), computed: is(5), hidden: is(13) }
+        Traits { not_null: !is(0), changes: is(2), identity: is(4), computed: is(5), hidden: is(13) }
     }
 
     /// TDS_ROW_NULLALLOWED and TDS_ROW_IDENTITY.
@@ -106,14 +112,43 @@ pub fn put_none(out: &mut BytesMut, dialect: &Dialect) {
     out.put_u16_as(NO_COLUMNS, dialect.endian);
 }
 
-/// COLINFO (MS-TDS 2.2.7.4): of each column its number, its table, which is not told, and whether it is hidden.
-pub fn put_colinfo(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
+/// COLINFO (MS-TDS 2.2.7.3): of each column its number, its table, and what it is. `source`: the table that the columns
+/// are of, which TABNAME names (2.2.7.23), and what they are called there, None for an expression; without it no table
+/// is told.
+pub fn put_colinfo(
+    out: &mut BytesMut,
+    columns: &[Column],
+    source: Option<(&str, &[Option<String>])>,
+    dialect: &Dialect,
+) {
+    const TABNAME: u8 = 0xA4;
     const COLINFO: u8 = 0xA5;
+    const EXPRESSION: u8 = 0x04;
     const HIDDEN: u8 = 0x10;
+    const DIFFERENT_NAME: u8 = 0x20;
+    if let Some((table, _)) = source {
+        let _ = put_token(out, TABNAME, dialect, |out| {
+            if dialect.version >= Version::Tds72 {
+                out.put_u8(1);
+            }
+            put_long(out, table, LONGEST_NAME, dialect);
+        });
+    }
     let _ = put_token(out, COLINFO, dialect, |out| {
         for (number, column) in (1_usize..).zip(columns) {
             // clients count for themselves: there may be more than 255
-            out.put_slice(&[number as u8, 0, if column.traits.hidden { HIDDEN } else { 0 }]);
+            let own = source.map(|(_, sources)| sources.get(number - 1).and_then(Option::as_deref));
+            let number = number as u8;
+            match own {
+                _ if column.traits.hidden => out.put_slice(&[number, 0, HIDDEN]),
+                None => out.put_slice(&[number, 0, 0]),
+                Some(None) => out.put_slice(&[number, 0, EXPRESSION]),
+                Some(Some(own)) if own == column.name => out.put_slice(&[number, 1, 0]),
+                Some(Some(own)) => {
+                    out.put_slice(&[number, 1, DIFFERENT_NAME]);
+                    put_short(out, own, dialect);
+                }
+            }
         }
     });
 }

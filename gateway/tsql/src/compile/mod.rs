@@ -4,11 +4,13 @@
 mod call;
 mod compiler;
 mod cursor;
+mod keyed;
 mod labels;
 mod procedure;
 mod session;
 mod value;
 
+pub use keyed::{keyed, Keyed};
 pub(crate) use procedure::body;
 pub(crate) use value::{literal, of_number};
 

@@ -66,6 +66,15 @@ impl Sql {
         sql
     }
 
+    /// The same before other words.
+    pub fn followed_by(&self, words: &str) -> Sql {
+        let mut sql = self.clone();
+        if let Some(last) = sql.pieces.last_mut() {
+            last.push_str(words);
+        }
+        sql
+    }
+
     /// The SQL with `$n` for variable n, followed by what `cast` says of it.
     pub fn text(&self, cast: impl Fn(usize) -> String) -> String {
         let mut text = String::with_capacity(self.pieces.iter().map(|piece| piece.len() + 4).sum());

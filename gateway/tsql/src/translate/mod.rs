@@ -15,6 +15,7 @@ mod digits;
 mod expressions;
 mod functions;
 mod insert;
+mod keyed;
 mod merge;
 mod numbers;
 mod outer_join;
@@ -114,6 +115,7 @@ pub fn condition(
 }
 
 pub use definition::definition;
+pub use keyed::{of_table, OfTable};
 pub use tables::{filled_columns, forgotten};
 pub use title::{Title, Told};
 pub use translation::{Kind, Made};

@@ -1,0 +1,86 @@
+//! What a cursor that changes rows is opened on.
+
+use super::compiler::numbered_sql;
+use crate::error::Error;
+use crate::lexer::Syntax;
+use crate::parser;
+use crate::program::{Settings, Sql};
+use crate::resolve::Scope;
+use crate::translate::{of_table, Numbered, OfTable};
+use crate::tree::StatementKind;
+
+/// A select of the rows of one table, in SQL.
+#[derive(Clone, Debug)]
+pub struct Keyed {
+    pub of: OfTable,
+    /// All behind the select list, with its variables.
+    pub rest: Sql,
+}
+
+/// Of a select, also as the query of a declared cursor; None for any other text, and for rows that are not each one of
+/// a single table.
+pub fn keyed(text: &str, settings: &Settings) -> Result<Option<Keyed>, Error> {
+    let syntax =
+        Syntax { quoted_identifiers: settings.quoted_identifiers, placeholders: settings.placeholders };
+    let batch = parser::parse(text, syntax)?;
+    let [statement] = batch.statements.as_slice() else { return Ok(None) };
+    let query = match &statement.kind {
+        StatementKind::Select(query) => query,
+        StatementKind::DeclareCursor(declare) => &declare.query,
+        _ => return Ok(None),
+    };
+    let scope = Scope {
+        variables: settings.variables.iter().map(|(name, of)| (name.to_lowercase(), *of)).collect(),
+        sybase: settings.sybase,
+        database: settings.database.clone(),
+        ..Scope::default()
+    };
+    let mut numbered = Numbered::default();
+    let Some(of) = of_table(query, &scope, &mut numbered)? else { return Ok(None) };
+    let rest = numbered_sql(&of.rest, numbered)?;
+    Ok(Some(Keyed { of, rest }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::types::INT;
+
+    fn of(text: &str) -> Option<OfTable> {
+        let mut settings = Settings { quoted_identifiers: true, ..Settings::default() };
+        settings.variables.insert("@a".into(), Some(INT));
+        keyed(text, &settings).unwrap().map(|keyed| keyed.of)
+    }
+
+    #[test]
+    fn rows_of_one_table() {
+        let found = of("select *, a + 1 n from t as x where b > @a order by c").unwrap();
+        assert_eq!((found.shown.as_str(), found.table.as_str()), ("t", "\"t\""));
+        assert_eq!((found.name.as_str(), found.from.as_str()), ("\"x\"", "\"t\" as \"x\""));
+        assert!(found.items.starts_with("\"x\".*, "), "{}", found.items);
+        assert!(found.rest.contains("$1") && found.rest.contains(" order by "), "{}", found.rest);
+        let declared = of("declare c cursor for select a from #t for update of a").unwrap();
+        assert_eq!((declared.shown.as_str(), declared.name.as_str()), ("#t", "\"#t\""));
+    }
+
+    #[test]
+    fn rows_of_anything_else() {
+        for text in [
+            "select 1",
+            "select a from t, u",
+            "select a from t join u on t.a = u.b",
+            "select distinct a from t",
+            "select top 1 a from t",
+            "select count(*) from t",
+            "select a from t group by a",
+            "select @a from t",
+            "select (select 1) from t",
+            "select a from t union select a from t",
+            "select a from t order by a offset 1 rows",
+            "delete t",
+            "select a from t select b from t",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Selects whose rows are those of one table: a cursor can find each again by its key, and change it.
+
+use super::select::Stands;
+use super::translation::Translation;
+use super::variables::Variables;
+use super::walk;
+use crate::error::Error;
+use crate::resolve::{names, Scope};
+use crate::tree::{Expression, Query, QueryBody, SelectItem, TableSource};
+
+/// The parts of such a select in SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfTable {
+    /// The table's name as the query writes it.
+    pub shown: String,
+    pub table: String,
+    /// What its columns are qualified with.
+    pub name: String,
+    /// The table in FROM, with its alias.
+    pub from: String,
+    /// The select list: each item depends on its row alone.
+    pub items: String,
+    /// All behind the select list.
+    pub rest: String,
+}
+
+/// None for any other select.
+pub fn of_table(
+    query: &Query,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<Option<OfTable>, Error> {
+    let QueryBody::Select(select) = &query.body else { return Ok(None) };
+    let is_plain = query.with.is_empty()
+        && query.offset.is_none()
+        && !select.distinct
+        && select.top.is_none()
+        && select.into.is_none()
+        && select.group_by.is_empty()
+        && select.having.is_none();
+    let [TableSource::Table { name: table, alias }] = select.from.as_slice() else { return Ok(None) };
+    if !is_plain || !select.items.iter().all(is_of_row) {
+        return Ok(None);
+    }
+    let name = match alias {
+        Some(alias) => names::name(alias)?,
+        None => names::qualifier(table)?,
+    };
+    let mut translation = Translation::new(scope, variables);
+    let mut items = Vec::with_capacity(select.items.len());
+    for item in &select.items {
+        items.push(match item {
+            SelectItem::Star { .. } => format!("{name}.*"),
+            _ => translation.item(item, select, Stands::Outermost)?.sql,
+        });
+    }
+    let sources = translation.sources_of(select)?;
+    let mut rest = format!(" from {}", sources.from);
+    if !sources.condition.is_empty() {
+        rest.push_str(&format!(" where {}", sources.condition));
+    }
+    if !query.order_by.is_empty() {
+        let by: Result<Vec<_>, _> = query.order_by.iter().map(|one| translation.ordered(one)).collect();
+        rest.push_str(&format!(" order by {}", by?.join(", ")));
+    }
+    let (shown, items, from) = (table.name.clone(), items.join(", "), sources.from);
+    Ok(Some(OfTable { shown, table: names::table(table)?, name, from, items, rest }))
+}
+
+fn is_of_row(item: &SelectItem) -> bool {
+    match item {
+        SelectItem::Star { .. } => true,
+        SelectItem::Value { value, .. } => {
+            !walk::has_query(value)
+                && !walk::any(value, &mut |one| {
+                    matches!(one, Expression::Variable(_) | Expression::Function(_))
+                })
+        }
+        _ => false,
+    }
+}
