@@ -350,6 +350,8 @@ class Postgres:
                 process = account.popen(command, cwd=self.cluster, output=output)
             try:
                 self._wait_until_ready(process, stop)
+                # after recovery the checkpointer ignores archive_timeout until something wakes it
+                process.send_signal(signal.SIGHUP)
                 return process
             except ServerError as error:
                 # after kill -9 of the server its children live on for a moment, and must go first

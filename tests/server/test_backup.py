@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pymssql
 
+from ringlog.postgres import Postgres
 from servers import add_logins, ringlog, serving
 from waiting import wait_until
 
@@ -86,3 +87,24 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     again = ringlog("restore", copies, "--data", new)
     assert again.returncode == 2
     assert "exists already: restore makes a new data directory" in again.stderr
+
+
+def test_the_log_is_archived_in_time_after_a_crash_too(temporary_directory: Path) -> None:
+    data, copies = temporary_directory / "crashed", temporary_directory / "copies"
+    with serving(data) as server:
+        made = ringlog("backup", copies, "--data", data, timeout=200)
+        assert made.returncode == 0, made.stderr
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            admin.execute("alter system set archive_timeout = 1")
+            admin.execute("create table before_the_crash ()")
+        postmaster = Postgres(data).postmaster()
+        assert postmaster is not None
+        postmaster.kill()
+        server.process.wait(timeout=60)
+    with serving(data) as server, psycopg.connect(server.dsn, autocommit=True) as admin:
+        admin.execute("create table after_the_crash ()")
+        found = admin.execute("select pg_walfile_name(pg_current_wal_lsn())").fetchone()
+        assert found is not None
+        segment = copies / "wal" / str(found[0])
+        # the next checkpoint is due in 15 minutes
+        wait_until(segment.exists)
