@@ -1,1 +1,1 @@
-"""Moving in: what an old server has, what becomes of it here, and its rows."""
+"""Migration from an old server: its catalogue, the equivalent objects in ringlog, and its rows."""

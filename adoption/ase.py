@@ -1,4 +1,4 @@
-"""What ASE's own tables say of tables and rights (SAP ASE, Reference Manual: Tables)."""
+"""Tables and rights from ASE's system tables (SAP ASE, Reference Manual: Tables)."""
 
 import re
 from collections import defaultdict

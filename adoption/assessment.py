@@ -1,4 +1,5 @@
-"""What moving in takes: each object of the old database compiled or refused, and what is to be decided."""
+"""The assessment of a migration: each object of the old database compiled or refused, and the decisions
+left."""
 
 import html
 import json
@@ -18,7 +19,7 @@ BY_GATEWAY = "run by the gateway, with the rights of its callers"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a procedure, view, trigger, function, or table of the site."""
+    """The outcome for a procedure, view, trigger, function, or table of the site."""
 
     kind: str
     name: str
@@ -80,7 +81,7 @@ def assess(
     decisions = [
         *(f"{count} objects are refused: {why}" for why, count in reasons.most_common()),
         *([f"{by_gateway} procedures are {BY_GATEWAY}: grant these what they do"] if by_gateway else []),
-        *(f"the old server does not tell its {line}" for line in old.unread),
+        *(f"the old server does not report its {line}" for line in old.unread),
         *old.hidden,
         *(lost for made in tables for lost in made.lost),
         *of_texts,
@@ -113,7 +114,9 @@ def assess(
 def _verdict(module: Module, sybase: bool) -> Verdict:
     lines = module.text.count("\n") + 1
     if not module.text.strip():
-        return Verdict(module.kind, module.name, False, 0, None, None, "its text is not told")
+        return Verdict(
+            module.kind, module.name, False, 0, None, None, "the old server does not return its text"
+        )
     try:
         made = translate(module.text, database="dbo", sybase=sybase)
     except TsqlError as error:
@@ -136,7 +139,7 @@ text-align: left; vertical-align: top } td.n { text-align: right }
 
 
 def as_html(assessment: Assessment) -> str:
-    """A page for people, which needs nothing else."""
+    """The assessment as one HTML file."""
     compiled = len(assessment.modules) - len(assessment.refused)
     parts = [
         "<!doctype html><meta charset='utf-8'><title>Moving in</title>",

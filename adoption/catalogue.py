@@ -1,4 +1,4 @@
-"""What an old server says of itself: Sybase ASE and SQL Server through their own catalogues, over TDS.
+"""Reads the catalogue of an old server, Sybase ASE or SQL Server, over TDS.
 
 ASE's tables are of its Reference Manual: Tables (sysobjects, syscolumns, systypes, syscomments, sysprotects,
 syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.columns, sys.sql_modules, …).
@@ -35,7 +35,7 @@ _KINDS = {
     "TF": "function",
     "SF": "function",
 }
-# clauses that are lost are told by number: no such object, column, or permission
+# error numbers of clauses that are left out: no such object, column, or permission
 _ABSENT = frozenset({207, 208, 229, 911})
 # what servers before some version have not
 _OPTIONAL = frozenset({"computed", "charset"})
@@ -134,22 +134,22 @@ def read(connection: pymssql.Connection) -> Old:
         tuple(unread),
         tuple(members),
         users,
-        tuple(hidden.told),
+        tuple(hidden.reported),
         charset,
     )
 
 
 class Hidden:
-    """Tells of objects whose name another owner's object has already: here a name has no owner."""
+    """Reports objects whose name another owner's object has already: here a name has no owner."""
 
     def __init__(self) -> None:
         self._owners: dict[tuple[str, str], str] = {}
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def is_first(self, kind: str, owner: str, name: str) -> bool:
         first = self._owners.setdefault((kind, name.lower()), owner)
         if first != owner:
-            self.told.append(
+            self.reported.append(
                 f"{kind} {owner}.{name}: {first} has one of this name, and here names have no owner"
             )
         return first == owner
@@ -202,7 +202,7 @@ def number(error: pymssql.Error) -> int:
 
 
 def words(error: pymssql.Error) -> str:
-    """What the server said."""
+    """The server's error message."""
     said = error.args[1] if len(error.args) > 1 else error.args[0] if error.args else ""
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     return text.partition("DB-Lib error")[0].strip()
@@ -220,9 +220,9 @@ def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:
     return found
 
 
-def _rows(cursor: Any, owner: str, table: str, told: Any) -> int:
-    if told is not None and int(told) > _COUNTED:
-        return int(told)
+def _rows(cursor: Any, owner: str, table: str, reported: Any) -> int:
+    if reported is not None and int(reported) > _COUNTED:
+        return int(reported)
     cursor.execute(f"select count(*) from {quoted(owner)}.{quoted(table)}")
     return int(cursor.fetchall()[0][0])
 

@@ -1,4 +1,4 @@
-"""Rows of an old database brought over: rings and logs, week by week, while the old server runs.
+"""Copies rows of an old database: rings and logs, week by week, while the old server runs.
 
 A week is read at the old server, stored by COPY, read back in the same transaction and compared value by
 value. A second run leaves out the weeks that have as many rows as when they were copied.
@@ -46,7 +46,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Copied:
-    """What was copied: as many rows on both sides, and the same checksum of their values."""
+    """The result of a copy: the number of rows on both sides, and whether their checksums are equal."""
 
     part: Part
     rows: int
@@ -60,7 +60,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Source:
-    """How to reach the old server."""
+    """The connection to the old server."""
 
     address: Address
     password: str
@@ -72,7 +72,8 @@ class Source:
 
 
 class Ledger:
-    """A file that tells which weeks were copied, with how many rows, so that a second run leaves them out."""
+    """A file that lists the weeks copied, with their numbers of rows, so that a second run leaves them
+    out."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -115,7 +116,7 @@ def copy(
     rings: Sequence[Ring],
     connections: int,
     ledger: Ledger,
-    tell: Callable[[Copied], None],
+    report: Callable[[Copied], None],
 ) -> list[Copied]:
     """Copies rings and logs by so many connections to each side. Raises pymssql.Error and psycopg.Error."""
     done: list[Copied] = []
@@ -143,7 +144,7 @@ def copy(
                 ledger.note(copied)
                 with lock:
                     done.append(copied)
-                    tell(copied)
+                    report(copied)
 
     with ThreadPoolExecutor(connections) as pool:
         for running in [pool.submit(work) for _ in range(connections)]:
@@ -212,8 +213,8 @@ def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Sou
     with old.cursor() as cursor:
         cursor.execute(f"select {names} from {_table(part)} where {_within(part)}")
         while batch := cursor.fetchmany(_BATCH):
-            for seq_no, told, *values in batch:
-                time = moment(told)
+            for seq_no, stored, *values in batch:
+                time = moment(stored)
                 yield (
                     int(seq_no),
                     (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC),

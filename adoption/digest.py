@@ -1,4 +1,4 @@
-"""Checksums of rows, by which those of two servers are compared value by value."""
+"""Checksums of rows, by which the rows of two servers are compared."""
 
 import hashlib
 import struct

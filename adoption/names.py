@@ -1,4 +1,4 @@
-"""Names of an old database's objects, as T-SQL of both servers takes them."""
+"""Names of an old database's objects, quoted for T-SQL of both servers."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""What an old database has, as values."""
+"""The objects of an old database, as values."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ class OldColumn:
     identity: tuple[int, int] | None = None
     """its first value and its step"""
     code_page: str = ""
-    """of a char, varchar or text where it has one of its own: a number, as SQL Server tells it"""
+    """of a char, varchar or text where it has one of its own: SQL Server's number"""
 
     @property
     def declared(self) -> str:
@@ -116,7 +116,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Member:
-    """Somebody who has the rights of a group or role."""
+    """A member of a group or role."""
 
     role: str
     who: str
@@ -133,11 +133,11 @@ class Old:
     grants: tuple[Grant, ...]
     logins: tuple[str, ...]
     unread: tuple[str, ...] = field(default=())
-    """what the server did not tell, with its words"""
+    """what the server did not return, with its error"""
     members: tuple[Member, ...] = ()
     users: tuple[tuple[str, str], ...] = ()
     """users of the database, each with its login, which is "" when it has none"""
     hidden: tuple[str, ...] = ()
-    """objects that cannot be told apart here, with why"""
+    """objects that would have the same name here, with the reason"""
     charset: str = ""
     """what its char, varchar and text are in, by its own name for it"""

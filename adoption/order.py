@@ -1,4 +1,4 @@
-"""The order in which objects are made: each after those that its text names."""
+"""The order in which objects are created: each after those that its text uses."""
 
 import re
 from collections.abc import Iterator, Sequence

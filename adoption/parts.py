@@ -1,4 +1,4 @@
-"""Parts of tables, table by table, as the catalogues of both servers give them."""
+"""The parts of tables (columns, checks, references), grouped by table from the rows of either catalogue."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ Place: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True)
 class Parts:
-    """Of each table its columns, and what it demands of its rows."""
+    """The columns of each table, and its constraints."""
 
     columns: dict[Place, list[OldColumn]] = field(default_factory=lambda: defaultdict(list))
     checks: dict[Place, list[Check]] = field(default_factory=lambda: defaultdict(list))

@@ -1,7 +1,7 @@
-"""Who may do what at the old server, and what gives the same rights here.
+"""Rights at the old server, and the statements that grant the same in ringlog.
 
-What T-SQL grants here is written as T-SQL. Roles and their members are PostgreSQL's, and so are rights on
-single columns and of names with capitals, which T-SQL here has no words for: these are SQL for psql.
+Rights that T-SQL can grant here are written as T-SQL. Roles and their members, rights on single columns, and
+rights of names with capitals are SQL for psql, since ringlog's T-SQL cannot express them.
 """
 
 from collections import Counter
@@ -18,13 +18,13 @@ _OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE")
 _CALLED = ("procedure", "function")
 _READERS, _WRITERS, _OWNERS = "db_datareader", "db_datawriter", "db_owner"
-# what nobody is told of: their owner has all rights, and the server's own
+# not reported: owners, who have all rights, and the server's own
 _NOBODY = frozenset({"dbo", "sys", "INFORMATION_SCHEMA"})
 
 
 @dataclass(frozen=True)
 class Rights:
-    """What is to be run, and what is to be decided."""
+    """The statements to run, and the decisions that are left."""
 
     roles: tuple[str, ...]
     """SQL that makes the owner, the schema, and the roles"""
@@ -38,7 +38,7 @@ class Rights:
 
 
 def rights(old: Old, found: Sorted, database: str) -> Rights:
-    """What gives the users and roles of the old database the rights that they have there."""
+    """The statements that give users and roles the rights that they have at the old server."""
     login_of = {user: login or user for user, login in old.users}
     kinds = {module.name: module.kind for module in old.modules}
     rings = {ring.table.name for ring in found.rings} | {
@@ -98,7 +98,7 @@ def rights(old: Old, found: Sorted, database: str) -> Rights:
 
 
 def _roles(grants: Sequence[Grant], members: Sequence[Member], users: set[str]) -> list[str]:
-    """Those that have rights, and those that have them by another one."""
+    """Those that have rights of their own or by membership."""
     needed = {grant.who for grant in grants}
     names = {member.role for member in members}
     while more := {member.who for member in members if member.role in needed} & names - needed:
@@ -118,12 +118,12 @@ def _refused(grant: Grant, who: str, kinds: dict[str, str], rings: set[str]) -> 
             return "" if who == "public" else f"{who} reads {grant.what}: give the login --reader"
         return f"{who} has {_shown(grant)}, a ring or log, which only its put procedure writes (--writer)"
     if grant.right == "EXECUTE" and kinds.get(grant.what) not in _CALLED:
-        return f"{who} has {_shown(grant)}, of which the old server tells nothing"
+        return f"{who} has {_shown(grant)}, of which the old server reports nothing"
     return ""
 
 
 def _of_fixed_roles(old: Old, members: Sequence[Member]) -> Iterator[Grant]:
-    """What SQL Server's db_datareader and db_datawriter may do, where they have members."""
+    """The rights of SQL Server's db_datareader and db_datawriter, if these have members."""
     there = {member.role for member in members}
     read = [
         *(table.name for table in old.tables),
@@ -155,7 +155,7 @@ def _shown(grant: Grant) -> str:
 
 
 def _written(grant: Grant, who: str, kinds: dict[str, str], database: str) -> str:
-    """As T-SQL, or as PostgreSQL's SQL where T-SQL here has no words for it."""
+    """A grant as T-SQL, or as PostgreSQL's SQL where ringlog's T-SQL cannot express it."""
     right = grant.right.lower()
     if not grant.columns and who == who.lower():
         return f"grant {right} on {quoted(grant.what)} to {who if who == 'public' else quoted(who)}"

@@ -1,8 +1,8 @@
-"""Which tables of an old database are rings, which are their logs, and which are a site's own.
+"""Finds the rings of an old database, their logs, and a site's own tables.
 
-A ring has a fixed number of rows, told apart by a whole number, a time in each, and readings. Its log has the
-same readings, and rows without end. What is neither stays a table of the site; a file of rules has the last
-word.
+A ring has a fixed number of rows, each with a whole number as its key, a time, and readings. Its log has the
+same readings, and an unlimited number of rows. Other tables stay tables of the site. A file of rules
+overrides this.
 """
 
 import tomllib
@@ -50,17 +50,17 @@ class Ring:
 
 @dataclass(frozen=True)
 class Sorted:
-    """What becomes of the tables."""
+    """The tables by their kind."""
 
     rings: tuple[Ring, ...]
     site: tuple[OldTable, ...]
     decisions: tuple[str, ...]
-    """what a person must decide, or look at"""
+    """decisions and checks that are left to the administrator"""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What a person has decided: `[ring.<table>]` with seq_no, time, log and cycle; `site = [tables]`."""
+    """The file of rules: `[ring.<table>]` with seq_no, time, log and cycle; `site = [tables]`."""
 
     rings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     site: frozenset[str] = frozenset()
@@ -101,7 +101,7 @@ def bounds_by(connection: pymssql.Connection) -> Bounds:
 
 
 def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
-    """Tells rings and logs from the other tables."""
+    """Finds the rings and logs among the tables."""
     tables = {table.name: table for table in old.tables}
     for name in (*rules.rings, *rules.site, *(rule["log"] for rule in rules.rings.values() if "log" in rule)):
         if name not in tables:

@@ -1,4 +1,4 @@
-"""What an old database becomes, as files: a facility file, T-SQL of all that is the site's, its logins."""
+"""Writes the files of a migration: a facility file, the T-SQL of the site's own objects, its logins."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -23,10 +23,10 @@ def write(
 ) -> list[str]:
     """Writes the files into the folder; their names, with what is in them."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = []
+    written = []
     if found.rings:
         (folder / "facility.toml").write_text("\n".join(facility(found.rings, timezone)) + "\n")
-        told.append(f"facility.toml: {len(found.rings)} tables")
+        written.append(f"facility.toml: {len(found.rings)} tables")
     made = [table for table in tables if not table.refused]
     scripts: dict[str, list[str]] = {
         "1_tables.sql": [*(table.text for table in made), *(text for table in made for text in table.after)]
@@ -38,20 +38,20 @@ def write(
     for file, texts in scripts.items():
         if texts:
             (folder / file).write_text("".join(f"{text}\ngo\n" for text in texts))
-            told.append(f"{file}: {len(texts)}")
+            written.append(f"{file}: {len(texts)}")
     for file, lines in (("0_roles.psql", rights.roles), ("6_rights.psql", rights.sql)):
         if lines:
             (folder / file).write_text("\n".join([*lines, ""]))
-            told.append(f"{file}: {len(lines)}")
+            written.append(f"{file}: {len(lines)}")
     if old.logins:
         logins = [
             f"ringlog user add {_shell(login)} --reader{' --writer' if login in rights.writers else ''}"
             for login in old.logins
         ]
-        told.append(f"logins.sh: {len(logins)}")
+        written.append(f"logins.sh: {len(logins)}")
         head = "# each asks for a password; --writer: who calls procedures or changes rows there"
         (folder / "logins.sh").write_text("\n".join([head, *logins, ""]))
-    return told
+    return written
 
 
 def _shell(word: str) -> str:

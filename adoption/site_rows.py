@@ -1,7 +1,7 @@
-"""Rows of a site's own tables brought over: each table as a whole, and compared value by value.
+"""Copies the rows of a site's own tables: each table as a whole, compared value by value.
 
-The old server runs meanwhile: a table is read once, and a later run makes it what it is then. Triggers do not
-fire for the rows, and foreign keys are looked at when all tables are there.
+The old server runs meanwhile: each table is read once, and a later run replaces its rows by those of that
+time. Triggers do not fire for the rows, and foreign keys are checked when all tables have been copied.
 """
 
 import threading
@@ -21,12 +21,12 @@ from ringlog.adoption.objects import OldColumn, OldTable
 from ringlog.adoption.texts import Unreadable, reading
 
 _BATCH = 2000  # rows
-_TOLD = 5  # texts that cannot be read, of a table
+_MOST_UNREAD = 5  # texts that cannot be read, reported of a table
 
 
 @dataclass(frozen=True)
 class SiteCopied:
-    """What has become of a table."""
+    """The result of copying a table."""
 
     table: str
     rows: int
@@ -45,7 +45,7 @@ def copy_site(
     database: str,
     tables: Sequence[OldTable],
     connections: int,
-    tell: Callable[[SiteCopied], None],
+    report: Callable[[SiteCopied], None],
 ) -> list[SiteCopied]:
     """Copies the tables into the schema. Raises pymssql.Error and psycopg.Error."""
     done: list[SiteCopied] = []
@@ -68,7 +68,7 @@ def copy_site(
                 copied = _copy(old, new, table, database, source)
                 with lock:
                     done.append(copied)
-                    tell(copied)
+                    report(copied)
 
     with ThreadPoolExecutor(connections) as pool:
         for running in [pool.submit(work) for _ in range(connections)]:
@@ -123,8 +123,8 @@ def _copy(
         for column in columns:
             if column.identity is not None:
                 _go_on(new, here, column)
-    more = [f"{table.name}: {len(unread)} rows in all"] if len(unread) > _TOLD else []
-    left_out = (*unread[:_TOLD], *more)
+    more = [f"{table.name}: {len(unread)} rows in all"] if len(unread) > _MOST_UNREAD else []
+    left_out = (*unread[:_MOST_UNREAD], *more)
     same = stored.text() == came.text()
     return SiteCopied(table.name, came.rows, was.text() != came.text(), same, left_out)
 
@@ -141,7 +141,7 @@ def _columns_here(new: psycopg.Connection[Any], database: str, table: str) -> di
 
 
 def _key(table: OldTable, columns: Sequence[OldColumn], row: Sequence[Any]) -> str:
-    """A row as its key tells it, or its first column."""
+    """A row's key, or its first column, for a message."""
     names = table.keys[0] if table.keys else (columns[0].name,)
     return ", ".join(
         f"{column.name} {value!r}" for column, value in zip(columns, row, strict=True) if column.name in names
@@ -155,7 +155,7 @@ def _read(new: psycopg.Connection[Any], question: sql.Composed, into: Digest) ->
 
 
 def _go_on(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColumn) -> None:
-    """An identity goes on behind the last value there is."""
+    """Lets an identity column continue after its last value."""
     name = column.name.lower()
     new.execute(
         sql.SQL(
@@ -187,12 +187,12 @@ def unreferenced(conninfo: str, database: str) -> list[str]:
             """,
             [database],
         ).fetchall()
-        told = []
+        broken = []
         for name, table, other, given, same in found:
             lacking = f"not exists (select from {other} b where {same})"
             row = new.execute(
                 f"select count(*) from {table} a where {given} and {lacking}".encode()
             ).fetchone()
             if row and row[0]:
-                told.append(f"{row[0]} rows of {table} refer to no row of {other} ({name}): copy once more")
-    return told
+                broken.append(f"{row[0]} rows of {table} refer to no row of {other} ({name}): copy once more")
+    return broken

@@ -1,4 +1,4 @@
-"""What SQL Server's catalogue views say of tables and rights (System Catalog Views)."""
+"""Tables and rights from SQL Server's catalogue views (System Catalog Views)."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -59,8 +59,8 @@ def table_parts(asked: Asked) -> Parts:
     return parts
 
 
-def _action(told: Any) -> str:
-    return "" if str(told) == "NO_ACTION" else str(told).replace("_", " ")
+def _action(given: Any) -> str:
+    return "" if str(given) == "NO_ACTION" else str(given).replace("_", " ")
 
 
 def indexes(rows: Rows) -> tuple[Mapping[Place, Any], Mapping[Place, Any]]:
@@ -85,18 +85,18 @@ def grants(rows: Rows, tables: Sequence[str], called: Sequence[str]) -> list[Gra
     columns: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     found = []
     for who, right, state, kind, what, column, _ in rows:
-        told = _STATES.get(str(state), "")
-        if not told:
+        granted = _STATES.get(str(state), "")
+        if not granted:
             continue
         if int(kind) == _OBJECT and column is not None:
-            columns[str(who), str(right), str(what), told].append(str(column))
+            columns[str(who), str(right), str(what), granted].append(str(column))
         elif int(kind) == _OBJECT:
-            found.append(Grant(str(who), str(right), str(what), (), told))
+            found.append(Grant(str(who), str(right), str(what), (), granted))
         elif str(right) in (*_OF_TABLES, "EXECUTE"):
             of = called if str(right) == "EXECUTE" else tables
-            found += [Grant(str(who), str(right), name, (), told) for name in of]
+            found += [Grant(str(who), str(right), name, (), granted) for name in of]
         elif str(right) != "CONNECT":
-            found.append(Grant(str(who), str(right), "", (), told))
+            found.append(Grant(str(who), str(right), "", (), granted))
     found += [
         Grant(who, right, what, tuple(named), state) for (who, right, what, state), named in columns.items()
     ]

@@ -1,4 +1,4 @@
-"""The tables of a site as T-SQL that makes them here, and what of them is refused."""
+"""The tables of a site as T-SQL for ringlog, and the parts that are refused."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Made:
 
 
 def made(table: OldTable, there: Sequence[str], sybase: bool) -> Made:
-    """The T-SQL of a table beside others; what the front end refuses of it is left out, and told."""
+    """The T-SQL of a table beside others; parts that the front end refuses are left out, and reported."""
     result = Made(table)
     bare = [_column(column) for column in table.columns]
     for column, line in zip(table.columns, bare, strict=True):
@@ -86,7 +86,7 @@ def _indexes(table: OldTable, sybase: bool, result: Made) -> Iterator[str]:
         rest += f" where {index.condition}" if index.condition else ""
         text = f"create {unique}index {quoted(index.name)}{rest}"
         if _refusal(text, sybase) and not _refusal(f"create index i_{place}{rest}", sybase):
-            # longer than a name may be here; nobody calls an index
+            # longer than a name may be here; no statement names an index
             text = f"create {unique}index i_{place}{rest}"
         if why := _refusal(text, sybase):
             result.lost.append(f"table {table.name}: index {index.name}: {why}")

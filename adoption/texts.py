@@ -1,7 +1,7 @@
-"""Texts of an old server in its own code page: asked for as bytes, and read here, so that nothing is changed.
+"""Texts of an old server in its own code page, which are read as bytes and decoded here, without loss.
 
-A driver puts a question mark where it cannot read a character. Here such a text is told, and its row is not
-copied.
+A driver puts a question mark where it cannot read a character. Here such a text is reported, and its row is
+not copied.
 """
 
 import codecs
@@ -42,7 +42,8 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Reading:
-    """How the values of a column are asked for, and the code page of their bytes (None: they are texts)."""
+    """The expression by which a column is selected, and the code page of its bytes (None: it returns
+    texts)."""
 
     expression: str
     codec: str | None = None
@@ -84,13 +85,13 @@ def reading(column: OldColumn, charset: str, is_ase: bool) -> Reading:
     return Reading(plain)
 
 
-def told(old: Old, charset: str) -> list[str]:
-    """What a person must know of the texts."""
+def doubts(old: Old, charset: str) -> list[str]:
+    """Lines on texts that may be read wrongly, for the assessment."""
     columns = [column for table in old.tables for column in table.columns]
     name = charset or old.charset
     if not name and any(column.type in _PLAIN and not column.code_page for column in columns):
         return [
-            "the old server does not tell its character set: texts are taken as the driver reads them; "
+            "the old server does not report its character set: texts are taken as the driver reads them; "
             "name it by --charset"
         ]
     if old.is_ase and name and codec(name) != "utf-8" and any(column.type == "text" for column in columns):

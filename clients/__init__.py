@@ -1,4 +1,4 @@
-"""For programs that talk to ringlog: connections, calls of procedures, writers, tables for reading."""
+"""The client library: connections, calls of procedures, writers, tables for reading."""
 
 from ringlog.clients.address import Address, AddressError
 from ringlog.clients.connection import connect

@@ -28,7 +28,7 @@ class AddressError(ValueError):
 
 @dataclass(frozen=True)
 class Address:
-    """Who connects to where. Its text form never holds the password."""
+    """A login and the address of its server. The text form never contains the password."""
 
     user: str
     host: str

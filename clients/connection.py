@@ -1,4 +1,4 @@
-"""A connection as PEP 249 has it, from a URL."""
+"""A connection of PEP 249, from a URL."""
 
 from contextlib import suppress
 from pathlib import Path

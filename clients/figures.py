@@ -1,4 +1,4 @@
-"""What a process tells about its calls, as the parts that make calls see it."""
+"""The figures that a process records about its calls: the interface for the parts that make calls."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class State(IntEnum):
-    """What a process is doing."""
+    """The state of a writer process."""
 
     STARTING = 0
     RUNNING = 1

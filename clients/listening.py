@@ -1,4 +1,4 @@
-"""Where a program listens: as an option says it, or at a free port."""
+"""The addresses that a program listens on: given by an option, or a free port."""
 
 import random
 import socket

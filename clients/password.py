@@ -1,4 +1,4 @@
-"""Where a login's password is found: never in an argument vector, never in a message."""
+"""Finds the password of a login, which is never in an argument vector and never in a message."""
 
 import getpass
 import os

@@ -1,4 +1,4 @@
-"""Pauses between attempts."""
+"""The pauses between attempts."""
 
 import random
 from collections.abc import Iterator

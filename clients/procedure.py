@@ -76,8 +76,8 @@ class LoginRefused(Unanswered):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a procedure gave back. `status` is 0 where the driver does not tell it: pymssql for a procedure
-    with rows, ctds always."""
+    """The result of a call. `status` is 0 where the driver does not return it: pymssql for a procedure with
+    rows, ctds always."""
 
     status: int
     outputs: tuple[Value, ...]
@@ -87,7 +87,7 @@ class Answer:
 
 
 class Driver(Protocol):
-    """What each module of ringlog.clients.drivers offers."""
+    """The interface of each module of ringlog.clients.drivers."""
 
     def connect(
         self, address: Any, password: str, *, autocommit: bool, login_timeout: int, timeout: int

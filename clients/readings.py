@@ -1,4 +1,4 @@
-"""Readings, as sources give them and spools store them."""
+"""The types of readings, as sources return and spools store them."""
 
 import array
 import json
@@ -13,7 +13,7 @@ Reading: TypeAlias = bool | int | float | str | bytes | None
 """A column's value as its type in the facility file has it; a waveform is packed; None is no reading."""
 
 _CODES = {"bit[]": "B", "smallint[]": "h", "int[]": "i", "bigint[]": "q", "real[]": "f", "double[]": "d"}
-"""Of Python's arrays, which are little-endian on every machine that ringlog runs on."""
+"""The type codes of Python's arrays, which are little-endian on every machine that ringlog runs on."""
 
 _LENGTH = struct.Struct("<I")
 

@@ -1,4 +1,4 @@
-"""A connection to the server that is made again whenever it breaks."""
+"""A connection to the server that reconnects whenever it breaks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
@@ -13,34 +13,34 @@ from ringlog.clients.procedure import Answer, Argument, Connection, Refused, Una
 _PATIENCE = 20.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
-# Where another host may have the answer: a machine that is gone says nothing, and somebody takes over soon.
+# With several hosts: a machine that is gone does not answer, and another one takes over soon.
 _PATIENCE_OF_SEVERAL = 5.0
 _LONGEST_PAUSE_OF_SEVERAL = 0.5
 
-# Errors that a call earns by its arguments: conversion, range, length, constraints. It would fail again, and
-# the next one need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is no fault
-# of the arguments: it passes, or somebody repairs it.
+# Errors caused by the arguments of a call: conversion, range, length, constraints. The same call would fail
+# again, others need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is
+# temporary, or can be repaired at the server.
 _ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 2627, 8114, 8115, 8152})
-# What a login without rights or a facility file of another server earns: no such procedure, no
-# permission, no such parameter. Where no call ever worked, nobody is about to repair it.
+# Errors of a login without rights or of another server's facility file: no such procedure, no permission, no
+# such parameter. They are final if no call has ever succeeded.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
 _NO_PROCEDURE = 2812
-# SQLSTATEs of claim_writer and put_claimed: only a person can say who shall write.
+# SQLSTATEs of claim_writer and put_claimed: the operator must decide which process writes.
 _WRITTEN_BY_ANOTHER = frozenset({"RL001", "RL002"})
 
 
 class Failed(Exception):
-    """Raised by what cannot go on and would fail again."""
+    """The work cannot continue, and would fail again."""
 
 
 class Released(Exception):
-    """Whoever waits should end."""
+    """Raised in a waiting thread that is to end."""
 
 
 class Interrupted(Exception):
-    """A call got no answer, or an error that passes: it is to be made again after a pause.
+    """A call got no answer, or a temporary error: it is to be repeated after a pause.
 
-    `made` tells whether it was sent at all, `unknown` whether it may have been done.
+    `made`: whether it was sent at all. `unknown`: whether it may have taken effect.
     """
 
     def __init__(self, made: bool, unknown: bool) -> None:
@@ -52,7 +52,7 @@ class Interrupted(Exception):
 class ReconnectingConnection:
     """Calls procedures until they are answered: at least once, as the procedures are made for.
 
-    `sleep` waits for so many seconds, and raises Released when told to end.
+    `sleep` waits for so many seconds, and raises Released when the process is to end.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ReconnectingConnection:
         return self._address.driver != "psycopg"
 
     def connect(self) -> None:
-        """Connects now, so that the first call need not. Raises Released when told to end."""
+        """Connects now, so that the first call need not. Raises Released when the process is to end."""
         while self._connection is None:
             try:
                 self._connected()
@@ -89,7 +89,7 @@ class ReconnectingConnection:
         """Repeats a call, with growing pauses, as long as no answer comes or the error is none of its own.
 
         Raises Refused for an error about its arguments, Failed when the login or the facility file cannot be
-        meant for this server, Released when told to end.
+        meant for this server, Released when the process is to end.
         """
         while True:
             try:
@@ -104,7 +104,7 @@ class ReconnectingConnection:
         return answer
 
     def attempt_if_there(self, procedure: str, /, **named: Argument) -> Answer | None:
-        """As `attempt`; None when the server, an older one perhaps, has no such procedure."""
+        """As `attempt`; None when the server, for example an older one, has no such procedure."""
         return self._attempt(procedure, (), named, optional=True)
 
     def _attempt(
@@ -144,7 +144,7 @@ class ReconnectingConnection:
         raise Interrupted(made=True, unknown=unknown)
 
     def pause(self) -> None:
-        """Waits before the next attempt. Raises Released when told to end."""
+        """Waits before the next attempt. Raises Released when the process is to end."""
         self._sleep(next(self._pauses))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Sends what a spool holds, until it is acknowledged."""
+"""Sends the rows of a spool until they are acknowledged."""
 
 import json
 import math
@@ -98,7 +98,7 @@ class Sender:
     def step(self, patience: float) -> bool:
         """Sends a row or a batch, or waits up to `patience` seconds for one. False when there was none.
 
-        Raises Failed when nothing can be sent to this server, Released when told to end.
+        Raises Failed when nothing can be sent to this server, Released when the process is to end.
         """
         self._wake.clear()
         row = self._spool.after(self._live)
@@ -126,21 +126,22 @@ class Sender:
         self._wake.wait(patience)
         return False
 
-    def tell(self) -> bool:
-        """Brings the books, some of the events and how it goes to the server; whether more events wait."""
+    def report(self) -> bool:
+        """Sends the ledger, some of the events and the writer's state to the server. Returns whether more
+        events wait."""
         with suppress(Interrupted):
-            more = self._tell_books()
+            more = self._send_books()
             self._connection.attempt("tell_writer", **self._status())
             return more
         return False
 
     def end(self) -> None:
-        """Tells what `tell` does for the last time and gives the table up, which comes before the books: they
-        may be long, and whoever waits for the end may not."""
+        """Reports for the last time and gives the table up. That comes before ledger and events: these may
+        take long, and the process may be waited for."""
         with suppress(Interrupted):
             self._connection.attempt("tell_writer", **self._status())
             self.release()
-            while self._tell_books():
+            while self._send_books():
                 pass
 
     def release(self) -> None:
@@ -148,19 +149,19 @@ class Sender:
         with suppress(Interrupted, Refused, Failed):
             self._connection.attempt("release_writer", self._table, self._spool.name)
 
-    def _tell_books(self) -> bool:
-        """Whether more events wait."""
+    def _send_books(self) -> bool:
+        """Sends changed hours of the ledger and a batch of events. Returns whether more events wait."""
         spool = self._spool
         for hour in spool.hours():
             self._connection.attempt("tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
-            spool.hour_told(hour)
+            spool.hour_reported(hour)
         events = spool.events()
         if events:
-            self._tell_events(events)
-            spool.events_told(events[-1])
+            self._send_events(events)
+            spool.events_reported(events[-1])
         return len(events) == EVENTS
 
-    def _tell_events(self, events: Sequence[Event]) -> None:
+    def _send_events(self, events: Sequence[Event]) -> None:
         described = [
             {
                 "number": event.id,
@@ -308,7 +309,7 @@ class Sender:
         self._rewind()
 
     def _rewind(self) -> None:
-        """What waits now is the backlog, but for the newest row."""
+        """Declares all waiting rows but the newest as the backlog."""
         self._spool.settle()
         self._mark = self._live = self._spool.newest - 1
         self._backlog = 0

@@ -1,13 +1,13 @@
 """The queue on disk between a source and the server: one SQLite file a table.
 
 A row that `put` has taken survives kill -9 and a power failure, and stays until the server has acknowledged
-it. Its seq_no is given when it is put: however late and however often it is sent, the server knows it again.
-The file also keeps the writer's books, in the same transactions: rows by the hour (`ledger`), what happened
-(`event`), and rows that the server refused for their content (`refused`).
+it. Its seq_no is assigned by `put`: however late and however often it is sent, the server recognizes it. The
+file also holds the writer's records, written in the same transactions: numbers of rows by the hour
+(`ledger`), events (`event`), and rows that the server refused for their content (`refused`).
 
 When the budget or the disk is full, the older half of the rows is thinned from its oldest row on: one row in
-2 is kept, then one in 4, 8 and so on, as the time that it covers grows. So the newest rows are all there, and
-the others cover the whole outage evenly. The books have what was dropped.
+2 is kept, then one in 4, 8 and so on, as the time that it covers grows. So the newest rows are complete, and
+the others cover the whole outage evenly. The ledger counts the rows that were dropped.
 """
 
 import sqlite3
@@ -101,7 +101,7 @@ class Spool:
     def note(
         self, kind: str, time: int, words: str, until: int | None = None, rows: int | None = None
     ) -> None:
-        """Keeps an event, to be told to the server."""
+        """Keeps an event, to be sent to the server."""
         with self._lock:
             self._commit(lambda: self._books.note(kind, time, words, until, rows))
 
@@ -226,27 +226,27 @@ class Spool:
     # --- the books ---
 
     def hours(self) -> list[Hour]:
-        """Hours with other figures than the server was told; the first hundred, when they are many."""
+        """Hours whose figures have changed since they were sent; at most a hundred, oldest first."""
         with self._lock:
             return self._books.hours()
 
-    def hour_told(self, hour: Hour) -> None:
+    def hour_reported(self, hour: Hour) -> None:
         """The server has these figures."""
         with self._lock:
-            self._commit(lambda: self._books.hour_told(hour))
+            self._commit(lambda: self._books.hour_reported(hour))
 
     def events(self) -> list[Event]:
-        """Events that the server was not told, oldest first; the first EVENTS, when they are many."""
+        """Events that have not been sent, oldest first; at most EVENTS."""
         with self._lock:
             return self._books.events()
 
-    def events_told(self, last: Event) -> None:
+    def events_reported(self, last: Event) -> None:
         """The server has the events up to this one."""
         with self._lock:
-            self._commit(lambda: self._books.events_told(last))
+            self._commit(lambda: self._books.events_reported(last))
 
     def close(self) -> None:
-        """Writes down what is known and lets go of the file."""
+        """Stores the current state and closes the file."""
         self.settle()
         with self._lock:
             self._db.close()
@@ -332,7 +332,8 @@ class Spool:
         return row in self._in_flight or row in self._doubtful
 
     def _give_up(self) -> None:
-        """Drops every second row in memory when they are too many; the books hear of it when they can."""
+        """Drops every second row in memory when they are too many; the ledger counts them when it can be
+        written."""
         if len(self._held) > _MOST_HELD:
             for moment, _ in self._held[1::2]:
                 self._given_up[moment // HOUR * HOUR] += 1

@@ -1,6 +1,6 @@
-"""A spool's books, in its file: rows by the hour, and what happened.
+"""The records of a spool, in its file: numbers of rows by the hour, and events.
 
-What is written here is part of a transaction of the spool.
+They are written in the transactions of the spool.
 """
 
 import sqlite3
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ringlog.clients.moments import HOUR
 
-# Events that are told at once.
+# Events that are sent by one call.
 EVENTS = 500
 
 # Hours whose figures the server has are kept this long: late rows find theirs.
@@ -70,14 +70,14 @@ class Books:
         )
 
     def hours(self) -> list[Hour]:
-        """Hours with other figures than the server was told; the first hundred, when they are many."""
+        """Hours whose figures have changed since they were sent; at most a hundred, oldest first."""
         changed = self._db.execute(
             "select hour, produced, acknowledged, thinned, refused, late, repeated"
             " from ledger where changed order by hour limit 100"
         )
         return [Hour(*row) for row in changed]
 
-    def hour_told(self, hour: Hour) -> None:
+    def hour_reported(self, hour: Hour) -> None:
         self._db.execute(
             "update ledger set changed = 0 where (hour, produced, acknowledged, thinned, refused, late,"
             " repeated) = (?, ?, ?, ?, ?, ?, ?)",
@@ -87,11 +87,11 @@ class Books:
         self._db.execute("delete from ledger where hour < ? and not changed", (old,))
 
     def events(self) -> list[Event]:
-        """Events that the server was not told, oldest first; the first EVENTS, when they are many."""
-        untold = self._db.execute(
+        """Events that have not been sent, oldest first; at most EVENTS."""
+        unsent = self._db.execute(
             "select id, time, until, kind, rows, words from event order by id limit ?", (EVENTS,)
         )
-        return [Event(*row) for row in untold]
+        return [Event(*row) for row in unsent]
 
-    def events_told(self, last: Event) -> None:
+    def events_reported(self, last: Event) -> None:
         self._db.execute("delete from event where id <= ?", (last.id,))

@@ -1,4 +1,5 @@
-"""The file of a spool: its tables, and rows that an older facility file has laid out otherwise."""
+"""The file of a spool: its tables, and the conversion of rows that were stored under an older facility
+file."""
 
 import json
 import sqlite3
@@ -36,7 +37,7 @@ def open_file(file: Path, table: str, columns: list[str], log: int) -> sqlite3.C
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=0.5)
-        # alone: nobody else writes here, and no shared memory is needed
+        # exclusive: no other process writes here, so no shared memory is needed
         db.execute("pragma locking_mode = exclusive")
         db.execute(f"pragma page_size = {PAGE}")
         db.execute("pragma journal_mode = wal")

@@ -1,4 +1,4 @@
-"""The room of a spool: its budget and the disk, and which rows go when either is full."""
+"""The space of a spool: its budget and the disk, and which rows are deleted when either is full."""
 
 import os
 import sqlite3
@@ -23,7 +23,7 @@ def log_bytes(budget: int) -> int:
 
 
 class Room:
-    """What a spool may take of the disk: `budget` bytes, its log and a reserve among them."""
+    """The limit of a spool's disk space: `budget` bytes, including its log and a reserve."""
 
     def __init__(self, db: sqlite3.Connection, file: Path, budget: int) -> None:
         self._db = db
@@ -78,14 +78,14 @@ class Thinning:
         self._db = db
         # rows looked at in one step: few enough for the log, and for a source that waits
         self._stretch = log_bytes(budget) // 4 // PAGE
-        # the pass has come to the row of this id and goes on to that one
+        # the pass has reached the row of the first id and ends at the second
         self._passed = self._middle = 0
         self.keep_each = 2
         """of the ids, those that are multiples of this stay"""
 
     def doomed(self, count: int, is_kept: Callable[[int], bool]) -> list[tuple[int, int]]:
-        """Rows of the next stretch that go, by id and time; `count` are the rows there are, `is_kept` tells
-        of an id whether it must stay. Raises NoRoomError when all must."""
+        """Rows of the next stretch to be deleted, by id and time. `count`: the number of rows; `is_kept`:
+        whether the row of an id must stay. Raises NoRoomError when all must."""
         for _ in range(count // self._stretch + 2):
             stretch = self._db.execute(
                 "select id, time from row where id > ? and id <= ? order by id limit ?",

@@ -71,7 +71,7 @@ def tables(source: str | Path | Facility | sa.Engine) -> sa.MetaData:
 
 
 def _registered(source: sa.Engine) -> tuple[Table, ...]:
-    """What the registry says now. The columns come in the order of their names."""
+    """The current contents of the registry, columns in the order of their names."""
     with source.connect() as connection:
         known = connection.execute(
             sa.select(

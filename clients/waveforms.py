@@ -1,4 +1,4 @@
-"""Waveforms that come back over TDS as packed binary, as numpy arrays."""
+"""Converts waveforms, which TDS returns as packed binary, to numpy arrays."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

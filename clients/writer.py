@@ -1,4 +1,4 @@
-"""A writer for one's own program: rows go to a spool on disk, and from there to the server by themselves."""
+"""A writer for a program of one's own: rows go to a spool on disk, and a thread sends them to the server."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ from ringlog.schema.facility import Table
 from ringlog.schema.facility_file import load_facility
 
 # Seconds between two reports of a writer.
-_TELLING = 30.0
+_REPORT_EVERY = 30.0
 
 
 class Writer:
@@ -178,8 +178,8 @@ class Writer:
             due = time.monotonic()
             while not self._stop.is_set():
                 if time.monotonic() >= due:
-                    more = self._sender.tell()
-                    due = time.monotonic() + (0.0 if more else _TELLING)
+                    more = self._sender.report()
+                    due = time.monotonic() + (0.0 if more else _REPORT_EVERY)
                 self._sender.step(max(0.0, due - time.monotonic()))
             if self.figures.state == State.RUNNING:
                 self._spool.settle()

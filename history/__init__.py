@@ -1,1 +1,1 @@
-"""What becomes of old rows: summaries, Parquet weeks, recall, verification; and reading across all of it."""
+"""Old rows: summaries, Parquet weeks, recall, verification; and reading across all of them."""

@@ -1,10 +1,10 @@
-"""The cold tier: old weeks of the logs leave PostgreSQL for Parquet files.
+"""The cold tier: old weeks of the logs move from PostgreSQL to Parquet files.
 
 A week is written to a new file, read back and compared with its rows value by value; then one transaction
-notes it in the manifest and drops its partition. Rows that come meanwhile are noted by a trigger and stay as
-rows, in the default partition. They, and all that comes later for a cold week, are merged into a new file of
-the week in the next round. A file that the manifest does not name means nothing, and is removed when nobody
-can be reading it any more. Killed at any moment, a round begins again with the week it was at.
+adds it to the manifest and drops its partition. Rows that arrive meanwhile are recorded by a trigger and stay
+in the default partition. They, and all later rows of a cold week, are merged into a new file of the week in
+the next round. A file that is not in the manifest is ignored, and removed when no reader can have it open any
+more. A round that is killed at any moment is repeated from the week it was at.
 """
 
 import json
@@ -36,8 +36,8 @@ from ringlog.history.manifest import (
     manifest,
     note,
     settings,
-    tell,
     verify,
+    write_manifest,
 )
 from ringlog.schema.change import announce, run, tried
 from ringlog.schema.merging import watch
@@ -59,7 +59,7 @@ _LONGEST_PAUSE = 0.5  # seconds
 
 @dataclass(frozen=True)
 class _Round:
-    """What a round works with."""
+    """The parameters of a round."""
 
     engine: sa.Engine
     lock: sa.Connection
@@ -94,13 +94,14 @@ def archive(
     *,
     pauses: float = PAUSES,
 ) -> Iterator[str]:
-    """Archives what is old enough, merges rows that came late, deletes what is past retention; tells it all.
+    """Archives what is old enough, merges rows that came late, deletes what is past retention. Yields a line
+    for each.
 
-    `now` is PostgreSQL's clock when it is left out. `stopped` is asked again and again. `pauses` says how
-    long to rest for each second of reading; unless that is 0, reading and writing also stand back behind all
-    else that the machine does. A week whose file is damaged is told and left as it is, and so
-    are the rows that came for it. Raises FileNotFoundError when the folder has nothing of what was
-    written into it.
+    `now` is PostgreSQL's clock when it is left out. `stopped` is called between the steps. `pauses`: seconds
+    of rest for each second of reading; unless it is 0, reading and writing also have a lower priority than
+    everything else on the machine. A week whose file is damaged is reported and left as it is, and so are the
+    rows that came for it. Raises FileNotFoundError when the folder has none of the files that were written
+    into it.
     """
     lowered = priority.lower_thread if pauses else None
     with (
@@ -143,7 +144,7 @@ def archive(
                 yield f"deleted {week.file}: past retention"
         with engine.begin() as connection:
             if [week.sha256 for week in manifest(connection)] != [week.sha256 for week in known]:
-                tell(connection, folder)
+                write_manifest(connection, folder)
 
 
 def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
@@ -236,8 +237,8 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
             this.folder.delete(old.file)
     size = sum(week.bytes for week in written)
     count = sum(week.rows for week in written)
-    told = f"archived {name}: {count} rows, {size} bytes"
-    return told + (f", {late_rows} rows came meanwhile" if late_rows else "")
+    line = f"archived {name}: {count} rows, {size} bytes"
+    return line + (f", {late_rows} rows came meanwhile" if late_rows else "")
 
 
 def _write(
@@ -379,8 +380,8 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
         return f"postponed {written.file}: its table is in use"
     if written is not week:
         this.folder.delete(week.file)
-    told = f"merged {new.num_rows} late rows into {written.file}, {repeated.num_rows} were there already"
-    return told + (
+    line = f"merged {new.num_rows} late rows into {written.file}, {repeated.num_rows} were there already"
+    return line + (
         f", {conflicts.num_rows} in conflict with it: see ringlog.event" if conflicts.num_rows else ""
     )
 
@@ -416,7 +417,7 @@ def _forget(connection: sa.Connection, week: ColdWeek) -> int:
 
 
 def _keep_readers_out(connection: sa.Connection, table: str) -> None:
-    """Waits until nobody reads by the manifest as it was: see ringlog.history.reading."""
+    """Waits until no reader uses the previous manifest: see ringlog.history.reading."""
     log_table = sql.Identifier("log", table)
     run(connection, sql.SQL("lock table only {} in access exclusive mode").format(log_table))
 

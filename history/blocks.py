@@ -1,4 +1,5 @@
-"""Spans in summary.<table>: read, and put into the arrays of their blocks. See ringlog.schema.summaries."""
+"""Reads spans from summary.<table>, and stores them in the arrays of their blocks. See
+ringlog.schema.summaries."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -21,7 +22,7 @@ _COUNTS = ("n", "nans", "nulls")
 def read(
     connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], numbers: np.ndarray
 ) -> Spans:
-    """Those of these spans that have rows. Columns that have no summary of a span have n 0 there."""
+    """Those of the spans that have rows. Columns without a summary of a span have n 0 there."""
     blocks = np.unique(numbers // BLOCK[level])
     stored = _read(connection, table, level, columns, blocks)
     within = np.isin(stored.numbers, numbers)

@@ -1,4 +1,4 @@
-"""What the ledger says of rows that came for weeks in the archive."""
+"""Enters rows that came late for archived weeks in the ledger."""
 
 from collections.abc import Sequence
 from datetime import datetime

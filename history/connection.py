@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that give Arrow, by ADBC."""
+"""Connections to PostgreSQL that return Arrow, by ADBC."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -34,7 +34,7 @@ class ReadError(Exception):
 
 def connect(conninfo: str) -> Connection:
     """Logs in by a libpq connection string or URI. Raises ReadError."""
-    with _told():
+    with _errors_converted():
         connection: Connection = dbapi.connect(conninfo, db_kwargs=_TYPES)
         return connection
 
@@ -55,7 +55,7 @@ def transaction(database: str | Connection) -> Iterator[Connection]:
 
 def run(connection: Connection, statement: sql.Composable) -> None:
     """Runs a statement without a result. Raises ReadError."""
-    with _told(), closing(connection.cursor()) as cursor:
+    with _errors_converted(), closing(connection.cursor()) as cursor:
         cursor.execute(statement.as_string())
 
 
@@ -68,7 +68,7 @@ def rows(connection: Connection, query: sql.Composable) -> Iterator[pa.RecordBat
     cursor = connection.cursor()
     ended = False
     try:
-        with _told():
+        with _errors_converted():
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
             cursor.execute(query.as_string())
             reader = cursor.fetch_record_batch()
@@ -91,7 +91,7 @@ def rows(connection: Connection, query: sql.Composable) -> Iterator[pa.RecordBat
 
 
 def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
-    with _told():
+    with _errors_converted():
         try:
             return reader.read_next_batch()
         except StopIteration:
@@ -99,11 +99,12 @@ def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _errors_converted() -> Iterator[None]:
+    """Raises ReadError for the driver's errors."""
     try:
         yield
     except Error as error:
         raise ReadError(str(error), error.sqlstate) from error
     except OSError as error:
-        # what ends a result that has begun comes through Arrow's stream, without a state
+        # an error in the middle of a result comes through Arrow's stream, without an SQLSTATE
         raise ReadError(str(error), None) from error

@@ -1,4 +1,4 @@
-"""Columns of numbers out of PostgreSQL's binary COPY, without an object a value.
+"""Reads columns of numbers from PostgreSQL's binary COPY, without a Python object for each value.
 
 Layout: https://www.postgresql.org/docs/current/sql-copy.html, "Binary Format".
 """

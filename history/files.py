@@ -1,7 +1,7 @@
-"""A week of a table as a Parquet file: written, read and compared.
+"""A week of a table as a Parquet file: writing, reading and comparing.
 
-Floats are split into their bytes' streams before zstd, times and seq_no are stored as differences; row groups
-have a day at most, with statistics, and pages have checksums. The schema's metadata names the signals.
+Floats are split into streams of their bytes before zstd, times and seq_no are stored as differences; row
+groups have a day at most, with statistics, and pages have checksums. The schema's metadata names the signals.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

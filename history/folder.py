@@ -1,4 +1,4 @@
-"""The archive's folder: of this machine, or of an object store, by pyarrow's file systems."""
+"""The archive's folder, on this machine or in an object store, by pyarrow's file systems."""
 
 import hashlib
 import os

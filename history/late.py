@@ -1,4 +1,4 @@
-"""Rows that have come for a cold week, beside those of its file."""
+"""Rows that arrived late for a cold week, compared with those of its file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _ORDER = [(name, "ascending") for name in KEY]
 
 @dataclass(frozen=True)
 class Found:
-    """What of some late rows a file has: as they are, or otherwise. By the late rows' places."""
+    """Late rows that the file already has, equal or different, as indexes of the late rows."""
 
     repeated: np.ndarray
     conflicting: np.ndarray
@@ -80,7 +80,7 @@ def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
 
 
 def _until(late: pa.Table, table: pa.Table) -> int:
-    """How many late rows are not after the last row of a table."""
+    """The number of late rows that are not after the last row of a table."""
     time, seq_no = _keys(late)
     last = [column[-1] for column in _keys(table.slice(table.num_rows - 1))]
     return int(np.count_nonzero((time < last[0]) | ((time == last[0]) & (seq_no <= last[1]))))

@@ -1,4 +1,4 @@
-"""The manifest of the archive: which weeks are in which files. It is the table ringlog.cold_week."""
+"""The manifest of the archive: the weeks and their files. It is the table ringlog.cold_week."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class ColdWeek:
 
 
 def settings(connection: sa.Connection) -> tuple[timedelta, str] | None:
-    """How long weeks stay in the log, and the archive's folder; None: they stay."""
+    """The age at which weeks leave the log, and the archive's folder; None: they stay."""
     found = connection.execute(
         sa.text("select extract(epoch from online::interval)::bigint, archive from ringlog.history")
     ).one_or_none()
@@ -75,8 +75,8 @@ def forget(connection: sa.Connection, week: ColdWeek) -> None:
     )
 
 
-def tell(connection: sa.Connection, folder: Folder) -> None:
-    """The manifest as a file, for whoever has the folder alone."""
+def write_manifest(connection: sa.Connection, folder: Folder) -> None:
+    """Writes the manifest as a file into the folder, for use of the folder without the database."""
     weeks = [
         {
             "table": week.table,
@@ -102,7 +102,7 @@ def verify(folder: Folder, week: ColdWeek) -> None:
 
 
 def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[str]:
-    """What is wrong with their files, a line for each that is not what was written. Reads all of them."""
+    """Reads all files and yields a line for each that differs from what was written."""
     for week in weeks:
         try:
             verify(folder, week)
@@ -111,7 +111,7 @@ def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[str]:
 
 
 def about(connection: sa.Connection, table: str) -> dict[str, str]:
-    """What a file's metadata says of its table."""
+    """The table's description in a file's metadata."""
     signals = connection.execute(
         sa.text(
             "select column_name, signal, type, unit, description from ringlog.signal"
@@ -123,5 +123,5 @@ def about(connection: sa.Connection, table: str) -> dict[str, str]:
 
 
 def default_partition(table: str) -> sql.Identifier:
-    """Where rows lie that come for a cold week."""
+    """The partition in which rows of a cold week arrive."""
     return sql.Identifier("log", f"{table}_default")

@@ -1,4 +1,4 @@
-"""Work that stands back: the machine does it when it has nothing else to do."""
+"""Lowers the priority of background work below everything else on the machine."""
 
 import os
 import threading

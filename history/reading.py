@@ -1,6 +1,6 @@
-"""Rows of a table as Arrow record batches, oldest first, wherever they lie.
+"""Reads rows of a table as Arrow record batches, oldest first, from PostgreSQL and the archive.
 
-Rows come by the caller's own connection, so PostgreSQL decides what he may read.
+Rows are read on the caller's own connection, so PostgreSQL decides which of them it may read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,7 @@ def _pieces(
     weeks: Sequence["_ColdWeek"],
     limit: int | None,
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """What is read one after the other: of PostgreSQL, and of these cold weeks."""
+    """The parts to read in order: of PostgreSQL, and of these cold weeks."""
     if not weeks:
         yield _hot(connection, table, columns, start, end, limit)
         return
@@ -108,7 +108,7 @@ class _ColdWeek:
 
 
 def count_cold(connection: Connection, table: str, start: datetime, end: datetime) -> int:
-    """How many rows from `start` on and before `end` are in files. Raises ReadError, Damaged."""
+    """The number of rows from `start` on and before `end` that are in files. Raises ReadError, Damaged."""
     n = 0
     for week in [*_cold_weeks(connection, table, end)]:
         if start <= week.begins and week.ends <= end:

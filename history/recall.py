@@ -1,4 +1,4 @@
-"""Cold weeks come back into the log: as partitions, at the speed of COPY."""
+"""Recalls cold weeks into the log, as partitions, by COPY."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,8 +1,8 @@
-"""One column of numbers out of a log, in blocks of bytes.
+"""Reads one column of numbers from a log, in blocks of bytes.
 
-A row of PostgreSQL's costs a client as much as PostgreSQL itself: libpq takes each by itself. So PostgreSQL
-strings the times and values of a stretch of time together, as it would send them, and a block of thousands of
-rows is one.
+libpq handles each row separately, which costs the client as much as PostgreSQL. So PostgreSQL concatenates
+the times and values of a span of time, in its binary format, and a block of thousands of rows is one row of
+the result.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where signals are and have been: the columns they have had, by ringlog's registry."""
+"""The columns in which signals are and have been stored, from ringlog's registry."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Spans of time and what their rows come to, for all columns of a table at once."""
+"""Computes the summaries of spans of time, for all columns of a table at once."""
 
 from dataclasses import dataclass
 

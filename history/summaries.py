@@ -1,11 +1,11 @@
-"""The summaries of the logs: made from rows whose span is over, and again where a row came late.
+"""Maintains the summaries of the logs: makes them when a span is over, and again when a row arrived late.
 
 A round for a table moves its sequence summary.<table>_until ahead: from then on put marks each row before
-that time (ringlog.summary_mark). It looks at the sequence after it has stored the row, so when the
-transactions that were under way have ended, every row of those times is stored or will be marked. Then, in
-one transaction and one snapshot, the spans of the rows and of the marks are made, longer ones from shorter
-ones, what was done is noted (ringlog.summarised) and the marks are taken away. Killed at any moment, it is as
-if that had not begun. A mark that came meanwhile is there for the next round.
+that time (ringlog.summary_mark). It reads the sequence after it has stored the row, so when the transactions
+that were running have ended, every row of those times is stored or will be marked. Then, in one transaction
+and one snapshot, the spans of the rows and of the marks are computed, longer ones from shorter ones, the
+progress is recorded (ringlog.summarised) and the marks are deleted. If it is killed at any moment, nothing of
+that transaction remains. Marks that arrive meanwhile are left for the next round.
 """
 
 import logging
@@ -47,8 +47,8 @@ _ONLINE = (
 )
 """Marks of weeks whose rows are in PostgreSQL alone."""
 
-_told: set[str] = set()
-"""Damages that were told."""
+_logged: set[str] = set()
+"""Damages that have been logged."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class _Table:
     numbers: dict[str, str]
     """Columns of single numbers, and their types in PostgreSQL."""
     waveforms: dict[str, str]
-    """Those of waveforms, and the types of their points."""
+    """The columns of waveforms, with the types of their points."""
     single: bool
     """the summaries' numbers are single precision"""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is summarised, by its names there."""
+        """The names of the summarised columns."""
         return (*self.numbers, *(name for column in self.waveforms for name in waveforms.names(column)))
 
 
@@ -222,8 +222,8 @@ def _summarise_cold(
                             changed.append(spans.numbers)
                 _make_longer(connection, table, np.unique(np.concatenate(changed)), end, end)
         except Damaged as error:
-            if str(error) not in _told:
-                _told.add(str(error))
+            if str(error) not in _logged:
+                _logged.add(str(error))
                 log.error("summaries of %s do not have the rows that came since: %s", file, error)
     return rows
 
@@ -233,7 +233,7 @@ def _spans_at_once(table: _Table) -> int:
 
 
 def _of_all_tiers(conninfo: str, table: _Table, start: int, stop: int) -> tuple[int, Spans | None]:
-    """As _of_the_log, with the rows in the archive."""
+    """As _of_the_log, including the rows in the archive."""
     from ringlog.history.reading import read
 
     level = table.levels[0]

@@ -1,4 +1,4 @@
-"""Whether summaries and the weeks in the archive are what they were made of."""
+"""Verifies summaries and archived weeks against the rows they were made from."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _DAY = 86_400
 
 
 def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
-    """What is wrong with them, a line for each. Reads all of the log's times and all files."""
+    """Yields a line for each defect. Reads all of the log's times and all files."""
     tables = connection.execute(
         "select table_name, levels, until from ringlog.summarised where until is not null order by table_name"
     ).fetchall()

@@ -1,7 +1,7 @@
-"""What each waveform comes to: the numbers that the summaries have of it.
+"""The scalars of a waveform that the summaries keep: min, max, mean, rms and length.
 
-Points that are NaN do not count. A waveform whose points are all NaN comes to NaN, one without points to no
-reading; both have a length. PostgreSQL does the same for rows that are not summarised yet
+NaN points do not count. A waveform whose points are all NaN has scalars of NaN, one without points has none;
+both have a length. PostgreSQL computes the same for rows that are not summarised yet
 (ringlog.waveform_scalars).
 """
 
@@ -24,7 +24,7 @@ _POINTS = 1_000_000
 
 
 def names(column: str) -> Iterator[str]:
-    """What they are called among the columns of the summaries; no column has a dot in its name."""
+    """Their names among the columns of the summaries; no column has a dot in its name."""
     return (f"{column}.{scalar}" for scalar in SCALARS)
 
 

@@ -1,4 +1,4 @@
-"""Files of acknowledged rows: what a writer may rely on to be stored, for a check of exactly that."""
+"""Files of acknowledged rows, for tests that check that acknowledged rows are stored."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""What `ringlog load --backfill` is asked for, and what it shows."""
+"""The command `ringlog load --backfill`: its options and its progress display."""
 
 import signal
 import time
@@ -36,11 +36,11 @@ def backfill(
     password: str,
     at_a_time: int | None,
 ) -> bool:
-    """Imports the files of a folder; whether all rows are in the log. Tells how far it is.
+    """Imports the files of a folder, and shows the progress. Returns whether all rows are in the log.
 
     Raises LoadError, SourceError, LoginRefused, Unanswered.
     """
-    # only who wants it needs Arrow
+    # imported here: only this option needs Arrow
     from ringlog.loader.imports import Imports
 
     if address.driver != "psycopg":
@@ -132,11 +132,11 @@ def _show(imports: "Imports", at_a_time: int) -> None:
                     words = _words(one, time.monotonic() - began)
                     bars.update(tasks[name], completed=1.0 if one.ended else one.part, words=words)
         return
-    began = told = time.monotonic()
+    began = shown = time.monotonic()
     for _ in imports.running(at_a_time, _TURN):
         now = time.monotonic()
-        if now - told >= _LINE_EVERY:
-            told = now
+        if now - shown >= _LINE_EVERY:
+            shown = now
             for one in imports.progress.values():
                 if (one.rows or one.trouble) and not one.ended:
                     print(f"{one.table}: {100 * one.part:.0f} %, {_words(one, now - began)}", flush=True)

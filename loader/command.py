@@ -43,8 +43,8 @@ from ringlog.schema.facility_file import FacilityError, load_facility
 log = logging.getLogger(__name__)
 
 _REFRESH = 0.5
-# A failure of all tables has one reason: some of them are enough.
-_TOLD = 3
+# A failure of all tables has one reason: the messages of some are enough.
+_MOST_FAILURES = 3
 MiB = 2**20
 
 
@@ -246,7 +246,7 @@ def _run(
     metrics: tuple[str, int] | None,
     processes: int | None,
 ) -> bool:
-    """Writes until told to stop or the source ends; False when a source failed."""
+    """Writes until a signal stops it or the source ends. Returns False when a source failed."""
     stopped = hung_up = False
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -297,16 +297,16 @@ def _run(
             notify("STOPPING=1")
     print(f"ended · {board.figures(board.rates())}", flush=True)
     failed = [f"{name}: {one.message}" for name, one in statistics.items() if one.state == State.FAILED]
-    for failure in failed[:_TOLD]:
+    for failure in failed[:_MOST_FAILURES]:
         _say(failure)
-    if len(failed) > _TOLD:
-        _say(f"and {len(failed) - _TOLD} more tables")
+    if len(failed) > _MOST_FAILURES:
+        _say(f"and {len(failed) - _MOST_FAILURES} more tables")
     return not failed
 
 
 def _counting(where: tuple[str, int], statistics: Mapping[str, Statistics]) -> Supervisor:
-    """The process that tells Prometheus; it is restarted as the writers are."""
-    # only who wants it loads it
+    """The process that serves Prometheus; it is restarted as the writers are."""
+    # imported here: only this option needs it
     from ringlog.loader.metrics import Endpoint
 
     try:

@@ -1,4 +1,5 @@
-"""A socket beside the spools, by which `ringlog reload` reaches every `ringlog load` that uses them."""
+"""A socket beside the spools, by which `ringlog reload` reaches all `ringlog load` processes that use
+them."""
 
 import json
 import os
@@ -31,7 +32,7 @@ class ControlSocket:
         self._socket.setblocking(False)
 
     def answer(self, reload: Callable[[], Reloaded]) -> None:
-        """Answers whoever has rung meanwhile."""
+        """Answers the requests that have arrived."""
         while True:
             try:
                 caller, _ = self._socket.accept()

@@ -1,4 +1,4 @@
-"""What a person sees of running writers: a live table on a terminal, lines elsewhere."""
+"""The display of running writers: a live table on a terminal, lines elsewhere."""
 
 import logging
 import math
@@ -34,7 +34,7 @@ _COLOURS = {
 
 
 def milliseconds(seconds: float) -> str:
-    """A latency for people: 0.85 ms, 12.3 ms, 1200 ms; a dash for NaN."""
+    """A latency as displayed: 0.85 ms, 12.3 ms, 1200 ms; a dash for NaN."""
     if math.isnan(seconds):
         return "-"
     return f"{seconds * 1000:.{2 if seconds < 0.01 else 1 if seconds < 0.1 else 0}f} ms"
@@ -67,7 +67,7 @@ class Board:
         return f"{working} of {len(self._statistics)} writers running · {self.figures(rates)}"
 
     def figures(self, rates: Mapping[str, float]) -> str:
-        """What all writers did."""
+        """The sum of all writers' figures."""
         statistics = self._statistics.values()
         latencies = Latencies(statistics)
         kilobytes = sum(
@@ -116,7 +116,7 @@ class Board:
 
 
 def _troubles(statistics: Collection[Statistics]) -> list[str]:
-    """What should not happen, counted, where it has."""
+    """The numbers of failures and losses, as far as there are any."""
     counts = {
         "refused": sum(one.refused for one in statistics),
         "thinned": sum(one.thinned for one in statistics),

@@ -1,4 +1,4 @@
-"""Sees what is missing in a table's rows, and names why."""
+"""Detects gaps in the times of a table's rows, and their causes."""
 
 import time
 
@@ -12,8 +12,8 @@ _CLOCK = 1.0
 class Gaps:
     """Watches the times of a table's rows, in microseconds since 1970.
 
-    `longest` is the number of seconds that rows are apart at most; None when only changes give rows. Live
-    rows are compared with the processor's own clock, too: that tells a clock that was set from a pause.
+    `longest`: the longest time between rows, in seconds; None when only changes give rows. Live rows are also
+    compared with the monotonic clock, which distinguishes a clock that was set from a pause.
     """
 
     def __init__(self, longest: float | None, live: bool, before: int | None, note: Note) -> None:

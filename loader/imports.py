@@ -1,8 +1,8 @@
-"""Old rows from files into the logs, by COPY and the rules of put.
+"""Imports old rows from files into the logs, by COPY and the rules of put.
 
 A block of rows at a time is copied into a table of the session, from which the procedure import_<table>
-takes it over and notes how far the file is, in one transaction: see procedures/import.sql. Killed at any
-moment, the same command goes on after the last row that was taken.
+stores it and records the position in the file, in one transaction: see procedures/import.sql. If it is killed
+at any moment, the same command continues after the last stored row.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ _Item = TypeVar("_Item")
 
 @dataclass
 class Progress:
-    """How far the import of a table is. Rows are of this run; `part` is of all its files, 0 to 1."""
+    """The progress of a table's import. Rows are of this run; `part` is of all its files, 0 to 1."""
 
     table: str
     rows: int = 0
@@ -57,7 +57,7 @@ class Progress:
     trouble: str = ""
     """why it waits"""
     failure: str = ""
-    """why it goes on no more"""
+    """the error that has ended it"""
     ended: bool = False
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class _Import:
         self._weeks: set[datetime] = set()
 
     def run(self) -> None:
-        """Imports the files one after another. What ends it is told in the progress."""
+        """Imports the files one after another. The progress has the error that ends it."""
         try:
             for number, file in enumerate(self._files):
                 self._again_and_again(file, number)
@@ -263,5 +263,5 @@ def _run(connection: Connection, statement: sql.Composable) -> None:
 
 
 def _words(error: Error) -> str:
-    """What PostgreSQL says, without the driver's words around it."""
+    """PostgreSQL's message, without the driver's additions."""
     return " ".join(str(error).split())

@@ -1,7 +1,7 @@
-"""What writers count, for Prometheus: one endpoint for all of them, in a process of its own.
+"""The metrics of all writers for Prometheus: one endpoint, in a process of its own.
 
 The supervisor forks, and so has no threads: this process answers instead, from the memory that the writers
-count in. It takes part in nothing, and costs nothing while nobody asks.
+share with it. It has no part in the writing, and uses no CPU without requests.
 """
 
 import math
@@ -48,7 +48,7 @@ class Metrics(Collector):
         self._statistics = statistics
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus_client asks for them at each scrape."""
+        """The metrics, as collected by prometheus_client at each scrape."""
         for name, (field, words) in _COUNTERS.items():
             counter = CounterMetricFamily(f"ringlog_writer_{name}", words, labels=["table"])
             for table, one in self._statistics.items():
@@ -102,7 +102,7 @@ class Endpoint:
 
     @property
     def port(self) -> int:
-        """Where it listens, when it was asked for any."""
+        """The port that it listens on, also if port 0 was requested."""
         return self._server.server_port
 
     def run(self, _statistics: Statistics, stop: StopSignal) -> None:

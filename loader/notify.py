@@ -1,11 +1,11 @@
-"""Words to systemd, as sd_notify(3) describes them: one datagram to the socket it names."""
+"""Notifications to systemd, as sd_notify(3) describes them: one datagram to its socket."""
 
 import os
 import socket
 
 
 def notify(words: str) -> None:
-    """Tells systemd `READY=1`, `WATCHDOG=1`, `STATUS=…`; does nothing where nobody listens."""
+    """Sends `READY=1`, `WATCHDOG=1`, `STATUS=…` to systemd; does nothing without systemd's socket."""
     name = os.environ.get("NOTIFY_SOCKET")
     if not name:
         return
@@ -15,5 +15,5 @@ def notify(words: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
             sender.sendto(words.encode(), address)
     except OSError:
-        # a writer goes on without being watched
+        # the writer continues without systemd's watchdog
         return

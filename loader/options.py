@@ -1,4 +1,4 @@
-"""Which source and which tables the options of `ringlog load` mean."""
+"""The source and the tables, from the options of `ringlog load`."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _SOURCES = "simulator, csv:DIR, parquet:DIR, lines:HOST:PORT, ca, pva, python:MO
 
 
 class LoadError(Exception):
-    """What was asked for cannot be done; the message says what to change."""
+    """The options cannot be fulfilled; the message says what to change."""
 
 
 def chosen(

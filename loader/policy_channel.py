@@ -1,4 +1,4 @@
-"""How a supervisor tells a running writer that its table is sampled otherwise from now on."""
+"""A channel by which a supervisor sends a new log policy to a running writer."""
 
 import pickle
 import socket
@@ -10,7 +10,7 @@ from ringlog.schema.facility import Deadband, Sampling, Table
 
 @dataclass(frozen=True)
 class Policy:
-    """What of a table in the facility file is the writer's alone, and may change while it runs."""
+    """The part of a table's settings that only the writer uses, and that may change while it runs."""
 
     cycle: float
     sample: Sampling

@@ -1,5 +1,5 @@
-"""What a changed facility file means for writers that run: their sampling policies change at once; what needs
-the database, or other columns, is named."""
+"""Applies a changed facility file to running writers: their sampling policies change at once; changes that
+need the database, or of columns, are reported."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from ringlog.schema.facility_file import FacilityError, load_facility
 
 @dataclass(frozen=True)
 class Reloaded:
-    """What came of it, in lines for a person. `whole` is False when something in the file does not hold."""
+    """The outcome, as lines for the operator. `whole`: all of the file is in effect."""
 
     whole: bool
     lines: tuple[str, ...]
@@ -38,7 +38,7 @@ class Reload:
         except FacilityError as error:
             return Reloaded(False, (*str(error).splitlines(), "nothing is changed"))
         install = f"run ringlog init --facility {self._file}"
-        refused, told = [], []
+        refused, accepted = [], []
         known = {table.name: table.written for table in self._facility.tables}
         tables = {table.name: table.written for table in new.tables if not table.retired}
         if new.timezone != self._facility.timezone:
@@ -59,15 +59,15 @@ class Reload:
             else:
                 if (policy := Policy.of(table)) != Policy.of(writer.table):
                     if writer.policies.give(policy):
-                        told.append(f"{name}: {_difference(writer.table, table)}")
+                        accepted.append(f"{name}: {_difference(writer.table, table)}")
                         self._renew(replace(writer, table=policy.applied(writer.table)))
                     else:
                         refused.append(f"{name}: its writer does not respond; try again")
                 if _registered(table) != _registered(known[name]):
-                    told.append(
+                    accepted.append(
                         f"{name}: settings that are stored in the database have changed, too: {install}"
                     )
-        lines = (*told, *refused) or ("nothing has changed",)
+        lines = (*accepted, *refused) or ("nothing has changed",)
         return Reloaded(not refused, lines)
 
     def _renew(self, writer: Writer) -> None:
@@ -76,12 +76,12 @@ class Reload:
 
 
 def _shape(table: Table) -> object:
-    """What a writer needs to be started anew for."""
+    """The settings whose change needs a restart of the writer."""
     return table.rows, [(column.name, column.type, column.signal) for column in table.columns]
 
 
 def _registered(table: Table) -> object:
-    """What `ringlog init` brings into the database, and a writer does not ask for."""
+    """The settings that `ringlog init` stores in the database, and that a writer does not need."""
     columns = [(column.unit, column.description, column.limits) for column in table.columns]
     return table.description, table.log, table.retention, columns
 

@@ -1,4 +1,4 @@
-"""Which readings make a row: the sampling policy of a table."""
+"""The sampling policy of a table: which readings make a row."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""When things are done: the fixed instants of a cycle."""
+"""The fixed instants of a cycle."""
 
 import time
 import zlib
@@ -34,7 +34,7 @@ class Schedule:
         return due + self.cycle if due == previous else due
 
     def missed(self, previous: int, due: int) -> int:
-        """How many instants lie between two of them; none when the clock was set back."""
+        """The number of instants between two of them; 0 when the clock was set back."""
         return max(0, (due - previous) // self.cycle - 1)
 
     def instants(self, wait: Callable[[float], object], statistics: Statistics) -> Iterator[int]:

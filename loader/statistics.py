@@ -1,4 +1,4 @@
-"""What a process tells about its calls: fixed-size figures in memory shared with its supervisor."""
+"""The figures of a process's calls: of fixed size, in memory shared with its supervisor."""
 
 import ctypes
 import math
@@ -119,7 +119,7 @@ class Statistics(ctypes.Structure):
         ctypes.memset(self._latencies, 0, ctypes.sizeof(self._latencies))
 
     def start_cpu(self, parts: int = 1) -> None:
-        """For a process that has just begun, and does so many jobs: each is told its part."""
+        """For a process that has just begun and does `parts` jobs: each gets its share of the CPU time."""
         self._parts = parts
         self._cpu_mark = time.process_time()
 
@@ -143,7 +143,7 @@ class Latencies:
 
     @property
     def count(self) -> int:
-        """How many calls these are."""
+        """The number of calls."""
         return sum(self._counts)
 
     def quantile(self, part: float) -> float:

@@ -1,4 +1,4 @@
-"""How processes learn that they should end: a pipe whose writing end only their supervisor holds."""
+"""The signal that ends processes: a pipe whose writing end only their supervisor holds."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Processes, each for a job or several, that are started again when they die and end when told."""
+"""Processes, each for one job or several, which are restarted when they die and end on request."""
 
 import gc
 import multiprocessing
@@ -27,8 +27,8 @@ _SETTLED = 60.0
 
 @dataclass(frozen=True)
 class Job:
-    """What a process does, or a thread of one. `run` returns when it has nothing more to do; raises Failed
-    when it cannot go on and would fail again: it is not started again then."""
+    """The work of a process, or of a thread of one. `run` returns when the work is done; it raises Failed
+    when it cannot continue and would fail again: it is not restarted then."""
 
     name: str
     run: Callable[[Statistics, StopSignal], None]
@@ -197,7 +197,7 @@ def _live(places: Sequence[_Place], stop: StopSignal) -> None:
         place = places[number]
         well[number] = _do(place, stops[number])
         if well[number]:
-            # told to end with one that was not well, it is not done
+            # ended because another has failed: not done
             if all(well):
                 place.statistics.state = State.DONE
         elif place.statistics.state != State.FAILED:
@@ -220,7 +220,7 @@ def _live(places: Sequence[_Place], stop: StopSignal) -> None:
 
 
 def _do(place: _Place, stop: StopSignal) -> bool:
-    """Does a job; False when it failed, which its statistics tell."""
+    """Does a job. Returns False when it failed; its statistics have the reason."""
     statistics = place.statistics
     try:
         place.job.run(statistics, stop)

@@ -1,4 +1,4 @@
-"""The writer process of one table: takes rows from a source, and has them sent."""
+"""The writer process of one table: takes rows from a source, and sends them."""
 
 import time
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _AHEAD = 1000
 
 @dataclass(frozen=True)
 class Writer:
-    """What one writer process needs to know. `spool` is the folder of spools, `budget` bytes a table."""
+    """The parameters of a writer process. `spool` is the folder of spools, `budget` bytes a table."""
 
     table: Table
     zone: ZoneInfo
@@ -50,7 +50,8 @@ class Writer:
             self.password,
             self.spool,
             budget=self.budget,
-            # once: when it is started again and somebody else has taken the table, that was on purpose
+            # only at the first start: if another writer has the table at a restart, it was given to it on
+            # purpose
             take_over=self.take_over and not statistics.restarts,
             figures=statistics,
             acknowledged=acknowledgements.add if acknowledgements else None,

@@ -67,7 +67,7 @@ Row = tuple[object, ...]
 
 @dataclass
 class Figures:
-    """What was done, and what came of it."""
+    """The faults, and their outcome."""
 
     faults: Counter[str] = field(default_factory=Counter)
     acknowledged: int = 0
@@ -211,9 +211,9 @@ class Site:
         broken[place] ^= 1 << random.randrange(8)
         path.write_bytes(random.choice([bytes(broken), content[:place], b""]))
         try:
-            told = subprocess.run(self.server.command("archive", "verify"), capture_output=True, text=True)
+            done = subprocess.run(self.server.command("archive", "verify"), capture_output=True, text=True)
             gone = not self._names(found[0])  # a round in the server has replaced it meanwhile
-            return gone or (told.returncode == 1 and path.name in told.stdout)
+            return gone or (done.returncode == 1 and path.name in done.stdout)
         finally:
             if self._names(found[0]):
                 path.write_bytes(content)
@@ -236,9 +236,9 @@ class Site:
                 "update ringlog.cold_week set recalled_until = now() where recalled_until > now()"
             )
         for words in (("maintain",), ("archive", "now"), ("archive", "now"), ("archive", "verify")):
-            told = subprocess.run(self.server.command(*words), capture_output=True, text=True)
-            if told.returncode:
-                raise RuntimeError(f"{words}: {told.stdout}{told.stderr}")
+            done = subprocess.run(self.server.command(*words), capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(f"{words}: {done.stdout}{done.stderr}")
 
     def compare(self, figures: Figures) -> None:
         from ringlog.history.reading import read

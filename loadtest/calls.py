@@ -1,6 +1,6 @@
-"""A record of every call of every user: what a load is measured and checked by.
+"""A record of every call of every user, by which a load is measured and checked.
 
-Records travel as bytes from locust's workers to its master, which appends them to a file.
+Records are sent as bytes from locust's workers to its master, which appends them to a file.
 """
 
 import struct

@@ -8,7 +8,7 @@ from ringlog.loadtest.all_experiments import run_all
 from ringlog.loadtest.ess.command import ess
 from ringlog.loadtest.ess.saturation import saturation
 from ringlog.loadtest.experiment.catalogue import write_report_of
-from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, errors_told
+from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, errors_reported
 from ringlog.loadtest.experiment.stage import play
 from ringlog.loadtest.half.command import half
 from ringlog.loadtest.sdalinac.command import sdalinac
@@ -30,7 +30,7 @@ def exhausted(output: Output = OUTPUT, compare: Compare = None) -> None:
 @app.command()
 def report(output: Output = OUTPUT, compare: Compare = None) -> None:
     """Write the report again from the results in its folder."""
-    with errors_told():
+    with errors_reported():
         print(f"Written: {write_report_of(output, compare)}")
 
 
@@ -51,7 +51,7 @@ def everything(
     compare: Compare = None,
 ) -> None:
     """Every experiment, one after another, with one report at the end."""
-    with errors_told():
+    with errors_reported():
         run_all(time, only, data, output, compare)
 
 

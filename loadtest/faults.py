@@ -45,7 +45,7 @@ _STARTED, _DRAINED = 120.0, 300.0
 
 @dataclass
 class Figures:
-    """What was done, and what came of it."""
+    """The faults, and their outcome."""
 
     faults: Counter[str] = field(default_factory=Counter)
     produced: int = 0
@@ -152,7 +152,7 @@ class Site:
             )
 
     def tend(self) -> bool:
-        """Starts again what a person or systemd would; whether writers still have something to do."""
+        """Restarts what has ended, as systemd would. Returns whether writers still have something to do."""
         assert self._load is not None
         self.server.tend()
         if (code := self._load.poll()) is None:

@@ -1,4 +1,4 @@
-"""A `ringlog serve` that is killed and started again."""
+"""A `ringlog serve` that is killed and restarted."""
 
 import os
 import re
@@ -57,7 +57,7 @@ class KilledServer:
             time.sleep(0.2)  # after a kill its port may be taken for a moment
 
     def tend(self) -> None:
-        """Starts it again when it has ended, as a person or systemd would."""
+        """Restarts it when it has ended, as systemd would."""
         if self._process is None or self._process.poll() is not None:
             self.start()
 

@@ -1,4 +1,4 @@
-"""What a load is: settings that the processes of locust find in the environment."""
+"""The settings of a load, which the processes of locust get by the environment."""
 
 import json
 import os
@@ -34,18 +34,18 @@ class Load:
     """file for the records of all calls, on locust's master"""
 
     def environment(self) -> dict[str, str]:
-        """The environment variable that tells this to locust."""
+        """The environment variable that passes this to locust."""
         return {ENVIRONMENT: json.dumps(asdict(self), default=str)}
 
     @classmethod
     def from_environment(cls) -> "Load":
-        """What this process was told."""
-        told = json.loads(os.environ[ENVIRONMENT])
+        """The load that this process has been started for."""
+        given = json.loads(os.environ[ENVIRONMENT])
         return cls(
-            facility=Path(told["facility"]),
-            writer=told["writer"],
-            reader=told["reader"],
-            pace=Pace(told["pace"]),
-            columns=told["columns"],
-            calls=Path(told["calls"]) if told["calls"] else None,
+            facility=Path(given["facility"]),
+            writer=given["writer"],
+            reader=given["reader"],
+            pace=Pace(given["pace"]),
+            columns=given["columns"],
+            calls=Path(given["calls"]) if given["calls"] else None,
         )

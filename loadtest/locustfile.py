@@ -1,6 +1,6 @@
-"""What locust runs: users of every table, and the way of their records to locust's master.
+"""The users for locust: those of every table, and the transport of their records to locust's master.
 
-Started by `ringlog loadtest`, which says by an environment variable what the load is (see load.py).
+Started by `ringlog loadtest`, which passes the load's settings by an environment variable (see load.py).
 """
 
 import gevent

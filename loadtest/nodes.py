@@ -63,17 +63,17 @@ def main() -> None:
         with _serving(environment, folder / "serve.log") as (gateway, port):
             servers = {"here": _postmaster(given.first), "there": _postmaster(given.node)}
             costs: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
-            told = dict.fromkeys(kinds, 0)
+            acknowledged = dict.fromkeys(kinds, 0)
             for _ in range(given.rounds):
                 for kind, tables in kinds.items():
                     command = [
                         *(programs / "tdsload", "-h", "127.0.0.1", "-p", port, "-u", WRITER, "-v", "7.4"),
                         *("-x", tables.prefix, "-c", tables.columns, "-a", 0, "-t", tables.count),
-                        *("-r", tables.rows, "-f", told[kind], "-n", tables.count, "-b", 1),
+                        *("-r", tables.rows, "-f", acknowledged[kind], "-n", tables.count, "-b", 1),
                         *("-w", _WARM, "-s", given.seconds, "-q", given.rate),
                     ]
                     found, spent = _measured([str(word) for word in command], password, gateway, servers)
-                    told[kind] += int(found["acknowledged"]) // tables.count
+                    acknowledged[kind] += int(found["acknowledged"]) // tables.count
                     calls = found["calls"]
                     own, other = (spent[one] / calls for one in (kind, *(set(servers) - {kind})))
                     costs[kind].append((spent["gateway"] / calls, own, other))
@@ -110,7 +110,7 @@ def _move(given: argparse.Namespace) -> None:
             writers = Writers([url], password, file, folder / "spool", given.rate or 2.0, readings)
             try:
                 time.sleep(given.seconds)
-                # the gateway has not heard of the node before
+                # the gateway did not know the node before
                 file.write_text(_moving_facility(given.node, names, moving, given.columns))
                 command = [*_COMMAND, "node", "move", "--facility", str(file)]
                 before = time.monotonic()

@@ -63,7 +63,7 @@ _PATIENCE = 300.0  # seconds that a command may take
 
 @dataclass
 class Night:
-    """What was done, and what came of it."""
+    """The commands and faults, and their outcome."""
 
     figures: Figures = field(default_factory=Figures)
     commands: Counter[str] = field(default_factory=Counter)
@@ -143,7 +143,7 @@ class OperatedSite(Site):
         return self.folder / "old"
 
     def backfill(self) -> subprocess.CompletedProcess[str]:
-        """Imports the files of old rows, or goes on with it."""
+        """Imports the files of old rows, or continues an interrupted import."""
         server = conninfo_to_dict(self.dsn)
         return self.command(
             *("load", "--backfill", "--facility", self._facility, "--source", f"csv:{self.old}"),
@@ -196,7 +196,7 @@ def _say(text: str) -> None:
 
 
 class _Operator:
-    """Chooses commands and gives them, and remembers what came of them."""
+    """Chooses and runs commands, and records their outcome."""
 
     def __init__(self, site: OperatedSite, night: Night) -> None:
         self._site = site
@@ -214,7 +214,7 @@ class _Operator:
         self._night.commands[what] += 1
         if "Traceback" in done.stderr:
             self._night.crashed.append(f"{what}: {done.stderr}")
-        # status and reload tell of more than themselves by a code of 1
+        # status and reload report the state of other things by a code of 1
         if done.returncode and not (done.returncode == 1 and what in ("status", "reload")):
             self._night.failed[what] += 1
             words = (done.stderr.strip() or done.stdout.strip() or f"code {done.returncode}").splitlines()
@@ -286,7 +286,7 @@ def run(site: OperatedSite, faults: float, commands: float, say: Callable[[str],
     person = threading.Thread(target=operate)
     person.start()
     kinds = list(_FAULTS.elements())
-    told = due = time.monotonic()
+    shown = due = time.monotonic()
     due += random.expovariate(1 / faults)
     try:
         while time.monotonic() - begun < site.length and site.tend():
@@ -294,10 +294,10 @@ def run(site: OperatedSite, faults: float, commands: float, say: Callable[[str],
                 kind = random.choice(kinds)
                 figures.faults[kind] += site.harm(kind)
                 due = time.monotonic() + random.expovariate(1 / faults)
-            if time.monotonic() - told > 60:
-                told = time.monotonic()
+            if time.monotonic() - shown > 60:
+                shown = time.monotonic()
                 done = sum(night.commands.values())
-                say(f"{told - begun:.0f} s: {done} commands, {sum(figures.faults.values())} faults")
+                say(f"{shown - begun:.0f} s: {done} commands, {sum(figures.faults.values())} faults")
             time.sleep(0.05)
     finally:
         ended.set()

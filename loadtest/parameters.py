@@ -1,4 +1,4 @@
-"""Parameter tables in a load: what stands in them, and which of them a reader asks for."""
+"""Parameter tables in a load: their rows, and the tables that a reader asks for."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ def fill(connection: psycopg.Connection, facility: Facility) -> None:
 
 
 def rows(parameter: Parameter) -> list[dict[str, object]]:
-    """The rows of a table as `set_<p>_rows` takes them: their keys tell them apart."""
+    """The rows of a table as `set_<p>_rows` takes them, with different keys."""
     return [{column.name: _value(column, n) for column in parameter.columns} for n in range(1, ROWS + 1)]
 
 

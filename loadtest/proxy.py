@@ -1,4 +1,4 @@
-"""A way to a server whose connections can be cut, all at once, at any moment."""
+"""A TCP proxy to a server whose connections can be cut, all at once, at any moment."""
 
 import socket
 import struct
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class Proxy:
-    """Passes what comes to its `port` to another one of this machine. While `closed`, nobody gets through."""
+    """Forwards its `port` to another one of this machine. While `closed`, connections are refused."""
 
     def __init__(self, port: int) -> None:
         self._server = port

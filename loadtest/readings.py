@@ -1,7 +1,7 @@
 """The rows that a load's writers send: a few sets of readings for each table, made before the load begins.
 
-Making readings would cost the writers more than sending them, and the check more than looking them up. The
-set in a row follows from the row's time, so that the check knows what must be there.
+Making readings during the load would cost the writers more than sending them. The set of a row follows from
+the row's time, so that the check knows the expected values.
 """
 
 from collections.abc import Mapping, Sequence

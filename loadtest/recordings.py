@@ -1,4 +1,4 @@
-"""Recordings as sources of writers: random values, and what they were."""
+"""Recordings as sources of writers: random values, which are kept for the comparison."""
 
 import csv
 import random

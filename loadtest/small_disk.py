@@ -1,4 +1,4 @@
-"""Disks that are small enough to be filled."""
+"""File systems that are small enough to be filled."""
 
 import subprocess
 from collections.abc import Iterator

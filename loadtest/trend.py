@@ -1,4 +1,4 @@
-"""A picture of a few signals, read back as any client would: by a procedure, over TDS."""
+"""A picture of a few signals, read over TDS by a procedure, as any client would."""
 
 import logging
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Trend:
     values: Sequence[float]
 
 
-def telling_signals(facility: Facility) -> list[list[Column]]:
+def example_signals(facility: Facility) -> list[list[Column]]:
     """Up to four groups of up to three signals of the same unit, of the tables written most often."""
     groups: dict[str, list[Column]] = {}
     for table in sorted(facility.tables, key=lambda table: table.cycle):

@@ -1,4 +1,4 @@
-"""The users of a load: a writer and a reader of each table, who call through the field's own driver."""
+"""The users of a load: a writer and a reader of each table, which call through pymssql."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ class Counter:
 
 
 class OnlineUser(User):
-    """Somebody who is logged in and calls procedures of one table."""
+    """A user that is logged in and calls procedures of one table."""
 
     abstract = True
     load: ClassVar[Load]
@@ -115,7 +115,7 @@ class OnlineUser(User):
                 error: Exception | None = None
             except (Unanswered, TimeoutError) as failure:
                 error = failure
-            self._tell(Kind.LOGIN, "log in", self._logins, begun, time.perf_counter() - start, error)
+            self._record(Kind.LOGIN, "log in", self._logins, begun, time.perf_counter() - start, error)
             if error is not None:
                 gevent.sleep(next(pauses))
         self._logins += 1
@@ -126,7 +126,7 @@ class OnlineUser(User):
     def ask(
         self, kind: Kind, number: int, begun: int, procedure: str, *arguments: Argument, **named: Argument
     ) -> Answer | None:
-        """Calls a procedure once and tells what came of it; None when it was not answered well."""
+        """Calls a procedure once and records the outcome. Returns None when it failed."""
         if self._connection is None:
             self.on_start()
         assert self._connection is not None
@@ -143,10 +143,10 @@ class OnlineUser(User):
                 self._hang_up()
             if answer is not None and kind is Kind.READ:
                 number = len(answer.rows)
-            self._tell(kind, procedure, number, begun, time.perf_counter() - start, error)
+            self._record(kind, procedure, number, begun, time.perf_counter() - start, error)
         return answer
 
-    def _tell(
+    def _record(
         self, kind: Kind, name: str, number: int, begun: int, seconds: float, error: Exception | None
     ) -> None:
         self.counter.calls.add(Call(kind, error is None, self.place, number, begun, round(seconds * SECOND)))

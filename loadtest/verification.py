@@ -1,4 +1,4 @@
-"""Whether the database holds what the writers were told it holds."""
+"""Whether the database holds every row that was acknowledged to the writers."""
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence

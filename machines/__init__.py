@@ -1,1 +1,1 @@
-"""Several machines: what is installed on each, and how they do."""
+"""Several machines: what is installed on each, and their state."""

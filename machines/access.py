@@ -1,4 +1,5 @@
-"""Whom to ask about a site, from the file that its Patroni reads."""
+"""The addresses of a site's machines and the account of Patroni's REST API, from Patroni's configuration
+file."""
 
 from pathlib import Path
 

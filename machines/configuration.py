@@ -1,4 +1,4 @@
-"""What etcd and Patroni are told on each machine: their configuration files, as values."""
+"""The configuration of etcd and Patroni on each machine, as values of their configuration files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ def patroni(
                 "retry_timeout": _RETRY_TIMEOUT,
                 "synchronous_mode": True,
                 "synchronous_mode_strict": strict,
-                # the primary goes on while etcd has no majority, as long as it reaches every other member
+                # the primary continues while etcd has no majority, as long as it reaches every other member
                 "failsafe_mode": True,
                 # a primary that crashes has so many seconds to come back before a standby takes over
                 "primary_start_timeout": 10,
@@ -158,7 +158,7 @@ def patroni(
 
 
 def database(secrets: Secrets) -> str:
-    """What is made in a new cluster, as SQL."""
+    """The SQL for a new cluster."""
     return (
         f"create role {ADMINISTRATOR} login createrole password '{secrets.administrator}';\n"
         f"create database {CLUSTER} owner {ADMINISTRATOR};\n"

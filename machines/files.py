@@ -1,4 +1,4 @@
-"""Writes what is installed on each machine of a site."""
+"""Writes the files for each machine of a site."""
 
 import secrets
 from collections.abc import Mapping

@@ -1,10 +1,10 @@
 """Lets a standby take over soon after the primary's machine has vanished.
 
-Patroni waits until the primary's lock in etcd runs out: 20 seconds at least, and as long again when etcd's
-own leader was on that machine, for a new one counts from the beginning (etcd: lease/lessor.go, Promote). The
-machine of the synchronous standby need not wait: when nothing on the primary's machine takes a connection for
-three seconds, it deletes the lock, if it is still that primary's. Patroni does the rest, as after a lock that
-ran out. A primary that lives on out of sight can acknowledge nothing meanwhile: it waits for this standby.
+Patroni waits until the primary's lock in etcd expires: 20 seconds at least, and as long again when etcd's own
+leader was on that machine, since a new leader restarts the time (etcd: lease/lessor.go, Promote). The machine
+of the synchronous standby need not wait: when no port of the primary's machine accepts a connection for three
+seconds, it deletes the lock, if it is still that primary's. Patroni continues as after an expired lock. A
+primary that is still alive but unreachable cannot acknowledge anything meanwhile: it waits for this standby.
 """
 
 import json
@@ -28,7 +28,7 @@ _LOOK = 0.25
 _PATIENCE = 1.0
 # Short beside the silence: several tries fail before the lock is released, and it is released soon after.
 _CONNECT_PATIENCE = 0.5
-# Seconds after which nobody knows any more who the synchronous standby is.
+# Seconds after which the known synchronous standby may be another one.
 _STALE = 30.0
 # Where Patroni keeps the lock of a cluster, by its default `namespace`.
 _LOCK = "/service/{scope}/leader"

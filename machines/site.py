@@ -52,7 +52,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie on every machine."""
+    """The folders and files on every machine."""
 
     account: str
     """that all programs run under"""
@@ -75,7 +75,7 @@ class Site:
 
     @classmethod
     def of(cls, machines: Sequence[Machine]) -> "Site":
-        """Raises SiteError for machines that cannot go on when one of them dies."""
+        """Raises SiteError for machines of which none could continue if one dies."""
         for what in ("name", "address"):
             values = [getattr(machine, what) for machine in machines]
             if twice := next((value for value in values if values.count(value) > 1), None):

@@ -1,4 +1,4 @@
-"""How the machines do, in the words of Patroni's REST API, etcd and the gateways' metrics."""
+"""The state of the machines, from Patroni's REST API, etcd and the gateways' metrics."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ringlog.machines.site import ETCD_PORT, Unreachable
 
-# Seconds in which whoever is there answers.
+# Seconds in which a machine that is alive answers.
 _PATIENCE = 2.0
 _REACHED = re.compile(r'^ringlog_postgresql_reached\{host="([^"]+)",port="(\d+)"\} 1', re.MULTILINE)
 
@@ -66,15 +66,15 @@ class Member:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What the Patronis know of one another."""
+    """The members of the cluster, as Patroni reports them."""
 
     members: tuple[Member, ...]
     paused: bool
-    """whether they have been told to leave everything as it is"""
+    """whether Patroni is paused: it then changes nothing"""
 
     @property
     def leader(self) -> Member | None:
-        """Who has the lock, alive or not."""
+        """The holder of the lock, alive or not."""
         return next((one for one in self.members if one.role == "leader"), None)
 
 
@@ -89,7 +89,7 @@ class State(Cluster):
 
     @property
     def troubles(self) -> list[str]:
-        """What does not stand as it should."""
+        """The defects of the current state."""
         found = []
         if self.leader is None:
             found.append("no machine is the primary: rows cannot be written")
@@ -127,11 +127,11 @@ def state(access: Access) -> State:
 
 
 def cluster(access: Access, whom: Sequence[str]) -> Cluster:
-    """What the first Patroni of these addresses tells that answers. Raises Unreachable."""
+    """The cluster's state, from the first of these addresses whose Patroni answers. Raises Unreachable."""
     for answer in _each(_get, [f"http://{host}:{access.patroni_port}/cluster" for host in whom]):
         if answer is not None:
-            told: dict[str, Any] = json.loads(answer)
-            return Cluster(tuple(map(_member, told["members"])), bool(told.get("pause")))
+            sent: dict[str, Any] = json.loads(answer)
+            return Cluster(tuple(map(_member, sent["members"])), bool(sent.get("pause")))
     raise Unreachable(f"no Patroni answers on {', '.join(whom)} (port {access.patroni_port})")
 
 
@@ -156,20 +156,20 @@ def ask_switchover(access: Access, leader: Member, candidate: str | None) -> tup
         raise Unreachable(f"Patroni on {leader.name} ({leader.api}) did not answer: {error}") from None
 
 
-def _member(told: dict[str, Any]) -> Member:
-    tags = told.get("tags", {})
-    lags = (told.get(name) for name in ("receive_lag", "replay_lag"))
+def _member(sent: dict[str, Any]) -> Member:
+    tags = sent.get("tags", {})
+    lags = (sent.get(name) for name in ("receive_lag", "replay_lag"))
     receive, replay = (lag if isinstance(lag, int) else None for lag in lags)
     return Member(
-        told["name"],
-        told.get("host", "-"),
-        told.get("port", 0),
-        told["role"],
-        told["state"],
-        told.get("timeline"),
+        sent["name"],
+        sent.get("host", "-"),
+        sent.get("port", 0),
+        sent["role"],
+        sent["state"],
+        sent.get("timeline"),
         receive,
         replay,
-        told["api_url"].removesuffix("/patroni"),
+        sent["api_url"].removesuffix("/patroni"),
         tags.get("gateway"),
         tags.get("metrics"),
     )
@@ -187,7 +187,7 @@ def _reached(metrics: str | None) -> str | None:
 
 
 def _get(url: str) -> str | None:
-    """What is answered; None when it is an error or nothing."""
+    """The answer's body; None after an error or without an answer."""
     try:
         with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:
             text: str = answer.read().decode()

@@ -1,6 +1,6 @@
-"""How it is written and read: the SQL of every stored procedure, one concern a file.
+"""The SQL of every stored procedure, one concern a file.
 
-The files are templates of psycopg.sql, which quotes what is filled in.
+The files are templates of psycopg.sql, which quotes the inserted names.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ OF_A_TABLE = {
     "get_range": "get_{}_range",
     "last": "last_{}",
 }
-"""What each table has: file, and name of the procedure."""
+"""The procedures of each table: file and name."""
 
 WRITING = ("put", "put_claimed", "put_batch", "import")
-"""Those of them that a retired table has not."""
+"""Those of them that a retired table does not have."""
 
 OVER_ALL_TABLES = (
     "get_signal",
@@ -117,7 +117,7 @@ _SYSTEM = (
 _LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
 CLAIMS_LOCK = 0x636C6169  # "clai", that of the claims
 CHANGES_LOCK = 0x72696E676C6F67
-"""Its hexadecimal digits are "ringlog": the advisory lock of whoever changes a database."""
+"""The advisory lock of changes of a database. Its hexadecimal digits are "ringlog"."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def shared_procedures() -> Iterator[Procedure]:
 
 
 def system_script() -> Procedure:
-    """What makes the system schemas all anew: run as their owner, in one transaction."""
+    """The SQL that makes the system schemas again: run as their owner, in one transaction."""
     return Procedure("sys", "\n".join(_read(f"system/{file}") for file in _SYSTEM))
 
 
@@ -303,7 +303,8 @@ def _template(file: str) -> list[tuple[str, str | None]]:
 
 @lru_cache(maxsize=100_000)
 def _quoted(name: str) -> str:
-    """As the library quotes an identifier. That takes long, and a column stands in many procedures."""
+    """Quotes an identifier like the library, cached: quoting is slow, and a column is used in many
+    procedures."""
     return sql.Identifier(name).as_string()
 
 

@@ -168,7 +168,7 @@ comment on function {procedure}(text, bigint, boolean, boolean) is
 $$Stores the rows of pg_temp.<table>, which come after so many of a file, as put would one after another, and notes that
 they were taken, in one transaction: see begin_import. `_numbered` says that their seq_no is the file's own; else a row
 that the log has with this time is the same row or another one. What the log has is left out, what differs from it is
-refused, counted in ringlog.ledger and told in ringlog.event. Returns the numbers of rows.
+refused, counted in ringlog.ledger and recorded in ringlog.event. Returns the numbers of rows.
 Errors, which store nothing: begin_import did not come first (55000), another row is next (RL005), time or seq_no null
 (23502), time infinite (22008), seq_no outside the ring (23514), a waveform too long (22001), two rows with one time and
 seq_no (23505).$$;

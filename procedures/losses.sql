@@ -73,7 +73,7 @@ $$;
 comment on function ringlog.losses(timestamptz, timestamptz, text) is
 $$What became of the rows of ringlog's writers, by table and hour: produced by the source; acknowledged; in_log,
 counted now, with the rows of other writers; thinned in a full spool; refused for their content; waiting in the
-spool when the writer last told; late, after later rows; repeated calls. missing are rows acknowledged that the log
+spool when the writer last reported; late, after later rows; repeated calls. missing are rows acknowledged that the log
 has not: 0, or null where a log policy leaves rows out. In weeks that are in the archive in_log and missing are
 null.$$;
 

@@ -20,7 +20,7 @@ OF_A_PARAMETER = {
     "diff": "diff_{}",
     "revert": "revert_{}",
 }
-"""What each parameter table has: file, and name of the procedure. Each after those it calls."""
+"""The procedures of each parameter table: file and name, each after those that it calls."""
 
 WRITING = ("set", "set_rows", "remove", "revert")
 """The files of the procedures that are granted by table."""
@@ -49,7 +49,7 @@ NOW = "parameter"
 HISTORY = "parameter_history"
 """Schema of views of all rows with who made them, and why."""
 
-_LOCK = 0x706172616D  # "param", the advisory lock of whoever changes a parameter
+_LOCK = 0x706172616D  # "param", the advisory lock of changes of parameters
 
 
 def views(table: str, key: Sequence[str], data: Sequence[str]) -> str:

@@ -151,7 +151,7 @@ table's log policy says, both in one transaction. Returns 0.
 
 seq_no left out is the row after the one that came last; a row whose time and values the ring has is that row
 again. The same row may be sent any number of times and is stored once. A time further ahead of the server's
-clock than the facility's clock_tolerance is stored in the log only, and told by a message.
+clock than the facility's clock_tolerance is stored in the log only, and reported by a message.
 Errors, which write nothing: time null (23502) or infinite (22008), seq_no outside the ring (23514),
 another row of this seq_no and time in the log (23505).$$;
 

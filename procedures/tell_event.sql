@@ -21,7 +21,7 @@ $$;
 
 comment on function ringlog.tell_event is
 $$Keeps an event of a table's readings: gap, clock, thinned, refused, disconnected, connected, alarm. Spool and
-number name it: told again, it is kept once.$$;
+number identify it: sent again, it is kept once.$$;
 
 revoke all on function ringlog.tell_event from public;
 grant execute on function ringlog.tell_event to daq_writer;

@@ -28,7 +28,7 @@ as $$
 $$;
 
 comment on function ringlog.tell_ledger is
-$$Keeps a spool's figures of an hour (rows belong to the hour of their time). They only grow, so that telling
+$$Keeps a spool's figures of an hour (rows belong to the hour of their time). They only grow, so that sending
 them again, or in another order, does no harm.$$;
 
 revoke all on function ringlog.tell_ledger from public;

@@ -1,4 +1,5 @@
-"""Who asks: HTTP Basic and bearer tokens become logins of PostgreSQL, which decides every right itself."""
+"""Authentication: HTTP Basic and bearer tokens become logins of PostgreSQL, which decides every right
+itself."""
 
 import base64
 import binascii

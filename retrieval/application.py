@@ -1,4 +1,4 @@
-"""The application: all routes, and what every answer has."""
+"""The application: all routes, and the common parts of all answers."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -45,8 +45,8 @@ def application(access: Access, limits: Limits, data: str | None = None) -> ASGI
     app = Starlette(
         routes=[*appliance.routes(), *plain.routes(), *page.routes()],
         exception_handlers={
-            Refused: _tell,
-            ReadError: _tell,
+            Refused: _error,
+            ReadError: _error,
             404: _unknown_path,
             405: _wrong_method,
             500: _defect,
@@ -86,7 +86,7 @@ def _answer(request: Request, error: Refused) -> Response:
     return response
 
 
-async def _tell(request: Request, error: Exception) -> Response:
+async def _error(request: Request, error: Exception) -> Response:
     return _answer(request, error if isinstance(error, Refused) else refused(cast(ReadError, error)))
 
 

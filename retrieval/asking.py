@@ -1,4 +1,4 @@
-"""What all requests have in common: who asks, parameters, bodies, answers in JSON."""
+"""The common parts of all requests: authentication, parameters, bodies, answers in JSON."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from ringlog.retrieval.signals import LONGEST
 
 @dataclass(frozen=True)
 class Asked:
-    """What the application keeps for its requests."""
+    """The application's state, for its requests."""
 
     access: Access
     queries: Queries
@@ -29,7 +29,7 @@ def asked(request: Request) -> Asked:
 
 
 def caller(request: Request) -> Login:
-    """Who asks. Raises Refused (401)."""
+    """The client's login. Raises Refused (401)."""
     return asked(request).access.login(request.headers.get("authorization"))
 
 

@@ -1,6 +1,6 @@
 """Samples gathered in bins of a whole number of microseconds, counted from 1970-01-01 UTC.
 
-Bins come out as they are complete, so that memory does not grow with the time asked for.
+Bins are returned as they are complete, so memory does not grow with the requested time.
 """
 
 from collections.abc import Iterator

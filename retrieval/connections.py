@@ -1,4 +1,4 @@
-"""Connections of readers, kept a while for their next request."""
+"""Connections of readers, kept for some time for their next request."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""How much one may ask of a retrieval server at once."""
+"""The limits of a retrieval server: queries at once, their time, rows of an answer."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,5 @@
-"""Queries of requests: a bounded number at once, streamed with bounded memory, ended when the client goes
-away.
-"""
+"""Queries of requests: at most a fixed number at once, streamed with bounded memory, cancelled when the
+client disconnects."""
 
 import asyncio
 import logging
@@ -25,7 +24,7 @@ from ringlog.retrieval.refused import Refused, refused
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-_HELD = 1 << 16  # bytes that wait for more of the answer: what fails before is told
+_HELD = 1 << 16  # bytes held back: an error before they are sent has its own HTTP status
 _SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
 Work = Callable[[Connection], Iterator[bytes]]
 
@@ -42,7 +41,7 @@ class Queries:
         self._waiting = 0
 
     async def answer(self, login: Login, work: Callable[[Connection], Result]) -> Result:
-        """What `work` makes of a connection, in a thread. Raises Refused."""
+        """Returns the result of `work` with a connection, in a thread. Raises Refused."""
 
         def run() -> Result:
             with self.connections.taken(login) as connection:
@@ -134,7 +133,7 @@ class Queries:
 
 
 def _leave(taken: AbstractContextManager[Connection], failure: BaseException | None) -> None:
-    """Gives the connection back; what has failed is told by the one whom it failed."""
+    """Gives the connection back; `failure` is reported by its caller."""
     if failure is None:
         taken.__exit__(None, None, None)
         return

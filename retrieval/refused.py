@@ -1,4 +1,4 @@
-"""What a request is refused with: an HTTP status and words that say what to do."""
+"""The refusal of a request: an HTTP status and a text that says what to do."""
 
 import logging
 import re
@@ -34,9 +34,9 @@ _DAMAGED = (
     "a part of this time is in the archive, and a file of it is missing or damaged: the server's log names it"
     ", and ringlog archive verify finds all such files"
 )
-# what libpq says of a role to act for that nobody has made
+# libpq's error when the role to act for does not exist
 _NO_ROLE = re.compile(r'FATAL:  (role "[^"]*" does not exist)')
-# how the driver tells an error that PostgreSQL has raised; of a result that has begun there is no SQLSTATE
+# the driver's text of an error that PostgreSQL has raised; there is no SQLSTATE in the middle of a result
 _RAISED = re.compile(r"\[PGRES_FATAL_ERROR\]: (?!FATAL|PANIC)\w+:  ([^\n]{1,300})")
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
 
@@ -53,7 +53,7 @@ def refused(error: ReadError | Damaged) -> Refused:
     state = error.sqlstate or ""
     if "authentication failed" in text or "no password supplied" in text:
         state = "28P01"
-    elif "statement timeout" in text:  # the driver tells no SQLSTATE of a result that has begun
+    elif "statement timeout" in text:  # the driver gives no SQLSTATE in the middle of a result
         state = "57014"
     if state in _STATES:
         status, words = _STATES[state]

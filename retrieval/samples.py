@@ -14,7 +14,7 @@ from ringlog.history.connection import Connection
 from ringlog.history.reading import count_cold, read
 from ringlog.history.signals import Place, places
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.signals import Signal, records, reduced, told_type, waveform_of
+from ringlog.retrieval.signals import Signal, records, reduced, shown_type, waveform_of
 from ringlog.retrieval.texts import moment, query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
 from ringlog.schema.facility import nanoseconds_of
@@ -52,7 +52,7 @@ class Samples:
         return self._cut(slice(start, end), self.values.slice(start, end - start))
 
     def taken(self, chosen: Whole) -> "Samples":
-        """Those at these places."""
+        """The samples at these indexes."""
         return self._cut(chosen, self.values.take(pa.array(chosen)))
 
     def _cut(self, which: Any, values: pa.Array) -> "Samples":
@@ -192,16 +192,16 @@ class _Column:
             return None if name is None else _whole(batch[name], names)
 
         place, values = self.place, batch[self.place.column]
-        told = replace(place, type=told_type(place.type) if self.scalar is None else "double")
+        shown = replace(place, type=shown_type(place.type) if self.scalar is None else "double")
         if self.scalar is not None:
             values = reduced(values, self.scalar)
         elif place.type == "datetime":
             values = pc.strftime(values, format="%Y-%m-%dT%H:%M:%SZ")
-        elif told.type != place.type and told.type == "double":
+        elif shown.type != place.type and shown.type == "double":
             # PostgreSQL's numeric comes as its digits
             values = pc.cast(pc.cast(values, pa.string()), pa.float64())
         return Samples(
-            told,
+            shown,
             np.asarray(time, np.int64),
             values,
             whole(self.nanoseconds),

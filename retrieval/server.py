@@ -1,7 +1,7 @@
-"""The process that serves: it reads its settings from standard input, and ends with it.
+"""The server process: it reads its settings from standard input, and ends with it.
 
-Its first line of input is the settings in JSON, its first line of output `HTTP on HOST:PORT`. When its
-input ends, as it does when the process that started it is gone, it stops.
+Its first line of input is the settings in JSON, its first line of output `HTTP on HOST:PORT`. It stops when
+its input ends, as it does when the parent process is gone.
 """
 
 import grp
@@ -81,7 +81,7 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server]:
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((settings.host, settings.port))
-    # who reads the address may connect at once
+    # clients may connect as soon as the address is printed
     listening.listen(_BACKLOG)
     access = Access(settings.database, settings.everyone, settings.limits.seconds)
     config = uvicorn.Config(

@@ -1,4 +1,4 @@
-"""What is known of signals: search, and the description of each."""
+"""The signals: search, and the description of each."""
 
 import re
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def is_waveform(signal: Signal) -> bool:
 
 
 def scalar_of(waveform: Signal, scalar: str) -> Signal:
-    """What each row of a waveform comes to, as a signal."""
+    """A scalar of each row of a waveform, as a signal."""
     return replace(
         waveform,
         name=f"{waveform.name}.{scalar}",
@@ -92,7 +92,7 @@ def scalar_of(waveform: Signal, scalar: str) -> Signal:
 
 
 def reduced(values: pa.Array, scalar: str | None) -> pa.Array:
-    """What waveforms come to; the values themselves where they are no waveforms."""
+    """The scalars of waveforms; other values unchanged."""
     if scalar is None:
         return values
     if pa.types.is_boolean(values.type.value_type):
@@ -161,8 +161,8 @@ def column_types(batch: pa.RecordBatch) -> dict[str, pa.DataType]:
     return {field.name: field.type for field in batch.schema}
 
 
-def told_type(kind: str) -> str:
-    """The column type as which a facility file's is told: numeric as double, datetime and text as varchar."""
+def shown_type(kind: str) -> str:
+    """The type reported for a facility file's: double for numeric, varchar for datetime and text."""
     if kind.startswith("numeric"):
         return "double"
     return "varchar" if kind in ("datetime", "text") else kind
@@ -177,7 +177,7 @@ def _signal(row: dict[str, Any]) -> Signal:
         row["signal"],
         row["table_name"],
         row["column_name"],
-        told_type(row["type"]),
+        shown_type(row["type"]),
         row["unit"],
         row["description"],
         limits,

@@ -1,8 +1,8 @@
 """Values of a block as columns of text, and these columns as the bytes of lines.
 
-No value is touched by Python: numbers are written by orjson, which is many times as fast at it as Arrow's own
-cast, and its text is cut at the commas; times are put together from tables of digits. A column's texts have
-what stands behind them already, a comma or a line's end, which leaves fewer parts to join.
+Python handles no single value: numbers are written by orjson, which is many times as fast as Arrow's own
+cast, and its text is cut at the commas; times are composed from tables of digits. A column's texts already
+end in their separator, a comma or a line's end, which leaves fewer parts to join.
 """
 
 from collections.abc import Iterable
@@ -91,7 +91,7 @@ def iso(micros: NDArray[np.int64], after: str) -> pa.Array:
 
 
 def human(seconds: NDArray[np.int64], after: str) -> pa.Array:
-    """Instants in the appliance's form for people, as Nov/20/2026 14:00:00 +00:00."""
+    """Instants in the appliance's readable form, as Nov/20/2026 14:00:00 +00:00."""
     clock = _clock()[seconds % 86_400]
     return _fixed(len(seconds), _dates(seconds // 86_400, "%b/%d/%Y "), clock, f" +00:00{after}")
 

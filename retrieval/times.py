@@ -1,4 +1,4 @@
-"""Instants as requests write them."""
+"""Parses the times in requests."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -19,7 +19,7 @@ SYSTEM_ACCOUNT = "ringlog"
 
 @dataclass(frozen=True)
 class Account:
-    """A user of this machine, under whom programs are run and to whom their files are given."""
+    """A user of this machine that runs programs and owns their files."""
 
     name: str
     uid: int

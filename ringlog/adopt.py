@@ -1,4 +1,4 @@
-"""The command `ringlog adopt`: what an old database has, what becomes of it here, and its rows."""
+"""The command `ringlog adopt`: migrates the catalogue of an old database, and its rows."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,7 +44,7 @@ def adopt(
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="What char and varchar are in at the old server, where it does not tell or is wrong: "
+            help="What char and varchar are in at the old server, where it does not report that or is wrong: "
             "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
         ),
     ] = "",
@@ -70,8 +70,7 @@ def adopt(
     from ringlog.adoption.rings import Rules, bounds_by, read_rules, sort
     from ringlog.adoption.site_rows import copy_site, unreferenced
     from ringlog.adoption.tables import made
-    from ringlog.adoption.texts import codec
-    from ringlog.adoption.texts import told as of_texts
+    from ringlog.adoption.texts import codec, doubts
 
     address = Address.parse(old)
     if not address.database:
@@ -88,11 +87,11 @@ def adopt(
         there = [table.name for table in tables.site]
         site = [made(table, there, found.is_ase) for table in tables.site]
         allowed = rights(found, tables, address.database)
-        judged = assessment.assess(found, tables, site, allowed, address.database, of_texts(found, charset))
-        told = scripts.write(output, found, tables, site, allowed, timezone)
+        judged = assessment.assess(found, tables, site, allowed, address.database, doubts(found, charset))
+        written = scripts.write(output, found, tables, site, allowed, timezone)
         (output / "assessment.json").write_text(assessment.as_json(judged))
         (output / "assessment.html").write_text(assessment.as_html(judged))
-        for line in told:
+        for line in written:
             print(f"{output}/{line}")
         print(
             f"{output}/assessment.html: {len(judged.modules) - len(judged.refused)} of {len(judged.modules)}"
@@ -104,11 +103,11 @@ def adopt(
             with chosen_database(data, dsn).opened() as conninfo:
                 demand_facility(conninfo)
                 done = copy(
-                    source, conninfo, tables.rings, connections, Ledger(output / "copied.json"), _tell
+                    source, conninfo, tables.rings, connections, Ledger(output / "copied.json"), _report
                 )
                 made_here = [each.table for each in site if not each.refused]
                 database = address.database.lower()
-                beside = copy_site(source, conninfo, database, made_here, connections, _tell_site)
+                beside = copy_site(source, conninfo, database, made_here, connections, _report_site)
                 loose = unreferenced(conninfo, database)
             differ = sum(not one.same for one in done) + sum(
                 not one.same or bool(one.unread) for one in beside
@@ -125,7 +124,7 @@ def adopt(
         raise typer.Exit(1)
 
 
-def _tell(copied: "Copied") -> None:
+def _report(copied: "Copied") -> None:
     if copied.why:
         print(f"{copied.part}: not copied: {copied.why}", flush=True)
         return
@@ -133,7 +132,7 @@ def _tell(copied: "Copied") -> None:
     print(f"{copied.part}: {copied.rows} rows, {copied.new} new, {outcome}", flush=True)
 
 
-def _tell_site(copied: "SiteCopied") -> None:
+def _report_site(copied: "SiteCopied") -> None:
     if copied.missing:
         print(f"{copied.table}: not copied: {copied.missing}", flush=True)
         return

@@ -166,7 +166,7 @@ def restore(
 
 
 def _recovered(postgres: Postgres, process: "subprocess.Popen[bytes]") -> datetime | None:
-    """Waits until PostgreSQL has read the log as far as it was told; the last transaction's moment."""
+    """Waits until PostgreSQL has reached its recovery target. Returns the time of the last transaction."""
     while True:
         try:
             with psycopg.connect(postgres.conninfo(ADMINISTRATOR), autocommit=True) as connection:
@@ -182,7 +182,7 @@ def _recovered(postgres: Postgres, process: "subprocess.Popen[bytes]") -> dateti
 
 
 def _end_of_archive(postgres: Postgres) -> str:
-    """How far the log went that a restore has read, as PostgreSQL noted it."""
+    """The end of the log that a restore has read, as recorded by PostgreSQL."""
     log = postgres.cluster / (postgres.cluster / "current_logfiles").read_text().split()[1]
     found = re.findall(r"last completed transaction was at log time (.+)", log.read_text(errors="replace"))
     return (

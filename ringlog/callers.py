@@ -1,4 +1,5 @@
-"""Who called each put last, kept in the database: `ringlog status` is another process than the gateway."""
+"""The last caller of each put, kept in the database for `ringlog status`, which is another process than the
+gateway."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""TLS for the gateway: which certificate it shows, and one made on the spot."""
+"""The certificate of the gateway for TLS, and making a self-signed one."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ TlsUse = Literal["offered", "required"]
 
 
 def chosen_tls(certificate: Path | None, key: Path | None, use: TlsUse | None) -> Tls | None:
-    """What --tls-cert, --tls-key and --tls say. Raises UsageError when they say it by halves."""
+    """The meaning of --tls-cert, --tls-key and --tls. Raises UsageError when only a part is given."""
     if certificate is None and key is None:
         if use is not None:
             raise UsageError("--tls needs --tls-cert and --tls-key; `ringlog cert` makes both")

@@ -12,7 +12,7 @@ from ringlog.commands import Commands
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import hint
 
-# what a command says to whoever has given it
+# the messages of a command to its user
 command_log = logging.getLogger("ringlog")
 
 app = typer.Typer(
@@ -30,12 +30,12 @@ def _ringlog() -> None:
 
 
 @contextmanager
-def _errors_told() -> Iterator[None]:
-    """Turns what a person can mend into one line and an exit code: 1 failed, 2 wrongly asked."""
+def _errors_reported() -> Iterator[None]:
+    """Reports an expected error by one line and an exit code: 1 failed, 2 wrong usage."""
     try:
         yield
     except Exception as error:
-        words_and_code = told(error)
+        words_and_code = message_of(error)
         if words_and_code is None:
             raise
         words, code = words_and_code
@@ -43,8 +43,8 @@ def _errors_told() -> Iterator[None]:
         sys.exit(code)
 
 
-def told(error: Exception) -> tuple[str, int] | None:
-    """The line and the exit code; None for what nobody foresaw."""
+def message_of(error: Exception) -> tuple[str, int] | None:
+    """The line and the exit code; None for an unexpected error."""
     if isinstance(error, UsageError) or _is(error, "ringlog.schema.facility_file", "FacilityError"):
         return str(error), 2
     if isinstance(error, ServerError) or _is(error, "ringlog.schema.obstacles", "InstallRefused"):
@@ -63,15 +63,15 @@ def told(error: Exception) -> tuple[str, int] | None:
 
 
 def _is(error: object, module: str, name: str) -> bool:
-    """Whether it is an error of this module. It is not imported for that, which would take half a second:
-    nobody raises what nobody has imported."""
+    """Whether it is an error of this module, which is not imported for that (half a second): an error can
+    only come from a module that has been imported."""
     return module in sys.modules and isinstance(error, getattr(sys.modules[module], name, ()))
 
 
 def main() -> None:
     """The entry point."""
     logging.basicConfig(format="ringlog: %(message)s", level=logging.INFO, stream=sys.stderr)
-    # a command that is told to end still stops the PostgreSQL it has started
+    # a command that gets SIGTERM still stops the PostgreSQL it has started
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with _errors_told():
+    with _errors_reported():
         app()

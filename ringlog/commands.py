@@ -1,4 +1,5 @@
-"""The commands of `ringlog`. Each is imported when it is asked for: most take what no other needs."""
+"""The commands of `ringlog`. Each is imported only when it is called: most need packages that the others do
+not."""
 
 from importlib import import_module
 from typing import Any
@@ -44,7 +45,7 @@ _WHERE = {
 """The module of each, below ringlog, and what it is there: a function, or a Typer of further commands."""
 
 _LOGGING = ("load", "mirror")
-"""Those with --log-level and --log-format."""
+"""The commands with --log-level and --log-format."""
 
 
 class Commands(TyperGroup):

@@ -1,7 +1,7 @@
-"""Who has a data directory: the one process that starts its PostgreSQL, and the commands that use it.
+"""Locks of a data directory: of the one process that starts its PostgreSQL, and of the commands that use it.
 
-serving     locked by the process that has started PostgreSQL, or is about to; says who that is
-commands    locked, together, by the commands that need PostgreSQL
+serving locked by the process that has started PostgreSQL, or is about to, and contains its name commands
+locked, together, by the commands that need PostgreSQL
 """
 
 import fcntl
@@ -25,7 +25,7 @@ from ringlog.account import Account
 log = logging.getLogger(__name__)
 
 SERVING, COMMANDS = "serving", "commands"
-_WRITTEN = 1.0  # seconds in which who has got the lock has said who it is
+_WRITTEN = 1.0  # seconds in which the holder of the lock has written its name
 _PAUSE = 0.05
 
 
@@ -37,7 +37,7 @@ class Holder:
     command: str
     since: str
     serves: bool
-    """whether it goes on until somebody stops it, as `ringlog serve`; a command comes to an end by itself"""
+    """whether it runs until it is stopped, as `ringlog serve`; other commands end by themselves"""
 
     def __str__(self) -> str:
         return f"process {self.pid} ({self.command}, since {self.since})"
@@ -80,15 +80,15 @@ class Commands:
 
     def outlast(self) -> None:
         """Waits until no other command is there. None begins then before this one is done."""
-        told = False
+        logged = False
         while True:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
-                if not told:
+                if not logged:
                     log.info("another command uses this PostgreSQL: waiting until it ends")
-                    told = True
+                    logged = True
                 time.sleep(_PAUSE)
 
 
@@ -113,7 +113,7 @@ def _this_process(serves: bool) -> Holder:
 
 
 def _holder(file: IO[str]) -> Holder | None:
-    """Who has locked the file. That stands in it a moment after the lock was taken."""
+    """The process that has locked the file, which contains its name a moment after the lock was taken."""
     until = time.monotonic() + _WRITTEN
     while True:
         file.seek(0)

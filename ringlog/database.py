@@ -39,7 +39,7 @@ class Embedded:
 
 @dataclass(frozen=True)
 class External:
-    """A PostgreSQL (15 or later) that somebody else runs."""
+    """A PostgreSQL (15 or later) that ringlog does not start or stop."""
 
     conninfo: str
 

@@ -1,4 +1,4 @@
-"""The command `ringlog demo`: the main job for a minute, on a server of its own, and what came of it."""
+"""The command `ringlog demo`: writers and readers for a minute, on a server of its own, and the results."""
 
 import re
 import secrets
@@ -35,7 +35,7 @@ from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import Writer
 from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
-from ringlog.loadtest.trend import draw, read_trends, telling_signals
+from ringlog.loadtest.trend import draw, example_signals, read_trends
 from ringlog.loadtest.verification import Found, verify
 from ringlog.logins import Right, add_login
 from ringlog.postgres import Postgres
@@ -109,7 +109,7 @@ class Running:
     """the page's URL"""
 
     def address(self, user: str) -> Address:
-        """Where `user` logs in."""
+        """The address for `user` to log in."""
         return Address(user, self.host, self.port)
 
 
@@ -213,14 +213,14 @@ def _demonstrate(
     _report(console, writing, reading, found, before, after)
     picture = output / "trends.png"
     output.mkdir(parents=True, exist_ok=True)
-    groups = telling_signals(facility)
+    groups = example_signals(facility)
     trends = read_trends(server.address(READER), password, groups, begin, end)
     draw(trends, f"{facility.name}, {end.astimezone(zone):%Y-%m-%d} ({facility.timezone})", picture)
     signals = sum(len(group) for group in groups)
     console.print(f"Picture    {picture}: {signals} signals, read by get_signal over TDS", soft_wrap=True)
     if screenshot(shown(server.page, facility, (begin, end)), output / "page.png"):
         console.print(f"           {output / 'page.png'}: the same on the page, over HTTP", soft_wrap=True)
-    return _tell_trouble(console, supervisor, found)
+    return _report_trouble(console, supervisor, found)
 
 
 def _connect(console: Console, supervisor: Supervisor) -> None:
@@ -328,7 +328,7 @@ def _report(
     console.print(processor, "")
 
 
-def _tell_trouble(console: Console, supervisor: Supervisor, found: Sequence[Found]) -> bool:
+def _report_trouble(console: Console, supervisor: Supervisor, found: Sequence[Found]) -> bool:
     """Says what went wrong; whether nothing did."""
     good = True
     for one in found:
@@ -345,9 +345,9 @@ def _tell_trouble(console: Console, supervisor: Supervisor, found: Sequence[Foun
 
 
 def shown(page: str, facility: Facility, span: tuple[datetime, datetime] | None = None) -> str:
-    """The page's address with a chart for each of the telling groups of signals, live or of a span."""
+    """The page's address with a chart for each of the groups of example signals, live or of a span."""
     charts = []
-    for group in telling_signals(facility):
+    for group in example_signals(facility):
         parts = (quote(part, safe="") for part in ("trend", *(each.signal for each in group)))
         charts.append("c=" + quote(",".join(parts), safe=""))
     if span is None:
@@ -357,8 +357,8 @@ def shown(page: str, facility: Facility, span: tuple[datetime, datetime] | None 
 
 
 def _invite(console: Console, when: str, facility: Facility, server: Running, folder: Path) -> None:
-    """Three lines for whoever wants to look."""
-    signal = telling_signals(facility)[0][0].signal
+    """Three lines with the addresses to look at."""
+    signal = example_signals(facility)[0][0].signal
     password = folder / "password"
     url = server.address(READER)
     console.print(f"\n{when}: {shown(server.page, facility)}", soft_wrap=True, markup=False)

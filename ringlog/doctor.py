@@ -107,7 +107,7 @@ def disk(data: Path) -> Iterator[Finding]:
 
 
 def mounted(folder: str, kind: str, words: str) -> Iterator[Finding]:
-    """How a file system is mounted: its type and options, as /proc/mounts has them."""
+    """Findings on the type and options of a mount, as in /proc/mounts."""
     options = words.split(",")
     if kind in _FLEETING:
         yield Finding(
@@ -190,7 +190,7 @@ def _turns(device: int) -> bool:
 
 
 def syncs_a_second(folder: Path, seconds: float = 0.5) -> float:
-    """How often a page can be written and synced, one after another."""
+    """The rate at which a page can be written and synced, one after another."""
     file = folder / f".doctor-{os.getpid()}"
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -268,10 +268,10 @@ def clock(state: Callable[[], int] | None = None) -> Iterator[Finding]:
     """Whether the kernel knows its clock to be synchronized."""
     if state is None:
         library = ctypes.CDLL(None, use_errno=True)
-        told = int(library.ntp_adjtime(ctypes.byref(_Timex())))
+        answer = int(library.ntp_adjtime(ctypes.byref(_Timex())))
     else:
-        told = state()
-    if told == _TIME_ERROR:
+        answer = state()
+    if answer == _TIME_ERROR:
         yield Finding(
             "warning",
             "nothing synchronizes the clock",
@@ -282,7 +282,7 @@ def clock(state: Callable[[], int] | None = None) -> Iterator[Finding]:
 
 
 def wal_place(cluster: Path) -> Iterator[Finding]:
-    """Where the write-ahead log lies."""
+    """Whether the write-ahead log has a disk of its own."""
     if (cluster / "pg_wal").stat().st_dev == cluster.stat().st_dev:
         yield Finding(
             "note",
@@ -354,7 +354,7 @@ def postgres(conninfo: str) -> Iterator[Finding]:
 
 
 def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
-    """Who may come without a password."""
+    """Finds logins that need no password."""
     ((readable,),) = connection.execute(
         "select has_table_privilege('pg_hba_file_rules', 'select')"
         " and has_function_privilege('pg_hba_file_rules()', 'execute')"
@@ -427,7 +427,7 @@ def backups(conninfo: str) -> Iterator[Finding]:
 
 
 def certificate(file: Path, now: datetime | None = None) -> Iterator[Finding]:
-    """How long a certificate (PEM; the first of a chain) still holds."""
+    """Findings on the remaining validity of a certificate (PEM; the first of a chain)."""
     try:
         ends = not_after(ssl.PEM_cert_to_DER_cert(_first_certificate(file.read_text())))
     except (OSError, ValueError, IndexError) as error:
@@ -476,7 +476,7 @@ def not_after(der: bytes) -> datetime:
 
 
 def _read(file: Path) -> str:
-    """What a file of the kernel's says; empty where it does not exist."""
+    """The contents of a kernel's file; empty where it does not exist."""
     try:
         return file.read_text().strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a person can mend: told in one line, without a traceback."""
+"""Expected errors, which a command reports by one line, without a traceback."""
 
 
 class ServerError(Exception):

@@ -1,4 +1,4 @@
-"""Parts that are installed by choice: which of setup.cfg's extras brings a missing package."""
+"""Optional parts: which of setup.cfg's extras provides a missing package."""
 
 import importlib
 import importlib.metadata
@@ -8,13 +8,13 @@ _REQUIREMENT = re.compile(r"(?P<package>[\w.-]+).*;.*extra == ['\"](?P<extra>[\w
 
 
 def demand(*packages: str) -> None:
-    """Imports them, so that what is missing is told before long work begins. Raises ModuleNotFoundError."""
+    """Imports them, so that a missing one is reported before long work begins. Raises ModuleNotFoundError."""
     for package in packages:
         importlib.import_module(package)
 
 
 def hint(error: ModuleNotFoundError) -> str | None:
-    """What to install when a package of an extra is missing; None when the package is of no extra."""
+    """The extra to install for a missing package; None when the package is of no extra."""
     package = (error.name or "").partition(".")[0]
     requirements = importlib.metadata.requires("ringlog") or []
     found = [match for text in requirements if (match := _REQUIREMENT.match(text))]

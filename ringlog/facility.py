@@ -1,4 +1,5 @@
-"""The commands `ringlog init` and `ringlog facility`: what a facility file says, changes and would change."""
+"""The commands `ringlog init` and `ringlog facility`: check and install a facility file, and show its
+changes."""
 
 from pathlib import Path
 from typing import Annotated
@@ -51,6 +52,6 @@ def facility_diff(
     with chosen_database(data, dsn).opened() as conninfo:
         report = difference_everywhere(engine(conninfo), loaded)
     if report:
-        print(report.told("would create", "would change", whole=True))
+        print(report.text("would create", "would change", whole=True))
         raise typer.Exit(1)
     print("no difference")

@@ -1,4 +1,4 @@
-"""The commands `ringlog ha …`: several machines of which one may die."""
+"""The commands `ringlog ha …`: several machines with automatic failover."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ from ringlog.stopping import stop_at_signals
 
 ha_app = typer.Typer(help="High availability: several machines, of which one may fail.", no_args_is_help=True)
 
-# Seconds between two looks at who is the primary.
+# Seconds between two queries for the primary.
 _LOOK = 0.02
 
 Config = Annotated[
@@ -92,7 +92,7 @@ def init(
     from ringlog.machines.files import write
 
     size = machine_memory() if memory is None else parse_memory(memory)
-    with _told():
+    with _errors_converted():
         machines = [Machine.parse(text) for text in machine]
         machines += [Machine.parse(text, witness=True) for text in witness or ()]
         site = Site.of(machines)
@@ -111,7 +111,7 @@ def status(
 ) -> None:
     """Which machine is the primary, how the others follow, whom each gateway reaches. Code 1: something is
     amiss."""
-    with _told():
+    with _errors_converted():
         now = state(_access(config))
     if machine:
         print(json.dumps(asdict(now) | {"troubles": now.troubles}))
@@ -132,7 +132,7 @@ def switchover(
     config: Config = _CONFIG,
 ) -> None:
     """Make a standby the primary, for work on the machine that is it now. Code 1: it is still the same."""
-    with _told():
+    with _errors_converted():
         access = _access(config)
         found = cluster(access, access.machines)
         known, leader = found.members, found.leader
@@ -161,7 +161,7 @@ def guard(config: Config = _CONFIG) -> None:
 
 
 def _watched(known: tuple[Member, ...], asked: Future[tuple[int, str]]) -> Iterator[str]:
-    """Tells who is the primary each time that changes, until Patroni has answered."""
+    """Yields a line whenever another machine becomes the primary, until Patroni has answered."""
     begun = last = time.monotonic()
     primary: str | None = next(one.name for one in known if one.role == "leader")
     with ThreadPoolExecutor(len(known)) as threads:
@@ -238,8 +238,8 @@ def _access(config: Path) -> Access:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Says in the command's own terms what is wrong with machines."""
+def _errors_converted() -> Iterator[None]:
+    """Raises the command's errors for those of the package `machines`."""
     try:
         yield
     except SiteError as error:

@@ -1,4 +1,4 @@
-"""What the server does beside serving: it looks after the log's partitions and makes the summaries."""
+"""The background work of the server: partitions of the logs, summaries, the archive."""
 
 import logging
 import threading
@@ -23,18 +23,19 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
 
     Partitions are made and dropped at once and then every hour, and old ones merged; summaries are brought up
     to date every minute. The first round of partitions is done when this returns, and its error is the
-    caller's. What fails later is told and tried again: the default partition takes what has no other place.
+    caller's. Later errors are logged and the work is repeated: the default partition takes rows without a
+    partition.
     """
-    told = maintain(engine)
-    _tell(told)
+    logged = maintain(engine)
+    _log(logged)
     end = threading.Event()
 
     def hourly() -> None:
-        nonlocal told
+        nonlocal logged
         pause = 0.0
         while not end.wait(pause):
             try:
-                done = maintain(engine) if pause else told
+                done = maintain(engine) if pause else logged
                 pause = INTERVAL
                 for line in merge(engine, stopped=end.is_set):
                     log.info("housekeeping: %s", line)
@@ -43,9 +44,9 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
             except Exception:
                 log.exception("housekeeping failed; the next attempt is in an hour")
                 continue
-            if done != told:
-                _tell(done)
-            told = done
+            if done != logged:
+                _log(done)
+            logged = done
 
     def every_minute() -> None:
         failed = False
@@ -80,6 +81,6 @@ def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) ->
         yield from archive(engine, conninfo, stopped=end.is_set)
 
 
-def _tell(report: MaintenanceReport) -> None:
+def _log(report: MaintenanceReport) -> None:
     if report:
         log.info("housekeeping: %s", "; ".join(str(report).splitlines()))

@@ -1,4 +1,4 @@
-"""What a login may take of the server at most. PostgreSQL keeps it as settings of the role."""
+"""The limits of a login's use of the server. PostgreSQL keeps them as settings of the role."""
 
 import re
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def set_setting(connection: psycopg.Connection, login: sql.Identifier, name: str
 
 
 def shown(settings: list[str] | None) -> str:
-    """The limits in a role's settings (`name=value`), as people say them."""
+    """The limits in a role's settings (`name=value`), as text for messages."""
     words = {STATEMENT: "statements {}", ROWS: "{} rows", IDLE_TRANSACTION: "idle in a transaction {}"}
     values = dict(setting.split("=", 1) for setting in settings or ())
     return ", ".join(words[name].format(values[name]) for name in words if values.get(name, "0") != "0")

@@ -21,7 +21,7 @@ TDS5_LIMIT = 30  # bytes of the user and password fields of a TDS 5.0 login reco
 
 
 class Right(Enum):
-    """What a login may do. The value is the group role that carries the right."""
+    """A right of a login. The value is the group role that has it."""
 
     WRITER = "daq_writer"
     READER = "daq_reader"
@@ -29,7 +29,7 @@ class Right(Enum):
 
     @property
     def shown(self) -> str:
-        """As people say it: writer, reader, parameter writer."""
+        """As text for messages: writer, reader, parameter writer."""
         return self.value.removeprefix("daq_").replace("_", " ")
 
 
@@ -101,11 +101,11 @@ class Login:
     connections: int
     """of its own to PostgreSQL; a client of the gateway has one while it needs it"""
     limits: str
-    """what it may take at most, as people say it; empty: everything"""
+    """its limits, as text for messages; empty: none"""
 
 
 def logins(conninfo: str) -> list[Login]:
-    """Those who may write or read, by name."""
+    """The logins that may write or read, by name."""
     query = """
         select role.rolname,
           array_agg(granted.rolname order by granted.rolname)
@@ -136,7 +136,7 @@ def logins(conninfo: str) -> list[Login]:
 
 
 def change_password(conninfo: str, name: str, password: str) -> None:
-    """Gives a login another password; sessions that are open go on."""
+    """Gives a login another password; open sessions continue."""
     _check_password(name, password)
     with psycopg.connect(conninfo) as connection:
         login = _demand(connection, name)
@@ -152,7 +152,7 @@ def limit(conninfo: str, name: str, most: Limits) -> None:
 
 
 class Server(Enum):
-    """Where a login reads."""
+    """The server from which a login reads."""
 
     STANDBY = "standby"
     PRIMARY = "primary"

@@ -1,4 +1,4 @@
-"""The log of programs that run on: a line on standard error for each event, as text or JSON.
+"""The log of long-running programs: a line on standard error for each event, as text or JSON.
 
 The gateway's lines have the same form (gateway/src/log.rs).
 """
@@ -30,7 +30,7 @@ _running: tuple[Level, Format] = Level.INFO, Format.TEXT
 
 
 def start(level: Level, form: Format) -> None:
-    """Has this process log on standard error. Libraries are heard from warnings on."""
+    """Has this process log on standard error; of libraries only warnings and errors."""
     global _running
     _running = level, form
     handler = logging.StreamHandler(sys.stderr)
@@ -40,7 +40,7 @@ def start(level: Level, form: Format) -> None:
 
 
 def running() -> tuple[Level, Format]:
-    """How this process logs: for others that it starts."""
+    """The options of this process's log, for child processes."""
     return _running
 
 
@@ -60,7 +60,7 @@ class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
         if record.name == "ringlog":
-            # the command itself, to whoever has given it
+            # the messages of the command itself
             return f"ringlog: {text}"
         return f"{_time(record)} {_level(record):>5} {_target(record)}: {text}"
 

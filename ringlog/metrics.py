@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus and whatever else reads its format; and whether it is well."""
+"""The metrics of the server for Prometheus and compatible programs; and its health checks."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -130,7 +130,7 @@ def _obey(running: Mirror, words: str) -> str:
 
 @contextmanager
 def _controlled(place: Path, obey: Callable[[str], str]) -> Iterator[None]:
-    """Answers whoever calls on a socket that only its owner may use."""
+    """Answers requests on a socket that only its owner may use."""
     place.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         try:
@@ -167,7 +167,7 @@ def _controlled(place: Path, obey: Callable[[str], str]) -> Iterator[None]:
 
 
 def _server(option: str, url: str) -> str:
-    """host:port of a server's URL, which names nobody: clients bring their own logins."""
+    """host:port of a server's URL, which has no user: clients use their own logins."""
     try:
         parts = urlsplit(url)
         port = parts.port or _DEFAULT_PORT

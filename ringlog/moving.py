@@ -1,13 +1,14 @@
-"""Tables that move from one server to another while they are written.
+"""Moves tables from one server to another while they are written.
 
-The rows of closed weeks are copied, then those that came meanwhile, again and again; the last ones while
-writers wait. In the same moment the first server learns that the table is elsewhere: the gateways hear of it,
-and calls that waited are refused on the old server with the error for which the gateway looks where the
-table is now. Then every row of the old copy is compared with the new one, and the old one is dropped.
+The rows of closed weeks are copied, then those that arrived meanwhile, repeatedly; the last ones while
+writers wait. In the same moment the first server records that the table is elsewhere: the gateways are
+notified, and calls that waited are refused on the old server with the error after which the gateway looks for
+the table's new place. Then every row of the old copy is compared with the new one, and the old one is
+dropped.
 
-Broken off at any moment it can be gone on with, by whoever calls it next. Before the switch the old server
-has everything. After it the new one has, but for rows that came to the old one when this ended between the
-switch and the closing of the old copy: these are brought when it goes on.
+A move that was interrupted at any moment can be continued by the next call. Before the switch the old server
+has everything. After it the new one has, except for rows that came to the old one when this ended between the
+switch and the closing of the old copy: these are copied when it is continued.
 """
 
 import time

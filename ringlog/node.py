@@ -1,4 +1,4 @@
-"""The commands `ringlog node …`: the servers that tables lie on, and tables that move to another one."""
+"""The commands `ringlog node …`: the servers with tables of their own, and moving tables between them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -35,7 +35,7 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
             how = f"{size / 1e6:,.0f} MB" if isinstance(size, int) else f"cannot be reached: {size}"
             print(f"{place(name)}: {how}; {len(tables)} tables{': ' if tables else ''}{', '.join(tables)}")
         for move in under_way:
-            print(_told(move))
+            print(_state(move))
     if amiss:
         raise typer.Exit(1)
 
@@ -80,6 +80,6 @@ def _size(conninfo: str) -> int | str:
     return int(row[0])
 
 
-def _told(move: Move) -> str:
+def _state(move: Move) -> str:
     state = "its old copy is yet to be dropped" if move.switched else "half way"
     return f"{move}: {state}; ringlog node move {move.table} --facility FILE goes on"

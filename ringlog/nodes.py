@@ -1,4 +1,4 @@
-"""Nodes: other servers that have tables of their own. Installing on all of them, and who is there."""
+"""Nodes: other servers with tables of their own. Installation on all of them, and their state."""
 
 import logging
 import secrets
@@ -94,7 +94,7 @@ def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: b
 
 
 def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> InstallReport:
-    """What `install_everywhere` would change in tables and procedures: that is done and taken back."""
+    """The changes that `install_everywhere` would make in tables and procedures: made and rolled back."""
     created: list[str] = []
     changed: list[str] = []
     tables: list[Placed] = []
@@ -214,18 +214,18 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
     end = threading.Event()
 
     def look_after() -> None:
-        told = False
+        logged = False
         while not end.is_set():
             at = engine(reached(dsn))
             try:
                 with housekeeping(at, reached(dsn)):
                     end.wait()
             except sqlalchemy.exc.SQLAlchemyError as error:
-                if not told:  # once is enough while the reason lasts
+                if not logged:  # once is enough while the reason lasts
                     log.warning(
                         "housekeeping of node %s is not possible: %s", name, " ".join(str(error).split())
                     )
-                told = True
+                logged = True
                 end.wait(_PAUSE)
             finally:
                 at.dispose()
@@ -246,7 +246,7 @@ def nodes_followed(gateway: Gateway, conninfo: str, known: Mapping[str, tuple[st
     end = threading.Event()
 
     def follow() -> None:
-        told = dict(known)
+        followed = dict(known)
         with ExitStack() as every:
             after: dict[str, ExitStack] = {}
 
@@ -256,15 +256,15 @@ def nodes_followed(gateway: Gateway, conninfo: str, known: Mapping[str, tuple[st
                 after[name] = every.enter_context(ExitStack())
                 after[name].enter_context(housekeeping_of(name, dsn))
 
-            for name, (dsn, _) in told.items():
+            for name, (dsn, _) in followed.items():
                 look_after(name, dsn)
             while not end.is_set():
                 try:
                     for now in _changes_of_nodes(conninfo, end):
-                        new = {name: each for name, each in now.items() if told.get(name) != each}
+                        new = {name: each for name, each in now.items() if followed.get(name) != each}
                         if new:
                             gateway.know_nodes(known_by_gateway(new))
-                            told |= new
+                            followed |= new
                         for name, (dsn, _) in new.items():
                             log.info("node %s is known from now on", name)
                             look_after(name, dsn)

@@ -3,10 +3,10 @@
 A data directory holds
 
     postgresql-18/   the cluster; its log/ has the server's messages, its conf.d/ the settings
-    socket/          the administrator's way in, closed to other users
-    serving          locked by the process that runs the server, which it names
+    socket/          the administrator's socket, closed to other users
+    serving          locked by the process that runs the server, and contains its name
     commands         locked by the commands that use it
-    start.log        what the last start said before the server's own log took over
+    start.log        the output of the last start, until the server's own log begins
 """
 
 import logging
@@ -96,7 +96,7 @@ class Postgres:
             )
 
     def postmaster(self) -> psutil.Process | None:
-        """The server process of this cluster, whoever started it."""
+        """The server process of this cluster, also if another process started it."""
         return postmaster_of(self.cluster)
 
     @property
@@ -167,7 +167,7 @@ class Postgres:
                         commands.outlast()
                     return
                 except AlreadyServed:
-                    # who has it has not come to start PostgreSQL yet
+                    # the holder of the lock has not started PostgreSQL yet
                     if time.monotonic() > deadline:
                         raise
                     time.sleep(_PAUSE)
@@ -176,7 +176,7 @@ class Postgres:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keeps the data directory from being served. Raises ServerError when somebody serves it."""
+        """Keeps the data directory from being served. Raises ServerError when it is being served."""
         if not self.data.is_dir():
             raise ServerError(f"there is no data directory {self.data}: name it with --data")
         with ExitStack() as stack:
@@ -390,10 +390,12 @@ class Postgres:
             not re.search("FATAL|PANIC", " ".join(lines := self._last_lines())) and time.monotonic() < until
         ):
             time.sleep(_PAUSE)
-        told = "; ".join(re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines)
-        if _TAKEN in told:
-            told += "; --pg-port chooses another port"
-        return told or f"see {self._start_log}"
+        reason = "; ".join(
+            re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines
+        )
+        if _TAKEN in reason:
+            reason += "; --pg-port chooses another port"
+        return reason or f"see {self._start_log}"
 
     def _last_lines(self) -> list[str]:
         lines = self._start_log.read_text(errors="replace").splitlines()
@@ -409,7 +411,7 @@ class Postgres:
         return lines
 
     def _wait_for_login(self) -> None:
-        """Waits for a server that somebody else is starting."""
+        """Waits for a server that another process is starting."""
         began = reported = time.monotonic()
         while True:
             try:
@@ -428,7 +430,7 @@ class Postgres:
 
 
 def postmaster_of(cluster: Path) -> psutil.Process | None:
-    """The server process of a cluster, whoever started it."""
+    """The server process of a cluster, also if another process started it."""
     try:
         process = psutil.Process(int(_pid_file(cluster)[0]))
         # the file outlives a killed server, and its number may since be another program's
@@ -459,13 +461,13 @@ def stop_server(process: psutil.Process) -> None:
     """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes.
 
     Where nothing moves any more it is ended at once, and its next start recovers: PostgreSQL 18.4 that was
-    told to stop in the first milliseconds of a recovery has waited for ever.
+    asked to stop in the first milliseconds of a recovery has waited for ever.
     """
     began = moved = time.monotonic()
     done = _work_done(process)
     while True:
-        # again and again: one that has only begun does not hear it where SIGINT is ignored from birth, as a
-        # shell script does for what it starts with &
+        # repeated: a server that has only begun to start ignores SIGINT if it was started with SIGINT
+        # ignored, as a shell script does for commands with &
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGINT)
         try:
@@ -486,7 +488,7 @@ def stop_server(process: psutil.Process) -> None:
 
 
 def _work_done(process: psutil.Process) -> float:
-    """What a PostgreSQL has done so far: its processes' seconds of CPU and MB of the disk, added up."""
+    """The work of a PostgreSQL so far: CPU seconds of its processes plus MB of disk I/O."""
     done = 0.0
     with suppress(psutil.Error):
         for one in [process, *process.children()]:
@@ -497,7 +499,7 @@ def _work_done(process: psutil.Process) -> float:
 
 
 def _startup_step(pid: int) -> str:
-    """What the server is busy with, which PostgreSQL writes into the names of its processes."""
+    """The server's current activity, from the titles of its processes."""
     with suppress(psutil.Error):
         for child in psutil.Process(pid).children():
             if found := re.search(r"startup (.+)", " ".join(child.cmdline())):

@@ -1,4 +1,4 @@
-"""What writers tell of themselves, for a person: `ringlog status` and `ringlog report losses`."""
+"""The state that writers report, as `ringlog status` and `ringlog report losses` print it."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from ringlog.watching import Space, TableState, as_json, look, space, table_stat
 
 report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
 
-_AGES = 36_525  # days: beyond a century nobody plans
+_AGES = 36_525  # days: a century
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LOSSES = (
     "produced",
@@ -63,7 +63,7 @@ def status(
         bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
     ] = False,
 ) -> None:
-    """How each table does, whoever writes it, and the disk. Code 1: a table is silent."""
+    """The state of each table, whatever program writes it, and of the disk. Code 1: a table is silent."""
     database = chosen_database(data, dsn)
     disk = database.data if isinstance(database, Embedded) else None
     with database.opened() as conninfo:
@@ -142,7 +142,7 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
 
 
 def print_status(connection: psycopg.Connection, data: Path | None) -> list[TableState]:
-    """Prints how each table does, whoever writes it, and who of ringlog's writers writes it."""
+    """Prints the state of each table, whatever program writes it, and of ringlog's writers."""
     states = table_states(connection)
     console = _console()
     _print(
@@ -183,8 +183,8 @@ def print_status(connection: psycopg.Connection, data: Path | None) -> list[Tabl
     if data is not None:
         left = space(connection, data)
         console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
-    if told := _writer_priority(connection):
-        console.print(f"{told}\n")
+    if priority := _writer_priority(connection):
+        console.print(f"{priority}\n")
     query = (
         "select table_name, case when released is not null then 'ended' when reported is null then 'claimed'"
         " when reported < now() - interval '2 minutes' then 'silent' else state end, name, epoch,"
@@ -202,7 +202,7 @@ def print_status(connection: psycopg.Connection, data: Path | None) -> list[Tabl
 
 
 def _writer_priority(connection: psycopg.Connection) -> str | None:
-    """What the running gateway says of the priority of writers; None when none runs."""
+    """The running gateway's report on the priority of writers; None when none runs."""
     query = "select application_name from pg_stat_activity where application_name like 'ringlog catalogue, %'"
     found = connection.execute(query).fetchone()
     return None if found is None else str(found[0]).removeprefix("ringlog catalogue, ")
@@ -225,7 +225,7 @@ def _cell(value: object) -> str:
 
 
 def lasting(left: Space) -> str:
-    """How long the disk lasts, where there are figures for it."""
+    """The time for which the disk suffices, if it is known."""
     if left.days is None or left.a_day is None:
         return ""
     days = f"{left.days:.0f} days" if left.days < _AGES else "more than 100 years"

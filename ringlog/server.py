@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Address:
-    """Where the gateway listens: a host name or IP address, and a port (0: a free one)."""
+    """An address to listen on: a host name or IP address, and a port (0: a free one)."""
 
     host: str
     port: int
@@ -67,7 +67,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Http:
-    """Retrieval over HTTP: where, for whom without a login, and with which certificate."""
+    """Retrieval over HTTP: its address, the role of requests without a login, the certificate."""
 
     listen: Address
     role: str | None = None

@@ -190,7 +190,7 @@ def _password_in(file: Path) -> str:
 def chosen_http(
     listen: str | None, role: str | None, certificate: Path | None, key: Path | None
 ) -> Http | None:
-    """What --http and --http-role say. Raises UsageError when they cannot be done."""
+    """The meaning of --http and --http-role. Raises UsageError when they cannot be fulfilled."""
     if listen is None:
         if role is not None:
             raise UsageError("--http-role needs --http HOST:PORT")
@@ -263,7 +263,7 @@ def _facility_to_serve(file: Path, database: Embedded | External) -> Facility | 
 
 
 def _announce(server: Server, database: object, data: Path | None) -> None:
-    """Says what listens where, and what a person may do next."""
+    """Prints the addresses of the server, and the next steps."""
     where = "" if data is None else f" --data {data}"
     host, port = server.address.host, server.address.port
     lines = []

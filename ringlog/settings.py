@@ -1,4 +1,5 @@
-"""The embedded server's settings: how PostgreSQL is sized for the machine, and who may log in."""
+"""The settings of the embedded server: PostgreSQL's size for the machine, and its host-based
+authentication."""
 
 import re
 from pathlib import Path

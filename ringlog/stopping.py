@@ -1,4 +1,4 @@
-"""When a program that runs on is to stop."""
+"""The stop of a long-running program by a signal."""
 
 import signal
 import threading

@@ -1,9 +1,8 @@
 """`ringlog upgrade`: the cluster of an older PostgreSQL becomes one of this version, by pg_upgrade.
 
-The old cluster stays as it is, in `postgresql-<old>` of the data directory, until somebody tells
-`ringlog upgrade --delete-old`. The new one is made beside it, as `upgraded`, and takes its name only when
-all is done: a run that fails or is killed at any moment has changed nothing, and is made again from its
-begin.
+The old cluster stays as it is, in `postgresql-<old>` of the data directory, until `ringlog upgrade
+--delete-old`. The new one is made beside it, as `upgraded`, and takes its name only when all is done: a run
+that fails or is killed at any moment has changed nothing, and can be repeated from the start.
 """
 
 import re
@@ -117,9 +116,9 @@ class _Upgrade:
                 f"the programs of PostgreSQL {self.version} were not found: name their folder with "
                 "--old-programs, as /usr/lib/postgresql/15/bin"
             )
-        told = self.account.run([str(folder / "postgres"), "--version"])
-        if f" {self.version}." not in told:
-            raise ServerError(f"{folder} has {told.strip()}, and {self.old} is of version {self.version}")
+        said = self.account.run([str(folder / "postgres"), "--version"])
+        if f" {self.version}." not in said:
+            raise ServerError(f"{folder} has {said.strip()}, and {self.old} is of version {self.version}")
         return folder
 
     def run(self, *, check: bool) -> None:
@@ -162,8 +161,8 @@ class _Upgrade:
         )
 
     def _control(self) -> Mapping[str, str]:
-        told = self.account.run([str(self.old_programs / "pg_controldata"), str(self.old)])
-        pairs = (line.partition(":") for line in told.splitlines())
+        said = self.account.run([str(self.old_programs / "pg_controldata"), str(self.old)])
+        pairs = (line.partition(":") for line in said.splitlines())
         return {name.strip(): value.strip() for name, _, value in pairs}
 
     @contextmanager
@@ -186,7 +185,7 @@ class _Upgrade:
                 clear()
 
     def _end_leftovers(self) -> None:
-        """Ends what an earlier run that was killed has left: its programs go on without it."""
+        """Ends the programs of an earlier run that was killed, which continue without it."""
         while programs := [process for process in psutil.process_iter() if self._is_ours(process)]:
             for process in programs:
                 with suppress(psutil.NoSuchProcess):
@@ -252,16 +251,16 @@ class _Upgrade:
             ) from None
 
     def _details(self) -> str:
-        """What pg_upgrade wrote into the files that it names."""
-        told = []
+        """The output files that pg_upgrade names, with their contents."""
+        said = []
         with suppress(OSError):
             for file in sorted((self.new / "pg_upgrade_output.d").rglob("*")):
                 if file.is_file() and (file.suffix == ".txt" or "dump" in file.name):
-                    told.append(f"{file.name}: {file.read_text(errors='replace').strip()[-2000:]}")
-        return "\n".join(told)
+                    said.append(f"{file.name}: {file.read_text(errors='replace').strip()[-2000:]}")
+        return "\n".join(said)
 
     def _settle(self) -> None:
-        """What `alter system` said, but for what was about the old cluster's own log."""
+        """Keeps the settings of `alter system`, without those of the old cluster's own log."""
         kept = [
             line
             for line in (self.old / "postgresql.auto.conf").read_text().splitlines(keepends=True)

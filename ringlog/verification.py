@@ -1,4 +1,4 @@
-"""`ringlog verify`: whether what is stored is whole, and is what the registry says."""
+"""`ringlog verify`: whether the stored data are complete, and match the registry."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def verify(data: Data = None, dsn: Dsn = None) -> None:
 
 
 def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
-    """What is wrong, a line for each."""
+    """A line for each defect."""
     tables = connection.execute(
         "select table_name, rows, log_nth = 1 and log_period is null from ringlog.logged_table order by 1"
     ).fetchall()

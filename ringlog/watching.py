@@ -1,4 +1,4 @@
-"""How the tables do, whoever writes them: for `ringlog status`, and for Prometheus."""
+"""The state of the tables, whatever program writes them: for `ringlog status`, and for Prometheus."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ import psutil
 import psycopg
 from psycopg.rows import class_row
 
-# Seconds that an answer is told again before PostgreSQL is asked anew.
+# Seconds for which an answer is used again before PostgreSQL is asked anew.
 _FRESH = 10.0
 # Seconds that connecting may take.
 _PATIENCE = 5
@@ -18,7 +18,7 @@ _PATIENCE = 5
 
 @dataclass(frozen=True)
 class TableState:
-    """A table, as the function ringlog.table_states tells it. Times in seconds."""
+    """A table, as the function ringlog.table_states returns it. Times in seconds."""
 
     table_name: str
     cycle: float
@@ -28,7 +28,7 @@ class TableState:
     rows_per_second: float
     in_default: int
     host: str | None
-    """of the last caller of put over TDS, as he calls it; program likewise. None: nobody has called"""
+    """of the last caller of put over TDS, as its login gives it; program likewise. None: no call yet"""
     program: str | None
     login: str | None
     called: datetime | None
@@ -65,7 +65,7 @@ def table_states(connection: psycopg.Connection) -> list[TableState]:
 
 
 def space(connection: psycopg.Connection, data: Path) -> Space:
-    """What is left on the disk of a data directory, by how fast the weeks of the last month have grown."""
+    """The free space on the disk of a data directory, and the growth of the last month's weeks."""
     query = """
         select sum(pg_total_relation_size(child.oid)) / 28.0
         from pg_inherits
@@ -87,7 +87,7 @@ def space(connection: psycopg.Connection, data: Path) -> Space:
 
 @dataclass(frozen=True)
 class Standby:
-    """A standby that the primary sends its log to, and how far behind it is for who reads there."""
+    """A standby of the primary, and how far its data are behind."""
 
     name: str
     """its application_name, which Patroni makes the member's"""
@@ -99,7 +99,7 @@ class Standby:
 
 
 def standbys(connection: psycopg.Connection) -> list[Standby]:
-    """Those connected now, as far as the role may see them (pg_monitor)."""
+    """The standbys that are connected, as far as the role may see them (pg_monitor)."""
     query = """
         select
           application_name as name,
@@ -127,13 +127,13 @@ def as_json(states: list[TableState], left: Space | None) -> dict[str, object]:
 
 
 class Watch:
-    """What Prometheus is told of the tables, asked of PostgreSQL once in ten seconds at most."""
+    """The metrics of the tables for Prometheus, read from PostgreSQL once in ten seconds at most."""
 
     def __init__(self, conninfo: str, data: Path | None) -> None:
         self._conninfo = conninfo
         self._data = data
         self._lock = threading.Lock()
-        self._told = ""
+        self._text = ""
         self._asked = -_FRESH
 
     def ready(self) -> str | None:
@@ -151,16 +151,16 @@ class Watch:
             if time.monotonic() - self._asked > _FRESH:
                 try:
                     with look(self._conninfo) as connection:
-                        self._told = _metrics(
+                        self._text = _metrics(
                             table_states(connection),
                             space(connection, self._data) if self._data else None,
                             (connection.info.host, connection.info.port),
                             standbys(connection),
                         )
                 except (psycopg.Error, OSError):
-                    self._told = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
+                    self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
                 self._asked = time.monotonic()
-            return self._told
+            return self._text
 
 
 def _metrics(

@@ -1,4 +1,4 @@
-"""Retrieval over HTTP as a process of its own beside the server, and the command that runs it elsewhere."""
+"""Retrieval over HTTP as a process beside the server, and the command that runs it on another machine."""
 
 import logging
 import subprocess

@@ -1,4 +1,5 @@
-"""The process of `ringlog serve` and `ringlog web` that serves HTTP. Its arguments say how it logs."""
+"""The process of `ringlog serve` and `ringlog web` that serves HTTP. Its arguments are the options of its
+log."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""What is stored: facility files, their validation, SQLAlchemy tables, DDL, roles, partitions."""
+"""The stored data: facility files, their validation, SQLAlchemy tables, DDL, roles, partitions."""

@@ -1,9 +1,9 @@
-"""A table's rows from one server to another, while more of them come.
+"""Copies a table's rows from one server to another, while more of them arrive.
 
-Each connection is ringlog_owner's, in autocommit. What is taken from one server is stored on the other in a
-transaction that ends before the one that takes it: broken off between, it is taken again, which changes
-nothing. Rows that have changed since a transaction are found by its number: `age` compares such numbers
-whatever their number of rounds.
+Each connection is ringlog_owner's, in autocommit. Rows are stored on the other server in a transaction that
+ends before the one that takes them from the first: if interrupted between, they are copied again, which
+changes nothing. Rows that have changed since a transaction are found by its number: `age` compares such
+numbers across wraparounds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -220,7 +220,7 @@ class Carrier:
         there = _lines(self.target, query.format(_names(columns), self.log, part.within))
         stored = sql.Identifier("log", part.name)
         for line in _lines(self.source, query.format(_names(columns), stored, part.within)):
-            if line not in there:  # goes on from where it was
+            if line not in there:  # continues from where it was
                 return line.decode(errors="replace")[:100]
         return None
 

@@ -1,7 +1,7 @@
-"""A change of the database while writers write and readers read.
+"""Changes of the database beside running writers and readers.
 
-One change runs at a time. It never waits long for a lock, for everyone who comes later would wait behind it:
-it gives way, lets the others through and begins again.
+One change runs at a time. It never waits long for a lock, since every later statement would wait behind it:
+it gives up, lets the others through and begins again.
 """
 
 import time
@@ -30,7 +30,7 @@ _PAUSE = 0.2  # seconds
 def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
     """Runs `work` in one transaction, from the start again when it meets with a lock.
 
-    Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` tells whether that was for want of patience.
+    Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` returns whether a lock was not free in time.
     """
     end = time.monotonic() + PATIENCE
     while True:
@@ -58,7 +58,7 @@ def tried(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T | None:
 
 
 def announce(connection: sa.Connection, what: str = "") -> None:
-    """Tells the gateway, once the transaction commits, that tables or procedures are others now."""
+    """Notifies the gateway, when the transaction commits, that tables or procedures have changed."""
     run(connection, sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(what)))
 
 

@@ -1,4 +1,4 @@
-"""The columns of a facility file's tables, and whether a row of them fits a page of PostgreSQL."""
+"""Reads the columns of a facility file's tables, and checks that a row fits a page of PostgreSQL."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,5 @@
-"""Settings of the database: what times without a zone, names without a schema and packed waveforms mean."""
+"""Settings of the database: the meaning of times without a zone, names without a schema, and packed
+waveforms."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a server knows of signals that are on others: procedures that are asked for one say where it is."""
+"""The signals of other servers: procedures that are asked for one raise an error that names its node."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql

@@ -1,4 +1,4 @@
-"""A TOML table on its way to a value, and the checks that the tables of a facility file have in common."""
+"""Reads a TOML table, with the checks that all tables of a facility file have in common."""
 
 import re
 import sys
@@ -102,7 +102,7 @@ class Entry:
             yield Entry(item, f"{self._where}, {where}" if self._where else where, self._problems)
 
     def end(self, kind: str) -> None:
-        """Refuses the keys nobody asked for."""
+        """Refuses unknown keys."""
         for key in self._content:
             self.refuse(f"'{key}' is no key of a {kind}")
 

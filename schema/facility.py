@@ -1,4 +1,4 @@
-"""What is logged: a facility, its tables and their columns, as frozen values."""
+"""The facility, its tables and their columns, as frozen values."""
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -7,7 +7,7 @@ from ringlog.schema.entries import WIDTHS, is_text
 from ringlog.schema.parameters import Parameter
 
 KEY_COLUMNS = ("seq_no", "time")
-"""What stands before the data columns of every ring and log."""
+"""The columns before the data columns of every ring and log."""
 
 MOST_POINTS = 2**26
 """PostgreSQL's values end at 1 GB, of which a point may take 12 bytes on its way."""
@@ -43,7 +43,7 @@ class LogPolicy:
 
 @dataclass(frozen=True)
 class Retention:
-    """How long log rows are kept, in units of the calendar. Its text is a PostgreSQL interval."""
+    """The time for which log rows are kept, in units of the calendar. Its text is a PostgreSQL interval."""
 
     amount: int
     unit: str  # day, week, month or year
@@ -68,7 +68,8 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Deadband:
-    """How far a reading must move to count as a change: in its unit, or as a part of the reading before."""
+    """The distance by which a reading must move to count as a change: in its unit, or relative to the one
+    before."""
 
     distance: float
     relative: bool = False
@@ -92,9 +93,9 @@ class Column:
     compress: bool = False
     """Whether PostgreSQL compresses the waveform."""
     byte_order: str = "little"
-    """Of packed waveforms on the wire: the facility's."""
+    """The byte order of packed waveforms on the wire: the facility's."""
     renamed_from: str | None = None
-    """What its name was before."""
+    """Its previous name."""
     retired: bool = False
     """Nobody writes it any more; what it has can be read."""
 
@@ -137,11 +138,11 @@ class Table:
     """None keeps the log for ever."""
     sample: Sampling = field(default_factory=Sampling)
     nan: str = "keep"
-    """What becomes of NaN and infinities: "keep" stores them bit for bit, "null" as no reading."""
+    """How NaN and infinities are stored: "keep" bit for bit, "null" as no reading."""
     summaries: tuple[int, ...] = ()
     """Spans of the log's summaries in seconds, of SUMMARY_LEVELS, shortest first; none: no summaries."""
     renamed_from: str | None = None
-    """What its name was before."""
+    """Its previous name."""
     retired: bool = False
     """Nobody writes it any more; what it has can be read."""
     node: str | None = None
@@ -190,7 +191,7 @@ class Facility:
     timezone: str
     tables: tuple[Table, ...]
     clock_tolerance: timedelta | None = timedelta(days=1)
-    """How far ahead of the server's clock a row may be to come into its ring. None: as far as it likes."""
+    """How far ahead of the server's clock a row's time may be for its ring. None: without a limit."""
     history: History | None = None
     """None: nothing leaves PostgreSQL."""
     parameters: tuple[Parameter, ...] = ()
@@ -198,7 +199,8 @@ class Facility:
     nodes: tuple[Node, ...] = ()
 
     def of(self, node: str | None) -> "Facility":
-        """What one server has of it: a node its tables, the first one (None) everything else."""
+        """The part of the facility on one server: a node's tables, or for the first one (None) everything
+        else."""
         tables = tuple(table for table in self.tables if table.node == node)
         parameters = self.parameters if node is None else ()
         return replace(self, tables=tables, parameters=parameters, nodes=())

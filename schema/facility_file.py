@@ -1,6 +1,6 @@
-"""The facility file: read from TOML and checked.
+"""Reads and checks a facility file (TOML).
 
-docs/facility-files.md is the reference for those who write one.
+docs/facility-files.md is its reference.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Brings a database to what a facility file says: in one transaction, or not at all."""
+"""Installs a facility file in a database: in one transaction, or not at all."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -47,7 +47,7 @@ from ringlog.schema.tables import Columns
 __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
 
 Part: TypeAlias = Callable[[sa.Connection], list[str]]
-"""Makes what another package has in the database, as ringlog_owner, and tells what it has changed."""
+"""Makes another package's objects in the database, as ringlog_owner, and returns what it has changed."""
 
 
 def install(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
@@ -62,7 +62,7 @@ def install(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ())
 
 
 def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
-    """What `install` would create and change: that is done and taken back. Raises InstallRefused."""
+    """The changes that `install` would make: made and rolled back. Raises InstallRefused."""
 
     def tried(connection: sa.Connection) -> InstallReport:
         with connection.begin_nested() as attempt:
@@ -87,7 +87,7 @@ def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> Install
 
 
 class _Ringlogs:
-    """What is in every database, whatever its facility."""
+    """Installs the objects of every database, whatever its facility."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
@@ -95,7 +95,7 @@ class _Ringlogs:
         self.changed: list[str] = []
 
     def prepare(self) -> None:
-        """Roles, schemas and the registry; goes on as ringlog_owner."""
+        """Makes roles, schemas and the registry; the rest is done as ringlog_owner."""
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         self.created += [f"schema {schema}" for schema in roles.create_missing_schemas(self.connection)]
         roles.become_owner(self.connection)
@@ -127,7 +127,7 @@ class _Ringlogs:
         registry.record_procedures(self.connection, renewed)
 
     def finish(self, parts: Collection[Part]) -> InstallReport:
-        """The catalogue of T-SQL and what other packages have in the database; tells the gateway."""
+        """Makes the catalogue of T-SQL and other packages' objects in the database; notifies the gateway."""
         self._renew_system()
         for part in parts:
             self.changed += part(self.connection)
@@ -353,7 +353,7 @@ class _Installation(_Ringlogs):
                 yield from self._procedures_of(table, called, rings)
 
     def _procedures_of(self, table: Table, called: str, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
-        # columns added later come last in the ring, wherever they are in the file
+        # columns added later are the last of the ring, whatever their place in the file
         columns = dict.fromkeys([*rings.get(table.name, ()), *(column.name for column in table.columns)])
         waveforms = {column.name: column.points for column in table.columns if column.points is not None}
         yield from table_procedures(

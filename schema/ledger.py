@@ -1,4 +1,4 @@
-"""What writers tell of themselves: who writes each table, what became of its rows, what happened to them."""
+"""What writers report: who writes each table, counts of its rows by hour, and events."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ arrival = sa.Table(
     sa.Column("seq_no", sa.INTEGER, nullable=False, comment="the place that was taken last"),
     _time("time", nullable=False, comment="the newest of the ring then: another one came with its seq_no"),
     sa.PrimaryKeyConstraint("table_name", name="arrival_pkey"),
-    # it changes with each such row: room on the page for the versions that nobody has cleaned up yet
+    # it changes with each such row: room on the page for dead versions
     postgresql_with={"fillfactor": 10},
     comment="where the rings go on for rows that come without seq_no",
 )

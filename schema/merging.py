@@ -1,13 +1,14 @@
-"""Old weeks of the logs become months, and old months years, so that a log of ten years has few partitions.
+"""Merges old weeks of the logs into months, and old months into years, so that a log of ten years has few
+partitions.
 
 A month or a year has whole weeks: those whose Thursday is in it, as ISO 8601 counts years. Its partition is
 log.<table>_<year>m<month> or log.<table>_<year>y. Months that ended a quarter ago and years that ended two
 years ago are merged.
 
-A merged partition is filled beside writers and readers, part by part, each in a transaction of its own with
-what it takes to see that the copy is exact; a row that comes meanwhile is noted by a trigger. Then one short
-transaction brings the noted rows after and puts the new partition into the place of the others. Killed at any
-moment, the next round goes on after the last part.
+A merged partition is filled beside writers and readers, part by part, each in a transaction of its own with a
+check that the copy is exact; rows that arrive meanwhile are recorded by a trigger. Then one short transaction
+adds these rows and replaces the partitions by the new one. If it is killed at any moment, the next round
+continues after the last part.
 """
 
 import time
@@ -88,7 +89,7 @@ class Merge:
 def merge(
     engine: sa.Engine, now: datetime | None = None, stopped: Callable[[], bool] = lambda: False
 ) -> tuple[str, ...]:
-    """Merges what is old enough, and tells what was merged, postponed or given up, a line for each.
+    """Merges what is old enough. Returns a line for each merge done, postponed or given up.
 
     `now` is PostgreSQL's clock when it is left out. `stopped` is asked between the parts.
     """
@@ -102,15 +103,15 @@ def merge(
                 for found in _due(table, log_partitions(connection, table), now)
                 if not _archived(connection, found)
             ]
-        told = []
+        lines = []
         for each in merges:
             if stopped():
                 break
             if not _fill(engine, each, stopped):
                 break
             lock.execute(sa.select(1))  # ends with PostgreSQL, and then another may have begun
-            told.append(_replaced(engine, each))
-        return tuple(told)
+            lines.append(_replaced(engine, each))
+        return tuple(lines)
 
 
 def _archived(connection: sa.Connection, merge: Merge) -> bool:
@@ -224,7 +225,7 @@ def watch(connection: sa.Connection, partitions: Sequence[str]) -> None:
 
 
 def _watched(connection: sa.Connection, partitions: Sequence[str]) -> set[str]:
-    """Those of some partitions that note the rows that come."""
+    """Those of some partitions that have the trigger that records new rows."""
     return set(
         connection.scalars(
             sa.text(

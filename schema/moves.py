@@ -1,8 +1,8 @@
-"""A table on its way from one server to another: what the servers note of it, and what they make of the
+"""The state of a table's move from one server to another, as recorded on the servers, and the closing of the
 old copy.
 
-The first server notes the move, the one that is left the rows that come meanwhile, the one that gets the
-table what it has of it already. So a move that was broken off anywhere can be gone on with from anywhere.
+The first server records the move, the old server of the table the rows that arrive meanwhile, the new one the
+parts that it has got. So an interrupted move can be continued from any machine.
 """
 
 import sqlalchemy as sa

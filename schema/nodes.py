@@ -1,8 +1,8 @@
-"""Tables on other servers: what this one knows of them.
+"""Tables on other servers, as known to the first one.
 
 Each node has the ring, the log and the procedures of its tables. The first server, on which sessions log in,
-has the nodes in `ringlog.node`, the row types of their tables, and what stands in for their procedures: the
-gateway calls what `ringlog.stand_in` names on its node, and here it refuses.
+has the nodes in `ringlog.node`, the row types of their tables, and substitutes for their procedures: the
+gateway calls those that `ringlog.stand_in` lists on their node; called here, they raise an error.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -76,7 +76,7 @@ def _place(name: str | None) -> str:
 
 
 def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[Placed]:
-    """What another server is to know of these tables, read on the node `of` that has them."""
+    """The description of these tables for another server, read on their node `of`."""
     connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
     formers = renaming.former_names(connection)
     return [
@@ -126,7 +126,7 @@ _VOLATILITY = {"v": "volatile", "s": "stable", "i": "immutable"}
 
 
 def _procedures(connection: sa.Connection, of: str, table: str, called: Sequence[str]) -> Iterator[Procedure]:
-    """Those of a table, with the names, arguments and rights that they have on the node."""
+    """The procedures of a table, with the names, arguments and rights that they have on the node."""
     statement = sa.text(
         "select proname, pg_get_function_arguments(oid) as arguments,"
         " pg_get_function_identity_arguments(oid) as identity, pg_get_function_result(oid) as result,"
@@ -179,7 +179,7 @@ def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> 
     def place(connection: sa.Connection) -> list[str]:
         if not sa.inspect(connection).has_table(node.name, node.schema):
             metadata.create_all(connection, checkfirst=False)
-            # it has the rights of no group, and reads this one before anybody logs in
+            # the gateway is in no group, and reads this table before any login
             gateway = sql.Identifier(GATEWAY)
             run(connection, sql.SQL("grant usage on schema ringlog to {}").format(gateway))
             run(connection, sql.SQL("grant select on ringlog.stand_in to {}").format(gateway))

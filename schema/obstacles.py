@@ -1,4 +1,4 @@
-"""What only a person can settle between a database and a facility file, with the SQL that settles it."""
+"""Conflicts between a database and a facility file that need a decision, with the SQL for each."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from ringlog.schema.tables import Columns, ring_schema, type_name
 
 @dataclass(frozen=True)
 class Obstacle:
-    """What is in the way, and SQL for an administrator who wants it out of the way."""
+    """A conflict, and the SQL by which an administrator can remove it."""
 
     what: str
     sql: str
 
 
 class InstallRefused(Exception):
-    """The database and the facility file differ in what only a person can settle. Nothing was changed."""
+    """The database and the facility file have conflicts that need a decision. Nothing was changed."""
 
     def __init__(self, obstacles: Collection[Obstacle]) -> None:
         self.obstacles = tuple(obstacles)
@@ -179,7 +179,7 @@ def _foreign(schema: str, name: str) -> Obstacle:
 
 
 def _instead(name: str, new: Sequence[str]) -> str:
-    """How what is gone from the file keeps its history: it may be one of those that are new there."""
+    """Advice on how a missing object keeps its history: it may have been renamed to a new one."""
     kept = "Put it back with retired = true, and it keeps its history"
     if not new:
         return kept

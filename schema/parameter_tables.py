@@ -1,7 +1,8 @@
-"""Parameter tables in the database: as SQLAlchemy tables, their views, and what is noted about them.
+"""Parameter tables in the database: as SQLAlchemy tables, their views, and their entries in the registry.
 
-`parameter_rows.<p>` has every row of every time, with the range of times it is valid in: those of one key
-never overlap. `parameter.<p>` shows those of now, `parameter_history.<p>` all of them with who made them.
+`parameter_rows.<p>` has all versions of all rows, with the range of times in which each is valid: those of
+one key never overlap. `parameter.<p>` shows the current ones, `parameter_history.<p>` all of them with their
+authors.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -170,7 +171,7 @@ def known_parameters(connection: sa.Connection) -> dict[str, Columns]:
 def obstacles(
     connection: sa.Connection, parameters: Collection[Parameter], known: Mapping[str, Columns]
 ) -> Iterator[Obstacle]:
-    """What only a person can settle: tables and columns that are gone, other types, another key."""
+    """Conflicts that need a decision: missing tables and columns, other types, another key."""
     wanted = {parameter.name: parameter for parameter in parameters}
     is_key = sa.select(parameter_column.c.table_name, parameter_column.c.column_name).where(
         parameter_column.c.is_key
@@ -265,7 +266,7 @@ def procedures(parameters: Collection[Parameter], known: Mapping[str, Columns]) 
 
 
 def _row_type(parameter: Parameter) -> sql.Composed:
-    """What a caller gives of a row: the key, then the other columns in the file's order."""
+    """The row type for callers: the key, then the other columns in the order of the file."""
     return sql.SQL("create type {} as ({})").format(
         sql.Identifier(NOW, f"{parameter.name}_row"),
         sql.SQL(", ").join(
@@ -311,9 +312,9 @@ def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> dict[
     }
     for (table, column), row in columns.items():
         if (before := known.get((table, column))) != row:
-            told = changed.setdefault(table, [])
+            changes = changed.setdefault(table, [])
             if before and (what := differences(_words(before), _words(row))):
-                told.append(f"column {column}: {what}")
+                changes.append(f"column {column}: {what}")
     if changed:
         for noted in (parameter_table, parameter_column):
             connection.execute(noted.delete().where(noted.c.table_name.in_(changed)))

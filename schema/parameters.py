@@ -73,7 +73,7 @@ class ParameterColumn:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter table. The columns of `key` tell its rows apart."""
+    """A parameter table. The columns of `key` identify its rows."""
 
     name: str
     key: tuple[str, ...]

@@ -1,10 +1,11 @@
-"""The weeks of the logs: made ahead, filled from the default partition, dropped past retention.
+"""The weekly partitions of the logs: made ahead, filled from the default partition, dropped after the
+retention time.
 
 A week goes from Monday 00:00 UTC to the next; its partition is log.<table>_<year>w<week>, by ISO 8601. The
-default partition takes every row that has no week, so that no time, however wrong, loses a row. Rows leave it
-when their week is made: ahead of time, or because they wait for it and it is neither to come nor past
-retention. Other rows in there (of a far future, of a clock never set, older than retention) stay until a
-person has looked at them.
+default partition takes every row without a week, so that no time, however wrong, loses a row. Rows leave it
+when their week is made: ahead of time, or because rows wait for it and it is neither in the future nor past
+retention. Other rows there (of a far future, of a clock never set, older than retention) stay until an
+administrator has dealt with them.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,12 +25,12 @@ from ringlog.schema.roles import become_owner
 WEEKS_AHEAD = 4
 
 MAINTENANCE_LOCK = 0x7765656B73
-"""Its hexadecimal digits are "weeks": the advisory lock of whoever looks after the logs of a database."""
+"""The advisory lock of the maintenance of a database's logs. Its hexadecimal digits are "weeks"."""
 
 PARTITION_OPTIONS = sql.SQL("toast.autovacuum_vacuum_insert_threshold = -1")
-"""Of each partition: waveforms come and are not changed, and nobody asks which pages of them all may see. To
-mark these, autovacuum would write most of them into the WAL again (docs/performance.md, Waveforms). What
-keeps transaction numbers from running out is another vacuum, which this leaves alone."""
+"""Of each partition: waveforms are never changed, and no query needs the visibility map of their pages. To
+mark these, autovacuum would write most of them into the WAL again (docs/performance.md, Waveforms). The
+vacuum against wraparound of transaction numbers is not affected."""
 
 EARLIEST = datetime(1970, 1, 5, tzinfo=UTC)
 """No week is made before this: clocks that were never set count from 1970 or, in Sybase, from 1900."""
@@ -56,7 +57,7 @@ class Week:
 
 @dataclass(frozen=True)
 class MaintenanceReport:
-    """What `maintain` did and found; false when that is nothing."""
+    """The changes and findings of `maintain`; false when there are none."""
 
     made: tuple[str, ...]
     """partitions"""
@@ -223,7 +224,7 @@ def _weeks_ahead(now: datetime) -> Iterator[Week]:
 
 
 def _retentions(connection: sa.Connection, now: datetime) -> list[tuple[str, datetime | None, bool]]:
-    """Each table, the time from which its log is kept, and whether nobody writes it any more."""
+    """Each table, the time from which its log is kept, and whether it is retired."""
     statement = sa.text(
         "select table_name, cast(:now as timestamptz) - cast(retention as interval), retired"
         " from ringlog.logged_table order by table_name"

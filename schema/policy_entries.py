@@ -1,4 +1,4 @@
-"""What a facility file says of time: cycles, what is logged and sampled, and how long it is kept."""
+"""Reads the entries of a facility file about time: cycles, log and sampling policies, retention."""
 
 import re
 from datetime import timedelta
@@ -54,7 +54,7 @@ def sampling_of(entry: Entry) -> Sampling:
 
 
 def summaries_of(entry: Entry, cycle: float, log: LogPolicy) -> tuple[int, ...]:
-    """What is asked for; by default the spans that have rows enough."""
+    """The spans given; by default those with enough rows."""
     value = entry.take("summaries")
     if value is None:
         period = log.period or cycle * log.nth

@@ -1,8 +1,8 @@
-"""Schema `recent`: a view of each log that has this week, the four weeks before it and what is to come.
+"""Schema `recent`: a view of each log with this week, the four weeks before it and the future.
 
-A query of the last hour that says so by now() is planned over every partition of its log: PostgreSQL knows
-now() only when the query runs, and leaves partitions out then. Ten years are sixty of them. The bound of
-these views is a constant, which leaves them out before. Housekeeping moves it on, week by week.
+A query of the last hour by now() is planned over every partition of its log: PostgreSQL evaluates now() only
+when the query runs, and excludes partitions then. Ten years are sixty of them. The bound of these views is a
+constant, so partitions are excluded when the query is planned. Housekeeping moves it on, week by week.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""The registry: what the database itself knows of its facility, and has known before."""
+"""The registry: the present and past contents of the facility, as recorded in the database."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -106,7 +106,7 @@ def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
 
 
 def _words(row: Mapping[str, Any]) -> dict[str, str]:
-    """What is noted of a table, in the words of the facility file."""
+    """The recorded settings of a table, in the words of the facility file."""
     log = f"nth = {row['log_nth']}" if row["log_period"] is None else f"period = {row['log_period']:g} s"
     return {
         "description": quoted(row["description"]),

@@ -1,8 +1,8 @@
-"""Tables and columns under other names: `renamed_from` in the facility file.
+"""Renames tables and columns: `renamed_from` in the facility file.
 
-What is stored gets the new name, the registry with it. A table's old name stays: as views `online.<old>`
-and `log.<old>`, and in procedures that do what the new ones do. A signal that is named after its table and
-column is known by both names: in the registry the old one is valid to infinity.
+Stored objects get the new name, and so does the registry. A table's old name stays: as views `online.<old>`
+and `log.<old>`, and in procedures that do the same as the new ones. A signal that is named after its table
+and column is known by both names: in the registry the old one is valid to infinity.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ _STORED = ("online", "log", "ring", RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values()
 
 
 def obstacles(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> Iterator[Obstacle]:
-    """What stands in the way of the new names."""
+    """The obstacles to the new names."""
     cold = set(connection.scalars(sa.text("select distinct table_name from ringlog.cold_week")))
     now = {former: name for name, formers in former_names(connection).items() for former in formers}
     kept = {table.name for table in facility.tables}
@@ -112,7 +112,7 @@ def rename(connection: sa.Connection, facility: Facility, known: Mapping[str, in
 
 
 def _columns_renamed(connection: sa.Connection, table: Table, name: str) -> Columns:
-    """What a table has stored under this name, where the file says that columns had others."""
+    """The stored columns of a table, by their new names where the file renames them."""
     if not any(column.renamed_from for column in table.columns):
         return {}
     return stored_columns(connection, "log", [name]).get(name, {})

@@ -1,4 +1,4 @@
-"""What an installation has created and changed, or would."""
+"""The list of objects that an installation has created and changed, or would."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,11 @@ class InstallReport:
 
     def __str__(self) -> str:
         """A line for each, or their number where they are many."""
-        return self.told("created", "changed") or "nothing to do"
+        return self.text("created", "changed") or "nothing to do"
 
-    def told(self, created: str, changed: str, *, whole: bool = False) -> str:
-        """The same with other verbs; `whole` numbers only what is alike, however many lines that makes."""
+    def text(self, created: str, changed: str, *, whole: bool = False) -> str:
+        """The same with other verbs. `whole`: only lines with the same change are replaced by their
+        number."""
         lines = []
         for verb, things in ((created, self.created), (changed, self.changed)):
             of_kind: dict[str, list[str]] = {}
@@ -40,7 +41,7 @@ class InstallReport:
 
 
 def _together(kind: str, things: Sequence[str]) -> Iterator[str]:
-    """A line for those of which the same is told."""
+    """One line for all things with the same change."""
     alike: dict[str, list[str]] = {}
     for thing in things:
         alike.setdefault(thing.partition(": ")[2], []).append(thing)
@@ -60,7 +61,7 @@ def _number(kind: str, things: Sequence[str]) -> str:
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """What is other, as "cycle 1 s → 2 s, unit V → mV"."""
+    """The differences, as "cycle 1 s → 2 s, unit V → mV"."""
     return ", ".join(
         f"{name} {before.get(name, 'none')} → {value}"
         for name, value in now.items()

@@ -1,8 +1,8 @@
-"""Roles and rights: who owns what is stored, who may write it, who may read it.
+"""Roles and rights: the owner of the stored data, and who may write and read it.
 
-PostgreSQL checks every right under the caller's own role. Nobody logs in as ringlog_owner, to whom tables and
-procedures belong; only the put procedures, which run as their owner, change a ring or a log, and only
-the set procedures a parameter.
+PostgreSQL checks every right under the caller's own role. Nobody can log in as ringlog_owner, which owns
+tables and procedures; only the put procedures, which run as their owner, change a ring or a log, and only the
+set procedures a parameter.
 """
 
 import sqlalchemy as sa
@@ -58,7 +58,7 @@ def create_missing_roles(connection: sa.Connection) -> list[str]:
 
 
 def owner_logs_in(connection: sa.Connection) -> bool:
-    """Whether somebody has made ringlog_owner a login, as whom a client could write past the procedures."""
+    """Whether ringlog_owner may log in: a client could then write without the procedures."""
     return bool(
         connection.scalar(
             sa.text("select rolcanlogin from pg_roles where rolname = :owner"), {"owner": OWNER}
@@ -67,7 +67,7 @@ def owner_logs_in(connection: sa.Connection) -> bool:
 
 
 def foreign_schemas(connection: sa.Connection) -> list[tuple[str, str]]:
-    """Those of ringlog's schemas that belong to somebody else, with their owner."""
+    """Those of ringlog's schemas that belong to another role, with their owner."""
     statement = sa.text(
         "select nspname, nspowner::regrole::text from pg_namespace"
         " where nspname = any(:schemas) and nspowner <> to_regrole(:owner) order by nspname"
@@ -119,7 +119,7 @@ def grant_registry(connection: sa.Connection) -> None:
 
 
 def grant_table(connection: sa.Connection, table: str) -> None:
-    """Lets readers read a table's ring and log, and writers ask the ring where to go on."""
+    """Lets readers read a table's ring and log, and writers the ring's last row."""
     ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
     run(connection, sql.SQL("grant select on {}, {} to {}").format(ring, log, _names(READER)))
     run(connection, sql.SQL('grant select (seq_no, "time") on {} to {}').format(ring, _names(WRITER)))

@@ -361,8 +361,8 @@ def parameters() -> Iterator[str]:
             yield f'key = "{columns[0][0]}"'
             yield "column = ["
             for name, type_, unit, description in columns:
-                told = f', unit = "{unit}"' if unit else ""
-                yield f'  {{ name = "{name}", type = "{type_}"{told}, description = "{description}" }},'
+                unit_key = f', unit = "{unit}"' if unit else ""
+                yield f'  {{ name = "{name}", type = "{type_}"{unit_key}, description = "{description}" }},'
             yield "]"
 
 

@@ -1,9 +1,9 @@
-"""Where the summaries of logs are stored: summary.<table>, and views of it in a schema for each span.
+"""The storage of the logs' summaries: summary.<table>, and views of it in a schema for each span.
 
 summary.<table> has a row for each length of spans (`level`, in seconds), column and block of spans: arrays of
 one element a span. So the trend of a signal reads few rows, whatever the number of columns. A span without
-numbers has n 0 and NaN in its other arrays, which no number is. A waveform has five columns there, such as
-`trace.rms`: see ringlog.history.waveforms.
+numbers has n 0 and NaN in its other arrays. A waveform has five columns there, such as `trace.rms`: see
+ringlog.history.waveforms.
 """
 
 from collections.abc import Container, Iterable, Sequence

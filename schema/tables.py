@@ -59,7 +59,7 @@ RINGS = "ring"
 
 
 def ring_schema(table: Table) -> str:
-    """Where the ring's rows are stored."""
+    """The schema of the table in which the ring's rows are stored."""
     return RINGS if table.ring_refers_to_log else "online"
 
 

@@ -1,4 +1,4 @@
-"""What the database notes of its logs' tiers while rows move from one place to another."""
+"""The database's records of its logs' tiers while rows move between them."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql

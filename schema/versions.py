@@ -1,10 +1,10 @@
 """The version of ringlog's own schema: numbered migrations, and which of them a database has had.
 
-A new database is made as the objects of registry, ledger and tiers say; it has had all migrations. An
-older one gets those it lacks, in order, in the transaction of the installation. A table that is new as a
-whole needs none: the installer makes what is missing. A migration changes what is there, and stays as it was
-released: `migrations/<number>_<title>.sql`, run as ringlog_owner. Databases of the time before the first one
-have no version, so the first ones can be run on anything.
+A new database is made from the SQLAlchemy objects of registry, ledger and tiers, and counts as having had all
+migrations. An older one gets the missing ones, in order, in the transaction of the installation. A table that
+is new as a whole needs none: the installer makes what is missing. A migration changes existing objects, and
+is never changed after its release: `migrations/<number>_<title>.sql`, run as ringlog_owner. Databases that
+are older than the first migration have no version, so the first ones can be run on any of them.
 """
 
 import re
@@ -34,7 +34,7 @@ schema_version = sa.Table(
 
 @dataclass(frozen=True)
 class Migration:
-    """What brings a database from the version before to this one."""
+    """A migration: it brings a database from the version before to this one."""
 
     version: int
     title: str

@@ -235,7 +235,7 @@ static long write_rows(CS_CONNECTION **connection) {
     for (int column = 0; row.traces && column < options.width; column++)
       if (!(row.traces[column] = calloc(options.points, sizeof(double)))) err(1, "no memory");
   }
-  int64_t due = nanoseconds(CLOCK_MONOTONIC), told = due;
+  int64_t due = nanoseconds(CLOCK_MONOTONIC), reported = due;
   long waiting = 0;
   while (!stopping && !waiting && counts.produced != options.count) {
     write_time(row.time, sizeof row.time);
@@ -246,7 +246,7 @@ static long write_rows(CS_CONNECTION **connection) {
     /* a refused row leaves its place to the next one */
     if (counts.stored > before) row.seq_no = row.seq_no % options.rows + 1;
     int64_t now = nanoseconds(CLOCK_MONOTONIC);
-    if (now - told >= options.interval) told = now, report(waiting);
+    if (now - reported >= options.interval) reported = now, report(waiting);
     if (!options.cycle) continue;
     int64_t passed = now > due ? (now - due) / options.cycle : 0;
     counts.missed += passed;

@@ -1,4 +1,4 @@
-"""The drivers of connections: what each of them does to parameters, results and errors."""
+"""The drivers of connections: their conversions of parameters, results and errors."""
 
 from importlib import import_module
 from typing import cast

@@ -9,7 +9,7 @@ from ringlog.clients.address import Address
 from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, output, sendable
 
 _LOGIN_FAILED = frozenset({18456, 4002})
-# Bytes of a text or binary output; a longer value comes back whole all the same.
+# Bytes of a text or binary output; a longer value is returned whole nevertheless.
 _OUTPUT_BYTES = 255
 
 
@@ -38,7 +38,7 @@ def connect(address: Address, password: str, *, autocommit: bool, login_timeout:
 def call(
     connection: Any, procedure: str, arguments: Sequence[Argument], named: Mapping[str, Argument]
 ) -> Answer:
-    """Calls a procedure by RPC: see ringlog.clients.procedure.call. The driver does not tell a status."""
+    """Calls a procedure by RPC: see ringlog.clients.procedure.call. The driver returns no status."""
     given = {str(place): argument for place, argument in enumerate(arguments, start=1)}
     given |= {f"@{name}": argument for name, argument in named.items()}
     sent = {place: _sendable(place, argument) for place, argument in given.items()}

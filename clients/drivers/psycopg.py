@@ -1,7 +1,7 @@
 """psycopg: PostgreSQL itself, where procedures are functions.
 
-Callers see them as over TDS: a parameter that is a row of a table is unfolded into its columns, OUT
-parameters are output parameters, an integer is a status.
+Callers see them as over TDS: a parameter that is a row of a table is replaced by its columns, OUT parameters
+are output parameters, an integer is a status.
 """
 
 import json
@@ -57,7 +57,7 @@ order by argument.place, field.attnum
 
 @dataclass(frozen=True)
 class _Parameter:
-    """What a caller sees: an argument of the function, or a column of one."""
+    """A parameter as its caller sees it: an argument of the function, or a column of one."""
 
     name: str
     type: str
@@ -131,7 +131,7 @@ def connect(
 
 
 def _watch_commits(connection: psycopg.Connection[Any]) -> None:
-    """Notices commits that were told not to wait for their standby, which is no error to PostgreSQL."""
+    """Detects commits that no longer waited for their standby, which is no error to PostgreSQL."""
     watched = ref(connection)
 
     def notice(diagnostic: psycopg.errors.Diagnostic) -> None:
@@ -283,7 +283,7 @@ def _execute(
 
 
 def _wanted(given: Mapping[_Parameter, Argument]) -> sql.Composable:
-    """The outputs that the caller wants as text are told as text by PostgreSQL, and nothing is lost."""
+    """The outputs; those that the caller wants as text are converted by PostgreSQL, without loss."""
     wanted = [
         sql.SQL("{}::text" if argument.type is str else "{}").format(sql.Identifier(parameter.name))
         for parameter, argument in given.items()

@@ -1,4 +1,4 @@
-"""Arrays of numbers over psycopg: packed ones on their way, numpy's on their way back."""
+"""Arrays of numbers over psycopg: sent packed, returned as numpy arrays."""
 
 import array
 import importlib

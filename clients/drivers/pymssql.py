@@ -1,4 +1,4 @@
-"""pymssql: TDS 7.4 by FreeTDS's DB-Library, which comes with it."""
+"""pymssql: TDS 7.4 by FreeTDS's DB-Library, which it includes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -121,6 +121,6 @@ def _said(error: Exception) -> tuple[int, str]:
         return int(number), text.strip()
     if server := text[: words.start()].strip():
         return int(number), server
-    # The driver's number may be that of an earlier failed login: the text tells this one's.
+    # The driver's number may be that of an earlier failed login: the text has this one's.
     reason = f" ({words['reason']})" if words["reason"] else ""
     return int(words["number"]), words["text"].strip() + reason

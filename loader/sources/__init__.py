@@ -1,4 +1,4 @@
-"""Where readings come from."""
+"""The sources of readings."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime

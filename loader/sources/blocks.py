@@ -1,8 +1,7 @@
-"""Recordings a block of rows at a time, as Arrow has them: what an import reads, to the rules of a replay.
+"""Reads recordings as Arrow blocks of rows, for imports, by the rules of a replay.
 
-Each column is converted as a whole where Arrow does so without a loss. One for which it does not is read
-value by value as a replay reads it, which says what is wrong where something is. A column `seq_no` may come
-along.
+Each column is converted as a whole where Arrow can do so without loss. Other columns are converted value by
+value as in a replay, which names the value that is wrong. A column `seq_no` is optional.
 """
 
 import csv
@@ -55,7 +54,7 @@ class File:
         self._zone = zone
         self._is_csv = path.suffix == ".csv"
         self._row = 0
-        with self._told():
+        with self._errors_converted():
             names = self._names()
             if "time" not in names:
                 raise ValueError("there is no column 'time'")
@@ -70,7 +69,7 @@ class File:
     def blocks(self, after: int = 0) -> Iterator[pa.RecordBatch]:
         """The rows after so many of the file: seq_no where it has one, time, and those of the table's columns
         that it has, by the names and with the types of the table."""
-        with self._told():
+        with self._errors_converted():
             previous: Any = None
             for batch in self._of_csv() if self._is_csv else self._of_parquet():
                 block = self._converted(batch)
@@ -187,7 +186,7 @@ class File:
         return self._one_by_one(values, self._reader(column), arrow_type(column), column)
 
     def _reader(self, column: Column) -> Callable[[Any], Any]:
-        """How a value is read by itself, as Arrow wants it."""
+        """A function that converts a single value, as Arrow needs it."""
         read: Callable[[Any], Any] = (
             cell_reader(column, self._zone) if self._is_csv else partial(fit, column=column)
         )
@@ -212,7 +211,7 @@ class File:
         return pa.array(converted, kind)
 
     def _check_order(self, times: pa.Array, previous: Any) -> None:
-        """Rows that have no seq_no are told apart by their times."""
+        """Without a column seq_no rows are identified by their times, which must differ."""
         if previous is not None:
             times = pa.concat_arrays([pa.array([previous], pa.int64()), times])
         earlier = (pc.less if self.numbered else pc.less_equal)(times[1:], times[:-1])
@@ -223,15 +222,15 @@ class File:
     def _wrong(self, place: int, words: str) -> SourceError:
         return SourceError(f"{self.path}, row {self._row + place + 1}: {words}")
 
-    def _told(self) -> "_Told":
-        return _Told(self)
+    def _errors_converted(self) -> "_ErrorsConverted":
+        return _ErrorsConverted(self)
 
     def where(self) -> str:
         return f"{self.path}, after row {self._row}" if self._row else f"{self.path}"
 
 
-class _Told:
-    """Turns what reading raises into SourceError."""
+class _ErrorsConverted:
+    """Raises SourceError for the errors of reading."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -247,7 +246,7 @@ class _Told:
 
 
 def arrow_type(column: Column) -> pa.DataType:
-    """What a column's readings are to Arrow on their way to PostgreSQL."""
+    """The Arrow type of a column's readings for PostgreSQL."""
     if column.is_waveform:
         element = column.type.removesuffix("[]")
         return pa.list_(_TYPES.get(element, pa.string()))

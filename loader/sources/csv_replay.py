@@ -1,8 +1,8 @@
 """Replay of recordings: one CSV file per table, <table>.csv.
 
-The first line names the columns: `time`, then columns of the table by their name or signal name. Columns the
-file does not name, and empty cells, are no reading. Times are ISO 8601, later from line to line; without an
-offset they are of the facility's time zone. A table with nanoseconds takes them from the times.
+The first line names the columns: `time`, then columns of the table by their name or signal name. Columns that
+are missing in the file, and empty cells, have no reading. Times are ISO 8601, and increase from line to line;
+without an offset they are of the facility's time zone. A table with nanoseconds takes them from the times.
 """
 
 import csv

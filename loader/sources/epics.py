@@ -1,10 +1,10 @@
 """EPICS: a table's columns from process variables, over Channel Access (aioca) or PV Access (p4p).
 
-A column's signal is the PV's name. With `.SEVR`, `.STAT` or `.TIME` behind it the column gets the severity,
-the alarm status or the time stamp of that PV's reading, from the same subscription: numbers, names in a
-varchar, and for `.TIME` seconds since 1970. An array fills a waveform; an NTNDArray of two dimensions lies in
-it row by row, and columns with `.DIM1` and `.DIM2` behind the PV's name keep its sizes: the first dimension,
-which is the fastest (the width), and the second (the height).
+A column's signal is the PV's name. A signal that ends in `.SEVR`, `.STAT` or `.TIME` gets the severity, the
+alarm status or the time stamp of that PV's reading, from the same subscription: numbers, names in a varchar,
+and for `.TIME` seconds since 1970. An array fills a waveform; an NTNDArray of two dimensions is stored row by
+row, and columns of the signals `<PV>.DIM1` and `<PV>.DIM2` keep its sizes: the first dimension, which varies
+fastest (the width), and the second (the height).
 
 Every change of an alarm is an event, and so is a disconnect, after which the PV's columns are NULL. In
 monitor mode a row has the latest of its readings' time stamps, with its nanoseconds where the table keeps
@@ -28,7 +28,7 @@ from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSE
 from ringlog.schema.facility import Column, Table
 
 _FIELDS = (".SEVR", ".STAT", ".TIME", ".DIM1", ".DIM2")
-# Seconds after which a PV that nobody answered for counts as disconnected.
+# Seconds without an answer after which a PV counts as disconnected.
 _SEARCH = 10.0
 _PACKAGES = {"ca": "aioca", "pva": "p4p"}
 
@@ -177,7 +177,7 @@ def _miss(signals: Sequence[_Signal]) -> None:
 
 
 def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:
-    """How many points an array has in a dimension, counted from 0; 1 in those it has not."""
+    """The size of an array in a dimension, counted from 0; 1 for dimensions that it does not have."""
     if value is None:
         return None
     known = sizes if sizes is not None else [len(value)] if hasattr(value, "__len__") else []
@@ -234,8 +234,8 @@ def _subscribe_pva(signals: Sequence[_Signal]) -> object:
                 signal.lose()
                 return
             if update.changed("alarm"):
-                told = update.alarm
-                alarm = (told.severity, *status_of_pva(told.status, told.message))
+                sent = update.alarm
+                alarm = (sent.severity, *status_of_pva(sent.status, sent.message))
             stamp = update.timeStamp
             value = update.value
             sizes = None

@@ -1,8 +1,8 @@
-"""Lines on a TCP socket, as casual data loggers send them: `name value time`.
+"""Lines on a TCP socket, as simple data loggers send them: `name value time`.
 
 The name is a column's signal, or its own; a value `-` is no reading; the time is in seconds since 1970 or in
-ISO 8601 with an offset, and left out it is now. A line that cannot be read is answered with the reason, is an
-event, and changes nothing; one that can is not answered.
+ISO 8601 with an offset; without it the time is now. A line that cannot be read is answered with the reason,
+recorded as an event, and ignored; a valid line is not answered.
 """
 
 import socketserver

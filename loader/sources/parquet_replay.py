@@ -1,8 +1,8 @@
 """Replay of recordings: one Parquet file per table, <table>.parquet.
 
 Its columns are `time` and columns of the table by their name or signal name. Null is no reading. Times are
-timestamps or ISO 8601 texts, later from row to row; without a zone they are of the facility's time zone. A
-table with nanoseconds takes them from the times.
+timestamps or ISO 8601 texts, and increase from row to row; without a zone they are of the facility's time
+zone. A table with nanoseconds takes them from the times.
 """
 
 import importlib.util
@@ -31,7 +31,7 @@ class ParquetReplay(Replay):
     form: ClassVar[str] = "Parquet"
 
     def check(self, tables: Sequence[Table]) -> None:
-        """As Replay's. Raises SourceError when pyarrow is not installed, too."""
+        """As Replay's; also raises SourceError when pyarrow is not installed."""
         if importlib.util.find_spec("pyarrow") is None:
             raise SourceError("pyarrow is not installed: pip install 'ringlog[parquet]'")
         # pyarrow starts threads, and writers are forked
@@ -50,7 +50,7 @@ class ParquetReplay(Replay):
             raise error
 
     def _check_apart(self, tables: Sequence[Table], parent: int, answering: Connection) -> None:
-        """Tells what is wrong with the files, or None. It ends with the process that wants to know."""
+        """Sends what is wrong with the files, or None. Ends with the parent process."""
         error: Exception | None = None
         try:
             for table in tables:

@@ -1,4 +1,4 @@
-"""Replay of recordings: a folder with a file for each table, at its own pace or another."""
+"""Replay of recordings: a folder with a file for each table, at the recorded pace or another one."""
 
 import math
 import re
@@ -27,7 +27,7 @@ class Replay(ABC):
     suffix: ClassVar[str]
     """of the files: <table>.<suffix>"""
     form: ClassVar[str]
-    """what the files are, for people"""
+    """the name of the format, for messages"""
 
     @property
     def unhindered(self) -> bool:
@@ -70,7 +70,7 @@ class Replay(ABC):
                 continue
             if start is None:
                 start = time.monotonic(), row.time
-            # by the processor's own clock: whoever sets the wall clock does not hold the recording up
+            # by the monotonic clock: a change of the wall clock does not delay the recording
             due = start[0] + (row.time - start[1]).total_seconds() / self.speed
             wait(due - time.monotonic())
             yield row

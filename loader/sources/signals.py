@@ -1,7 +1,7 @@
-"""The signals of a simulated storage ring: what a column shows at a time, told by its type, unit and limits.
+"""The signals of a simulated storage ring: the value of a column at a time, by its type, unit and limits.
 
-Times are seconds since 1970. All constants of a signal come from the seed and its name; the noise comes from
-the random numbers that a row brings along.
+Times are seconds since 1970. All constants of a signal are derived from the seed and its name; the noise
+comes from the random numbers of each row.
 """
 
 import math
@@ -35,7 +35,7 @@ def beam_current(seconds: float) -> float:
 
 
 def signal(seed: int, column: Column) -> Signal:
-    """What `column` shows, as a function of time and the row's random numbers."""
+    """The value of `column`, as a function of time and the row's random numbers."""
     own = Random(f"{seed} {column.signal}")
     if column.is_packed:
         return _trace(own, column)
@@ -123,7 +123,7 @@ def _count(own: Random, column: Column) -> Signal:
 
 
 def _decimal(own: Random, column: Column) -> Signal:
-    """As many digits as the column has."""
+    """A signal with as many digits as the column has."""
     precision, scale = (int(digits) for digits in column.type[len("numeric(") : -1].split(","))
     top = 10.0 ** (precision - scale)
     low, high = column.limits or (0.0, min(100.0, top / 2))
@@ -160,7 +160,7 @@ def _state(seed: int, column: Column) -> Signal:
 
 
 def _states(seed: int, column: Column) -> Signal:
-    """As many texts as the column has points, each a state of its own."""
+    """A signal of as many texts as the column has points, each with a state of its own."""
     single = replace(column, type=column.type.removesuffix("[]"), points=None)
     states = [
         _state(seed, replace(single, signal=f"{column.signal} {place}"))

@@ -1,4 +1,4 @@
-"""A simulated machine: live readings of signals that look like a storage ring's."""
+"""A simulated machine: live readings of signals like those of a storage ring."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Readings as the columns of a facility have them: exactly, or not at all."""
+"""Converts readings to the types of a facility's columns: exactly, or not at all."""
 
 import math
 import struct

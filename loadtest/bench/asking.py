@@ -1,4 +1,4 @@
-"""A client of the benchmark as a process that answers each line by a line."""
+"""A client of the benchmark as a process that answers each line of input by a line."""
 
 import subprocess
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Writers beside the archive: what the writing and comparing of an old week costs them."""
+"""Writers beside the archive: what writing and comparing an old week costs them."""
 
 import threading
 from collections.abc import Callable, Iterator

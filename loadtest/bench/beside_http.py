@@ -1,4 +1,4 @@
-"""Writers beside a hundred who read over HTTP: what these cost those."""
+"""Writers beside a hundred readers over HTTP: what the readers cost the writers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""This run beside an earlier one."""
+"""Compares a run with an earlier one."""
 
 from collections.abc import Callable, Iterator
 

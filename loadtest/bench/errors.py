@@ -1,4 +1,4 @@
-"""What stops a benchmark."""
+"""The error that stops a benchmark."""
 
 
 class BenchError(Exception):

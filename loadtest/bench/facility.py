@@ -1,4 +1,4 @@
-"""The facilities that are measured: tables of `real` columns, as many and as wide as a part needs."""
+"""The facilities of measurements: tables of `real` columns, as many and as wide as a part needs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """HALF's load (papers/002) in ringlog's logs and, where it is installed, in TimescaleDB, in turns.
 
 2,000 doubles at 10 Hz: as ringlog's logs, 20 tables of 100 columns; as TimescaleDB's hypertables of the same
-rows; and as HALF had it, a row an item.
+rows; and in HALF's own form, a row for each item.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Ten years of a log: trends from its summaries, and what weeks cost as files.
+"""Ten years of a log: trends from its summaries, and the cost of weeks as files.
 
-The summaries and partitions are synthesised: spans of ten years by COPY (those of less than an hour of the
-time that trends read them of), a row a week in partitions as housekeeping leaves them.
+The summaries and partitions are synthetic: spans of ten years by COPY (spans shorter than an hour only for
+the time whose trends read them), and one row a week in partitions like those of housekeeping.
 """
 
 import time
@@ -153,7 +153,7 @@ def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> 
 
 
 def catch_up(server: Server) -> None:
-    """Makes the summaries that other tables lack, so that nobody counts them as his."""
+    """Makes the missing summaries of other tables, so that they are not measured with this part."""
     while summarise(server.administrator_conninfo, enough=1):
         pass
 

@@ -1,4 +1,4 @@
-"""A load by one contender for some seconds, and what it cost whom."""
+"""A load by one contender for some seconds, and its cost for each process."""
 
 import json
 import subprocess
@@ -117,7 +117,7 @@ class Load:
     """calls a second of each caller; 0: at once after each answer"""
 
     def command(self, programs: Path, server: Server, first: int) -> list[str]:
-        """The client and its arguments. `first` is the row of the rings to go on from."""
+        """The client and its arguments. `first`: the row of the rings to continue from."""
         one = self.contender
         program = "tdsload" if one.version else "pgload"
         connections = _PIPELINES if one.group > 1 else self.connections

@@ -1,4 +1,4 @@
-"""Many tables: what starting a server on them again takes, and what it holds."""
+"""Many tables: the time of a server's start with them, and its memory."""
 
 import time
 import urllib.request

@@ -1,4 +1,5 @@
-"""Writers beside readers: what one who streams rows costs those who write, through the gateway and direct."""
+"""Writers beside readers: what a reader that streams rows costs the writers, through the gateway and
+direct."""
 
 import json
 import sys

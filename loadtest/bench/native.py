@@ -1,4 +1,4 @@
-"""The C clients: built from ../native for each run, so that they are never older than their sources."""
+"""The C clients, built from ../native for each run, so that they are never older than their sources."""
 
 import importlib.util
 import os

@@ -63,7 +63,7 @@ def fetch(server: Server, tables: Tables, rows: int, seconds: float) -> Iterator
 
 
 def path(form: str, tables: Tables) -> str:
-    """What is asked for: all rows of the log that `fill` made."""
+    """The path of a request for all rows of the log that `fill` made."""
     table, column = tables.names[0], tables.column_names[0]
     asked = {"from": "now-14d", "to": "now"}
     if form == "arrow":
@@ -150,7 +150,7 @@ def reading(process: psutil.Process, port: int, asked: str, size: int, clients: 
         yield found
     finally:
         end.set()
-    # where that was an error nobody waits for answers: they end with who serves
+    # after an error no answers are waited for: the clients end with the server
     for thread in (*threads, watching):
         thread.join()
     if failures:

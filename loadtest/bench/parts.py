@@ -169,7 +169,8 @@ class Plan:
 
 
 def measure(plan: Plan, stand: Stand, results: Results, doing: Callable[[str, str], None]) -> None:
-    """Measures everything of the plan into the results. `doing` is told the part and what is being done."""
+    """Measures everything of the plan into the results. `doing` is called with the part and the current
+    step."""
     _Measuring(plan, stand, results, doing).run()
 
 

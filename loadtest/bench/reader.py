@@ -1,8 +1,8 @@
-"""A process of readers beside the writers: each reads a log again and again until standard input ends.
+"""A process of readers beside the writers: each reads a log repeatedly until standard input ends.
 
-`ringlog.loadtest.bench.mixed` starts it with its options as JSON on its command line and the password as
-the first line of standard input. It says `ready` once every reader has had a result, and answers each further
-line by what has been read since the one before.
+`ringlog.loadtest.bench.mixed` starts it with its options as JSON on its command line and the password as the
+first line of standard input. It prints `ready` once every reader has had a result, and answers each further
+line by the amount read since the line before.
 """
 
 import json

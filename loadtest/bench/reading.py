@@ -1,4 +1,4 @@
-"""Reading a log: get_<table>_range through TDS, and the same rows by COPY straight from PostgreSQL."""
+"""Reading a log: get_<table>_range through TDS, and the same rows by COPY directly from PostgreSQL."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""What a benchmark has measured, as JSON."""
+"""The measurements of a benchmark, as JSON."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""What a person reads: the figures of a run as tables."""
+"""The report of a run: its figures as tables."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -55,7 +55,7 @@ def tables(results: Results) -> Iterator[Table]:
 
 
 def heading(results: Results) -> list[str]:
-    """Lines that say what was run, on what, and what came of the check."""
+    """Lines with the programs, the machine, and the outcome of the check."""
     machine, options = results.machine, results.options
     lines = [
         f"ringlog {results.commit}, {results.started}",

@@ -1,4 +1,4 @@
-"""What a run of the benchmark found, and its form as JSON, which later versions compare themselves with."""
+"""The results of a run of the benchmark, and their JSON, with which later versions compare themselves."""
 
 import importlib.metadata
 import json
@@ -48,7 +48,7 @@ class Results:
     """of usual texts"""
     compiling: list[Compiling] = field(default_factory=list)
     beside: list[Beside] = field(default_factory=list)
-    """one who writes, alone and beside those who send texts"""
+    """a writer, alone and beside clients that send texts"""
     fetching: list[Fetching] = field(default_factory=list)
     """over HTTP"""
     beside_http: list[BesideHttp] = field(default_factory=list)
@@ -151,12 +151,12 @@ def new_results(options: dict[str, Any], data: Path) -> Results:
 
 def _commit() -> str:
     """The commit of the sources this runs from, else the version of the package."""
-    told = subprocess.run(
+    described = subprocess.run(
         ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude", "*"],
         capture_output=True,
         text=True,
     )
-    return told.stdout.strip() or f"version {importlib.metadata.version('ringlog')}"
+    return described.stdout.strip() or f"version {importlib.metadata.version('ringlog')}"
 
 
 def _machine(data: Path) -> dict[str, str | int | float]:

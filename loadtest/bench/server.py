@@ -1,4 +1,4 @@
-"""The server under load: `ringlog serve` in a process of its own, used as an operator uses it."""
+"""The server under load: `ringlog serve` in a process of its own, used as in production."""
 
 import re
 import secrets
@@ -24,7 +24,7 @@ _STARTED, _STOPPED = 300.0, 600.0  # seconds
 _COMMAND = [sys.executable, "-P", "-m", "ringlog"]
 # What an acknowledged row rests on; the benchmark refuses to measure without.
 _DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
-_TOLD = (*_DURABLE, "wal_compression", "shared_buffers", "max_wal_size", "checkpoint_timeout")
+_RECORDED = (*_DURABLE, "wal_compression", "shared_buffers", "max_wal_size", "checkpoint_timeout")
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Server:
     def settings(self) -> dict[str, str]:
         """PostgreSQL's version and settings that matter here."""
         rows = self.administrator.execute(
-            "select name, current_setting(name) from pg_settings where name = any(%s)", [[*_TOLD]]
+            "select name, current_setting(name) from pg_settings where name = any(%s)", [[*_RECORDED]]
         )
         version = self.administrator.info.parameter_status("server_version") or "?"
         return {"server_version": version, **dict(sorted(rows))}
@@ -217,7 +217,7 @@ def postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
             with suppress(psutil.NoSuchProcess):
                 spent = sum(child.cpu_times()[:2])
                 children += spent
-                # PostgreSQL writes into its processes' names whom they serve
+                # the title of a backend's process has its client's address
                 if "127.0.0.1(" in " ".join(child.cmdline()):
                     backends += spent
         if postmaster.cpu_times()[2:4] == times[2:4]:  # else one has ended meanwhile and is counted nowhere

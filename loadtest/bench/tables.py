@@ -1,4 +1,4 @@
-"""The tables of a report: rows of text, for the terminal and for Markdown alike."""
+"""The tables of a report: rows of text, for terminal and Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

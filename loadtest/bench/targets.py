@@ -1,4 +1,4 @@
-"""The targets of the benchmark: what is measured for each, and whether it is met."""
+"""The targets of the benchmark: the measured value of each, and whether it is met."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ MEGABYTE = 1e6
 
 @dataclass(frozen=True)
 class Target:
-    """A bound for a figure, which is asked of each of `contenders` by its key; None: it was not measured."""
+    """A bound for a figure of each of `contenders`, by its key; None: it was not measured."""
 
     title: str
     figure: Callable[[Results, str], float | None]
@@ -28,7 +28,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a target."""
+    """The outcome of a target."""
 
     target: Target
     measured: dict[str, float | None]
@@ -58,18 +58,18 @@ def _rate(results: Results, contender: str) -> float | None:
 
 
 def _by_cpu(results: Results, other: str, cost: Callable[[Measurement], float]) -> str:
-    """The same ratio from the CPU that a call takes: what it would be if nobody else used the machine."""
+    """The same ratio from the CPU of a call: what it would be on an otherwise idle machine."""
     than = results.median(lambda one: one.each(cost(one)), "write", other)
     ratios = [
         _ratio(than, results.median(lambda one: one.each(cost(one)), "write", one.key)) for one in GATEWAY
     ]
-    told = [f"{ratio:.2f}" for ratio in ratios if ratio is not None]
-    return f"by CPU {', '.join(told)}" if told else ""
+    ratios_by_cpu = [f"{ratio:.2f}" for ratio in ratios if ratio is not None]
+    return f"by CPU {', '.join(ratios_by_cpu)}" if ratios_by_cpu else ""
 
 
 def _rate_by_cpu(results: Results) -> str:
-    told = _by_cpu(results, DIRECT.key, lambda one: one.server + one.clients)
-    return f"aim 1.25; {told}" if told else "aim 1.25"
+    ratios_by_cpu = _by_cpu(results, DIRECT.key, lambda one: one.server + one.clients)
+    return f"aim 1.25; {ratios_by_cpu}" if ratios_by_cpu else "aim 1.25"
 
 
 def _limit_by_cpu(results: Results) -> str:
@@ -147,7 +147,7 @@ def _waveforms(
 
 def _waveforms_by_cpu(results: Results) -> str:
     """The same from the CPU that the server spends on a call."""
-    told = []
+    ratios_by_cpu = []
     for one in GATEWAY:
         ratios = [
             _ratio(
@@ -157,8 +157,8 @@ def _waveforms_by_cpu(results: Results) -> str:
             for points in results.columns("waveforms")
         ]
         known = [ratio for ratio in ratios if ratio is not None]
-        told += [f"{min(known):.2f}"] if known else []
-    return f"by the server's CPU {', '.join(told)}" if told else ""
+        ratios_by_cpu += [f"{min(known):.2f}"] if known else []
+    return f"by the server's CPU {', '.join(ratios_by_cpu)}" if ratios_by_cpu else ""
 
 
 def _waveforms_read(results: Results, contender: str) -> float | None:
@@ -327,7 +327,7 @@ TARGETS = (
 
 
 def verdicts(results: Results) -> Iterator[Verdict]:
-    """What came of each target."""
+    """The outcome of each target."""
     for target in TARGETS:
         measured = {contender: target.figure(results, contender) for contender in target.contenders}
         yield Verdict(target, measured, target.remark(results))

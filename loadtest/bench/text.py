@@ -1,5 +1,5 @@
-"""Texts: what reading and translating T-SQL costs a client, beside psycopg sending PostgreSQL's SQL, and what
-it costs those who write."""
+"""Texts: the cost of reading and translating T-SQL for a client, beside psycopg that sends PostgreSQL's SQL,
+and for writers."""
 
 import itertools
 import re
@@ -24,7 +24,7 @@ from ringlog.loadtest.bench.texts import sending
 SENDERS, RATE = 20, 1000.0
 """connections that send different texts, and how many texts a second all of them together"""
 PUTS = 50.0
-"""calls a second of the one who writes beside them"""
+"""calls a second of the writer beside them"""
 _STATEMENTS = 20
 """of a batch"""
 _WIDE = 200
@@ -67,7 +67,7 @@ class Compiling(Record):
 
 @dataclass(frozen=True)
 class Beside(Record):
-    """One who writes beside those who send texts that differ, or alone (`texts` is 0)."""
+    """A writer beside clients that send different texts, or alone (`texts` is 0)."""
 
     round: int
     texts: float
@@ -184,10 +184,10 @@ def measure_compiling(stand: Stand, tables: Tables, doing: Callable[[str], None]
 def _compiled(server: Server) -> tuple[float, float]:
     """How many texts the gateway has compiled, and the seconds that took."""
     with urllib.request.urlopen(server.metrics, timeout=10) as answer:
-        told = answer.read().decode()
+        metrics = answer.read().decode()
 
     def figure(name: str) -> float:
-        found = re.search(rf"^\w*batch_compilation_?\w*_{name} (\S+)$", told, re.MULTILINE)
+        found = re.search(rf"^\w*batch_compilation_?\w*_{name} (\S+)$", metrics, re.MULTILINE)
         if found is None:
             raise BenchError(f"the gateway's metrics have no batch_compilation …_{name}")
         return float(found[1])
@@ -204,7 +204,7 @@ def measure_beside(
     rounds: int,
     doing: Callable[[str], None],
 ) -> Iterator[Beside]:
-    """One who writes at PUTS calls a second, alone and beside SENDERS connections whose texts all differ."""
+    """A writer at PUTS calls a second, alone and beside SENDERS connections whose texts all differ."""
     for round in range(rounds):
         for rate in (0.0, RATE) if round % 2 == 0 else (RATE, 0.0):
             doing(f"a writer beside {rate:.0f} texts/s")

@@ -1,8 +1,8 @@
 """A process whose connections send texts that all differ, at a rate.
 
 `sending` starts it with its options as JSON on its command line and the password as the first line of
-standard input. It says `ready` once every connection has had an answer, and tells for each further line how
-many texts have been answered since the one before.
+standard input. It prints `ready` once every connection has had an answer, and for each further line of input
+the number of texts answered since the line before.
 """
 
 import itertools
@@ -100,8 +100,8 @@ def different(table: str, columns: Sequence[str], number: int) -> Iterator[str]:
 def sending(
     server: Server, table: str, columns: Sequence[str], connections: int, rate: float
 ) -> Iterator[Callable[[], int]]:
-    """So many connections that send `rate` different texts a second together. Yields what tells how many were
-    answered since it was called before."""
+    """So many connections that send `rate` different texts a second together. Yields a function that returns
+    how many were answered since its last call."""
     options = Options(server.host, server.port, READER, table, [*columns], connections, rate / connections)
     command = [sys.executable, "-m", "ringlog.loadtest.bench.texts", json.dumps(asdict(options))]
     with asking(command, server.password, "those who send texts") as answer:

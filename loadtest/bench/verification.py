@@ -1,4 +1,4 @@
-"""Whether the logs hold what the clients were told: every acknowledged call, with its values."""
+"""Whether the logs hold every acknowledged call, with its values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Waveforms: written through the gateway and straight into the same tables, read back; small rows beside
+"""Waveforms: written through the gateway and directly into the same tables, and read back; small rows beside
 them."""
 
 import os

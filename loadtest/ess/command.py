@@ -107,18 +107,18 @@ def _perform(
         with stage.serving(facility(group)) as server:
             for one in group:
                 if one in wanted:
-                    with stage.steps.step(one.name, stage.seconds) as tell:
+                    with stage.steps.step(one.name, stage.seconds) as progress:
                         written.append(_written(stage, server, one, source))
-                        tell(stage.seconds, f"{written[-1].megabytes:,.1f} MB/s")
+                        progress(stage.seconds, f"{written[-1].megabytes:,.1f} MB/s")
             for one in group:
                 if one in read:
                     loads = len(forms) * len(threads)
-                    with stage.steps.step(f"{one.name}, read", stage.seconds * loads) as tell:
+                    with stage.steps.step(f"{one.name}, read", stage.seconds * loads) as progress:
                         for place, each in enumerate(
                             retrieve(server, one, forms, threads, stage.seconds), start=1
                         ):
                             got.append(each)
-                            tell(place * stage.seconds, f"{each.form}: {each.megabytes:,.1f} MB/s")
+                            progress(place * stage.seconds, f"{each.form}: {each.megabytes:,.1f} MB/s")
     written.sort(key=lambda one: one.scenario.name)
     got.sort(key=lambda one: one.scenario.name)
     return report.outcome(stage, written, impossible, got, disk)

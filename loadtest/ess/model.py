@@ -1,4 +1,4 @@
-"""Regression lines over measured points, and a model of what a load needs."""
+"""Regression lines over measured points, and a model of a load's needs."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The command `ringlog plan`: what a machine needs for waveforms, from measured points."""
+"""The command `ringlog plan`: the size of a machine for waveforms, from measured points."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -13,7 +13,7 @@ from ringlog.loadtest.ess.model import cost, regression
 from ringlog.loadtest.ess.saturation import source
 from ringlog.loadtest.ess.scenarios import SIZES
 from ringlog.loadtest.experiment.outcome import Outcome, Point
-from ringlog.loadtest.experiment.running import OUTPUT, errors_told
+from ringlog.loadtest.experiment.running import OUTPUT, errors_reported
 
 KEPT = Path(ringlog.loadtest.__file__).parent / "measured"
 """Results that come with ringlog."""
@@ -46,7 +46,7 @@ def plan(
     ] = None,
 ) -> None:
     """What a machine needs to store waveforms and serve readers, from what was measured."""
-    with errors_told():
+    with errors_reported():
         for line in answer(source(_folder(results)), waveforms, points, rate, readers, type):
             print(line)
 

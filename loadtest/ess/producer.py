@@ -18,8 +18,8 @@ _CODES = {"int": "<i", "double": "<d"}
 
 @dataclass(frozen=True)
 class Options:
-    """What a producer is told, as its argument in JSON. The password comes as the first line of its input,
-    the word to begin as the second."""
+    """The options of a producer, which it gets as its argument in JSON. The first line of its input is the
+    password, the second the start signal."""
 
     host: str
     port: int

@@ -1,4 +1,4 @@
-"""What papers/003 measured with the Archiver Appliance: tables 2 and 3, and its regression lines."""
+"""The measurements of papers/003 with the Archiver Appliance: tables 2 and 3, and its regression lines."""
 
 from dataclasses import dataclass
 

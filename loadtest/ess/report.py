@@ -1,4 +1,4 @@
-"""What `ess` found, beside tables 2 and 3 of papers/003."""
+"""The results of `ess`, beside tables 2 and 3 of papers/003."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -80,18 +80,18 @@ def _figures(
         name = one.scenario.name
         there = published.TABLE_2.get(name)
         shown = there is not None and name in _SHOWN
-        told = f"{in_words(round(one.seconds, 1))}; no network between; {one.source}"
+        remark = f"{in_words(round(one.seconds, 1))}; no network between; {one.source}"
         if one.made < 0.99:
-            told += f"; {100 * one.made:.3g} % of the frames asked for could be made here"
+            remark += f"; {100 * one.made:.3g} % of the frames asked for could be made here"
         if one.remark:
-            told += f"; {one.remark}"
+            remark += f"; {one.remark}"
         yield Figure(
             f"{name} stored",
             f"{name}: stored",
             "MB/s",
             one.megabytes,
             there.network / _MBIT if there and shown else None,
-            different=told,
+            different=remark,
         )
         yield Figure(
             f"{name} dropped",
@@ -164,9 +164,9 @@ def _storage(written: Sequence[Written], impossible: Mapping[str, str]) -> Secti
     ]
     tables = [Table("Storage, beside table 2", headings, rows)]
     if impossible:
-        told = [[name, why] for name, why in impossible.items()]
+        reasons = [[name, why] for name, why in impossible.items()]
         tables.append(
-            Table("What this machine cannot produce", ["", "why it was not tried"], told, remarks=True)
+            Table("What this machine cannot produce", ["", "why it was not tried"], reasons, remarks=True)
         )
     made = [(one.scenario.megabytes, one.megabytes) for one in written]
     papers = [(SCENARIOS[name].megabytes, row.network / _MBIT) for name, row in published.TABLE_2.items()]

@@ -123,13 +123,13 @@ def _section(
                 str(line.count),
             ]
         )
-    told = []
+    exhausted = []
     for one in limits:
         if one.where is None:
-            told.append([one.resource, "the line does not rise beyond doubt", "-"])
+            exhausted.append([one.resource, "the line does not rise beyond doubt", "-"])
         else:
             between = " to ".join(f"{each:,.0f}" for each in one.between) if one.between else "-"
-            told.append([one.resource, f"{one.where:,.0f}", between])
+            exhausted.append([one.resource, f"{one.where:,.0f}", between])
     known = [one for one in limits if one.where is not None]
     first = min(known, key=lambda one: one.where or 0.0) if known else None
     text = (
@@ -143,7 +143,7 @@ def _section(
         [text],
         [
             Table(f"Lines over {unit}", ["", "slope", "at 0", "R²", "points"], rows),
-            Table("Exhausted at", ["", unit, "with confidence"], told),
+            Table("Exhausted at", ["", unit, "with confidence"], exhausted),
         ],
         plots,
     )

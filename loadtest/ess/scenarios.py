@@ -1,4 +1,4 @@
-"""The 48 scenarios of papers/003, table 1, and the tables that their waveforms are columns of."""
+"""The 48 scenarios of papers/003, table 1, and the tables with their waveforms as columns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What all experiments of papers have in common: outcome, server, report, comparison."""
+"""The common parts of all experiments of papers: outcome, server, report, comparison."""

@@ -1,4 +1,4 @@
-"""The experiments, and what a folder has of their results."""
+"""The experiments, and their results in a folder."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the report has of an experiment, whichever kind of result it comes from."""
+"""The chapter of an experiment in the report, for every kind of result."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A run of experiments beside an earlier one."""
+"""Compares a run of experiments with an earlier one."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""A report as blocks of text, tables and pictures, and its two forms: Markdown, and HTML in one file."""
+"""A report as blocks of text, tables and pictures, in two forms: Markdown, and HTML in one file."""
 
 import base64
 from collections.abc import Iterator, Sequence

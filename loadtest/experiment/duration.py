@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Durations as they are written in options."""
 
 import re
 
@@ -16,7 +16,7 @@ def seconds_of(text: str) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """The same for people: 90 s, 120 min, 14 d."""
+    """A duration as text: 90 s, 120 min, 14 d."""
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 3 * length and seconds % length == 0:
             return f"{seconds / length:g} {unit}"

@@ -1,4 +1,4 @@
-"""A soft IOC of an experiment, and `ringlog load` which listens to it."""
+"""A soft IOC for an experiment, and a `ringlog load` that is its client."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ _STARTED = 60.0
 
 
 def own_ports() -> dict[str, str]:
-    """An environment in which an IOC and its clients find each other and nobody else does."""
+    """Environment variables with which an IOC and its clients find only each other."""
     port, pva, broadcast = (str(free_port()) for _ in range(3))
     return {
         "EPICS_CA_SERVER_PORT": port,

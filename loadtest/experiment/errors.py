@@ -1,4 +1,4 @@
-"""What stops a load test."""
+"""The errors that stop a load test."""
 
 
 class LoadTestError(Exception):

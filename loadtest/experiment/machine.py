@@ -1,4 +1,5 @@
-"""What a load test ran on: so that its figures mean something elsewhere, and it can be repeated."""
+"""The description of the machine and software of a load test, so that its figures can be compared and
+repeated."""
 
 import importlib.metadata
 import os
@@ -71,8 +72,8 @@ def settings(conninfo: str) -> dict[str, str]:
         rows = connection.execute(
             "select name, current_setting(name) from pg_settings where name = any(%s)", [list(_SETTINGS)]
         ).fetchall()
-    told: dict[str, str] = dict(rows)
-    return {name: told[name] for name in _SETTINGS if name in told}
+    values: dict[str, str] = dict(rows)
+    return {name: values[name] for name in _SETTINGS if name in values}
 
 
 def load_average() -> float:
@@ -86,10 +87,10 @@ def _commit() -> str:
     folder = str(Path(__file__).resolve().parent)
     command = ["git", "-C", folder, "describe", "--always", "--dirty", "--exclude", "*"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+        commit = subprocess.run(command, capture_output=True, text=True).stdout.strip()
     except FileNotFoundError:
-        told = ""
-    return f"{version}, commit {told}" if told else version
+        commit = ""
+    return f"{version}, commit {commit}" if commit else version
 
 
 def _distribution() -> str:

@@ -1,4 +1,4 @@
-"""What an experiment found, as JSON that reports, comparisons and docs/measured.md are made from."""
+"""The outcome of an experiment, as JSON for reports, comparisons and docs/measured.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

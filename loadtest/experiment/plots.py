@@ -1,4 +1,4 @@
-"""Pictures of outcomes, readable in grey: lines differ by marker and dash as well as by colour."""
+"""Plots of outcomes, readable without colour: lines differ by marker and dash as well."""
 
 import logging
 from pathlib import Path
@@ -45,7 +45,7 @@ def draw(plot: Plot, file: Path) -> None:
             _draw(panel, line, *_STYLES[place % len(_STYLES)])
             place += 1
     for logarithmic, axis in ((plot.across_logarithmic, panel.xaxis), (plot.up_logarithmic, panel.yaxis)):
-        # numbers as people write them
+        # numbers without exponents
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         if logarithmic:
             axis.set_minor_formatter(NullFormatter())

@@ -1,4 +1,4 @@
-"""What a person sees while a load test runs: a bar for each step."""
+"""The progress display of a load test: a bar for each step."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,8 +7,8 @@ from typing import TypeAlias
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-# Seconds done so far, and what to say beside the bar.
-Tell: TypeAlias = Callable[[float, str], None]
+# Takes the seconds done so far, and the text beside the bar.
+ShowProgress: TypeAlias = Callable[[float, str], None]
 
 
 class Steps:
@@ -22,7 +22,7 @@ class Steps:
         self._console.print(text, soft_wrap=True, highlight=False)
 
     @contextmanager
-    def step(self, name: str, seconds: float) -> Iterator[Tell]:
+    def step(self, name: str, seconds: float) -> Iterator[ShowProgress]:
         """A bar for something that takes so many seconds; where there are no bars, a line at its start."""
         if not self._console.is_terminal:
             self.say(f"{name} ...")
@@ -32,8 +32,8 @@ class Steps:
         ) as progress:
             task = progress.add_task("", total=seconds)
 
-            def tell(done: float, text: str) -> None:
+            def show(done: float, text: str) -> None:
                 progress.update(task, completed=min(done, seconds), description=text)
                 progress.refresh()
 
-            yield tell
+            yield show

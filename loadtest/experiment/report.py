@@ -1,4 +1,4 @@
-"""The report of all experiments: one HTML file for a meeting, and the same as Markdown."""
+"""The report of all experiments: one HTML file, and the same as Markdown."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

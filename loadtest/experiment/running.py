@@ -1,4 +1,4 @@
-"""What an experiment's command needs around it: options, a folder, errors in one line."""
+"""The common parts of an experiment's command: options, a folder, errors as one line."""
 
 import shlex
 import shutil
@@ -53,8 +53,8 @@ def temporary_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def errors_told() -> Iterator[None]:
-    """Turns what a person can mend into one line and an exit code: 1 failed, 2 wrongly asked."""
+def errors_reported() -> Iterator[None]:
+    """Reports an expected error by one line and an exit code: 1 failed, 2 wrong usage."""
     try:
         yield
     except (LoadTestUsageError, AddressError, PasswordError) as error:

@@ -1,4 +1,4 @@
-"""Where an experiment plays: a server of its own, what it costs, what came of it."""
+"""The environment of an experiment: a server of its own, its cost, its outcome."""
 
 import shutil
 import signal
@@ -21,7 +21,7 @@ from ringlog.loadtest.experiment.machine import load_average, settings, this_mac
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Outcome, Point, Section
 from ringlog.loadtest.experiment.progress import Steps
 from ringlog.loadtest.experiment.report import amount, verdict
-from ringlog.loadtest.experiment.running import command_line, errors_told, temporary_folder
+from ringlog.loadtest.experiment.running import command_line, errors_reported, temporary_folder
 
 _LOOK = 0.3
 """Seconds between two looks at the memory."""
@@ -110,9 +110,9 @@ def play(
 ) -> None:
     """Runs an experiment and reports. Exit code 1 when anything was lost or altered."""
     console = Console(highlight=False)
-    # whoever ends it by either signal wants the server and the clients ended too
+    # either signal ends the server and the clients too
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with errors_told(), temporary_folder() as folder:
+    with errors_reported(), temporary_folder() as folder:
         seconds = seconds_of(time)
         output.mkdir(parents=True, exist_ok=True)
         outcome = perform(Stage(experiment, seconds, output, folder, data, Steps(console)))

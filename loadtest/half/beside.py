@@ -1,4 +1,4 @@
-"""Other servers as targets: started for a run, with what they say that they are."""
+"""Other servers as targets: started for a run, with their versions and settings."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager

@@ -75,9 +75,9 @@ def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: 
     listened: Listened | None = None
     with stage.serving(text) as server, ExitStack() as stack:
         if not missing_part():
-            with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as tell:
+            with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as progress:
                 listened = listen(server, file, stage.folder, pvs, stage.seconds)
-                tell(stage.seconds, f"{listened.updates:,} updates")
+                progress(stage.seconds, f"{listened.updates:,} updates")
         targets: list[Target] = [Ringlog(server, pvs), Narrow.beside(server, pvs)]
         versions: dict[str, str] = {}
         for name, program in peers.programs.items():
@@ -89,9 +89,9 @@ def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: 
         # a load of the machine that comes and goes falls on all of them
         for one in minutes:
             for target in targets:
-                with stage.steps.step(f"{target.name}, {one:g} min", 1.0) as tell:
+                with stage.steps.step(f"{target.name}, {one:g} min", 1.0) as progress:
                     inserted.append(target.insert(one))
-                    tell(1.0, f"{inserted[-1].rate:,.0f} items/s")
+                    progress(1.0, f"{inserted[-1].rate:,.0f} items/s")
         # only one table is needed for the history of one PV
         longest = hours * 60 - sum(minutes)
         if longest > 0:
@@ -102,8 +102,8 @@ def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: 
         for part in _PARTS:
             for target in targets:
                 for way in target.readings:
-                    with stage.steps.step(f"{way}, {part * hours:g} h", stage.seconds) as tell:
+                    with stage.steps.step(f"{way}, {part * hours:g} h", stage.seconds) as progress:
                         queried.append(target.query(part * hours, stage.seconds, way))
-                        tell(stage.seconds, f"{queried[-1].rate:,.0f} items/s")
+                        progress(stage.seconds, f"{queried[-1].rate:,.0f} items/s")
     scale = Scale(pvs, minutes, hours)
     return report.outcome(stage, scale, inserted, kept, queried, listened, versions, peers.absent)

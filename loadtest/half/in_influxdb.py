@@ -1,4 +1,4 @@
-"""HALF's data in InfluxDB: a series a PV, by its own client."""
+"""HALF's data in InfluxDB: one series for each PV, by InfluxDB's own client."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager

@@ -1,4 +1,4 @@
-"""HALF's data in QuestDB: a narrow table, by its own client (ILP over HTTP)."""
+"""HALF's data in QuestDB: a narrow table, by QuestDB's own client (ILP over HTTP)."""
 
 import time
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""HALF's own table: a hypertable of TimescaleDB, as it was and compressed."""
+"""HALF's own table: a hypertable of TimescaleDB, uncompressed and compressed."""
 
 from psycopg import sql
 

@@ -19,7 +19,7 @@ _CONNECTED = 120.0
 
 @dataclass(frozen=True)
 class Listened:
-    """What came of an IOC's updates. Every PV counts its own."""
+    """The outcome of an IOC's updates. Every PV counts its own."""
 
     pvs: int
     seconds: float
@@ -66,7 +66,7 @@ def listen(server: Server, facility: Path, folder: Path, pvs: int, seconds: floa
         stored = found.fetchall()
         rows += len(stored)
         if stored:
-            # the writers went on until they were told to end
+            # the writers continued until they were ended
             took = max(took, stored[-1][0] - stored[0][0] + 1 / HERTZ)
         for column in zip(*(row[1:] for row in stored), strict=True):
             counts = [int(count) for count in column if count is not None]

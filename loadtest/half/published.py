@@ -1,4 +1,4 @@
-"""What papers/002 measured for HALF's archive: items of data inserted and queried in a second."""
+"""The measurements of papers/002 for HALF's archive: items of data inserted and queried in a second."""
 
 SOURCE = (
     "Hefei Advanced Light Facility: performance of databases for its Historical Data Archiving System (the "

@@ -1,4 +1,4 @@
-"""What `half` found, beside papers/002."""
+"""The results of `half`, beside papers/002."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

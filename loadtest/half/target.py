@@ -1,4 +1,4 @@
-"""What HALF's data are written into and read from, and how long that takes."""
+"""A database that HALF's data are written to and read from, with the time that takes."""
 
 import threading
 import time

@@ -1,1 +1,1 @@
-"""Machines that die while rows come."""
+"""Failures of machines under load."""

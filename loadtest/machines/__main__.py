@@ -117,7 +117,7 @@ def _run(given: argparse.Namespace, folder: Path) -> None:
         count = writers.count(lambda _: cluster.dsn)
     finally:
         cluster.switch_off()
-    _tell(count, {kind: Pauses.of(faults) for kind, faults in pauses.items()}, given.json)
+    _print(count, {kind: Pauses.of(faults) for kind, faults in pauses.items()}, given.json)
     if count.lost or count.repeated or count.acknowledged < count.produced:
         sys.exit(1)
 
@@ -160,10 +160,10 @@ def _paused(cluster: Cluster, writers: Writers, what: str, harm: Callable[[], No
     return found
 
 
-def _tell(count: Count, pauses: dict[str, Pauses | None], machine: bool) -> None:
+def _print(count: Count, pauses: dict[str, Pauses | None], machine: bool) -> None:
     if machine:
-        told = {kind: asdict(one) for kind, one in pauses.items() if one}
-        print(json.dumps({"count": asdict(count), "pauses": told}))
+        by_kind = {kind: asdict(one) for kind, one in pauses.items() if one}
+        print(json.dumps({"count": asdict(count), "pauses": by_kind}))
         return
     for kind, one in pauses.items():
         if one:

@@ -16,7 +16,7 @@ from ringlog.machines.site import GATEWAY_PORT, Unreachable
 from ringlog.machines.state import State, state
 from ringlog.machines.units import ETCD, GATEWAY, GUARD, PATRONI
 
-# Documentation's own network (RFC 5737): nobody's outside of these namespaces either.
+# A network for documentation (RFC 5737), which is not used outside of these namespaces either.
 _NETWORK = "192.0.2"
 _PATIENCE = 180.0
 WRITER = "daq"
@@ -88,7 +88,7 @@ class Cluster:
         return ran.stdout
 
     def state(self) -> State:
-        """Nothing of it is known while nobody answers."""
+        """The state of the cluster; an empty one while no machine answers."""
         try:
             return state(self._access)
         except Unreachable:

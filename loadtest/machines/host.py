@@ -1,4 +1,4 @@
-"""A machine of its own inside this one: what runs there sees its own processes and its own network."""
+"""A machine inside this one: its processes see only each other and their own network."""
 
 import configparser
 import os
@@ -147,7 +147,7 @@ class Host:
         self._holder = None
 
     def cut(self) -> None:
-        """Nothing reaches it any more, and nothing comes from it. It goes on."""
+        """Cuts it off from the network in both directions. Its processes continue."""
         _ip("link", "set", self._link, "down")
 
     def mend(self) -> None:
@@ -167,7 +167,7 @@ class Host:
 
 
 def _give_away(*paths: Path) -> None:
-    """To whom the machines' programs run under."""
+    """Gives files to the user under which the machines' programs run."""
     if os.geteuid() == 0:
         user = pwd.getpwnam(_UNPRIVILEGED)
         for path in paths:

@@ -1,4 +1,4 @@
-"""Writers that write down when each of their rows was acknowledged."""
+"""Writers that record when each of their rows was acknowledged."""
 
 import threading
 import time
@@ -18,8 +18,8 @@ from ringlog.schema.facility_file import load_facility
 
 
 @dataclass
-class Told:
-    """What a writer was told."""
+class Rows:
+    """The rows of a writer."""
 
     produced: dict[datetime, int] = field(default_factory=dict)
     """row's time and value"""
@@ -55,14 +55,14 @@ class Writers:
         self._readings = dict(readings or {})
         loaded = load_facility(facility)
         addresses = cycle(map(Address.parse, urls))
-        self.told = {table.name: Told() for table in loaded.tables}
+        self.rows = {table.name: Rows() for table in loaded.tables}
         self._stop = threading.Event()
         self._writers = []
         for table in loaded.tables:
-            told = self.told[table.name]
+            rows = self.rows[table.name]
 
-            def acknowledged(_: int, moment: datetime, told: Told = told) -> None:
-                told.acknowledged.append((time.monotonic(), moment))
+            def acknowledged(_: int, moment: datetime, rows: Rows = rows) -> None:
+                rows.acknowledged.append((time.monotonic(), moment))
 
             zone = ZoneInfo(loaded.timezone)
             self._writers.append(
@@ -76,13 +76,13 @@ class Writers:
             thread.start()
 
     def _give(self, writer: Writer, first: float, cycle: float) -> None:
-        told = self.told[writer.table.name]
+        rows = self.rows[writer.table.name]
         due = time.monotonic() + first
         while not self._stop.wait(max(0.0, due - time.monotonic())):
             due += cycle
             moment = datetime.now(UTC)
-            number = len(told.produced) + 1
-            told.produced[moment] = number
+            number = len(rows.produced) + 1
+            rows.produced[moment] = number
             writer.put(moment, count=number, **self._readings)
 
     @property
@@ -95,16 +95,16 @@ class Writers:
     def wrote_since(self, moment: datetime) -> bool:
         """Whether every writer has had a row acknowledged that is younger, and none waits that is older."""
         return all(
-            told.acknowledged and told.acknowledged[-1][1] > moment and writer.waiting < 5
-            for told, writer in zip(self.told.values(), self._writers, strict=True)
+            rows.acknowledged and rows.acknowledged[-1][1] > moment and writer.waiting < 5
+            for rows, writer in zip(self.rows.values(), self._writers, strict=True)
         )
 
     def pauses(self, begin: float, end: float, tables: Sequence[str] | None = None) -> list[float]:
         """The longest pause between acknowledgements of each writer, or of those of some tables, between two
         moments of the monotonic clock, in seconds."""
         found = []
-        for told in self.told.values() if tables is None else map(self.told.__getitem__, tables):
-            moments = [moment for moment, _ in list(told.acknowledged) if begin <= moment <= end]
+        for rows in self.rows.values() if tables is None else map(self.rows.__getitem__, tables):
+            moments = [moment for moment, _ in list(rows.acknowledged) if begin <= moment <= end]
             found.append(max((b - a for a, b in pairwise(moments)), default=end - begin))
         return found
 
@@ -121,16 +121,18 @@ class Writers:
     def count(self, conninfo_of: Callable[[str], str]) -> Count:
         """Compares every acknowledged row with the log, on the server that has its table."""
         lost = repeated = 0
-        for name, told in self.told.items():
+        for name, written in self.rows.items():
             with psycopg.connect(conninfo_of(name)) as connection:
                 query = sql.SQL('select "time", "count" from {}').format(sql.Identifier("log", name))
                 rows: Sequence[tuple[datetime, int]] = connection.execute(query).fetchall()
                 found = dict(rows)
                 repeated += len(rows) - len(found)
-                lost += sum(found.get(moment) != told.produced[moment] for _, moment in told.acknowledged)
+                lost += sum(
+                    found.get(moment) != written.produced[moment] for _, moment in written.acknowledged
+                )
         return Count(
-            sum(len(told.produced) for told in self.told.values()),
-            sum(len({moment for _, moment in told.acknowledged}) for told in self.told.values()),
+            sum(len(written.produced) for written in self.rows.values()),
+            sum(len({moment for _, moment in written.acknowledged}) for written in self.rows.values()),
             lost,
             repeated,
         )

@@ -81,7 +81,7 @@ static void read_columns(const unsigned char *at, int token) {
   }
 }
 
-/* The end of COLMETADATA, which alone does not tell its length; NULL when it has not all arrived. */
+/* The end of COLMETADATA, the only token without its length; NULL when it has not all arrived. */
 static const unsigned char *columns_end(const unsigned char *at, const unsigned char *end) {
   if (end - at < 2) return NULL;
   int count = number(at, 2);

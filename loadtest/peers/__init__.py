@@ -1,1 +1,1 @@
-"""Servers that people use instead: found where they are installed, started on data of their own."""
+"""Other database servers for comparison: found where they are installed, started on data of their own."""

@@ -1,4 +1,4 @@
-"""Where other servers are installed: by an option, by the environment, in the usual places."""
+"""Finds other servers: by an option, by the environment, in the usual places."""
 
 import os
 import shutil
@@ -100,7 +100,7 @@ def found(
 def _timescaledb(given: Path | None) -> Path | str:
     folders = [*_folders()] if given is None else [given]
     for folder in folders:
-        control = Path(_told(folder / "pg_config", "--sharedir")) / "extension" / "timescaledb.control"
+        control = Path(_output(folder / "pg_config", "--sharedir")) / "extension" / "timescaledb.control"
         if control.is_file() and (folder / "initdb").exists():
             return folder.resolve()
     where = "no PostgreSQL here" if given is None else f"no PostgreSQL in {given}"
@@ -110,7 +110,7 @@ def _timescaledb(given: Path | None) -> Path | str:
 def _folders() -> Iterator[Path]:
     """Where PostgreSQL's programs lie, newest first of each kind."""
     if program := shutil.which("pg_config"):
-        yield Path(_told(Path(program), "--bindir"))
+        yield Path(_output(Path(program), "--bindir"))
     for pattern in _POSTGRESQL:
         yield from sorted(Path("/").glob(pattern[1:]), key=_version, reverse=True)
 
@@ -133,7 +133,7 @@ def _influxdb(given: Path | None) -> Path | str:
     program = str(given) if given else shutil.which("influxd")
     if program is None:
         return "there is no influxd on the PATH (--influxdb names one)"
-    version = _told(Path(program), "version")
+    version = _output(Path(program), "version")
     if not version.startswith(("InfluxDB v1.", "InfluxDB 1.")):
         return f"{program} says '{version.partition(chr(10))[0]}': only version 1 is known"
     return _client("influxdb") or Path(program).resolve()
@@ -144,8 +144,8 @@ def _client(package: str) -> str:
     return "" if find_spec(package) else f"its client is not installed: pip install {package}"
 
 
-def _told(program: Path, argument: str) -> str:
-    """What a program says, empty when it cannot be run."""
+def _output(program: Path, argument: str) -> str:
+    """The output of a program; empty when it cannot be run."""
     try:
         done = subprocess.run([program, argument], capture_output=True, text=True, env=dict(os.environ))
     except OSError:

@@ -1,4 +1,4 @@
-"""InfluxDB 1 from its daemon: line protocol to write, InfluxQL to read."""
+"""InfluxDB 1, from its daemon: line protocol to write, InfluxQL to read."""
 
 import subprocess
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ bind-address = "127.0.0.1:{backup}"
 
 @dataclass(frozen=True)
 class Influxdb:
-    """A running server. It asks nobody for a password, on this machine alone."""
+    """A running server, without authentication, reachable from this machine only."""
 
     port: int
     data: Path

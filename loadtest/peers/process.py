@@ -1,4 +1,4 @@
-"""A server's process: started for an experiment, waited for, ended with it."""
+"""A server's process, which is started for an experiment, waited for, and ended with it."""
 
 import os
 import shutil

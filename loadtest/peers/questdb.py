@@ -1,4 +1,4 @@
-"""QuestDB from its jar: ILP over HTTP to write, PostgreSQL's protocol to read."""
+"""QuestDB, from its jar: ILP over HTTP to write, PostgreSQL's protocol to read."""
 
 import secrets
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Questdb:
 
     @property
     def sender(self) -> str:
-        """What its client is told: nothing is sent before it is said so."""
+        """The configuration of its client, which sends only when asked to."""
         return (
             f"http::addr={self.address};username={self.user};password={self.password};auto_flush=off;"
             "max_buf_size=1073741824;request_timeout=600000;"

@@ -42,19 +42,19 @@ def _perform(stage: Stage, batches: list[int], clients: int, every: float) -> Ou
         writing.install(server)
         loads = len(writing.TABLES)
         tables, schemes = [], []
-        with stage.steps.step("tables", loads * stage.seconds) as tell:
+        with stage.steps.step("tables", loads * stage.seconds) as progress:
             for one in writing.configurations(server, stage.seconds):
                 tables.append(one)
-                tell(len(tables) * stage.seconds, f"{one.scheme}: {one.rate:,.0f} rows/s")
-        with stage.steps.step("write schemes", (3 + 5 * len(batches)) * stage.seconds) as tell:
+                progress(len(tables) * stage.seconds, f"{one.scheme}: {one.rate:,.0f} rows/s")
+        with stage.steps.step("write schemes", (3 + 5 * len(batches)) * stage.seconds) as progress:
             for one in writing.schemes(server, batches, stage.seconds):
                 schemes.append(one)
-                tell(len(schemes) * stage.seconds, f"{one.scheme}, {one.batch}: {one.rate:,.0f} rows/s")
+                progress(len(schemes) * stage.seconds, f"{one.scheme}, {one.batch}: {one.rate:,.0f} rows/s")
         stage.steps.say("Making a year of 200 signals")
         values = reading.fill(server, every)
         read = []
-        with stage.steps.step(f"{clients} readers", 3 * stage.seconds) as tell:
+        with stage.steps.step(f"{clients} readers", 3 * stage.seconds) as progress:
             for each in reading.reading(server, clients, stage.seconds):
                 read.append(each)
-                tell(len(read) * stage.seconds, each.target)
+                progress(len(read) * stage.seconds, each.target)
     return report.outcome(stage, tables, schemes, read, values, every)

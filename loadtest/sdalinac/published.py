@@ -1,4 +1,4 @@
-"""What papers/000 and 001 measured with CSS's archiver in PostgreSQL 9.1."""
+"""The measurements of papers/000 and 001 with CSS's archiver in PostgreSQL 9.1."""
 
 SOURCE = (
     "M. Konrad, C. Burandt, J. Enders and N. Pietralla (TU Darmstadt): Control System Studio archiver with "

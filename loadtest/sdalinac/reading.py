@@ -1,4 +1,4 @@
-"""The read benchmark that papers/000 has under development: parallel clients with a mix of queries."""
+"""The read benchmark that papers/000 announces: parallel clients with a mix of queries."""
 
 import random
 import threading

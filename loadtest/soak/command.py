@@ -65,10 +65,10 @@ def _perform(stage: Stage, file: Path, speed: float) -> Outcome:
             one.stdin.write("go\n")
             one.stdin.flush()
         looks = [before]
-        with stage.steps.step("normal rate", stage.seconds) as tell:
+        with stage.steps.step("normal rate", stage.seconds) as progress:
             for each in _watched(server, stage.seconds):
                 looks.append(each)
-                tell(each.seconds, f"{each.logs / 1e6:,.0f} MB of logs")
+                progress(each.seconds, f"{each.logs / 1e6:,.0f} MB of logs")
         for one in writers:
             _said(one, "done")
         stage.steps.say("Looking for every acknowledged row")

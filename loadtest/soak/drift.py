@@ -1,4 +1,4 @@
-"""Whether a figure gets worse over time: said only where the data say it."""
+"""Whether a figure gets worse over time, as far as the samples are sufficient to decide."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What `soak` found: figures over time, and whether one of them gets worse."""
+"""The results of `soak`: figures over time, and whether one of them gets worse."""
 
 from collections.abc import Sequence
 from itertools import pairwise

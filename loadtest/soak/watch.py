@@ -1,4 +1,4 @@
-"""Looks at a server again and again for days: sizes, dead rows, memory, write-ahead log, latency."""
+"""Samples a server for days: sizes, dead rows, memory, write-ahead log, latency."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

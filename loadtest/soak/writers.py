@@ -1,4 +1,5 @@
-"""Writers of a whole facility in one process: each table at its cycle, times run faster than the clock."""
+"""The writers of a whole facility in one process: each table at its cycle, with times that run faster than
+the clock."""
 
 import heapq
 import json
@@ -19,7 +20,7 @@ _MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """What the process is told, as its argument in JSON; the password is the first line of its input."""
+    """The options of the process, as its argument in JSON; the password is the first line of its input."""
 
     facility: str
     host: str

@@ -1,1 +1,1 @@
-"""The experiments of papers/004, repeated: what was measured there, and the same here."""
+"""The experiments of papers/004, repeated: the published figures, and those measured here."""

@@ -82,7 +82,7 @@ def chapter(result: Result, folder: Path) -> Chapter:
 
 
 def summary(result: Result) -> list[str]:
-    """What came of an experiment, for the terminal."""
+    """The outcome of an experiment, for the terminal."""
     lines = [
         f"{run.description}: {number(run.rows)} rows/s, {run.kilobytes:,.1f} KB/s, mean "
         f"{duration(run.writes.mean)}, longest {duration(run.writes.longest)}; server "

@@ -27,7 +27,7 @@ from ringlog.loadtest.experiment.running import (
     Data,
     Output,
     Time,
-    errors_told,
+    errors_reported,
     numbers,
     temporary_folder,
 )
@@ -208,7 +208,7 @@ def locust(
     --master, --worker; then a check of every row. A worker needs --url and the facility of its master."""
     from ringlog.loadtest.spring8.locust_run import run, work
 
-    with errors_told(), temporary_folder() as folder:
+    with errors_reported(), temporary_folder() as folder:
         if pace is Pace.NORMAL and url is not None and reader is None:
             raise LoadTestUsageError("--url needs --reader: the login that readers use there")
         if "--worker" in context.args:
@@ -245,9 +245,9 @@ def _experiment(
     from ringlog.loadtest.spring8.swarm import Workers
 
     console = Console(highlight=False)
-    # whoever ends it by either signal wants the server and the users ended too
+    # either signal ends the server and the users too
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with errors_told(), temporary_folder() as folder:
+    with errors_reported(), temporary_folder() as folder:
         given = _given(url, reader, dsn)
         experiment = Experiment(
             command=_command(url, given),
@@ -285,10 +285,10 @@ def _given(url: str | None, reader: str | None, dsn: str | None) -> Target | Non
     if reader == "":
         raise LoadTestUsageError("--url needs --reader: the login that readers use there")
     try:
-        told = conninfo_to_dict(dsn or "")
+        parts = conninfo_to_dict(dsn or "")
     except psycopg.ProgrammingError as error:
         raise LoadTestUsageError(f"--dsn: {str(error).strip()}") from None
-    if "password" in told:
+    if "password" in parts:
         raise LoadTestUsageError(
             "--dsn holds a password, which everyone on this machine can read in the list of processes: put "
             "the whole string into the environment variable RINGLOG_DSN, or the password into ~/.pgpass"

@@ -44,7 +44,7 @@ _BEGUN, _ENDED = 60.0, 60.0
 
 @dataclass
 class Writer:
-    """A running writer and what it has told so far."""
+    """A running writer and its output so far."""
 
     tables: Tables
     process: subprocess.Popen[str]
@@ -152,10 +152,10 @@ def ctlib_run(
         stack.callback(sampler.close)
         began = now() / SECOND
         sampler.begin()
-        with experiment.steps.step(f"{len(groups)} ct-library writers", experiment.seconds) as tell:
+        with experiment.steps.step(f"{len(groups)} ct-library writers", experiment.seconds) as progress:
             experiment.watch(
                 sampler,
-                tell,
+                progress,
                 lambda: f"{sum(writer.stored[-1] for writer in writers):,} rows",
                 over=lambda: any(writer.ended() for writer in writers),
             )

@@ -77,8 +77,8 @@ def columns(experiment: Experiment, widths: Sequence[int]) -> Result:
                 )
             if programs is not None:
                 runs += _in_c(experiment, target, programs, label, groups[width])
-    told = ", ".join(f"{number} of {width}" for width, number in counts)
-    return experiment.result("columns", f"Tables by their data columns: {told}", runs)
+    numbers = ", ".join(f"{number} of {width}" for width, number in counts)
+    return experiment.result("columns", f"Tables by their data columns: {numbers}", runs)
 
 
 def _in_c(

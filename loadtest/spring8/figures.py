@@ -50,7 +50,7 @@ def _save(figure: "Figure", file: Path) -> None:
 
 
 def _logarithmic(panel: "Axes") -> None:
-    """A logarithmic axis with numbers as people write them, also where it spans less than a decade."""
+    """A logarithmic axis with numbers without exponents, also if it spans less than a decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     panel.set_yscale("log")

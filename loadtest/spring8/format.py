@@ -1,4 +1,4 @@
-"""Figures as people read them; a dash for what is not known."""
+"""Formats figures for reports; a dash for unknown ones."""
 
 from ringlog.loader.display import milliseconds
 from ringlog.loadtest.spring8.results import CTLIB, NATIVE, PYTHON, Run

@@ -1,4 +1,4 @@
-"""Locust as its users know it: with its web page, or as a part of a distributed load."""
+"""Locust with its own interface: its web page, or as a part of a distributed load."""
 
 import shutil
 import signal

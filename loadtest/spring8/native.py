@@ -1,7 +1,7 @@
-"""The native load: the ct-library client of ../native, which costs the machine next to nothing.
+"""The native load, by the ct-library client of ../native, which uses very little CPU.
 
 It writes `real` columns only, so it has tables of its own, of the same widths as the facility's. As in
-papers/004 one process writes one table; where there are many more writers, one process has them all.
+papers/004 one process writes one table; with many more writers, one process has them all.
 """
 
 import json

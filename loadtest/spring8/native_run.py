@@ -26,7 +26,7 @@ def native_run(
 ) -> list[Run]:
     """A load by native writers; notes in `written` how many rows their tables have then.
 
-    Native writers cannot be ended early and tell at their end: after Ctrl-C there is no run.
+    Native writers cannot be ended early and report at their end: after Ctrl-C there is no run.
     """
     assert target.server is not None
     number = sum(connections.values())
@@ -40,8 +40,8 @@ def native_run(
         writers.wait_for_begin(60.0 + 0.1 * number)
         began = now()
         sampler.begin()
-        with experiment.steps.step(f"{number} native writers", experiment.seconds) as tell:
-            experiment.watch(sampler, tell, lambda: "")
+        with experiment.steps.step(f"{number} native writers", experiment.seconds) as progress:
+            experiment.watch(sampler, progress, lambda: "")
         if experiment.interrupted:
             return []
         groups = writers.groups()

@@ -1,4 +1,4 @@
-"""What papers/004 measured: A. Yamashita et al., RDBMS on Linux for Accelerator Control (SPring-8)."""
+"""The measurements of papers/004: A. Yamashita et al., RDBMS on Linux for Accelerator Control (SPring-8)."""
 
 from dataclasses import dataclass
 

@@ -47,8 +47,8 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
             sampler.checkpoint()
         began = now()
         sampler.begin()
-        with experiment.steps.step(f"{number} Python users{_on(width)}", experiment.seconds) as tell:
-            experiment.watch(sampler, tell, lambda: _so_far(crowd, began))
+        with experiment.steps.step(f"{number} Python users{_on(width)}", experiment.seconds) as progress:
+            experiment.watch(sampler, progress, lambda: _so_far(crowd, began))
         end = now()
         crowd.stop()
         closing = sampler.take() if pace is Pace.NORMAL and sampler.checkpoint() else None
@@ -96,9 +96,9 @@ def _on(width: int | None) -> str:
 
 def _log_in(experiment: Experiment, crowd: Swarm, number: int) -> int:
     found = 0
-    with experiment.steps.step(f"{number} users log in", number) as tell:
+    with experiment.steps.step(f"{number} users log in", number) as progress:
         for found in crowd.wait_for_logins(number):
-            tell(found, f"{found} logged in")
+            progress(found, f"{found} logged in")
     if not found:
         raise LoadTestError(f"no user could log in: {crowd.complaint or 'locust does not say why'}")
     return found

@@ -1,4 +1,4 @@
-"""The records of a load's calls, read back from their file while it runs and afterwards."""
+"""The records of a load's calls, read from their file during and after the load."""
 
 import csv
 import gzip
@@ -133,7 +133,7 @@ def acknowledgements(records: Records) -> Iterator[Acknowledgement]:
 
 
 def write_csv(records: Records, facility: Facility, file: Path) -> None:
-    """All calls, one a line, in the order in which they were told."""
+    """All calls, one a line, in the order in which they were recorded."""
     kinds = {int(kind): kind.name.lower() for kind in Kind}
     names = [table.name for table in facility.tables]
     with gzip.open(file, "wt", compresslevel=5, newline="") as text:

@@ -1,7 +1,7 @@
-"""What a load test found, and its form as JSON, from which reports can be made again.
+"""The results of a load test, and their JSON, from which reports can be made again.
 
-Libraries of load tests alone are imported where they are used, here and elsewhere: every command of ringlog
-reads this module.
+Libraries that only load tests need are imported where they are used, here and elsewhere: every command of
+ringlog imports this module.
 """
 
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ class Sample:
     """since the load began"""
     load_average: float
     machine: float
-    """busy time of all cores, whoever used them"""
+    """busy time of all cores, of all processes"""
     postgres: float | None
     gateway: float | None
     clients: float
@@ -134,7 +134,7 @@ class Run:
     files: list[str] = field(default_factory=list)
     """raw figures, beside the report"""
     complaint: str = ""
-    """what users were told when calls failed"""
+    """the errors of failed calls, as users saw them"""
 
     def share(self, who: str) -> float | None:
         """The part of the machine's CPU that the machine, postgres, gateway or clients took, 0 to 1."""

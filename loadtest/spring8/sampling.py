@@ -1,4 +1,4 @@
-"""Looks at a server under load again and again: CPU of its parts, load average, I/O of PostgreSQL."""
+"""Samples a server under load: CPU of its parts, load average, I/O of PostgreSQL."""
 
 import csv
 import os

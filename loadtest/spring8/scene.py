@@ -1,4 +1,4 @@
-"""What an experiment needs: a server under load, the clients, places for files, the passing of time."""
+"""The environment of an experiment: a server under load, the clients, folders, time."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from pathlib import Path
 import ringlog.clients
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.experiment.machine import load_average, settings, this_machine, versions
-from ringlog.loadtest.experiment.progress import Steps, Tell
+from ringlog.loadtest.experiment.progress import ShowProgress, Steps
 from ringlog.loadtest.spring8.results import Result, Run
 from ringlog.loadtest.spring8.sampling import Sampler
 from ringlog.loadtest.spring8.swarm import Workers
@@ -81,26 +81,30 @@ class Experiment:
             self.steps.say("Building the clients in C")
             build(folder)
             build(folder, CTLIB)
-            told = subprocess.run([folder / "writer", "-V"], capture_output=True, text=True, check=True)
-            self._versions["ct-library of the clients in C"] = told.stdout.strip()
+            version = subprocess.run([folder / "writer", "-V"], capture_output=True, text=True, check=True)
+            self._versions["ct-library of the clients in C"] = version.stdout.strip()
         return folder
 
     def watch(
-        self, sampler: Sampler, tell: Tell, look: Callable[[], str], over: Callable[[], bool] = lambda: False
+        self,
+        sampler: Sampler,
+        progress: ShowProgress,
+        look: Callable[[], str],
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Takes samples while the load lasts. `look` is asked what to show."""
+        """Takes samples while the load lasts. `look` returns the text beside the bar."""
         due = sampler.interval
         try:
             while (done := sampler.seconds) < self.seconds and not over():
                 if done >= due:
                     sampler.add()
                     due += sampler.interval
-                    tell(done, look())
+                    progress(done, look())
                 time.sleep(min(_TICK, max(0.0, self.seconds - done)))
         except KeyboardInterrupt:
             self.interrupted = True
         sampler.add()
-        tell(sampler.seconds, look())
+        progress(sampler.seconds, look())
 
     def result(self, experiment: str, facility: str, runs: list[Run]) -> Result:
         """The experiment's result, written down."""
@@ -129,5 +133,5 @@ class Scene:
 
 
 def utc(moment: datetime) -> str:
-    """A moment for people."""
+    """A time as displayed."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

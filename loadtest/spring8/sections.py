@@ -70,7 +70,7 @@ def _disk(run: Run, folder: Path) -> Iterator[Block]:
             cells = [f"{one / scale:,.{1 if unit else 0}f}{unit}" for one in (log, data)]
             rows.append([name, *cells, percent(log / (log + data))])
     if len(split) == 1:
-        yield Paragraph("Disk I/O is not known: PostgreSQL tells it since version 18.")
+        yield Paragraph("Disk I/O is not known: PostgreSQL counts it since version 18.")
         return
     figures.disk(split, folder / "disk.png")
     yield Picture("disk.png", "Disk I/O: what went to the log segment and what to the tables.")
@@ -339,7 +339,7 @@ def _failed(run: Run) -> int:
 
 
 def troubles(result: Result) -> Iterator[Block]:
-    """What users were told when calls failed."""
+    """The errors of failed calls, as users saw them."""
     texts = [
         f"{run.users:,} {kind(run)}, {run.columns:.0f} columns: {run.complaint}"
         for run in result.runs

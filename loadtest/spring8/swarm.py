@@ -1,4 +1,4 @@
-"""Locust as a process: started, watched through the records of its users, and ended."""
+"""Locust as a process: started, watched by the records of its users, and ended."""
 
 import os
 import re
@@ -59,7 +59,7 @@ class Swarm:
         return int((logins["number"] == 0).sum())
 
     def wait_for_logins(self, users: int) -> Iterator[int]:
-        """Tells again and again how many users are logged in, until all are or it takes too long."""
+        """Yields the number of users logged in, until all are or it takes too long."""
         until = time.monotonic() + _UP + _LOGIN * users
         while True:
             self.check()

@@ -1,4 +1,4 @@
-"""The server under load: one of our own for the time being, or one that runs already."""
+"""The server under load: one started for the load, or one that is already running."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ _ORDINARY_USERS = 250
 
 @dataclass(frozen=True)
 class Target:
-    """Where users log in, and where PostgreSQL is asked what has arrived."""
+    """The server where users log in, and the PostgreSQL whose rows are checked."""
 
     writer: Address
     reader: Address | None

@@ -121,7 +121,7 @@ begin
 end
 $$;
 
-create function sys.tell(rows refcursor)
+create function sys.announce(rows refcursor)
 returns void
 language plpgsql
 as $$
@@ -130,10 +130,10 @@ begin
 end
 $$;
 
-comment on function sys.tell(refcursor) is
+comment on function sys.announce(refcursor) is
 'Announces a result set: the gateway fetches the cursor once the procedure has returned, in the order of these notices.';
 
-create function sys.tell_fitted(query text, data jsonb, number numeric, variadic names text[])
+create function sys.announce_fitted(query text, data jsonb, number numeric, variadic names text[])
 returns void
 language plpgsql
 as $$
@@ -147,11 +147,11 @@ begin
     format(query, variadic array_fill('2000'::text, array[cardinality(names)]))
   ) into widths using data, number;
   open rows for execute format(query, variadic widths) using data, number;
-  perform sys.tell(rows);
+  perform sys.announce(rows);
 end
 $$;
 
-comment on function sys.tell_fitted(text, jsonb, numeric, text[]) is
+comment on function sys.announce_fitted(text, jsonb, numeric, text[]) is
 $$Announces a result whose texts are no wider than they must be, as ASE's sp_autoformat does: consoles keep room for the
 widest that a column may have. `query` is for format: each varchar(%s) in it is the width of the column of `names` in
 the same place; $1 and $2 are `data` and `number`.$$;

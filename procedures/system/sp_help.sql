@@ -8,7 +8,7 @@ declare
   rows refcursor;
 begin
   if objname is null then
-    perform sys.tell_fitted($query$
+    perform sys.announce_fitted($query$
       select
         objects.name::varchar(%s) as "Name",
         'dbo'::varchar(5) as "Owner",
@@ -31,13 +31,13 @@ begin
       'yes'::sys.sysname as "Nullable"
     from sys.system_types as types
     where types.user_type_id = sys.type_id(objname);
-    perform sys.tell(rows);
+    perform sys.announce(rows);
     return 0;
   end if;
 
   id := sys.demand_object(objname);
   select objects.type into kind from sys.objects as objects where objects.object_id = id;
-  perform sys.tell_fitted($query$
+  perform sys.announce_fitted($query$
     select
       objects.name::varchar(%s) as "Name",
       'dbo'::varchar(5) as "Owner",
@@ -48,7 +48,7 @@ begin
   $query$, null, id, 'Name');
 
   if kind in ('U', 'V') then
-    perform sys.tell_fitted($query$
+    perform sys.announce_fitted($query$
     select
       columns.name::varchar(%s) as "Column_name",
       case when $1::boolean then types.ase_name else types.name end::varchar(%s) as "Type",
@@ -63,13 +63,13 @@ begin
     order by columns.number
     $query$, to_jsonb(ase), id, 'Column_name', 'Type');
     if exists (select from sys.every_index as indexes where indexes.relation = id::oid) then
-      perform sys.tell_fitted($query$
+      perform sys.announce_fitted($query$
         select index_name::varchar(%s), index_description::varchar(%s), index_keys::varchar(%s)
         from sys.sp_helpindex($1 #>> '{}')
       $query$, to_jsonb(objname), null, 'index_name', 'index_description', 'index_keys');
     end if;
     if exists (select from sys.every_constraint as constraints where constraints.relation = id::oid) then
-      perform sys.tell_fitted($query$
+      perform sys.announce_fitted($query$
         select
           case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
             else 'CHECK' end::varchar(15) as constraint_type,
@@ -81,7 +81,7 @@ begin
       $query$, null, id, 'constraint_name', 'constraint_keys');
     end if;
   elsif kind = 'P' then
-    perform sys.tell_fitted($query$
+    perform sys.announce_fitted($query$
     select
       ('@' || parameters.name)::varchar(%s) as "Parameter_name",
       case when $1::boolean then types.ase_name else types.name end::varchar(%s) as "Type",

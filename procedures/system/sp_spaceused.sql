@@ -14,7 +14,7 @@ begin
       '0.00 MB'::sys.sysname as "unallocated space"
     from sys.every_database as databases
     where databases.name = current_schema();
-    perform sys.tell(rows);
+    perform sys.announce(rows);
     rows := null;
     open rows for
     select
@@ -31,7 +31,7 @@ begin
         pg_catalog.pg_indexes_size(relations.oid) as indexes
     ) as sizes
     where databases.name = current_schema();
-    perform sys.tell(rows);
+    perform sys.announce(rows);
     return 0;
   end if;
 
@@ -46,7 +46,7 @@ begin
     sys.kilobytes(sum(pg_catalog.pg_indexes_size(parts.relid))) as index_size,
     sys.kilobytes(0) as unused
   from sys.parts_of(id) as parts;
-  perform sys.tell(rows);
+  perform sys.announce(rows);
   return 0;
 end
 $$;

@@ -42,7 +42,7 @@ $$;
 
 comment on function sys.sp_stored_procedures(text, text, text, boolean) is
 $$SQL Server and ASE: sp_stored_procedures. The procedures of the database, and ringlog's own, that the caller may execute.
-The numbers of parameters are not told (-1), as in SQL Server.$$;
+The numbers of parameters are not reported (-1), as in SQL Server.$$;
 
 create function sys.sp_sproc_columns(
   procedure_name text default null,

@@ -152,17 +152,17 @@ begin
     to_char(begun, 'YYYY-MM-DD HH24:MI:SS'), committed;
 
   if coalesce(wanted, 'xactsum') = 'xactsum' then
-    perform sys.tell_section('Transactions', array['Committed', 'Rolled back'], array[
+    perform sys.announce_section('Transactions', array['Committed', 'Rolled back'], array[
       committed, sys.counted(counted, 'transaction', 'Rolled back')
     ], seconds, committed);
-    perform sys.tell_section('Rows changed', array['Inserted', 'Updated', 'Deleted'], array[
+    perform sys.announce_section('Rows changed', array['Inserted', 'Updated', 'Deleted'], array[
       sys.counted(counted, 'transaction', 'Rows inserted'),
       sys.counted(counted, 'transaction', 'Rows updated'),
       sys.counted(counted, 'transaction', 'Rows deleted')
     ], seconds, committed);
   end if;
   if coalesce(wanted, 'diskio') = 'diskio' then
-    perform sys.tell_section(
+    perform sys.announce_section(
       'Disk I/O (KB)',
       array['Log written', 'Tables and indexes written', 'Tables and indexes read'],
       array[
@@ -173,7 +173,7 @@ begin
       seconds,
       committed
     );
-    perform sys.tell_section(
+    perform sys.announce_section(
       'Disk I/O (operations)',
       array['Log writes', 'Log syncs', 'Table and index writes', 'Table and index reads'],
       array[
@@ -187,17 +187,17 @@ begin
     );
   end if;
   if coalesce(wanted, 'dcache') = 'dcache' then
-    perform sys.tell_section('Data cache (pages)', array['Found in cache', 'Not found'], array[
+    perform sys.announce_section('Data cache (pages)', array['Found in cache', 'Not found'], array[
       sys.counted(counted, 'cache', 'found'), sys.counted(counted, 'cache', 'read')
     ], seconds, committed);
   end if;
   if coalesce(wanted, 'recovery') = 'recovery' then
-    perform sys.tell_section('Checkpoints', array['By time', 'Asked for'], array[
+    perform sys.announce_section('Checkpoints', array['By time', 'Asked for'], array[
       sys.counted(counted, 'checkpoint', 'By time'), sys.counted(counted, 'checkpoint', 'Asked for')
     ], seconds, committed);
   end if;
   if coalesce(wanted, 'tables') = 'tables' then
-    perform sys.tell_fitted($query$
+    perform sys.announce_fitted($query$
     select
       listed.item::varchar(%s) as "Table",
       listed.inserted::bigint as inserted,
@@ -236,14 +236,14 @@ begin
     join jsonb_to_recordset(counted) as times (section text, item text, count numeric) on times.item = calls.item
     where calls.section = 'function calls' and times.section = 'function ms' and calls.count > 0
     order by calls.count desc, calls.item;
-    perform sys.tell(rows);
+    perform sys.announce(rows);
   end if;
   return 0;
 end
 $$;
 
 comment on function sys.sp_sysmon(text, text) is
-$$ASE: sp_sysmon interval [, section]. Waits for the interval ('hh:mm:ss', can be cancelled), then tells what PostgreSQL
+$$ASE: sp_sysmon interval [, section]. Waits for the interval ('hh:mm:ss', can be cancelled), then reports what PostgreSQL
 counted in it. Through the gateway its own counts follow: network, calls of procedures, group commit. Sections: xactsum,
 diskio, dcache, recovery, tables, procs, netio, commits. PostgreSQL adds up a busy connection's counts once a second.$$;
 
@@ -257,7 +257,7 @@ as $$
   where listed.section = counted.section and listed.item = counted.item
 $$;
 
-create function sys.tell_section(title text, items text[], counts numeric[], seconds numeric, transactions numeric)
+create function sys.announce_section(title text, items text[], counts numeric[], seconds numeric, transactions numeric)
 returns void
 language plpgsql
 as $$
@@ -276,7 +276,7 @@ begin
      order by listed.place',
     title
   ) using items, counts, seconds, transactions;
-  perform sys.tell(rows);
+  perform sys.announce(rows);
 end
 $$;
 
@@ -333,7 +333,7 @@ begin
     from (values ('received_bytes_total', 'Received'), ('sent_bytes_total', 'Sent')) as names (name, title)
     join jsonb_to_recordset(counted) as listed (name text, count double precision) on listed.name = names.name
     order by names.title;
-    perform sys.tell(rows);
+    perform sys.announce(rows);
   end if;
   if coalesce(wanted, 'commits') = 'commits' then
     rows := null;
@@ -358,10 +358,10 @@ begin
     ) as listed
     where listed.count > 0
     order by listed.below;
-    perform sys.tell(rows);
+    perform sys.announce(rows);
   end if;
   if coalesce(wanted, 'procs') = 'procs' then
-    perform sys.tell_fitted($query$
+    perform sys.announce_fitted($query$
     with counts as materialized (
       select *
       from jsonb_to_recordset($1)

@@ -3,7 +3,7 @@ returns setof pg_catalog.pg_stat_activity
 language plpgsql
 stable
 rows 100
--- PostgreSQL tells a login of its own sessions, and not the role that the login has taken
+-- PostgreSQL shows a login its own sessions, but not the role that the login has taken
 set role to 'none'
 as $$
 begin
@@ -11,7 +11,7 @@ begin
   select sessions.*
   from pg_catalog.pg_stat_activity as sessions
   where sessions.datname = pg_catalog.current_database()
-    -- of others' the kind is not told
+    -- of others' the kind is not visible
     and coalesce(sessions.backend_type, 'client backend') = 'client backend';
 end
 $$;
@@ -21,7 +21,7 @@ returns integer
 language sql
 stable
 as $$
-  -- the gateway tells PostgreSQL its number of a client, the client's program and machine: "17 program (machine)"
+  -- the gateway sets application_name to its number of a client, the client's program and machine: "17 program (machine)"
   select coalesce(substring(sessions.application_name from '^(\d+) .* \(.*\)$')::integer, sessions.pid)
   from sys.activity() as sessions
   where sessions.pid = spid_of.pid
@@ -29,7 +29,7 @@ $$;
 
 comment on function sys.spid_of(integer) is
 $$@@spid of the client that a connection to PostgreSQL serves. The number of the connection itself where that is of no
-TDS client, or of somebody else's whose number PostgreSQL does not tell.$$;
+TDS client, or of another login's client whose number PostgreSQL does not show.$$;
 
 create view sys.every_session as
 select
@@ -104,7 +104,7 @@ $$;
 
 comment on function sys.sp_who(text) is
 $$SQL Server: sp_who. The clients and others that have a connection to PostgreSQL; a client that rests has none. What others
-run, and from where, is told to those whom PostgreSQL tells it. For spid see sys.spid_of.$$;
+run, and from where, is visible to those to whom PostgreSQL shows it. For spid see sys.spid_of.$$;
 
 create view sys.sysprocesses as
 select

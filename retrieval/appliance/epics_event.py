@@ -13,7 +13,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 
 
 class PayloadType(IntEnum):
-    """What the values of a chunk are."""
+    """The types of a chunk's values."""
 
     SCALAR_STRING = 0
     SCALAR_SHORT = 1

@@ -1,4 +1,4 @@
-"""What an answer of the appliance is made of: events with a time and a value, in blocks."""
+"""The content of the appliance's answers: events with a time and a value, in blocks."""
 
 from dataclasses import dataclass, field
 
@@ -48,7 +48,7 @@ class Events:
 
     @property
     def invalid(self) -> NDArray[np.bool_]:
-        """Where there is no reading."""
+        """A mask of the events without a reading."""
         missing = self.values.is_null(nan_is_null=pa.types.is_floating(self.values.type))
         return np.asarray(missing.to_numpy(zero_copy_only=False), bool)
 

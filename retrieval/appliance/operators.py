@@ -1,9 +1,9 @@
-"""What is made of samples on their way out: mean_60, nth_10, optimized_1000, ….
+"""The operators on samples: mean_60, nth_10, optimized_1000, ….
 
-The names and the numbers' meaning are the Archiver Appliance's (its user guide, "Processing of data"); bins
-are counted from 1970 and have their time in the middle, and the newest sample before the interval has a bin
-of its own before the first. Otherwise than there, a bin without samples shows the last value before it, not
-the figure of an earlier bin: nothing happened in it, so the value stayed (the appliance's issue 111).
+Their names and numbers are the Archiver Appliance's (its user guide, "Processing of data"); bins are counted
+from 1970 and have their time in the middle, and the newest sample before the interval has a bin of its own
+before the first. One difference: a bin without samples shows the last value before it, not the result of an
+earlier bin, since a value stays until it changes (the appliance's issue 111).
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What the parameter `pv` asks for: a signal, and what is to be made of its samples."""
+"""The parameter `pv`: a signal, and the operator on its samples."""
 
 import re
 from dataclasses import dataclass

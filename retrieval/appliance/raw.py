@@ -42,7 +42,7 @@ Bytes = NDArray[np.uint8]
 
 
 def payload_type(kind: str) -> PayloadType:
-    """Of a column type of a facility file, or of `vector`."""
+    """The type for a column type of a facility file, or for `vector`."""
     if kind.startswith("varchar"):
         return PayloadType.WAVEFORM_STRING if kind.endswith("[]") else PayloadType.SCALAR_STRING
     return KINDS[kind]
@@ -97,7 +97,7 @@ def _header(name: str, events: Events, year: int, headers: Mapping[str, str]) ->
 
 
 def _points(events: Events) -> int:
-    """How many values the first event with a reading has."""
+    """The number of values of the first event with a reading."""
     if not pa.types.is_list(events.values.type):
         return 1
     lengths: list[int | None] = pc.list_value_length(events.values).to_pylist()

@@ -1,7 +1,7 @@
 """Locally weighted regression: the operator loess.
 
 The appliance computes it by Apache Commons Math's LoessInterpolator with its default settings, and its spline
-through the smoothed points; both are here as their documentation describes them (Cleveland 1979, "Robust
+through the smoothed points; both are implemented here from their documentation (Cleveland 1979, "Robust
 Locally Weighted Regression and Smoothing Scatterplots").
 """
 
@@ -51,7 +51,7 @@ def _smoothed(times: Numbers, values: Numbers, width: int) -> Numbers:
 
 
 def _windows(times: Numbers, width: int) -> NDArray[np.int64]:
-    """Where the `width` samples nearest to each begin."""
+    """The index of the first of the `width` samples nearest to each."""
     starts = np.zeros(len(times), np.int64)
     start = 0
     for place, time in enumerate(times):

@@ -150,7 +150,7 @@ def _ranges(request: Request, now: datetime) -> list[tuple[datetime, datetime]]:
 
 
 def _headers(signal: Signal) -> dict[str, str]:
-    """What clients show beside the values, by the names of EPICS's fields."""
+    """The metadata that clients show beside the values, by the names of EPICS's fields."""
     headers = {"EGU": signal.unit, "DESC": signal.description}
     if signal.limits is not None:
         low, high = (f"{limit:.17g}" for limit in signal.limits)
@@ -260,7 +260,7 @@ async def are_we_archiving_pv(request: Request) -> Response:
 
 
 async def get_metadata(request: Request) -> Response:
-    """What is known of a signal, as texts."""
+    """The description of a signal, as texts."""
     name = _one_pv(request)
     known = await _described(request, [name])
     if name not in known:
@@ -277,7 +277,7 @@ async def get_pv_type_info(request: Request) -> Response:
 
 
 async def filter_archived_pvs(request: Request) -> Response:
-    """Those of the names in the body that are signals."""
+    """The names in the body that are signals."""
     names = _names(await body_json(request))
     known = await _described(request, names)
     return json_response([name for name in names if name in known])
@@ -325,7 +325,7 @@ def _type_info(signal: Signal) -> dict[str, str]:
 
 
 async def get_appliance_info(request: Request) -> Response:
-    """Where the parts of this appliance are: all of it is here."""
+    """The addresses of this appliance's parts: all are this server."""
     return json_response(_appliance(request))
 
 

@@ -45,7 +45,7 @@ def csv(stream: Iterator[Events]) -> Iterator[bytes]:
 
 
 def txt(name: str, stream: Iterator[Events]) -> Iterator[bytes]:
-    """For people: a line for the signal, then time in UTC, value, severity, status, nanoseconds with tabs
+    """TXT: a line for the signal, then time in UTC, value, severity, status, nanoseconds with tabs
     between.
     """
     yield f"Beginning data for {one_line(name)}\n".encode()
@@ -73,9 +73,9 @@ def _json(
 
 def _json_lines(events: Events, separator: str) -> bytes:
     alarms = events.alarms
-    told: list[Texts] = [' "severity":0, "status":0']
+    alarm: list[Texts] = [' "severity":0, "status":0']
     if alarms is not None:
-        told = [' "severity":', whole(alarms[0], ","), ' "status":', whole(alarms[1], " ")]
+        alarm = [' "severity":', whole(alarms[0], ","), ' "status":', whole(alarms[1], " ")]
     return joined(
         separator + '{ "secs": ',
         whole(events.seconds, ","),
@@ -83,7 +83,7 @@ def _json_lines(events: Events, separator: str) -> bytes:
         json_values(events.values, ","),
         ' "nanos": ',
         whole(events.nanos, ","),
-        *told,
+        *alarm,
         *_json_fields(events),
         " }",
     )

@@ -86,7 +86,7 @@ function powerText(tick) {
   return tick >= 1e5 || tick < 1e-3 ? tick.toExponential(0) : String(Number(tick.toPrecision(6)));
 }
 
-// As many digits as tell two marks apart; a step of 2.5 needs one more than a step of 2.
+// As many digits as neighbouring marks need to differ; a step of 2.5 needs one more than a step of 2.
 function tickText(tick, ticks) {
   if (tick === null) return "";
   const step = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : Math.abs(tick) || 1;

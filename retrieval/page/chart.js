@@ -95,14 +95,14 @@ export class Chart {
   draw() {
     if (!this.time) return;
     this.view.draw();
-    this.tell();
+    this.showValues();
     this.cursors.place();
-    const told = this.series.map((each) => `${this.view.label(each)} ${this.view.told(each).text}`);
+    const values = this.series.map((each) => `${this.view.label(each)} ${this.view.current(each).text}`);
     const unseen = this.wanted.log ? this.series.flatMap((each) => each.mean ?? each.values)
       .filter((value) => typeof value === "number" && value <= 0).length : 0;
     this.root.querySelector(".unseen").textContent = unseen
       ? `${unseen} point${unseen === 1 ? "" : "s"} at or below 0, which a logarithmic axis does not have` : "";
-    this.plot.ariaLabel = `Chart of ${told.join("; ")}, from ${timeText(this.time.from)} to ${timeText(this.time.to)}`;
+    this.plot.ariaLabel = `Chart of ${values.join("; ")}, from ${timeText(this.time.from)} to ${timeText(this.time.to)}`;
   }
 
   // Draws by uPlot: what is there takes the new data where only these have changed.
@@ -137,7 +137,7 @@ export class Chart {
     if (words) this.plot.append(Object.assign(document.createElement("p"), { className: "note", textContent: words }));
   }
 
-  tell() {
+  showValues() {
     legend(this.root.querySelector(".legend"), this.series, this.view);
   }
 

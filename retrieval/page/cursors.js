@@ -63,10 +63,10 @@ export class Cursors {
         handle.setAttribute(`aria-value${what}`, value);
       }
     }
-    this.tell();
+    this.showReadout();
   }
 
-  tell() {
+  showReadout() {
     const shown = this.chart.series.length && this.chart.view.isTime && NAMES.some((name) => state[name] !== null);
     this.readout.hidden = !shown;
     if (!shown) return;

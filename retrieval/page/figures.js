@@ -49,7 +49,7 @@ export class Figures {
     return series.signal;
   }
 
-  told(series) {
+  current(series) {
     const text = (value) => `${valueText(value)} ${series.unit}`.trim();
     if (this.chart.wanted.mode === "spectrum") {
       const { x, y } = this.found[this.chart.series.indexOf(series)];

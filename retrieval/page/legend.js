@@ -1,4 +1,4 @@
-// The list below a chart: each signal, its colour, and what the view has to tell of it.
+// The list below a chart: each signal, its colour, and its current value as the view shows it.
 
 export function legend(list, series, view) {
   while (list.children.length > series.length) list.lastElementChild.remove();
@@ -10,7 +10,7 @@ export function legend(list, series, view) {
       else list.append(made);
       item = made;
     }
-    const { text, title = "", alarm = false } = view.told(each);
+    const { text, title = "", alarm = false } = view.current(each);
     const value = item.querySelector(".value");
     item.querySelector(".swatch").style.background = each.colour ?? "currentcolor";
     item.querySelector(".name").textContent = view.label(each);

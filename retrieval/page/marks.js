@@ -3,7 +3,7 @@
 import { colour } from "./axes.js";
 import { timeText } from "./format.js";
 
-// Kinds of events by what a person must think of them; others are told quietly.
+// Kinds of events by their severity; others have no colour.
 const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", disconnected: "bad", unread: "bad", late: "warn",
   clock: "warn", unfit: "warn", alarm: "warn" };
 const STRIP = 5; // pixels
@@ -50,7 +50,7 @@ export function eventMarks(plot, events) {
   ctx.restore();
 }
 
-// The same in words: a line that tells how many there are, and opens.
+// The same as text: a line with their number, which opens.
 export function eventList(events) {
   if (!events.length) return [];
   const counts = new Map();

@@ -1,4 +1,4 @@
-// The line below the head that tells what went wrong, or well.
+// The line below the head for errors and confirmations.
 
 const line = document.getElementById("message");
 

@@ -36,7 +36,7 @@ export function forget(series, before) {
   if (first > 200) for (const name of ["at", ...FIGURES]) series[name].splice(0, first - 1);
 }
 
-// Milliseconds from point to point; 0 where too few are there to tell.
+// The usual time between points, in milliseconds; 0 when there are too few.
 function usualStep(at, width) {
   const steps = at.slice(1).map((each, index) => each - at[index]).sort((a, b) => a - b);
   return Math.max(steps[steps.length >> 1] ?? 0, width * 1000);
@@ -75,7 +75,7 @@ export function nearest(times, instant) {
   return place + 1 < times.length && times[place + 1] - instant < instant - times[place] ? place + 1 : place;
 }
 
-// The place of the point that tells of an instant: a state lasts, a number is the nearest; -1 where samples are missing.
+// The index of the point for an instant: the latest before it for a state, the nearest for a number; -1 if missing.
 export function placeAt(series, instant) {
   const place = isState(series) ? until(series.at, instant) : nearest(series.at, instant);
   const far = place < 0 ? Infinity : Math.abs(series.at[place] - instant);

@@ -35,7 +35,7 @@ export async function showStatus(root) {
   fill(root.querySelector("#losses tbody"), [...sums.values()], (sum) => [
     text(sum.table), number(sum.produced), number(sum.acknowledged), number(sum.in_log),
     sum.missing ? mark("bad", String(sum.missing)) : number(0), number(sum.waiting),
-  ], 6, "no writer has told of its rows");
+  ], 6, "no writer has reported its rows");
   const missing = [...sums.values()].reduce((all, sum) => all + sum.missing, 0);
   const waiting = rows.reduce((all, table) => all + (table.waiting ?? 0), 0);
   const late = rows.filter((table) => table.mood[0] !== "good");

@@ -115,7 +115,7 @@ export class Trend {
       scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...unitScales(shown, log) },
       axes: [timeAxis(), ...axes],
       hooks: {
-        setCursor: [() => this.chart.tell()],
+        setCursor: [() => this.chart.showValues()],
         setSelect: [(plot) => {
           if (plot.select.width < 4) return;
           const at = (x) => plot.posToVal(x, "x") * 1000;
@@ -136,7 +136,7 @@ export class Trend {
   }
 
   // The value at the pointer, else the newest.
-  told(series) {
+  current(series) {
     const { drawn } = this.chart, pointed = drawn && drawn.cursor.left >= 0;
     const at = pointed ? drawn.posToVal(drawn.cursor.left, "x") * 1000 : Infinity;
     const place = nearest(series.at, at);

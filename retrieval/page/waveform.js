@@ -71,7 +71,7 @@ export class Waveform {
       series: [{}, ...series.map((each) => ({ label: `${each.signal} ${each.cursor}`, stroke: each.colour,
         scale: `y${units.indexOf(each.unit)}`, width: 1.4, dash: each.cursor === "B" ? [5, 4] : undefined,
         points: { show: each.values.length < 3 } }))],
-      cursor: { drag: { x: true, y: false } }, hooks: { setCursor: [() => this.chart.tell()] },
+      cursor: { drag: { x: true, y: false } }, hooks: { setCursor: [() => this.chart.showValues()] },
     }, [Array.from({ length }, (_, index) => index),
       ...series.map(({ values }) => Array.from({ length }, (_, index) => index < values.length ? shown(values[index]) : undefined))]);
     const at = state.a ?? time.to;
@@ -86,7 +86,7 @@ export class Waveform {
     return `${series.signal}${cursor}, ${series.time === null ? "none so early" : timeText(series.time, true)}`;
   }
 
-  told({ values, unit }) {
+  current({ values, unit }) {
     const index = this.chart.drawn?.cursor.idx;
     if (Number.isInteger(index)) return { text: `point ${index}: ${valueText(values[index])} ${unit}` };
     const there = values.filter((value) => value !== null);

@@ -1,2 +1,2 @@
-"""The plain API: signals, data and trends of many at once, the latest values, what writers tell; described in
-OpenAPI."""
+"""The plain API: signals, data and trends of many at once, the latest values, the state of writers; described
+in OpenAPI."""

@@ -27,7 +27,7 @@ _TYPES = {
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Of a column type of a facility file."""
+    """The Arrow type for a column type of a facility file."""
     if kind.endswith("[]"):
         return pa.list_(arrow_type(kind.removesuffix("[]")))
     return pa.string() if kind.startswith("varchar") else _TYPES[kind]

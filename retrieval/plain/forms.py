@@ -28,7 +28,7 @@ def formed(form: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> I
 
 
 class _Sink:
-    """What has been written since it was last asked for."""
+    """The bytes written since the last call."""
 
     closed = False
 

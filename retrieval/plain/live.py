@@ -1,4 +1,4 @@
-"""Live values as Server-Sent Events: what is new in the rings, a look a second."""
+"""Live values as Server-Sent Events: new rows of the rings, looked for once a second."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta

@@ -64,7 +64,7 @@ async def post_token(request: Request) -> Response:
 
 
 async def get_me(request: Request) -> Response:
-    """As whom PostgreSQL knows the one who asks."""
+    """The PostgreSQL login of the client."""
     text = sql.SQL("select current_user::text as login, now() as now")
     found = await asked(request).queries.answer(
         caller(request), lambda connection: records(connection, text)[0]
@@ -240,7 +240,7 @@ async def get_live(request: Request) -> Response:
 
 
 async def get_tables(request: Request) -> Response:
-    """Every table, who writes it, and the time of its newest row."""
+    """Every table, its writer, and the time of its newest row."""
 
     def work(connection: Connection) -> list[dict[str, Any]]:
         tables = records(connection, query("tables"))

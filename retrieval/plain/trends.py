@@ -1,4 +1,4 @@
-"""Trends: few points for any time, each with the least, greatest and mean of what it stands for."""
+"""Trends: few points for any time, each with min, max and mean of its samples."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def trend(connection: Connection, signal: Signal, start: datetime, end: datetime
         try:
             return _of_summaries(connection, signal, start, end, points)
         except ReadError as error:
-            # the driver tells no SQLSTATE of a result that has begun
+            # the driver gives no SQLSTATE for an error in the middle of a result
             if _IN_ARCHIVE not in str(error):
                 raise
             connection.rollback()

@@ -164,7 +164,7 @@ def of(*tables: OldTable, modules: tuple[Module, ...] = (), is_ase: bool = True)
     )
 
 
-def test_rings_and_logs_are_told_by_their_form() -> None:
+def test_rings_and_logs_are_recognized_by_their_form() -> None:
     found = sort(of(RING, HISTORY, ORDERS), Rules(), bounds)
     (ring,) = found.rings
     assert (ring.seq_no, ring.time, ring.log, ring.cycle) == ("No", "Stamp", HISTORY, 10.0)
@@ -202,7 +202,7 @@ def test_every_object_is_compiled_or_refused_with_its_line() -> None:
     verdicts = {verdict.name: verdict for verdict in judged.modules}
     assert verdicts["good"].compiled
     assert (verdicts["bad"].compiled, verdicts["bad"].line) == (False, 3)
-    assert verdicts["hidden"].why == "its text is not told"
+    assert verdicts["hidden"].why == "the old server does not return its text"
     assert any("objects are refused" in decision for decision in judged.decisions)
     assert any("login x needs a password" in decision for decision in judged.decisions)
 

@@ -7,7 +7,7 @@ from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
 from ringlog.adoption.order import ordered
 from ringlog.adoption.tables import made
-from ringlog.adoption.texts import Unreadable, codec, reading, told
+from ringlog.adoption.texts import Unreadable, codec, doubts, reading
 from ringlog.errors import UsageError
 
 
@@ -38,7 +38,7 @@ def test_a_text_is_read_in_the_server_s_own_code_page(charset: str, value: bytes
 @pytest.mark.parametrize(
     ("charset", "value"), [("sjis", b"\x93"), ("cp1252", b"\x81"), ("eucjis", b"a\xff"), ("iso_1", b"a\0b")]
 )
-def test_what_cannot_be_read_is_told(charset: str, value: bytes) -> None:
+def test_a_text_that_cannot_be_read_is_reported(charset: str, value: bytes) -> None:
     with pytest.raises(Unreadable):
         reading(column("name", "char", 4), charset, True).text(value)
 
@@ -53,15 +53,15 @@ def test_a_column_s_own_code_page_and_what_needs_none() -> None:
         codec("ebcdic99")
 
 
-def test_a_server_that_does_not_tell_its_character_set() -> None:
+def test_a_server_that_does_not_report_its_character_set() -> None:
     def of(*columns: OldColumn, charset: str = "") -> Old:
         table = OldTable("t", columns, (), 0)
         return Old("old", True, (table,), (), (), (), charset=charset)
 
-    assert "does not tell its character set" in told(of(column("a", "varchar")), "")[0]
-    assert told(of(column("a", "varchar")), "sjis") == []
-    assert "type text" in told(of(column("a", "text"), charset="roman8"), "")[0]
-    assert told(of(column("a", "text"), charset="utf8"), "") == []
+    assert "does not report its character set" in doubts(of(column("a", "varchar")), "")[0]
+    assert doubts(of(column("a", "varchar")), "sjis") == []
+    assert "type text" in doubts(of(column("a", "text"), charset="roman8"), "")[0]
+    assert doubts(of(column("a", "text"), charset="utf8"), "") == []
 
 
 def test_names_that_are_words_of_the_language() -> None:
@@ -112,7 +112,7 @@ def test_tables_of_ase() -> None:
     assert parts.references[place] == [Reference("fk", ("price",), "prices", ("amount",))]
 
 
-def test_what_of_a_table_is_refused_is_left_out_and_told() -> None:
+def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
     table = OldTable(
         "t",
         (column("a", "int"), OldColumn("b", "int", 4, 0, 0, True, default="next value for s")),

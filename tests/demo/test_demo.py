@@ -16,7 +16,7 @@ QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_demo_tells_what_happened_and_lets_people_look(tmp_path: Path) -> None:
+def test_the_demo_reports_its_results_and_gives_the_address_of_the_page(tmp_path: Path) -> None:
     command = [RINGLOG, "demo", "--seconds", "4", "--facility", QUICK, "--output", tmp_path / "out", "--keep"]
     with subprocess.Popen(
         [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

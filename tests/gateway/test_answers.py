@@ -78,7 +78,7 @@ def test_a_decimal_that_was_sent_as_null_comes_back(
             assert b"\x6a" + expected in client.receive()
 
 
-def test_the_database_before_is_told(server: RunningServer) -> None:
+def test_the_previous_database_is_sent(server: RunningServer) -> None:
     """jTDS refuses a change of database from another one than it knows (TdsCore.processEnvChange)."""
 
     def text(name: str) -> bytes:
@@ -90,7 +90,7 @@ def test_the_database_before_is_told(server: RunningServer) -> None:
         assert b"\x01" + text("log") + text("online") in client.receive()
 
 
-def test_rows_that_a_catch_takes_back_are_told_of(clients: Clients, author: Login) -> None:
+def test_rows_that_a_catch_takes_back_are_reported(clients: Clients, author: Login) -> None:
     with clients.pymssql(author, database="answers") as connection, connection.cursor() as cursor:
         cursor.execute("create procedure fails as begin select 1 raiserror('x', 16, 1) end")
         cursor.execute(
@@ -197,7 +197,7 @@ def test_messages_name_their_procedure_and_line(server: RunningServer, author: L
             assert said(answer) == expected, text
 
 
-def test_columns_are_told_as_they_were_declared(clients: Clients, server: RunningServer) -> None:
+def test_columns_are_described_as_declared(clients: Clients, server: RunningServer) -> None:
     declared = "t tinyint null, m money null, s smallmoney null, d datetime null, e smalldatetime null"
     text = f"create table #t ({declared}) select t, m, s, d, e from #t drop table #t"
     with RawClient(server.host, server.port) as client:

@@ -167,7 +167,7 @@ def test_an_error_names_its_row_and_column(
         assert copying.copy(row(1)) == (1, "")
 
 
-def test_an_error_amid_many_rows_is_told_at_their_end(server: RunningServer, admin: Admin) -> None:
+def test_an_error_amid_many_rows_is_sent_at_their_end(server: RunningServer, admin: Admin) -> None:
     rows = [row(n) for n in range(1, 20_000)]
     rows.insert(50, row(3))
     with Copying(server, server.writer) as copying:
@@ -440,7 +440,7 @@ def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
     assert notes == [("Ω",), ("b",), ("c",)]
 
 
-def test_single_bytes_are_of_the_code_page_that_was_told(server: RunningServer) -> None:
+def test_single_bytes_are_of_the_code_page_in_the_description(server: RunningServer) -> None:
     """As ctds documents it: varchar in the code page of SQL_Latin1_General_CP1, nvarchar in UTF-16."""
     with (
         ctds.connect(

@@ -133,7 +133,7 @@ def test_types_of_several_selects(client: RawClient) -> None:
     assert described(client, text) == ["int[4]", "varchar(5) not null", "numeric(3,2) not null"]
 
 
-def test_a_text_that_has_no_place_in_a_code_page_is_told_as_nvarchar(client: RawClient) -> None:
+def test_a_text_outside_the_code_page_is_described_as_nvarchar(client: RawClient) -> None:
     assert described(client, "select '電流'") == ["nvarchar(2) not null"]
     assert described(client, "declare @a varchar(5) = '電流' select @a + 'x'") == ["nvarchar(6)"]
     assert described(client, "declare @a varchar(5) = '電流' select @a") == ["nvarchar(5)"]

@@ -313,7 +313,7 @@ def test_a_request_that_is_too_long(server: RunningServer) -> None:
         (b"\x21\xff\xff\xff\xff\x00", "message ends inside command"),
     ],
 )
-def test_a_stream_that_is_incorrect_is_told_and_ended(
+def test_an_incorrect_stream_gets_an_error_and_is_ended(
     server: RunningServer, tokens: bytes, words: str
 ) -> None:
     with RawClient(server.host, server.port) as client:

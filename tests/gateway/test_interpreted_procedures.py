@@ -206,7 +206,7 @@ def test_a_savepoint_undoes_a_part(make: Make, points: None, site: Admin, author
         assert stored(site) == [1, 10]
 
 
-def test_a_mismatch_of_transactions_is_told(make: Make, points: None, site: Admin, ct: CtClient) -> None:
+def test_a_mismatch_of_transactions_is_reported(make: Make, points: None, site: Admin, ct: CtClient) -> None:
     """266 (Database Engine errors; ASE Error Messages); the transaction goes on with what was left."""
     make("create procedure begins as begin tran insert points values (1) if 1 = 2 commit", sybase=True)
     make("create procedure ends as save tran x commit", sybase=True)
@@ -376,7 +376,7 @@ def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) 
         assert errors_of(raised.value).number == 2812
 
 
-def test_whoever_makes_one_is_told_why(site: Admin, ct: CtClient) -> None:
+def test_the_reason_is_sent_when_one_is_made(site: Admin, ct: CtClient) -> None:
     answer = ct.language("create procedure told as\nbegin tran\nsave tran x\ncommit")
     assert [message.severity for message in answer.messages] == [0]
     assert "line 3" in answer.messages[0].text

@@ -128,7 +128,7 @@ def test_calls_reach_both_and_agree(
     assert rows(server) == rows(new_server)
 
 
-def test_differences_are_told_and_no_client_sees_them(
+def test_differences_are_reported_and_no_client_sees_them(
     through: Clients, mirrored: RunningMirror, server: RunningServer, new_server: RunningServer
 ) -> None:
     with psycopg.connect(new_server.dsn, autocommit=True) as administrator:

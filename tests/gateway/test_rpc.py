@@ -169,7 +169,7 @@ def test_outputs_through_pymssql(clients: Clients) -> None:
 
 
 @BOTH
-def test_outputs_are_told_in_the_types_the_client_declares(clients: Clients, version: str) -> None:
+def test_outputs_are_sent_in_the_types_the_client_declares(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         asked = [
             Param("int", "7", "@an_int", out=True),

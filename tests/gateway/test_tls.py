@@ -101,7 +101,7 @@ def test_freetds(
     assert answer == (["answer", "42"] if use in works_with else None)
 
 
-def test_a_client_set_not_to_encrypt_is_told_in_the_log(requiring: RunningServer, tmp_path: Path) -> None:
+def test_a_client_set_not_to_encrypt_is_named_in_the_log(requiring: RunningServer, tmp_path: Path) -> None:
     log = requiring.data.with_name(requiring.data.name + ".stderr")
     before = len(log.read_text())
     assert tsql(requiring, tmp_path, "7.4", "encryption = off") is None

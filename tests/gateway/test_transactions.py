@@ -138,7 +138,7 @@ def test_the_database_used_in_a_transaction_outlives_its_rollback(clients: Clien
         assert answer.rows == [["1"], ["online"]]
 
 
-def test_a_commit_that_fails_is_told(clients: Clients, admin: Admin) -> None:
+def test_a_commit_that_fails_is_reported(clients: Clients, admin: Admin) -> None:
     """A constraint that is checked at the end of the transaction."""
     admin.execute(
         "create table gateway_test.child (parent int references gateway_test.journal (id) "

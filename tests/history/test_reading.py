@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
-from ringlog.cli import told
+from ringlog.cli import message_of
 from ringlog.history import series
 from ringlog.history.connection import ReadError, connect
 from ringlog.history.folder import Damaged
@@ -195,12 +195,12 @@ def test_places_of_signals(engine: sa.Engine, conninfo: str) -> None:
 
 def test_a_command_that_cannot_read_says_so_in_a_line() -> None:
     """PostgreSQL ended while `ringlog maintain` made summaries of cold weeks: a traceback, before."""
-    assert told(ReadError("IO: [libpq] FATAL:\nterminating connection", None)) == (
+    assert message_of(ReadError("IO: [libpq] FATAL:\nterminating connection", None)) == (
         "PostgreSQL: IO: [libpq] FATAL: terminating connection",
         1,
     )
-    assert told(Damaged("/archive/t/2024w01.parquet: No such file")) == (
+    assert message_of(Damaged("/archive/t/2024w01.parquet: No such file")) == (
         "/archive/t/2024w01.parquet: No such file (ringlog archive verify checks all files)",
         1,
     )
-    assert told(KeyError("nobody foresaw it")) is None
+    assert message_of(KeyError("nobody foresaw it")) is None

@@ -26,7 +26,7 @@ from ringlog.clients import Address, AddressError, PasswordError, find_password
         ("tds://d%40q:s%3A%2F@db1/", Address("d@q", "db1", 5000, "", "s:/"), "tds://d%40q@db1:5000"),
     ],
 )
-def test_urls_are_understood_and_told_without_their_password(url: str, address: Address, text: str) -> None:
+def test_urls_are_understood_and_shown_without_their_password(url: str, address: Address, text: str) -> None:
     parsed = Address.parse(url)
     assert parsed == address
     assert str(parsed) == text

@@ -177,7 +177,7 @@ def test_of_several_machines_the_one_that_answers_is_found(
     assert ended(backfill(f"csv:{tmp_path}", "--url", url)) == (0, "beam: 1 rows, 1 new, 0 already stored\n")
 
 
-def test_rows_that_differ_from_the_log_are_refused_and_told(
+def test_rows_that_differ_from_the_log_are_refused_and_reported(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     lines = [f"2015-06-01T00:00:0{n}Z,{n}\n" for n in range(5)]
@@ -305,7 +305,7 @@ def test_a_time_that_was_twice_or_never_is_refused(tmp_path: Path) -> None:
             [*File(tmp_path / "t.csv", table(Column("a", "t/a", "int")), ZoneInfo("Europe/Zurich")).blocks()]
 
 
-def test_rows_of_one_time_are_told_apart_by_seq_no(tmp_path: Path) -> None:
+def test_rows_of_one_time_are_distinguished_by_seq_no(tmp_path: Path) -> None:
     moment = "2020-01-01T00:00:00Z"
     (tmp_path / "t.csv").write_text(f"time,seq_no,a\n{moment},2,1\n{moment},3,2\n")
     file = File(tmp_path / "t.csv", table(Column("a", "t/a", "int")), TOKYO)

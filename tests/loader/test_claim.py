@@ -105,7 +105,7 @@ def slow_events(quick_server: RunningServer) -> Iterator[psycopg.Connection]:
         connection.execute("drop function if exists ringlog.slow cascade")
 
 
-def test_a_writer_with_many_events_gives_the_table_up_before_it_tells_of_them(
+def test_a_writer_with_many_events_gives_the_table_up_before_it_sends_them(
     facility: Facility,
     address: Address,
     quick_server: RunningServer,
@@ -134,7 +134,7 @@ def wait_for(stored: Stored, table: str, rows: int) -> None:
     wait_until(lambda: len(stored(table)) >= before + rows)
 
 
-def test_ringlog_load_tells_of_the_other_writer(
+def test_ringlog_load_names_the_other_writer(
     load: Callable[..., Any], stored: Stored, tmp_path: Path
 ) -> None:
     first = load("--tables", "magnet", "--spool", tmp_path / "a")

@@ -84,7 +84,7 @@ def test_a_password_must_be_somewhere(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert said.startswith(f"ringlog: no password for {NOWHERE}: give --password-file")
 
 
-def test_a_server_that_is_away_is_told_and_waited_for(load: Callable[..., Any], spool: Path) -> None:
+def test_a_server_that_is_away_is_reported_and_waited_for(load: Callable[..., Any], spool: Path) -> None:
     one = load("--url", NOWHERE, "--tables", "beam")
     file = spool / "127.0.0.1-1" / "beam.spool"
     # nobody else may look into it meanwhile, but with each row that is kept it grows
@@ -104,14 +104,14 @@ def test_a_server_that_is_away_is_told_and_waited_for(load: Callable[..., Any], 
         assert kept.seq_no is None, "the ring's place is the server's to tell"
 
 
-def test_a_wrong_password_is_refused_and_never_told(address: Address) -> None:
+def test_a_wrong_password_is_refused_and_never_shown(address: Address) -> None:
     code, said = refusal("--url", str(address), password="not-the-password")
     assert code == 1
     assert said.startswith(f"ringlog: {address}: the server refused the login")
     assert "not-the-password" not in said
 
 
-def test_a_password_in_the_url_is_taken_and_never_told(
+def test_a_password_in_the_url_is_taken_and_never_shown(
     quick_server: RunningServer, load: Callable[..., Any]
 ) -> None:
     url = f"tds://writer:not%2Dthe%2Dpassword@{quick_server.host}:{quick_server.port}"

@@ -107,7 +107,7 @@ def test_the_report_names_what_is_lost(
     assert "'yesterday' is not a duration: write 90m, 24h, 7d or 2w" in wrong.stderr
 
 
-def test_a_table_whose_writer_is_gone_is_told(
+def test_a_table_whose_writer_is_gone_is_reported(
     facility: Facility, address: Address, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     (table,) = (table for table in facility.tables if table.name == "magnet")
@@ -127,7 +127,7 @@ def test_a_table_whose_writer_is_gone_is_told(
     assert 600 <= int(taken[1]) < 900
 
 
-def test_gaps_and_clocks_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[Any, ...]] = []
     clock = 100.0
     monkeypatch.setattr("time.monotonic", lambda: clock)

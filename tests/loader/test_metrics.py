@@ -23,7 +23,7 @@ def read(port: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def test_one_endpoint_tells_of_all_writers(
+def test_one_endpoint_serves_all_writers(
     load: Callable[..., Any], stored: Callable[[str], list[Any]]
 ) -> None:
     port = free_port()

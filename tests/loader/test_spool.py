@@ -96,12 +96,12 @@ def test_only_what_is_acknowledged_goes_and_the_books_balance(tmp_path: Path) ->
         # what the server was told is told once, unless it changed meanwhile
         spool.put(NOON + HOUR, (6, None))
         for hour in books.values():
-            spool.hour_told(hour)
+            spool.hour_reported(hour)
         assert [(hour.hour, hour.produced) for hour in spool.hours()] == [(NOON + HOUR, 4)]
         assert [(event.kind, event.time, event.words, event.rows) for event in spool.events()] == [
             ("refused", second.time, "error 8152: too long", 1)
         ]
-        spool.events_told(spool.events()[-1])
+        spool.events_reported(spool.events()[-1])
         assert spool.events() == []
 
 

@@ -189,7 +189,7 @@ def cell(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value).lower()
 
 
-def test_rows_the_server_refuses_are_counted_told_and_left(
+def test_rows_the_server_refuses_are_counted_reported_and_left(
     load: Callable[..., Any], stored: Stored, tmp_path: Path
 ) -> None:
     before = stored("every_type")

@@ -172,7 +172,7 @@ def test_a_client_of_many_tables_and_threads(programs: Path, server: Server) -> 
 
 
 @pytest.mark.parametrize("program", ["pgload", "tdsload"])
-def test_a_wrong_password_is_told(programs: Path, server: Server, program: str) -> None:
+def test_a_wrong_password_is_reported(programs: Path, server: Server, program: str) -> None:
     port = server.port if program == "tdsload" else server.postgres_port
     refused = run(programs / program, *options(port, "a_"), stdin="wrong\n")
     assert refused.returncode == 1

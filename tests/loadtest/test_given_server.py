@@ -71,7 +71,7 @@ def test_ever_more_users(loadtest: LoadTest, there: tuple[str, ...], tmp_path: P
     assert "At the normal rate it " in (tmp_path / "report.md").read_text()
 
 
-def test_a_lost_row_is_found_and_told(
+def test_a_lost_row_is_found_and_reported(
     loadtest: LoadTest, there: tuple[str, ...], site: RunningServer, tmp_path: Path
 ) -> None:
     with losing(site):
@@ -84,7 +84,7 @@ def test_a_lost_row_is_found_and_told(
     assert "ROWS WERE LOST" in (tmp_path / "report.html").read_text()
 
 
-def test_an_altered_value_is_found_and_told(
+def test_an_altered_value_is_found_and_reported(
     loadtest: LoadTest, there: tuple[str, ...], site: RunningServer, tmp_path: Path
 ) -> None:
     with altering(site):

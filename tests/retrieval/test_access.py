@@ -67,7 +67,7 @@ def test_nothing_can_be_written(anyone: httpx.Client) -> None:
         assert anyone.request(method, "/api/v1/data", params={"signal": "sr_rf/power"}).status_code == 405
 
 
-def test_browsers_are_told_to_trust_nothing_from_elsewhere(anyone: httpx.Client) -> None:
+def test_browsers_get_headers_that_forbid_other_origins(anyone: httpx.Client) -> None:
     answer = anyone.get("/", headers={"Origin": "https://elsewhere.example"})
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
     assert answer.headers["x-content-type-options"] == "nosniff"

@@ -82,7 +82,7 @@ def test_a_trend_of_files_has_as_many_points_as_asked_for(archived: tuple[httpx.
     assert trend(100, part)["mean"] == [math.sin(72 + n) for n in range(72)]
 
 
-def test_a_damaged_file_is_told(archived: tuple[httpx.Client, Path]) -> None:
+def test_a_damaged_file_is_reported(archived: tuple[httpx.Client, Path]) -> None:
     client, folder = archived
     whole = client.get("/api/v1/data", params=FORMS["/api/v1/data"] | week(0)).json()["signals"][0]["samples"]
     assert len(whole) == ROWS

@@ -113,7 +113,7 @@ def test_an_address_shows_the_same_again(page: Page) -> None:
     expect(page.get_by_label("From", exact=True)).to_have_value("2025-12-31T23:58")
 
 
-def test_the_page_tells_how_long_a_chart_took(page: Page) -> None:
+def test_the_page_measures_how_long_a_chart_took(page: Page) -> None:
     page.goto(f"/#{SPAN}")
     page.get_by_role("combobox", name="Find signals").fill("a_real")
     expect(page.locator("#found li")).to_have_count(1)
@@ -121,7 +121,7 @@ def test_the_page_tells_how_long_a_chart_took(page: Page) -> None:
     wait_until(lambda: page.evaluate("performance.getEntriesByName('chart shown').length") == 1)
 
 
-def test_status_tells_of_every_table(page: Page) -> None:
+def test_status_shows_every_table(page: Page) -> None:
     page.goto("/")
     page.get_by_role("button", name="Status").click()
     rows = page.locator("#tables tbody tr")

@@ -9,7 +9,7 @@ from known_rows import BEGIN, ROWS, row, time_of
 from playwright.sync_api import Page, expect
 
 
-def test_two_cursors_tell_values_and_what_lies_between(page: Page) -> None:
+def test_two_cursors_show_values_and_their_difference(page: Page) -> None:
     page.goto(chart_of("every_type/a_real") + cursors(a=time_of(40), b=time_of(120)))
     between = [row(number)["a_real"] for number in range(40, 121)]
     there = [float(str(value)) for value in between if value is not None]
@@ -59,7 +59,7 @@ def test_any_time_is_drawn_beside(page: Page) -> None:
     assert [line[1] for line in cells(page)] == ["15", "7.5"]
 
 
-def test_what_happened_is_told_beside_the_lines(page: Page, web) -> None:
+def test_events_are_shown_beside_the_lines(page: Page, web) -> None:
     hour = BEGIN.replace(minute=0, second=0)
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute(

@@ -41,7 +41,7 @@ def test_a_trend_of_several_signals(web) -> None:
     assert sum(table["n"].to_pylist()) == 2 * sum(value is not None for value in DOUBLES)
 
 
-def test_refusals_are_told(web) -> None:
+def test_refusals_are_reported(web) -> None:
     with pytest.raises(ReadRefused, match="no such"):
         read("no such", BEGIN, END, server=web.url)
     with pytest.raises(ReadRefused, match="does not answer"):

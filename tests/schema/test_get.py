@@ -114,7 +114,7 @@ def test_get_range_is_inlined_and_reads_only_its_weeks(magnets: Magnets) -> None
     assert re.findall(r" on (magnets_\w+) ", lines) == [f"magnets_{NOW.astimezone(UTC):%Gw%V}"]
 
 
-def test_last_tells_where_to_go_on(seven: Magnets) -> None:
+def test_last_is_the_row_to_continue_after(seven: Magnets) -> None:
     assert seven.rows("select * from ringlog.last_magnets()") == [(2, second(6))]
     seven.put(5, second(7))
     assert seven.rows("select * from ringlog.last_magnets()") == [(5, second(7))]

@@ -125,7 +125,7 @@ def test_rows_that_are_there_are_left_out_and_others_in_their_place_refused(empt
     assert missing == 0
 
 
-def test_without_seq_no_a_row_is_told_by_its_time(empty: Magnets) -> None:
+def test_without_seq_no_a_row_is_identified_by_its_time(empty: Magnets) -> None:
     rows = series(3)
     empty.put(4, rows[0][1], 0.0)  # the same row, elsewhere in the ring
     empty.put(5, rows[1][1], 99.0)

@@ -140,19 +140,19 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
     assert str(InstallReport((), ())) == "nothing to do"
 
 
-def test_many_changes_are_told_by_what_is_alike() -> None:
+def test_many_equal_changes_are_one_line() -> None:
     tables = tuple(f"table t{n}" for n in range(60))
     assert str(InstallReport(tables, ())) == "created 60 tables"
     slower = tuple(f"{table}: cycle 1 s → 2 s" for table in tables[:59])
     report = InstallReport((), (*slower, "table t59: rows 5 → 8", "view recent.t0"))
-    assert report.told("would create", "would change").splitlines() == [
+    assert report.text("would create", "would change").splitlines() == [
         "would change 59 tables (t0, t1, t2, 56 more): cycle 1 s → 2 s",
         "would change table t59: rows 5 → 8",
         "would change view recent.t0",
     ]
     signals = tuple(f'signal s{n}: description none → "{n}"' for n in range(11))
     assert str(InstallReport((), signals)) == "changed 11 signals"
-    assert len(InstallReport((), signals).told("created", "changed", whole=True).splitlines()) == 11
+    assert len(InstallReport((), signals).text("created", "changed", whole=True).splitlines()) == 11
 
 
 def test_rings_are_full_and_empty(engine: sa.Engine, connect: Connect) -> None:

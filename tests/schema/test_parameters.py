@@ -185,7 +185,7 @@ def test_no_number_is_refused_where_there_are_no_limits(parameters: Parameters) 
         parameters.rows('select ringlog.set_magnet_rows(\'[{"device": "b1", "mode": 1, "slope": "NaN"}]\')')
 
 
-def test_who_read_an_older_version_is_told_who_was_faster(parameters: Parameters) -> None:
+def test_a_change_of_an_older_version_names_who_changed_it_before(parameters: Parameters) -> None:
     (version, *_) = parameters.set(1.0)
     parameters.set(2.0, version=version, comment="tune")
     with pytest.raises(

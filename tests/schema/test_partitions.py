@@ -321,7 +321,7 @@ def test_what_meets_with_a_lock_is_postponed(
     assert maintain(engine, NOW + WEEK) == replace(KEEPING, made=(week(5),))
 
 
-def test_other_errors_are_told(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+def test_other_errors_are_raised(magnets: psycopg.Connection, engine: sa.Engine) -> None:
     magnets.execute(sql.SQL("create table log.{} (a int)").format(sql.Identifier(week(5))))
     with pytest.raises(sa.exc.ProgrammingError, match=f'relation "{week(5)}" already exists'):
         maintain(engine, NOW + WEEK)

@@ -209,7 +209,7 @@ def test_without_a_number_writers_whose_times_interleave(
 # --- clocks ---
 
 
-def test_a_time_far_ahead_is_logged_told_and_not_in_the_ring(magnets_with: MagnetsWith) -> None:
+def test_a_time_far_ahead_is_logged_reported_and_not_in_the_ring(magnets_with: MagnetsWith) -> None:
     magnets = magnets_with(clock_tolerance=timedelta(days=1), log=LogPolicy(nth=5))
     now = magnets.value("select date_trunc('second', now())")
     told: list[str] = []

@@ -173,7 +173,9 @@ def test_names_go_on_changing(engine: sa.Engine, pumps: psycopg.Connection) -> N
     assert rows(pumps, "select count(*) from log.chiller") == rows(pumps, "select count(*) from log.cooling")
 
 
-def test_a_file_with_the_old_name_is_told_the_new_one(engine: sa.Engine, pumps: psycopg.Connection) -> None:
+def test_a_file_with_the_old_name_gets_the_new_one_in_the_error(
+    engine: sa.Engine, pumps: psycopg.Connection
+) -> None:
     install(engine, facility(RENAMED))
     with pytest.raises(InstallRefused, match="is cooling in the database") as refused:
         install(engine, facility(PUMPS))

@@ -106,7 +106,7 @@ def test_find_signals(types: psycopg.Connection) -> None:
     assert rows(types, "select * from ringlog.find_signals('nothing')") == []
 
 
-def test_the_registry_tells_about_tables(engine: sa.Engine, connect: Connect) -> None:
+def test_the_registry_describes_tables(engine: sa.Engine, connect: Connect) -> None:
     table = replace(EVERY_TYPE, description="types", cycle=2.5, log=LogPolicy(period=60.0))
     install(engine, Facility("test", "UTC", (table,)))
     assert rows(connect(), "select * from ringlog.logged_table") == [

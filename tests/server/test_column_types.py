@@ -115,7 +115,7 @@ def test_a_simulated_machine_has_them(tmp_path: Path) -> None:
     assert isinstance(remark, str)
 
 
-def test_what_is_no_type_is_told_what_it_is_here(tmp_path: Path) -> None:
+def test_an_unknown_type_names_the_type_to_use(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(FACILITY.replace("numeric(12, 3)", "numeric(40, 3)").replace('"datetime"', '"float"'))
     with pytest.raises(FacilityError) as refused:

@@ -29,12 +29,12 @@ def test_help_is_there(words: tuple[str, ...]) -> None:
     assert "--help" in shown.output
 
 
-def test_the_url_is_told_in_full() -> None:
+def test_the_help_shows_the_whole_url() -> None:
     shown = CliRunner().invoke(app, ["load", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert "tds://user@host:port[,host:port …][/database]" in shown.output
 
 
-def test_a_command_that_is_not_there_is_told_from_one_like_it() -> None:
+def test_an_unknown_command_names_a_similar_one() -> None:
     shown = CliRunner().invoke(app, ["statsu"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert shown.exit_code == 2
     assert "Did you mean 'status'" in shown.output

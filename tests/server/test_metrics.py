@@ -130,7 +130,9 @@ def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path)
     assert "--metrics" in refused.stderr
 
 
-def test_the_last_caller_and_the_last_error_of_each_table_are_told(counted: RunningServer, port: int) -> None:
+def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
+    counted: RunningServer, port: int
+) -> None:
     """A program that never claims is known by what it said of itself at login, however strange that is."""
     program = 'old "daq" [/bold]'
     with pymssql.connect(
@@ -163,7 +165,7 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_told(counted: Runn
     assert 'ringlog_table_last_error_timestamp_seconds{table="sr_mag_ps",number="547"}' in text
 
 
-def test_how_long_the_disk_lasts_is_told_where_somebody_can_plan_with_it() -> None:
+def test_how_long_the_disk_lasts_is_shown_within_limits() -> None:
     assert lasting(Space(5_000_000_000, None, None)) == ""
     assert lasting(Space(5_000_000_000, 2.5e9, 2.0)) == ", 2 days at 2500.0 MB a day"
     assert lasting(Space(5_000_000_000, 100.0, 5e7)) == ", more than 100 years at 0.0 MB a day"

@@ -120,7 +120,7 @@ def test_a_taken_port_is_named(data: Path) -> None:
             pass
 
 
-def test_an_error_in_the_operators_settings_is_told_in_postgresqls_words(data: Path) -> None:
+def test_an_error_in_the_operators_settings_is_reported_in_postgresqls_words(data: Path) -> None:
     postgres = Postgres(data)
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
         pass
@@ -221,7 +221,7 @@ def test_a_port_that_another_server_takes_meanwhile_is_given_up(
             assert postgres.port == free
 
 
-def test_a_stop_is_told_until_it_is_heard(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_is_repeated_until_it_takes_effect(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a shell script starts with & ignores SIGINT until it says otherwise, as PostgreSQL does late."""
     monkeypatch.setattr("ringlog.postgres._REPORT", 0.1)
     deaf = "trap '' INT; sleep 0.5; trap 'exit 0' INT; touch {0}; while :; do sleep 0.01; done"

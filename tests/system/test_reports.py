@@ -1,4 +1,4 @@
-"""System procedures that tell several result sets: their cursors, fetched as the gateway does it."""
+"""System procedures with several result sets: their cursors, fetched as the gateway does it."""
 
 import threading
 import time

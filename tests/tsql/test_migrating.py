@@ -127,7 +127,7 @@ def test_outputs_status_and_result_sets(migrated: list[Answer], clients: Clients
         assert cursor.returnvalue == 1
 
 
-def test_an_error_told_by_a_procedure(migrated: list[Answer], clients: Clients) -> None:
+def test_an_error_sent_by_a_procedure(migrated: list[Answer], clients: Clients) -> None:
     del migrated
     told = clients.tsql(
         DEVELOPER,

@@ -920,7 +920,7 @@ def test_a_temporary_table_goes_while_rows_are_read_from_it(site: Site) -> None:
     assert left == (1,), "the one whose rows were read last"
 
 
-def test_a_result_set_tells_the_time_of_its_moment(site: Site) -> None:
+def test_a_result_set_has_the_time_of_its_select(site: Site) -> None:
     site.define("create procedure waits as select getdate() waitfor delay '00:00:00.2' select getdate()")
     ((first,),), ((second,),) = site.call("waits").rows
     assert 0.15 < (second - first).total_seconds() < 5
