@@ -1,4 +1,4 @@
-"""How legacy clients reach ringlog: the TDS server in front of PostgreSQL."""
+"""The TDS server in front of PostgreSQL, for legacy clients."""
 
 import os
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ class Gateway:
 
     With `writers_first` the threads that take writers' calls and PostgreSQL's processes that commit them
     get the processor before everything else, as far as this process may: the latter where they are on this
-    machine. `postmaster` is the number of PostgreSQL's first process, which a Unix socket tells too.
+    machine. `postmaster` is the process id of PostgreSQL's first process, which a Unix socket reports too.
 
     `nodes` are other servers, by name, each a connection string like `postgres`: a procedure that the table
     `ringlog.stand_in` names is called there. They are connected when they are first needed.
@@ -112,7 +112,7 @@ class Gateway:
         return self._server.address
 
     def metrics(self) -> str:
-        """What the gateway counts, as OpenMetrics text."""
+        """The gateway's metrics, as OpenMetrics text."""
         return self._server.metrics()
 
     def know_nodes(self, nodes: Mapping[str, str]) -> None:
@@ -157,7 +157,7 @@ class Mirror:
         self._mirror.switch(to == "new", close)
 
     def metrics(self) -> str:
-        """What the mirror counts, as OpenMetrics text."""
+        """The mirror's metrics, as OpenMetrics text."""
         return self._mirror.metrics()
 
     def stop(self) -> None:
@@ -174,7 +174,7 @@ def _nodes(nodes: Mapping[str, str]) -> list[tuple[str, _Servers, str, str]]:
 
 
 def _server(conninfo: str) -> tuple[_Servers, str, str]:
-    """What a connection string says: the servers, a role, and its password. Raises ValueError."""
+    """The servers, the role and the password of a connection string. Raises ValueError."""
     settings = {key: str(value) for key, value in conninfo_to_dict(conninfo).items() if value is not None}
     missing = [key for key in ("host", "dbname", "user", "password") if key not in settings]
     if missing:

@@ -1,4 +1,4 @@
-"""Makes schema `tsql` in a database: what T-SQL means, as functions, operators and types."""
+"""Installs schema `tsql` in a database: the semantics of T-SQL as functions, operators and types."""
 
 from hashlib import sha256
 from importlib.resources import files
@@ -12,7 +12,8 @@ _COMMENT = "The meaning of T-SQL, which translated queries name; made of "
 
 
 def install(connection: sa.Connection) -> list[str]:
-    """Brings the schema, which is there and the role's own, to what the sources say. Tells what has changed.
+    """Brings the schema, which is there and the role's own, to what the sources say. Returns what has
+    changed.
 
     Nothing is dropped: tables and views may use its types and functions.
     """

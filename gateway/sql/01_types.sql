@@ -18,7 +18,7 @@ begin
     create domain tsql.smallmoney as numeric(10, 4);
     create domain tsql.tinyint as smallint
       constraint tinyint_range check (value between 0 and 255);
-    -- the number of digits tells a value on its way into such a column how to be rounded (08_carriers.sql)
+    -- a value for such a column is rounded by the number of digits (08_carriers.sql)
     create domain tsql.datetime as timestamp(4)
       constraint datetime_step check (
         extract(year from value) >= 1753

@@ -55,7 +55,7 @@ end
 $$;
 
 comment on function tsql.tell(integer, integer, integer, text, integer, text) is
-$$Tells the client of an error or a message that ends nothing, as RAISERROR does: a notice of SQLSTATE 01R03 with
+$$Sends an error or a message that ends nothing, as RAISERROR does: a notice of SQLSTATE 01R03 with
 the detail of tsql.raise. An error (severity above 10) is raised instead while a caller has a TRY block open, and
 so is one of severity 20 or more.$$;
 
@@ -96,7 +96,7 @@ end
 $$;
 
 comment on function tsql.caught(text, text, text, integer, text) is
-$$What T-SQL tells of an error that PL/pgSQL has caught in this line of a procedure.$$;
+$$The T-SQL error for an error that PL/pgSQL has caught in this line of a procedure.$$;
 
 
 create or replace function tsql.tell_caught(sqlstate text, message text, detail text, line integer, procedure text)
@@ -116,7 +116,7 @@ end
 $$;
 
 comment on function tsql.tell_caught(text, text, text, integer, text) is
-$$Tells the client of a caught error, after which the procedure goes on. Returns its number.$$;
+$$Sends a caught error, after which the procedure continues. Returns its number.$$;
 
 
 create or replace function tsql.leave_error(number integer, calls boolean)
@@ -133,7 +133,7 @@ end
 $$;
 
 comment on function tsql.leave_error(integer, boolean) is
-$$Tells who called, procedure or client, what @@error is after the call, by a setting and a notice of SQLSTATE
+$$Passes the value of @@error after the call to the caller, procedure or client, by a setting and a notice of SQLSTATE
 01R04; the last notice counts. calls: the procedure has called others, whose errors are its own no longer.$$;
 
 
@@ -639,7 +639,7 @@ declare
   formal text[] := array_fill(null::text, array[cardinality(names)]);
   output_names text[] := formal;
   outputs integer := 0;
-  tells_status boolean := false;
+  has_status boolean := false;
   sends_rows boolean;
   call text;
   gave record;
@@ -696,7 +696,7 @@ begin
   loop
     if one.mode in ('b', 'o') then
       outputs := outputs + 1;
-      tells_status := tells_status or (one.mode, one.name) = ('o', 'return_status');
+      has_status := has_status or (one.mode, one.name) = ('o', 'return_status');
     end if;
     if one.mode not in ('i', 'b', 'o') then
       continue;
@@ -760,9 +760,9 @@ begin
       else 'select ' || call || ' as return_status'
     end into gave using "values";
     result := to_jsonb(gave);
-    tells_status := tells_status or outputs = 0;
+    has_status := has_status or outputs = 0;
   end if;
-  answer.status := case when tells_status then coalesce(nullif(result ->> 'return_status', '')::integer, 0) else 0 end;
+  answer.status := case when has_status then coalesce(nullif(result ->> 'return_status', '')::integer, 0) else 0 end;
   answer.outputs := array(
     select case when asked[output.place] then result ->> output.name end
     from unnest(output_names) with ordinality as output (name, place)
@@ -776,7 +776,7 @@ $$;
 
 comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[]) is
 $$EXECUTE in a compiled procedure: calls what a name means in a database. names ('' for an argument given by its
-place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments. A result set is told by the
+place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments. A result set is announced by the
 notice 01R01. The call has the rights of the procedure that calls.
 Errors: no such procedure, or several (2812), a parameter missing (201), unknown (8145), given twice (8143), too
 many (8144), no output (8162).$$;

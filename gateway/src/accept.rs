@@ -1,4 +1,4 @@
-//! Accepting clients: a task for each, and no more of them than can be served.
+//! Accepting clients: a task for each, and a limit on their number.
 
 use std::future::Future;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! Who may try to log in: bounds on logins that are under way and on those that fail, for each address.
-//! A host whose password is wrong slows itself down and nobody else.
+//! Limits on logins, per address: how many may be under way, and how many may fail in a time. A host with a wrong
+//! password delays only its own logins.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,19 +12,19 @@ use tokio::sync::oneshot;
 /// which for a login that is under way is rare and for one that never comes is due.
 const MOST_UNKNOWN_OF_ONE: usize = 256;
 const MOST_UNKNOWN: usize = 2048;
-/// Failures of one user at one address that cost nothing; from then on its logins go one by one. A login
-/// that succeeds makes up for them.
+/// Failures of one user at one address without a delay; after them its logins are tried one by one. A login that
+/// succeeds resets the count.
 const FREE_FAILURES: u32 = 10;
-/// The same for all users at one address, for whoever guesses names too. A user past its own limit does not
-/// count any more: a program with a wrong password slows only itself.
+/// The same for all users at one address, against guesses of names. Failures of a user past its own limit do not
+/// count: a program with a wrong password delays only itself.
 const FREE_FAILURES_OF_ADDRESS: u32 = 200;
 /// The time between two logins past a limit.
 const TURN: Duration = Duration::from_secs(1);
-/// The longest wait for a turn; whoever would wait longer is sent away.
+/// The longest wait for a turn; logins that would wait longer are refused.
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
-/// Failures are forgotten after this time without another.
+/// Failures are dropped after this time without another one.
 const FORGOTTEN: Duration = Duration::from_secs(300);
-/// Users and addresses whose failures are remembered.
+/// Users and addresses whose failures are kept.
 const MOST_REMEMBERED: usize = 10_000;
 
 #[derive(Clone, Default)]
@@ -35,7 +35,7 @@ pub struct Admission {
 #[derive(Default)]
 struct State {
     last_entry: u64,
-    /// Connections that have not logged in yet, oldest first, with what tells them to go.
+    /// Connections that have not logged in yet, oldest first, with the channel that ends them.
     unknown: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
     unknown_of: HashMap<IpAddr, BTreeSet<u64>>,
     /// By address and user, and under the user "" for the address.

@@ -1,4 +1,4 @@
-//! Who called a procedure last, and its last error: programs that tell nothing of themselves are known by this.
+//! The last caller of each procedure, and its last error: for programs that do not report their own state.
 
 use crate::tds::login::Login;
 use crate::tds::tokens::message::ServerMessage;
@@ -12,7 +12,7 @@ const LONGEST_TEXT: usize = 400;
 /// Procedures whose last call is known: clients may make and drop any number.
 const MOST_PROCEDURES: usize = 10_000;
 
-/// What a client says of itself at login, and who it is.
+/// A client's identity, and its own description at login.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub host: String,
@@ -63,7 +63,7 @@ impl Last {
 pub struct LastCalls(Arc<Mutex<BTreeMap<String, Arc<Last>>>>);
 
 impl LastCalls {
-    /// That of a procedure, which may be read from the catalogue again and again.
+    /// The entry of a procedure, which stays the same when the catalogue is read again.
     pub fn of(&self, procedure: &str) -> Arc<Last> {
         let mut all = self.0.lock();
         if all.len() >= MOST_PROCEDURES && !all.contains_key(procedure) {

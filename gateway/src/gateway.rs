@@ -1,4 +1,4 @@
-//! What the sessions share: where PostgreSQL is, the procedure catalogue and group commit.
+//! State shared by the sessions: PostgreSQL's address, the procedure catalogue and group commit.
 
 use crate::admission::Admission;
 use crate::catalogue::{Because, Catalogue, LiveCatalogue, Watcher};
@@ -29,7 +29,7 @@ const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
 pub struct Gateway {
     pub address: Address,
-    /// Where those read who change nothing, when there are several servers.
+    /// The address of a standby for sessions that only read, when there are several servers.
     pub readers_address: Option<Address>,
     /// The gateway's own role.
     pub role: String,
@@ -37,7 +37,7 @@ pub struct Gateway {
     /// Other servers, which have tables of their own.
     pub nodes: Arc<Nodes>,
     pub metrics: Arc<Metrics>,
-    /// Where everything runs that is no call of known shape.
+    /// The threads for everything except calls of known shape.
     pub statements: Statements,
     pub programs: Arc<Programs>,
     live: Arc<LiveCatalogue>,
@@ -51,7 +51,7 @@ pub struct Gateway {
     pub admission: Admission,
     /// For long requests.
     pub room: Room,
-    /// Of result sets.
+    /// The turns of result sets.
     pub turns: Arc<Turns>,
     /// None: everything goes in the clear.
     pub tls: Option<Tls>,

@@ -1,4 +1,4 @@
-//! Why work for a client does not come to its end: what an error ends, and how far it has come.
+//! Why work for a client was interrupted: the error, and the unit (statement, text, batch, transaction) that it ends.
 
 use crate::client::SessionError;
 use crate::postgres::PgError;
@@ -10,7 +10,7 @@ pub use tsql::facts::errors::Ends;
 #[derive(Debug)]
 pub enum Interrupt {
     Failed(Failure),
-    /// The client has cancelled; it is not told so yet.
+    /// The client has cancelled; this is not acknowledged yet.
     Cancelled,
     Session(SessionError),
 }
@@ -50,7 +50,7 @@ impl Failure {
         Failure::new(message, ends)
     }
 
-    /// What follows one that was reported: the next statement, or it leaves what it ends.
+    /// Continues after a reported error: with the next statement (Ok), or with the interrupt of the unit that it ends.
     pub fn leave(self) -> Result<(), Interrupt> {
         match self.ends {
             Ends::Statement => Ok(()),

@@ -1,10 +1,10 @@
-//! A TDS server in front of PostgreSQL. It knows TDS and PostgreSQL, and nothing of rings or logs.
+//! A TDS server in front of PostgreSQL. It depends on TDS and PostgreSQL only, not on rings or logs.
 //!
-//! `tds` is bytes in and values out, without I/O; `convert` lies between its values and PostgreSQL's;
-//! `program` is what text becomes, which the crate `tsql` reads; `catalogue` knows what can be called; `postgres` talks
-//! to the database. Four owners serve a client, each of which knows only those after it: `session` its requests,
-//! `batch` T-SQL, `calls` procedures, `backend` its connection to PostgreSQL; all write to `client`. `listener` starts
-//! the sessions, on `threads` that keep calls and statements apart.
+//! `tds` is the wire format, without I/O; `convert` converts its values to and from PostgreSQL's; `program` holds
+//! texts compiled by the crate `tsql`; `catalogue` describes what can be called; `postgres` is the client of the
+//! database. Four owners serve a client, each of which uses only those after it: `session` its requests, `batch`
+//! T-SQL, `calls` procedures, `backend` its connection to PostgreSQL; all write to `client`. `listener` starts the
+//! sessions, on `threads` of two kinds, for calls and for statements.
 
 mod accept;
 pub mod admission;

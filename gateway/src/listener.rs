@@ -1,4 +1,4 @@
-//! The gateway's socket: a session for every client.
+//! The gateway's socket, with a session for every client.
 
 use crate::accept::accept;
 use crate::admission::Entry;

@@ -5,9 +5,9 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
-/// Writes the events of this level and of graver ones from now on, once a process.
+/// Starts logging of events of this level and above; once a process.
 pub fn start(level: LevelFilter, json: bool) {
-    // that nobody reads it any more is no reason to stop serving
+    // a closed standard error is no reason to stop serving
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(false).log_internal_errors(false);
     let lines =
         if json { lines.json().flatten_event(true).with_span_list(false).boxed() } else { lines.boxed() };

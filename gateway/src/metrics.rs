@@ -1,4 +1,4 @@
-//! What the gateway counts, in OpenMetrics form.
+//! The gateway's metrics, in OpenMetrics format.
 
 use crate::callers::{Caller, Last, LastCalls};
 use crate::tds::tokens::message::ServerMessage;
@@ -32,7 +32,7 @@ pub struct Metrics {
     registry: Registry,
     calls: Histograms,
     failures: Family<Procedure, Counter>,
-    /// Who called each procedure last.
+    /// The last caller of each procedure.
     pub last_calls: LastCalls,
     /// Clients that are connected, logged in or not.
     pub clients: Gauge,
@@ -54,7 +54,7 @@ pub struct Metrics {
     pub compiled_again: Counter,
 }
 
-/// The counts of one procedure, which are told from its first call on.
+/// The counts of one procedure, which are exported from its first call on.
 #[derive(Clone, Debug)]
 pub struct CallMetrics {
     calls: Histograms,

@@ -1,5 +1,5 @@
-//! Nodes: other servers, each with tables of its own. A call for a table goes straight to the node that has it, under the
-//! session's login there, in group commit of the node's own.
+//! Nodes: other servers with tables of their own. A call for a table is sent directly to its node, under the
+//! session's login there, in the node's own group commit.
 
 use crate::backend::privilege_to_act;
 use crate::metrics::Metrics;
@@ -20,7 +20,7 @@ const COMMIT_CONNECTIONS: usize = 4;
 /// A node that could not be reached is not asked again for so long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Where a node is, and who the gateway is there.
+/// The address of a node, and the gateway's login there.
 pub struct Place {
     pub name: String,
     pub address: Address,
@@ -38,7 +38,7 @@ pub struct Node {
     asking: Mutex<Asking>,
 }
 
-/// The connection that is asked for logins.
+/// The connection for queries of logins.
 #[derive(Default)]
 struct Asking {
     open: Option<Connection>,
@@ -60,7 +60,7 @@ impl Nodes {
         nodes
     }
 
-    /// Nodes that are new, or elsewhere than the ones of these names were.
+    /// Adds nodes that are new, or whose address has changed.
     pub fn know(&self, places: Vec<Place>) {
         let mut all = HashMap::clone(&self.by_name.load());
         for place in places {

@@ -1,4 +1,4 @@
-//! The edge to Python: a gateway that runs in its own threads.
+//! The Python interface of the gateway, which runs on its own threads.
 
 use crate::callers::{Caller, LastCall};
 use crate::gateway::Gateway;
@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How long `stop` waits for running calls.
+/// The time that `stop` waits for running calls.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Hosts or socket directories with their ports, whether only one that takes changes will do, sslmode, sslrootcert and
@@ -99,12 +99,12 @@ impl PyServer {
         self.address.clone()
     }
 
-    /// What the gateway counts, as OpenMetrics text.
+    /// The gateway's metrics, as OpenMetrics text.
     fn metrics(&self) -> String {
         self.metrics.text()
     }
 
-    /// Nodes that are new, or elsewhere than the ones of these names were.
+    /// Adds nodes that are new, or whose address has changed.
     fn know_nodes(&self, py: Python<'_>, nodes: Vec<PyPlace>) -> PyResult<()> {
         let places = places_of(nodes)?;
         if let Some(threads) = &self.threads {
@@ -117,12 +117,12 @@ impl PyServer {
     /// seconds since 1970; and when, with what number and text it failed last, if it did.
     fn last_calls(&self) -> Vec<PyLastCall> {
         let seconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        let told = |(name, call): (String, LastCall)| {
+        let row = |(name, call): (String, LastCall)| {
             let Caller { host, program, login } = &*call.caller;
             let error = call.error.map(|error| (seconds(error.at), error.number, error.text));
             (name, (host.clone(), program.clone(), login.clone()), seconds(call.at), error)
         };
-        self.metrics.last_calls.all().into_iter().map(told).collect()
+        self.metrics.last_calls.all().into_iter().map(row).collect()
     }
 
     /// Ends the sessions after their running call and releases the port.

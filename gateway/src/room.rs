@@ -1,9 +1,9 @@
-//! Memory for long requests: so many of each size may be under way at once, and the next waits, its bytes in its
-//! socket, until one has been answered. So waveforms of many writers take bounded memory.
+//! Bounds the memory of long requests: a fixed number of each size may be under way at once, and the next waits, with
+//! its bytes in its socket, until one has been answered.
 //!
-//! A request takes a place when it has grown beyond a size, and keeps it until it is answered. Who has a place of one
-//! size needs none of that size again and never one of a smaller: so those who wait always wait for others that can go
-//! on.
+//! A request takes a slot of a size when it has grown beyond it, and keeps it until it is answered. A request that
+//! has a slot of one size needs no other of that size and never one of a smaller size: so those that wait always wait
+//! for others that can continue.
 
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,7 +15,7 @@ const SIZES: [(usize, usize); 3] = [(64 << 10, 64), (1 << 20, 8), (8 << 20, 2)];
 #[derive(Clone)]
 pub struct Room([Arc<Semaphore>; SIZES.len()]);
 
-/// What a request has taken.
+/// The slots of a request.
 #[derive(Default)]
 pub struct Places(Vec<OwnedSemaphorePermit>);
 

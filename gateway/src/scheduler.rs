@@ -1,5 +1,4 @@
-//! What the kernel's scheduler is asked for: that a thread, or a process of one thread, gets the processor before
-//! others.
+//! Requests to the kernel's scheduler that a thread, or a process of one thread, gets the processor before others.
 
 use rustix::process::{getpriority_process, Pid};
 use std::io;
@@ -10,7 +9,7 @@ pub const NICE: i32 = -10;
 /// PREEMPT_SHORT: Linux 6.12 and later); older kernels leave it out of account.
 const SLICE: u64 = 100_000;
 
-/// How something got ahead of others.
+/// The means by which a thread or process got ahead of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
     /// By a lower nice and by short slices.

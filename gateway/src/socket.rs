@@ -1,4 +1,4 @@
-//! A client's socket: its bytes are counted, and it can move from the threads of one kind to those of the other.
+//! A client's socket: counts its bytes, and can move between the two kinds of threads.
 
 use crate::metrics::Metrics;
 use crate::stream::ClientStream;

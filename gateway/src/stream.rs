@@ -1,4 +1,4 @@
-//! What a connection reads and writes, whichever kind it is.
+//! The stream of a connection, of any kind.
 
 use std::io;
 use tokio::io::{AsyncRead, AsyncWrite};

@@ -1,6 +1,6 @@
-//! The gateway's threads, of two kinds. Those for calls take requests, answer procedure calls of known shape and
-//! commit groups, and do nothing else that takes long. All the rest runs on threads for statements, which give way
-//! to them: logins and TLS handshakes, text, result sets, bulk copies, reading the catalogue.
+//! The gateway's threads, of two kinds. Those for calls read requests, answer procedure calls of known shape and
+//! commit groups, and do nothing else that takes long. Everything else runs on threads for statements, which have a
+//! lower priority: logins and TLS handshakes, text, result sets, bulk copies, reading the catalogue.
 
 use crate::scheduler::put_ahead;
 use rustix::process::{getpriority_process, setpriority_process};
@@ -99,13 +99,13 @@ impl Statements {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // the threads have been told to end
+                // the threads are being ended
                 Err(_) => std::future::pending().await,
             },
         }
     }
 
-    /// Starts `task` there, which nobody waits for.
+    /// Starts `task` there, without waiting for it.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task.in_current_span());
     }

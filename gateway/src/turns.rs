@@ -1,5 +1,5 @@
-//! Turns of result sets: so many stream at once, and the others wait until it is theirs again, login by login. Who asks
-//! for much gets no more than anybody else, and readers never have more of the machine than these places.
+//! Turns of result sets: a fixed number stream at once, and the others wait for their next turn, login by login. A
+//! login with many requests gets no more than any other, and readers never use more of the machine than these places.
 
 use crate::metrics::Metrics;
 use parking_lot::Mutex;
@@ -102,7 +102,7 @@ impl Turns {
 }
 
 impl State {
-    /// Who is next: the first of the login whose turn it is, which then comes after all other logins.
+    /// The next in turn: the first of the login whose turn it is, which then comes after all other logins.
     fn next(&mut self) -> Option<oneshot::Sender<Place>> {
         let login = self.order.pop_front()?;
         let queue = self.waiting.get_mut(&login)?;
@@ -176,8 +176,8 @@ impl Turn {
         }
     }
 
-    /// What a client is told whose rows have waited for long altogether.
-    pub fn told(&mut self) -> Option<String> {
+    /// The message for a client whose rows have waited for a second or more altogether.
+    pub fn wait_message(&mut self) -> Option<String> {
         let waited = std::mem::take(&mut self.waited).as_secs_f64();
         (waited >= 1.0).then(|| {
             let places = self.turns.places;
@@ -273,7 +273,7 @@ mod tests {
             first.give_back();
             waiting.await;
         }
-        assert!(next.told().is_some_and(|told| told.contains("waited 2.0 s")));
+        assert!(next.wait_message().is_some_and(|text| text.contains("waited 2.0 s")));
         drop(next);
         first.take().await;
         assert_eq!(free_and_waiting(&turns), (0, 0));

@@ -108,7 +108,7 @@ fn read_message(message: &Message, known: &mut Option<Dialect>, understood: &mut
     }
 }
 
-/// Those of the table that record.py copies into: what a client of 5.0 was told of them.
+/// The columns of the table that record.py copies into, as described to a client of 5.0.
 fn columns(dialect: &Dialect) -> Vec<Column> {
     let types = [
         (PgType::Int4, -1),
@@ -196,14 +196,14 @@ enum Damage {
 
 fn damages() -> impl Strategy<Value = Vec<Damage>> {
     let at = any::<prop::sample::Index>;
-    let telling = prop::sample::select(vec![
+    let special = prop::sample::select(vec![
         vec![0xFF; 4],
         vec![0; 4],
         vec![0xFF, 0xFF, 0xFF, 0x7F],
         vec![0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
         vec![0xFF; 8],
     ]);
-    let bytes = prop_oneof![prop::collection::vec(any::<u8>(), 1..4), telling];
+    let bytes = prop_oneof![prop::collection::vec(any::<u8>(), 1..4), special];
     let damage = prop_oneof![
         6 => (at(), bytes).prop_map(|(at, bytes)| Damage::Set(at, bytes)),
         1 => at().prop_map(Damage::Cut),

@@ -1,4 +1,4 @@
-//! A COPY under way, and what PostgreSQL says to it.
+//! A running COPY, and PostgreSQL's messages to it.
 
 use super::copy_row::message_of;
 use crate::convert::Zone;
@@ -14,7 +14,7 @@ const MOST_NOTICES: usize = 1000;
 /// A COPY that waits for rows.
 pub struct BulkCopy {
     pub(super) columns: Arc<[PgColumn]>,
-    /// Those of the columns that would take a default for a NULL.
+    /// The columns whose default applies to a NULL.
     pub(super) with_default: Vec<String>,
     pub(super) rows: Rows,
     pub(super) zone: Zone,
@@ -32,7 +32,7 @@ pub struct BulkCopy {
 }
 
 impl BulkCopy {
-    /// Sends what is converted, and hears what PostgreSQL says to it.
+    /// Sends the converted rows, and handles PostgreSQL's messages meanwhile.
     pub(super) async fn send(&mut self, connection: &mut Connection) {
         while self.is_copying {
             match connection.flush_or_receive().await {

@@ -1,5 +1,5 @@
-//! The session's own PostgreSQL connection: logged in as the client with the client's password, opened when
-//! a statement needs it and given up when it has long been idle.
+//! The session's own PostgreSQL connection: logged in as the client with the client's password, opened when a
+//! statement needs it, and closed after a long idle time.
 
 use super::bulk_copy::BulkCopy;
 use super::open::Open;
@@ -41,7 +41,7 @@ pub struct Backend {
     reads_standby: bool,
     /// Its calls may share a transaction with those of others.
     pub may_share: bool,
-    /// What the client has set; the connection is told when it is used next.
+    /// The client's settings; sent to PostgreSQL when the connection is used next.
     pub(super) locking: Locking,
     pub(super) calendar: Calendar,
     /// The most rows that a statement may give to its client.
@@ -189,7 +189,7 @@ impl Backend {
         self.open().await?.zone()
     }
 
-    /// What can be called, as this session sees it.
+    /// The catalogue of procedures as this session sees it.
     pub fn catalogue(&self) -> Arc<Catalogue> {
         self.transaction.catalogue.clone().unwrap_or_else(|| self.gateway.catalogue())
     }

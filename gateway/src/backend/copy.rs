@@ -1,12 +1,12 @@
-//! Bulk copy in: rows from the client go as they come into PostgreSQL's binary COPY, under the client's own
-//! role. All rows of one message are stored, or none.
+//! Bulk copy in: rows of the client are streamed into PostgreSQL's binary COPY, under the client's own role. All rows
+//! of one message are stored, or none.
 
 use super::bulk_copy::BulkCopy;
 use super::connection::Backend;
 use super::copy_row::{fit, put_row};
 use super::unfinished::Unfinished;
 use crate::client::{Client, SessionError};
-use crate::convert::{told_type, PgType, Value};
+use crate::convert::{client_type, PgType, Value};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
 use crate::program::InsertBulk;
@@ -25,12 +25,12 @@ const FLUSH: usize = 64 * 1024;
 /// The file header of a binary COPY: signature, flags, no extension.
 const COPY_HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// The columns of the result that tells clients of TDS 5.0 how to lay out rows (FreeTDS src/tds/bulk.c,
+/// The columns of the result that describes the layout of rows to clients of TDS 5.0 (FreeTDS src/tds/bulk.c,
 /// tds5_bulk_insert_column).
 const LAYOUT: [&str; 7] = ["colcnt", "colid", "type", "length", "status", "offset", "dflt"];
 
 impl Backend {
-    /// `insert bulk`: PostgreSQL begins a COPY, so whatever it has against that is reported at once.
+    /// `insert bulk`: PostgreSQL begins a COPY at once, so its errors are reported before any row is sent.
     pub async fn begin_copy(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<(), Interrupt> {
         self.before_statement(client, true, true).await;
         // a trigger may leave anything
@@ -113,7 +113,7 @@ impl Backend {
         } else {
             let described = |column: &PgColumn| Column {
                 name: column.name.clone(),
-                type_info: told_type(
+                type_info: client_type(
                     PgType::from_oid(column.oid),
                     column.typmod,
                     column.declared.of,
@@ -249,9 +249,9 @@ impl Backend {
         loop {
             let number = bulk.count + 1;
             let (columns, with_default, zone) = (&bulk.columns, &bulk.with_default, &bulk.zone);
-            let put = |told: &[Column], row: &Row<'_>| {
+            let put = |sent: &[Column], row: &Row<'_>| {
                 connection.put_copy_data(|out| {
-                    put_row(out, told, row, columns, with_default, zone, &dialect)
+                    put_row(out, sent, row, columns, with_default, zone, &dialect)
                         .map_err(|error| error.in_row(number))
                 })
             };
@@ -357,7 +357,7 @@ fn put_layout(client: &mut Client, bulk: &BulkCopy) {
     let columns: Vec<_> = LAYOUT.iter().map(|name| ((*name).to_owned(), PgType::Int4, -1)).collect();
     let count = i64::try_from(bulk.columns.len()).unwrap_or(0);
     let row = |(index, column): (usize, &PgColumn)| {
-        let sent_as = told_type(PgType::from_oid(column.oid), column.typmod, column.declared.of, &dialect);
+        let sent_as = client_type(PgType::from_oid(column.oid), column.typmod, column.declared.of, &dialect);
         let place = i64::try_from(index).unwrap_or(0) + 1;
         let token = i64::from(sent_as.token.to_wire(&dialect).unwrap_or(0));
         let nullable = 8;

@@ -1,4 +1,4 @@
-//! A row of a bulk copy on its way into a COPY: its values checked and converted.
+//! Checks and converts the values of a bulk copy's row for a COPY.
 
 use crate::convert::{to_pg, ConvertError, Declared, PgType, SqlType, Value, Zone};
 use crate::postgres::message::{put_value, PgColumn};
@@ -46,10 +46,10 @@ impl Misfit {
     }
 }
 
-/// Puts a tuple of a binary COPY.
+/// Puts a tuple of a binary COPY. `sent`: the columns of `row`, as the client describes them.
 pub fn put_row(
     out: &mut BytesMut,
-    told: &[Column],
+    sent: &[Column],
     row: &Row<'_>,
     columns: &[PgColumn],
     with_default: &[String],
@@ -59,9 +59,9 @@ pub fn put_row(
     let dialect = if dialect.is_tds7() { *dialect } else { stored_row::dialect(dialect) };
     // a table has at most 1,600 columns
     out.put_i16(columns.len() as i16);
-    for ((column, told), raw) in columns.iter().zip(told).zip(row) {
+    for ((column, sent), raw) in columns.iter().zip(sent).zip(row) {
         let put = |out: &mut BytesMut| {
-            let value = decode_value(raw.as_deref(), &told.type_info, &dialect)?;
+            let value = decode_value(raw.as_deref(), &sent.type_info, &dialect)?;
             match &value {
                 Value::Null if with_default.contains(&column.name) => Err(ConvertError::conversion(
                     "NULL where the column has a default (leave the column out, or ask for KEEP_NULLS)",

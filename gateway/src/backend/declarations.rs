@@ -1,4 +1,4 @@
-//! What T-SQL declares of columns and PostgreSQL does not say.
+//! The T-SQL declarations of columns, as far as PostgreSQL does not keep them.
 
 use crate::convert::{Declaration, Declared, SqlType};
 use crate::postgres::message::PgColumn;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The first oid that is not PostgreSQL's own (access/transam.h, FirstNormalObjectId).
 const FIRST_OF_USERS: u32 = 16384;
 
-/// What stands in place of a column's number for the type tsql.datetimeoffset.
+/// Stands in place of a column's number for the type tsql.datetimeoffset.
 const TYPE: &str = "0";
 
 #[derive(Default)]
@@ -22,14 +22,14 @@ pub struct Declarations {
 }
 
 impl Declarations {
-    /// The SQL that asks for those of some tables.
+    /// The query for the declarations of some tables.
     pub fn question(tables: &[u32]) -> String {
         let tables: Vec<String> = tables.iter().map(u32::to_string).collect();
         include_str!("declarations.sql").replace(":tables", &tables.join(", "))
     }
 
-    /// Marks those among `columns`.
-    pub fn tell(&self, columns: &mut [PgColumn]) {
+    /// Sets `declared` of each column that has a declaration.
+    pub fn apply(&self, columns: &mut [PgColumn]) {
         for column in columns {
             column.declared = self.columns.get(&column.origin).cloned().unwrap_or_default();
             if self.datetimeoffset == Some(column.oid) {
@@ -59,7 +59,7 @@ impl Declarations {
                 self.datetimeoffset = table.parse().ok();
                 continue;
             }
-            let is = |told: &Option<String>| told.as_deref() == Some("t");
+            let is = |flag: &Option<String>| flag.as_deref() == Some("t");
             if let (Ok(table), Ok(number)) = (table.parse(), number.parse()) {
                 let declaration = Declaration {
                     shown: shown.as_deref().map(Arc::from),
@@ -78,7 +78,7 @@ impl Declarations {
     }
 }
 
-/// Says of the columns that they may be null, whatever their tables say.
+/// Marks the columns as nullable, whatever their tables declare.
 pub fn nullable(columns: &mut [PgColumn]) {
     for column in columns {
         column.declared.traits.not_null = false;

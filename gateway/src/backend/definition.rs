@@ -1,4 +1,4 @@
-//! Definitions: SQL that makes, changes or drops a procedure, run as one.
+//! Definitions: SQL that makes, changes or drops a procedure, run as one unit.
 
 use super::connection::Backend;
 use crate::catalogue::{Because, Catalogue};
@@ -48,7 +48,7 @@ impl Backend {
             return Ok(());
         }
         if in_transaction {
-            // nobody else sees it yet
+            // not visible to other sessions before the commit
             let own = Catalogue::read(&mut open.connection, &metrics).await?;
             self.transaction.catalogue = Some(Arc::new(own));
         } else {

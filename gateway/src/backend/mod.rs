@@ -1,4 +1,4 @@
-//! A session's own part of PostgreSQL: its connection, what is prepared there, its transaction, result sets and COPY.
+//! The session's use of PostgreSQL: its connection, prepared statements, transaction, result sets and COPY.
 
 mod begin_commit;
 mod bulk_copy;

@@ -1,7 +1,7 @@
 //! Notices by which procedures send more than messages (docs/developer.md).
 
 use crate::postgres::Notice;
-use crate::program::{Title, Told};
+use crate::program::{ResultType, Title};
 use crate::tds::tokens::message::ServerMessage;
 use tsql::facts::types;
 
@@ -13,7 +13,7 @@ const ROW_COUNT: &str = "01R02";
 /// The error that a procedure leaves behind: @@error after its call.
 const LEFT_ERROR: &str = "01R04";
 
-/// What a procedure leaves in @@rowcount, where its latest number of rows or result set does not say it.
+/// The value of @@rowcount after a procedure, if its latest number of rows or result set does not determine it.
 const LEFT_ROWS: &str = "01R05";
 
 /// The number of rows that a notice says a procedure leaves.
@@ -31,7 +31,7 @@ pub fn left_error_of(notice: &Notice) -> Option<i32> {
     (notice.sqlstate == LEFT_ERROR).then(|| notice.message.parse().ok()).flatten()
 }
 
-/// What a notice of a call is to the client.
+/// The meaning of a notice of a call.
 pub enum Announced {
     Message(ServerMessage),
     ResultSet {
@@ -39,7 +39,7 @@ pub enum Announced {
         columns: Option<Vec<Title>>,
     },
     Count(u64),
-    /// What it leaves in @@rowcount.
+    /// The value of @@rowcount after the call.
     LeftRows(i64),
 }
 
@@ -65,11 +65,12 @@ fn titles(detail: &str) -> Option<Vec<Title>> {
         Value::String(name) => Some(Title::given(name)),
         Value::Array(own) => own.first().and_then(Value::as_str).map(Title::own),
         Value::Object(typed) => {
-            let told = typed.get("type").and_then(Value::as_str).and_then(types::declared).map(|of| Told {
+            let declared = typed.get("type").and_then(Value::as_str).and_then(types::declared);
+            let result_type = declared.map(|of| ResultType {
                 of,
                 not_null: typed.get("not_null").and_then(Value::as_bool).unwrap_or(false),
             });
-            typed.get("name").and_then(Value::as_str).map(|name| Title { told, ..Title::given(name) })
+            typed.get("name").and_then(Value::as_str).map(|name| Title { result_type, ..Title::given(name) })
         }
         _ => None,
     };

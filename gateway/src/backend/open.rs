@@ -1,4 +1,4 @@
-//! A connection to PostgreSQL that a session has open, and what is prepared on it.
+//! An open connection of a session to PostgreSQL, and what is prepared on it.
 
 use super::declarations::{adds_nulls, nullable, Declarations};
 use crate::catalogue::Catalogue;
@@ -33,19 +33,20 @@ pub struct Described {
 pub struct Open {
     pub connection: Connection,
     pub declarations: Declarations,
-    /// What is prepared: calls by their statement's id, queries by their text and types.
+    /// Prepared statements: of calls by their statement's id, of queries by their text and types.
     calls: HashMap<u64, Arc<Described>>,
     queries: HashMap<(String, Vec<u32>), Arc<Described>>,
     /// Hashes of queries without parameters that have come once.
     once: HashSet<u64>,
     zone: (String, Zone),
-    /// What stands first in the search path; None when a rollback may have changed that.
+    /// The first schema of the search path; None when a rollback may have changed it.
     pub(super) schema: Option<String>,
-    /// What it was told of locks; None likewise.
+    /// The settings of locks that it has; None likewise.
     locking: Option<Locking>,
-    /// What it was told of dates; None likewise.
+    /// The settings of dates that it has; None likewise.
     calendar: Option<Calendar>,
-    is_told: bool,
+    /// Whether any setting of locks or dates was ever sent.
+    is_set: bool,
     /// The session's temporary procedures; None when they have to be read.
     pub(super) temporary: Option<Arc<Catalogue>>,
 }
@@ -62,7 +63,7 @@ impl Open {
             schema: None,
             locking: Some(Locking::default()),
             calendar: Some(Calendar::default()),
-            is_told: false,
+            is_set: false,
             temporary: None,
         }
     }
@@ -96,7 +97,7 @@ impl Open {
         Ok(())
     }
 
-    /// Tells PostgreSQL how transactions are isolated and how long they wait for locks.
+    /// Sets the isolation of transactions and how long they wait for locks.
     pub(super) async fn lock_as(&mut self, locking: Locking) -> Result<(), PgError> {
         if self.locking == Some(locking) {
             return Ok(());
@@ -113,11 +114,11 @@ impl Open {
         };
         self.connection.query_text(&format!("{isolation}; {timeout}")).await?;
         self.locking = Some(locking);
-        self.is_told = true;
+        self.is_set = true;
         Ok(())
     }
 
-    /// Tells PostgreSQL how dates are read and where weeks begin. Plans may have been made for another calendar.
+    /// Sets how dates are read and on which day weeks begin. Plans may have been made for another calendar.
     pub(super) async fn date_as(&mut self, calendar: Calendar) -> Result<(), PgError> {
         if self.calendar == Some(calendar) {
             return Ok(());
@@ -127,13 +128,13 @@ impl Open {
             format!("set tsql.datefirst = '{first_day}'; set tsql.dateformat = '{order}'; discard plans");
         self.connection.query_text(&sql).await?;
         self.calendar = Some(calendar);
-        self.is_told = true;
+        self.is_set = true;
         Ok(())
     }
 
-    /// A rollback may have taken back what it was told.
+    /// Called after a rollback, which may have undone settings.
     pub(super) fn forget_settings(&mut self) {
-        if self.is_told {
+        if self.is_set {
             (self.locking, self.calendar) = (None, None);
         }
     }
@@ -242,19 +243,19 @@ impl Open {
         Ok(Arc::new(Described { name, parameters, columns: columns.into() }))
     }
 
-    /// Says of the columns of a query what T-SQL declares of them. Whether PostgreSQL had to be asked.
+    /// Sets the T-SQL declarations of a query's columns. Returns whether PostgreSQL had to be asked.
     pub async fn declare(&mut self, columns: &mut [PgColumn], sql: &str) -> Result<bool, PgError> {
         let tables = self.declarations.lack(columns);
         if !tables.is_empty() {
             let rows = self.connection.query_text(&Declarations::question(&tables)).await?;
             self.declarations.read(&tables, rows);
         }
-        self.declarations.tell(columns);
+        self.declarations.apply(columns);
         if columns.iter().any(|column| column.oid == RECORD) {
             return Err(PgError::Server(Box::new(crate::postgres::Notice {
                 severity: "ERROR".into(),
                 sqlstate: "S0102".into(),
-                message: "a row is no value: min and max of a datetimeoffset want a CONVERT to that type"
+                message: "a row is not a value: min and max of a datetimeoffset need a CONVERT to that type"
                     .into(),
                 ..Default::default()
             })));

@@ -1,4 +1,4 @@
-//! The parameters of a query: which types PostgreSQL is told for them, and their values in those types.
+//! The parameters of a query: the types that are sent to PostgreSQL for them, and their values in those types.
 
 use crate::convert::{to_pg, PgType, SqlType, Value, Zone};
 use crate::postgres::message::put_value;
@@ -18,21 +18,21 @@ pub struct Parameter<'v> {
     pub value: Cow<'v, Value<'v>>,
 }
 
-/// Which types PostgreSQL is told. It infers a type it is not told from the parameter's place, as T-SQL
-/// converts by the other side: so texts become dates and numbers where those are wanted. Each of these is
-/// tried only after PostgreSQL has refused the one before, with nothing run.
+/// Which types are sent to PostgreSQL. It infers a missing one from the parameter's place, as T-SQL converts by the
+/// other operand: so texts become dates and numbers where these are expected. Each of these is tried only after
+/// PostgreSQL has refused the one before, without having run anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing {
     /// The declared types, but for characters.
     Declared,
-    /// Characters too, where their place does not tell their type (`select @text`).
+    /// Characters too, where their type does not follow from their place (`select @text`).
     Texts,
     /// None, where the declared type does not go with its place (an int for a boolean column).
     Inferred,
 }
 
 impl Typing {
-    /// What to try after this refusal.
+    /// The next typing to try after this error.
     pub fn after(self, error: &PgError) -> Option<Typing> {
         if self != Typing::Declared {
             return None;
@@ -57,7 +57,7 @@ impl Typing {
     }
 }
 
-/// The text of `sql` and the type PostgreSQL is told for each of its parameters.
+/// The text of `sql`, and the type (oid) sent for each of its parameters; 0: PostgreSQL infers it.
 pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u32>) {
     // a numeric keeps its digits in a result only by a cast; values are checked to fit it exactly
     let cast = |index: usize| match types.get(index) {
@@ -70,7 +70,7 @@ pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u
         _ => String::new(),
     };
     let oid = |(name, sql_type): (&String, &SqlType)| {
-        // a literal of the text means its own type wherever it stands
+        // a literal of the text keeps its own type in any place
         if CLOCKS.contains(&name.as_str()) {
             SqlType::TIMESTAMP.oid
         } else if name.starts_with('#') && *sql_type != SqlType::DATETIMEOFFSET {

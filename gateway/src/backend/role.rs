@@ -1,4 +1,4 @@
-//! A role that has just logged in, as PostgreSQL describes it.
+//! A role that has just logged in, as described by PostgreSQL.
 
 use crate::postgres::{Connection, PgError};
 use tsql::quoting::literal;
@@ -50,7 +50,7 @@ impl Role {
     }
 }
 
-/// The privilege by which a role may act as another: what pg_has_role is asked for.
+/// The privilege, for pg_has_role, by which a role may act as another.
 pub fn privilege_to_act(connection: &Connection) -> &'static str {
     if server_version(connection) >= 16 {
         "set"

@@ -1,5 +1,5 @@
-//! One statement of the client on PostgreSQL: inside a transaction it stands behind a savepoint, so that one that
-//! fails is undone and the transaction goes on, as in T-SQL.
+//! Runs one statement of the client on PostgreSQL. Inside a transaction it is preceded by a savepoint, so that a
+//! failing statement is undone and the transaction continues, as in T-SQL.
 
 use super::connection::Backend;
 use super::open::{Described, Open};
@@ -15,7 +15,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use tsql::quoting::literal;
 
-/// What to run.
+/// A statement or call to run.
 pub enum Source<'a> {
     /// `repeated`: what the setting tsql.repeated is for this call. `in_try`: its errors are for a CATCH.
     Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool, repeated: &'a str, in_try: bool },
@@ -30,8 +30,7 @@ impl Source<'_> {
         }
     }
 
-    /// Whether it changes nothing whatever: there is nothing to undo when it fails, and no transaction that
-    /// would see more of it.
+    /// Whether it certainly changes nothing: a failure needs no rollback, and it needs no transaction.
     fn is_pure(&self) -> bool {
         matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.calls)
     }
@@ -44,7 +43,7 @@ impl Source<'_> {
         }
     }
 
-    /// What is set around it, and how that is taken back.
+    /// The settings around it: the statements that set and reset them.
     fn settings(&self) -> Vec<(String, &'static str)> {
         let mut settings = Vec::new();
         if let Source::Call { only_reads, repeated, in_try, .. } = self {
@@ -85,7 +84,7 @@ impl Backend {
         self.statement(async |open| open.connection.query_text(sql).await).await
     }
 
-    /// What PostgreSQL finds for a query before it runs: the types of its parameters and its columns.
+    /// Describes a query without running it: the types of its parameters and its columns.
     pub async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
         let mut typing = Typing::Declared;
         let mut refusal = None;
@@ -119,7 +118,7 @@ impl Backend {
         ran
     }
 
-    /// What comes before a statement of the client. `begins`: it begins a transaction where statements do.
+    /// Runs before every statement of the client. `begins`: it begins a transaction where statements do.
     pub(super) async fn before_statement(&mut self, client: &mut Client, begins: bool, has_effects: bool) {
         self.locking = client.settings().locking;
         self.calendar = client.settings().calendar;

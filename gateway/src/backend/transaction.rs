@@ -1,5 +1,5 @@
-//! The client's transaction. BEGIN reaches PostgreSQL only with the first statement that needs it, so that
-//! drivers that begin one at once hold nothing there.
+//! The client's transaction. BEGIN is sent to PostgreSQL only with the first statement that needs it, so drivers that
+//! begin one at once hold nothing there.
 
 use crate::catalogue::Catalogue;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Transaction {
     name: String,
     /// Names of the client's savepoints, oldest first. The same name may come again.
     savepoints: Vec<String>,
-    /// What can be called, after a definition in it.
+    /// The catalogue of procedures, after a definition in the transaction.
     pub catalogue: Option<Arc<Catalogue>>,
 }
 

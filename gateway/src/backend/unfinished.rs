@@ -1,4 +1,4 @@
-//! What comes of a statement on PostgreSQL.
+//! Why a statement on PostgreSQL did not complete.
 
 use crate::client::SessionError;
 use crate::interrupt::{Failure, Interrupt};
@@ -45,7 +45,7 @@ impl From<SessionError> for Unfinished {
 }
 
 impl From<Unfinished> for Interrupt {
-    /// As for a statement of a text.
+    /// The interrupt for a statement of a text.
     fn from(unfinished: Unfinished) -> Interrupt {
         match unfinished {
             Unfinished::Refused(error) | Unfinished::Failed(error) => (&error).into(),

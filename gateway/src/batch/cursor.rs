@@ -1,4 +1,4 @@
-//! Cursors of a session. PostgreSQL keeps the rows of an open one: those of the moment it was opened.
+//! Cursors of a session. PostgreSQL keeps the rows of an open cursor, as of the moment it was opened.
 
 use super::cursors::Cursor;
 use super::interpreter::Interpreter;
@@ -208,7 +208,7 @@ impl Interpreter {
     ) -> Result<i64, Interrupt> {
         match self.value(client, row, variables).await? {
             Value::Int(number) => Ok(number),
-            _ => Err(ServerMessage::error(16902, 16, "fetch: The row is no number.").into()),
+            _ => Err(ServerMessage::error(16902, 16, "fetch: The row is not a number.").into()),
         }
     }
 
@@ -228,7 +228,7 @@ impl Interpreter {
     }
 }
 
-/// How `facts::errors` calls 34000, invalid_cursor_name.
+/// The name of 34000, invalid_cursor_name, in `facts::errors`.
 pub(super) const NO_CURSOR: i32 = 16916;
 
 /// A name for a cursor in PostgreSQL, which no other has.

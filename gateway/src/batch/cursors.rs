@@ -1,4 +1,4 @@
-//! The cursors that a session has declared, and how the last fetch went.
+//! The cursors that a session has declared, and the result of the last fetch.
 
 use crate::convert::SqlType;
 use crate::program::{Sql, Title};
@@ -48,6 +48,6 @@ pub struct Cursor {
     pub(super) scrolls: bool,
     /// The variables of the query, as they were when it was declared.
     pub(super) values: Vec<(String, SqlType, Value<'static>)>,
-    /// What PostgreSQL calls it while it is open.
+    /// Its name in PostgreSQL while it is open.
     pub(super) open: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! sp_datatype_info: the types a client may declare, as ODBC drivers ask for them when they connect
-//! (columns of SQLGetTypeInfo).
+//! sp_datatype_info: the types that a client may declare, which ODBC drivers query when they connect (columns of
+//! SQLGetTypeInfo).
 
 use crate::calls::Returned;
 use crate::client::Reply;
@@ -15,9 +15,9 @@ struct DataType {
     code: i64,
     /// Digits or characters.
     precision: i64,
-    /// What stands before and behind a literal.
+    /// The prefix and suffix of a literal.
     quotes: Option<(&'static str, &'static str)>,
-    /// What may stand in parentheses behind the name.
+    /// The names of its parameters in parentheses.
     params: Option<&'static str>,
     /// A number: whether it is unsigned.
     unsigned: Option<bool>,
@@ -140,7 +140,7 @@ const TYPES: [DataType; 27] = [
 /// Columns of ASE's sp_datatype_info ("Catalog stored procedures", sp_datatype_info): those of ODBC 3 are SQL Server's.
 const OF_ASE: usize = 15;
 
-/// What ASE calls a type; None for one that it does not have.
+/// ASE's name of a type; None for one that it does not have.
 fn ase_name(name: &'static str) -> Option<&'static str> {
     match name {
         "ntext" => Some("unitext"),

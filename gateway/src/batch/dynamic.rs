@@ -19,12 +19,12 @@ use crate::tds::tokens::returns;
 use crate::tds::types::{TypeInfo, TypeToken, Value};
 use std::sync::Arc;
 
-/// What a statement takes and gives, as far as that is known before it runs.
+/// The parameters and columns of a statement, as far as they are known before it runs.
 #[derive(Default)]
 struct Shape {
     inputs: Vec<PgType>,
     columns: Arc<[PgColumn]>,
-    /// What the columns are called, where PostgreSQL would call them otherwise.
+    /// The names of the columns, where they differ from PostgreSQL's.
     names: Option<Vec<Title>>,
 }
 
@@ -154,7 +154,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// What PostgreSQL, or a procedure's declaration, says of a statement.
+    /// Describes a statement, by PostgreSQL or by a procedure's declaration.
     async fn shape(&mut self, client: &mut Client, prepared: &Prepared) -> Result<Shape, ServerMessage> {
         let mut shape = Shape::default();
         for number in 1..=prepared.program.placeholders {
@@ -163,7 +163,7 @@ impl Interpreter {
         }
         if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
             shape.names.clone_from(&query.columns);
-            // what a value will be is told only when it comes
+            // the client sends the types of values only with the values
             let types = vec![SqlType::TEXT; query.sql.variables.len()];
             match self.procedures.backend.describe(&query.sql, &types).await {
                 Ok(described) => {
@@ -176,7 +176,7 @@ impl Interpreter {
                     }
                     shape.columns = described.columns.clone();
                 }
-                // only the values' types will tell
+                // described when the types of the values are known
                 Err(error) if Typing::Declared.after(&error).is_some() => {}
                 Err(error) => return Err(self.procedures.backend.message_of(&error, client)),
             }

@@ -1,4 +1,4 @@
-//! Calls, in whichever form they come: of procedures, of system procedures that run text, and of text in text.
+//! Calls in every form: of procedures, of system procedures that run a text, and of texts in a text.
 
 use super::interpreter::Interpreter;
 use super::messages::printed;
@@ -13,7 +13,7 @@ use crate::tds::call::{Call, Param, Procedure};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 
-/// What has become of a call that is a request of its own.
+/// The outcome of a call that is a request of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
     Succeeded,
@@ -59,7 +59,8 @@ impl Interpreter {
     ) -> Result<(), Interrupt> {
         if client.settings().only_formats {
             let text =
-                "'exec' is not understood under SET FMTONLY ON: a procedure tells its columns by rows.";
+                "'exec' is not understood under SET FMTONLY ON: the columns of a procedure are known only \
+                        when it runs.";
             return Err(ServerMessage::error(102, 15, text).into());
         }
         let params = self.params(client, &execute.arguments, variables).await?;
@@ -98,8 +99,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Calls a procedure. None: it has failed inside, and the call was ended. `described`: the client wants to be told
-    /// the columns of a server cursor.
+    /// Calls a procedure. None: it has failed inside, and the call was ended. `described`: the client requests the
+    /// description of the columns of a server cursor.
     async fn call(
         &mut self,
         client: &mut Client,

@@ -1,4 +1,4 @@
-//! What expressions and variables are worth when a statement wants them.
+//! Evaluates the expressions and variables of a statement.
 
 use super::interpreter::Interpreter;
 use super::session_variables::{variable, State};
@@ -35,7 +35,7 @@ impl Interpreter {
         }
     }
 
-    /// The one row of `sql`; nothing of it goes to the client.
+    /// Runs `sql` and returns its only row; nothing is sent to the client.
     pub(super) async fn evaluate(
         &mut self,
         client: &mut Client,
@@ -61,7 +61,7 @@ impl Interpreter {
         values.map_err(|error| Failure::of_value(ServerMessage::error(error.number(), 16, error.text)).into())
     }
 
-    /// What the variables of `sql` stand for.
+    /// The values of the variables of `sql`.
     pub(super) async fn parameters<'v>(
         &mut self,
         client: &mut Client,
@@ -147,7 +147,7 @@ impl Interpreter {
         variable(&state, name).ok_or_else(|| undeclared(name).into())
     }
 
-    /// What an identity column gave to the row inserted last; NULL when the table has none.
+    /// The value of the identity column in the row inserted last; NULL when the table has none.
     async fn identity(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
         let backend = &mut self.procedures.backend;
         if !backend.is_open() {

@@ -1,4 +1,4 @@
-//! sp_describe_first_result_set: the columns of the first result of a text, which does not run.
+//! sp_describe_first_result_set: the columns of a text's first result, without running the text.
 
 use super::interpreter::Interpreter;
 use crate::backend::described_as;

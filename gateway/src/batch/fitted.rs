@@ -1,4 +1,4 @@
-//! Values as a variable of a declared type holds them, where PostgreSQL's type of it says less.
+//! Converts values to the declared type of a variable, where PostgreSQL's type is less strict.
 
 use crate::convert::Value;
 use crate::tds::tokens::message::ServerMessage;

@@ -1,4 +1,4 @@
-//! Runs texts: what one is compiled to, and what it leaves for those after it.
+//! Runs texts: compiles each, and keeps the state that it leaves for the following ones.
 
 use super::cursors::Cursors;
 use super::prepared::PreparedStatements;
@@ -25,11 +25,11 @@ pub struct Interpreter {
     pub(super) login: Login,
     first_database: String,
     pub(super) prepared: PreparedStatements,
-    /// How many texts the one that runs is inside of, itself included: @@nestlevel and one.
+    /// The nesting depth of the running text: @@nestlevel and one.
     pub(super) depth: u8,
     /// The procedure whose own statements run; None in a batch, and in a text inside a procedure.
     pub(super) running: Option<Running>,
-    /// The severity of the worst error that the client was told of since the procedure has begun; 0 for none.
+    /// The highest severity of the errors sent to the client since the procedure has begun; 0 for none.
     pub(super) worst: u8,
     /// The table variables of the texts that run.
     pub(super) tables: Vec<String>,
@@ -88,7 +88,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// What text of this session is compiled under.
+    /// The settings under which texts of this session are compiled.
     pub(super) fn compiling(&self, client: &Client) -> Settings {
         Settings {
             database: self.procedures.backend.database.clone(),
@@ -177,7 +177,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Tells the client which database it is in. `before`: the one it was in; jTDS compares.
+    /// Sends the name of the current database. `before`: the previous one, which jTDS compares.
     pub fn put_database(&self, client: &mut Client, before: &str) {
         let dialect = client.dialect();
         let database = &self.procedures.backend.database;

@@ -1,4 +1,4 @@
-//! Statements that send messages: print, raiserror, throw; and those that take their words from variables.
+//! Statements that send messages (print, raiserror, throw), also with texts from variables.
 
 use super::interpreter::Interpreter;
 use super::variables::Variables;

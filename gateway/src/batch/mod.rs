@@ -1,5 +1,5 @@
 //! The interpreter of T-SQL: statements, expressions, variables and errors; sp_executesql and prepared statements.
-//! It alone calls itself again.
+//! The only recursive part of the gateway.
 
 mod cursor;
 mod cursors;

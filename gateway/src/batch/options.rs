@@ -1,4 +1,4 @@
-//! OPTIONCMD: what TDS 5.0 clients set by a token instead of the text `set …` (numbers and values: FreeTDS
+//! OPTIONCMD: settings that TDS 5.0 clients send as a token instead of the text `set …` (numbers and values: FreeTDS
 //! include/freetds/proto.h, TDS_OPT_*).
 
 use crate::client::{Client, Settings};
@@ -29,7 +29,7 @@ const SWITCHES: [(u8, &str); 8] = [
     (QUOTED_IDENTIFIER, "quoted_identifier"),
 ];
 
-/// Options that each turn something on or off, whatever their value.
+/// Options of which each sets another option on or off, whatever their own value.
 const TURNS: [(u8, &str, &str); 4] = [
     (15, "arithignore", "on"),
     (17, "arithabort", "on"),
@@ -37,7 +37,7 @@ const TURNS: [(u8, &str, &str); 4] = [
     (37, "arithabort", "off"),
 ];
 
-/// Options of what is told beside the results (times, plans) and of how a plan is made: results do not depend
+/// Options of what is sent in addition to results (times, plans) and of how a plan is made: results do not depend
 /// on them.
 const WITHOUT_EFFECT: [u8; 5] = [3, 4, 13, 23, 28];
 

@@ -1,4 +1,4 @@
-//! Parameterised text: sp_executesql, sp_prepare and their like.
+//! Parameterised text: sp_executesql, sp_prepare and related procedures.
 
 use super::datatypes::datatype_info;
 use super::interpreter::Interpreter;
@@ -72,7 +72,7 @@ impl Interpreter {
     ) -> Result<Returned, ServerMessage> {
         let mode = params.get(2).map(|param| param.value(&client.reply.dialect));
         if !matches!(mode, None | Some(Ok(Value::Null | Value::Int(0)))) {
-            let text = "sp_describe_first_result_set tells no sources: @browse_information_mode is 0 here.";
+            let text = "sp_describe_first_result_set returns no sources: @browse_information_mode must be 0.";
             return Err(ServerMessage::error(102, 15, text));
         }
         let prepared = self.prepared_from(client, params, 1, 0, false).await?;
@@ -200,7 +200,7 @@ impl Interpreter {
             Err(Interrupt::Failed(ref failure)) if failure.stage == Stage::Reported => {}
             Err(interrupt) => return Err(interrupt),
         }
-        // a handle is sent all the same: the client has to close it
+        // the handle is sent nevertheless: the client has to close it
         end_failed_inside(&mut client.reply, &outputs, params, form, &self.gateway.zone());
         ran.map(|()| None)
     }

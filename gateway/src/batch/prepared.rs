@@ -1,12 +1,12 @@
-//! The statements a client has prepared: by number at 7.x, by name at 5.0. What PostgreSQL has prepared of
-//! them belongs to its connection and may go with it; this stays.
+//! The statements a client has prepared: by number at 7.x, by name at 5.0. They outlive the connection on which
+//! PostgreSQL has prepared them.
 
 use crate::program::{Declaration, Given, Program};
 use crate::tds::tokens::message::ServerMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What one session may keep.
+/// Limits of a session.
 const MOST_STATEMENTS: usize = 10_000;
 const MOST_BYTES: usize = 64 << 20;
 
@@ -14,7 +14,7 @@ const MOST_BYTES: usize = 64 << 20;
 pub struct Prepared {
     pub declarations: Vec<Declaration>,
     pub program: Arc<Program>,
-    /// What its text gives the variables that stand for literals.
+    /// The values of its text's literals, for the variables that replace them.
     pub literals: Vec<Given>,
     pub text: String,
 }

@@ -1,14 +1,14 @@
-//! Queries: their rows, numbers of rows and the variables they give values to.
+//! Queries: their rows, their numbers of rows, and assignments to variables.
 
 use super::interpreter::Interpreter;
 use super::variables::Variables;
 use crate::backend::{declaring, put_description, Completed, Parameter, Rows, Source};
 use crate::client::Client;
-use crate::convert::{from_pg, told_type, Declared, PgType, SqlType};
+use crate::convert::{client_type, from_pg, Declared, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{command, Kind, Made, Query, Title, Told};
+use crate::program::{command, Kind, Made, Query, ResultType, Title};
 use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
@@ -30,7 +30,7 @@ impl Interpreter {
         let mut declaring = None;
         let Completed { outcome, columns } = {
             let parameters = self.parameters(client, &query.sql, variables).await?;
-            let titles = query.columns.as_deref().map(|titles| told(titles, &parameters));
+            let titles = query.columns.as_deref().map(|titles| widened(titles, &parameters));
             let rows = if query.assigns.is_empty() { Rows::ToClient(titles.as_deref()) } else { Rows::Kept };
             if client.settings().only_formats {
                 return self.describe_query(client, query, &parameters).await;
@@ -157,7 +157,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// The one row of `select @a, @@b`.
+    /// Answers `select @a, @@b` by one row.
     pub(super) async fn put_variables(
         &mut self,
         client: &mut Client,
@@ -178,11 +178,11 @@ impl Interpreter {
                     (sql_type, value) => (sql_type, value, None),
                 },
             };
-            let told = declared.and_then(|of| Declared::of_expression(&of, &client.dialect()));
+            let declared = declared.and_then(|of| Declared::of_expression(&of, &client.dialect()));
             let pg_type = PgType::from_oid(sql_type.oid);
             columns.push(Column {
                 name: alias.clone(),
-                type_info: told_type(pg_type, sql_type.typmod, told, &client.dialect()),
+                type_info: client_type(pg_type, sql_type.typmod, declared, &client.dialect()),
                 traits: Traits::default(),
             });
             values.push(value);
@@ -200,18 +200,18 @@ fn is_narrow(value: &Value<'_>) -> bool {
     !matches!(value, Value::Text(text) if !text.is_ascii())
 }
 
-/// The headings of a query: with a text among its parameters that may have no form in the client's code page, all texts
-/// are told as nchar, nvarchar and ntext.
-fn told<'t>(titles: &'t [Title], parameters: &[Parameter<'_>]) -> Cow<'t, [Title]> {
+/// The headings of a query. If a text among its parameters has characters that may be missing in the client's code
+/// page, all texts are described as nchar, nvarchar and ntext.
+fn widened<'t>(titles: &'t [Title], parameters: &[Parameter<'_>]) -> Cow<'t, [Title]> {
     if parameters.iter().all(|parameter| is_narrow(&parameter.value)) {
         return Cow::Borrowed(titles);
     }
     let wide = |title: &Title| {
-        let told = title.told.map(|told| match told.of.is_text() {
-            true => Told { of: told.of.twin(), ..told },
-            false => told,
+        let result_type = title.result_type.map(|known| match known.of.is_text() {
+            true => ResultType { of: known.of.twin(), ..known },
+            false => known,
         });
-        Title { told, ..title.clone() }
+        Title { result_type, ..title.clone() }
     };
     titles.iter().map(wide).collect()
 }

@@ -1,4 +1,4 @@
-//! Requests of a client: which part of the interpreter answers each.
+//! Dispatches a client's requests to the parts of the interpreter.
 
 use super::execute::Answered;
 use super::interpreter::Interpreter;
@@ -144,7 +144,7 @@ impl Interpreter {
         bulk: &InsertBulk,
     ) -> Result<(), Interrupt> {
         if self.depth > 1 || client.settings().only_formats {
-            let text = "'insert bulk' stands alone in its batch: the rows follow it.";
+            let text = "'insert bulk' must be the only statement of its batch: the rows follow it.";
             return Err(ServerMessage::error(102, 15, text).into());
         }
         self.procedures.backend.begin_copy(client, bulk).await

@@ -1,4 +1,4 @@
-//! `@@` variables: answered from the session, without PostgreSQL.
+//! `@@` variables, which are answered from the session's state, without PostgreSQL.
 
 use super::cursors::Cursors;
 use crate::client::Settings;
@@ -9,7 +9,7 @@ use crate::tds::tokens::loginack;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 
-/// What the variables are read from.
+/// The state from which the variables are read.
 pub struct State<'a> {
     pub dialect: &'a Dialect,
     pub settings: &'a Settings,
@@ -24,13 +24,13 @@ pub struct State<'a> {
     pub procedure: u32,
     pub login: &'a Login,
     pub database: &'a str,
-    /// What the CATCH block that runs has caught.
+    /// The error that the running CATCH block has caught.
     pub caught: Option<&'a ServerMessage>,
     pub cursors: &'a Cursors,
 }
 
-/// The value of `@@name` and its type; None when there is no such variable. Functions that tell of the session
-/// and of what a CATCH block has caught are variables too.
+/// The value of `@@name` and its type; None when there is no such variable. Functions of the session's state and of
+/// the error that a CATCH block has caught are variables too.
 pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static>)> {
     let integer = |value: i64| (SqlType::INT4, Value::Int(value));
     let text = |value: &str| (SqlType::TEXT, Value::Text(value.to_owned().into()));
@@ -91,7 +91,7 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static
 
 /// SET options as the bits of @@options (SQL Server: "Configure the user options server configuration option").
 fn options(state: &State<'_>) -> i64 {
-    // warnings, padding, nulls, arithabort, null defaults on, concatenated nulls: they hold whatever is set
+    // warnings, padding, nulls, arithabort, null defaults on, concatenated nulls: always on, whatever is set
     const HOLD: i64 = 8 | 16 | 32 | 64 | 1024 | 4096;
     let settings = state.settings;
     [

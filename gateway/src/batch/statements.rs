@@ -1,5 +1,4 @@
-//! The statements of a program one after another: control flow, what each leaves in @@rowcount and @@error,
-//! and what becomes of an error.
+//! Runs the statements of a program: control flow, @@rowcount and @@error after each, and the handling of errors.
 
 use super::interpreter::Interpreter;
 use super::messages::integer;
@@ -13,10 +12,10 @@ use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 
-/// How deep texts and procedures may nest, as T-SQL.
+/// The nesting limit of texts and procedures, as in T-SQL.
 pub(super) const DEEPEST: u8 = 32;
 
-/// What follows a statement.
+/// The control flow after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     Next,
@@ -192,8 +191,8 @@ impl Interpreter {
             Action::Rollback(name) => {
                 if !self.tables.is_empty() && self.procedures.backend.in_transaction() {
                     let text =
-                        "'rollback with a table variable' is not supported: it would undo what stands in a \
-                                variable of a text around this one.";
+                        "'rollback with a table variable' is not supported: it would remove the rows of a \
+                                table variable of the calling text.";
                     return Err(ServerMessage::error(102, 15, text).into());
                 }
                 self.procedures.backend.rollback(client, name).await?;
@@ -207,8 +206,8 @@ impl Interpreter {
             Action::Define(define) => {
                 self.procedures.backend.define(client, define).await?;
                 self.forget_definitions();
-                if let Some(told) = &define.told {
-                    client.reply.message(&ServerMessage::info(0, told.as_str()));
+                if let Some(notice) = &define.notice {
+                    client.reply.message(&ServerMessage::info(0, notice.as_str()));
                 }
                 client.reply.finished(0);
             }
@@ -353,7 +352,7 @@ impl Interpreter {
     }
 }
 
-/// Where a label stands among `statements`.
+/// The index of a label among `statements`.
 fn position_of(statements: &[Statement], label: u32) -> Option<usize> {
     statements.iter().position(|statement| matches!(statement.action, Action::Label(own) if own == label))
 }

@@ -11,7 +11,7 @@ pub enum SystemProcedure {
     Unprepare,
     ResetConnection,
     DatatypeInfo,
-    /// Of a server cursor.
+    /// A procedure of server cursors.
     Cursor(CursorProcedure),
     DescribeFirstResultSet,
     /// Known and not served.

@@ -1,14 +1,14 @@
-//! Where an error stands among TRY blocks.
+//! The TRY blocks that are open around an error.
 
 use crate::tds::tokens::message::ServerMessage;
 
 #[derive(Debug, Default)]
 pub struct Tries {
-    /// How many are open.
+    /// The number of open blocks.
     pub open: usize,
-    /// How many of them are outside of the text that runs.
+    /// The number of them outside of the running text.
     pub outside: usize,
-    /// What the CATCH blocks that run have caught, the innermost last.
+    /// The errors that the running CATCH blocks have caught, the innermost last.
     pub caught: Vec<ServerMessage>,
 }
 
@@ -17,7 +17,7 @@ impl Tries {
         self.open > 0
     }
 
-    /// What error_number() and the like return the parts of.
+    /// The error for error_number() and related functions.
     pub fn caught(&self) -> Option<&ServerMessage> {
         self.caught.last()
     }

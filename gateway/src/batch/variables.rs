@@ -1,4 +1,4 @@
-//! The variables of a batch: those it declares and those the client sends with it.
+//! The variables of a batch: declared in it, or sent with it by the client.
 
 use super::fitted::fitted;
 use crate::calls::OutputValue;
@@ -181,7 +181,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// What a text gives the variables that stand for its literals.
+    /// Sets the variables that replace the literals of a text.
     pub fn give(&mut self, literals: &[Given]) {
         for Given { name, sql_type, value } in literals {
             self.hold(name.clone(), *sql_type, value.clone());
@@ -193,7 +193,7 @@ impl<'a> Variables<'a> {
         self.list.push(Variable { name, sql_type, value, declared: None, output: None });
     }
 
-    /// Tells the compiler what is declared.
+    /// Adds the declared variables to the settings of the compiler.
     pub fn declare_to(&self, settings: &mut Settings) {
         for variable in &self.list {
             let SqlType { oid, typmod } = variable.sql_type;
@@ -202,7 +202,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// What the client wants back.
+    /// The variables that the client requests as outputs.
     pub fn returned(&self) -> Vec<OutputValue> {
         let returned = |variable: &Variable<'_>| {
             Some(OutputValue {
@@ -233,7 +233,7 @@ fn free_variables(text: &str) -> Vec<String> {
     names
 }
 
-/// What a parameter gives to what is declared.
+/// The value of a parameter for a declared variable.
 fn taken<'a>(
     param: &'a Param<'_>,
     declaration: &Declaration,

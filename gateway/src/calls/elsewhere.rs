@@ -1,5 +1,5 @@
-//! Calls of procedures whose table is on a node: those that write or give outputs go into its group commit, those that
-//! give rows run on a connection of the session's own there.
+//! Calls of procedures whose table is on a node. Those that write or return outputs go into the node's group commit;
+//! those that return rows run on a connection of the session's own to the node.
 
 use super::procedures::{completed, refusal, Procedures, Refusal};
 use super::returned::Returned;

@@ -1,4 +1,4 @@
-//! Calls of PostgreSQL's functions and procedures, and nothing else: resolving a name, binding, group commit, outputs.
+//! Calls of PostgreSQL's functions and procedures: name resolution, binding, group commit, outputs.
 
 mod elsewhere;
 mod name;

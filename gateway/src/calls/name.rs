@@ -1,4 +1,4 @@
-//! The name of a procedure as callers write it.
+//! The name of a procedure as written by its caller.
 
 /// `procedure`, `schema.procedure`, `schema..procedure`, `schema.owner.procedure`: schema and name.
 pub fn split_name(name: &str) -> (Option<&str>, &str) {

@@ -1,4 +1,4 @@
-//! Calls of PostgreSQL's functions and procedures: which one a name means, and how it is run.
+//! Finds the function or procedure that a name means, and calls it.
 
 use super::name::split_name;
 use super::returned::Returned;
@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How often the catalogue is read again for a call: what it calls may change more than once meanwhile.
+/// How often the catalogue is read again for one call: the procedure may change more than once meanwhile.
 const MOST_RELOADS: usize = 3;
 /// SQLSTATE of a procedure whose table, or what was asked for, is on another server.
 const MOVED: &str = "RL006";
@@ -36,9 +36,9 @@ pub struct Procedures {
     pub(super) caller: Arc<Caller>,
     /// The schemas of the search path that the role has by itself.
     path: Arc<[String]>,
-    /// Of the call that waits for group commit.
+    /// The claim of the call that waits for group commit.
     pub(super) claim: Claim,
-    /// How to answer calls like those before.
+    /// The plans of known calls.
     pub(super) plans: Vec<Plan>,
     /// The oid of the session's login on each node it has called, by the node's id.
     pub(super) logins: HashMap<u64, u32>,
@@ -157,7 +157,7 @@ impl Procedures {
         self.backend.catalogue()
     }
 
-    /// What was learnt of procedures may not hold any more.
+    /// Forgets plans, after a change of procedures.
     pub fn forget_plans(&mut self) {
         self.plans.clear();
     }
@@ -208,7 +208,7 @@ impl Procedures {
         }
     }
 
-    /// What has come in the place of `function`.
+    /// The function that has replaced `function`.
     pub async fn find_again(
         &self,
         client: &Client,
@@ -245,7 +245,7 @@ impl Procedures {
         params: &[Param<'_>],
         in_try: bool,
     ) -> Result<Returned, Refusal> {
-        // a connection of its own can be told that errors are for a CATCH
+        // only on a connection of its own can a setting say that errors are for a CATCH
         let shares = !in_try && self.shares(client, function);
         let zone = match shares || function.node.is_some() {
             true => self.gateway.zone(),
@@ -262,7 +262,7 @@ impl Procedures {
         let node = self.node_of(function, &bound.values).map_err(|error| Failure::of_call(&error))?;
         // ringlog's own, on which a CATCH changes nothing
         let shares = shares || node.is_some() && self.shares(client, function);
-        // a procedure that is to choose between two readings of a time is told so on a connection of its own
+        // which of two meanings of a repeated time to use is a setting too
         let repeated = if function.only_reads { String::new() } else { repeated_times(&bound.repeated) };
         if shares && repeated.is_empty() {
             let called = self.call_shared(client, function, statement, bound.values).await;
@@ -326,7 +326,7 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with('#')
 }
 
-/// What a committed call gives back.
+/// The results of a committed call.
 pub(super) fn completed(
     function: &Function,
     asked: &[(usize, usize)],
@@ -334,16 +334,16 @@ pub(super) fn completed(
     zone: &Zone,
 ) -> Result<Returned, Failure> {
     let error = outcome.notices.iter().rev().find_map(left_error_of).unwrap_or(0);
-    let told = |notice: &Notice| {
+    let count = |notice: &Notice| {
         left_rows_of(notice).or_else(|| row_count_of(notice).and_then(|count| i64::try_from(count).ok()))
     };
-    let row_count = outcome.row_count.or_else(|| outcome.notices.iter().rev().find_map(told));
+    let row_count = outcome.row_count.or_else(|| outcome.notices.iter().rev().find_map(count));
     let returned = Returned::of(function, asked, outcome, zone)
         .map_err(|message| Failure::of_statement(message.in_procedure(&function.name)))?;
     Ok(Returned { error, row_count, ..returned })
 }
 
-/// What a call that was not completed may be taken for.
+/// The failure of a call that was not completed.
 pub(super) fn refusal(unfinished: Unfinished, function: &Function) -> Refusal {
     match unfinished {
         Unfinished::Refused(error) | Unfinished::Failed(error) if may_be_outdated(&error) => {

@@ -1,4 +1,4 @@
-//! What a call gives back, and the tokens that end it.
+//! The results of a call, and the tokens that end it.
 
 use crate::catalogue::{Function, Returns};
 use crate::client::{unsendable, Reply};
@@ -13,7 +13,7 @@ use crate::tds::tokens::returns::{self, Output};
 use crate::tds::types::{bytes_of_precision, encode_value, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
 
-/// What a call that succeeded has given.
+/// The results of a successful call.
 #[derive(Debug)]
 pub struct Returned {
     pub status: i32,
@@ -31,13 +31,13 @@ pub struct Returned {
 pub struct OutputValue {
     /// The place of its parameter in the call.
     pub index: usize,
-    /// As the procedure names it, without @.
+    /// The name of the procedure's parameter, without @.
     pub name: String,
     pub value: Value<'static>,
     pub pg_type: PgType,
 }
 
-/// How the call was made, which decides the tokens that end it.
+/// The form of the call, which decides the tokens at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Rpc,

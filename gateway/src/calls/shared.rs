@@ -1,5 +1,5 @@
-//! Calls that share a transaction with those of other clients (group commit), and those among them that need no
-//! looking at: a call like one before is bound by the plan that was made of it.
+//! Calls that share a transaction with those of other clients (group commit). A call of known shape is bound by its
+//! plan, without further examination.
 
 use super::name::split_name;
 use super::procedures::{completed, count, may_be_outdated, put_notices, Procedures};
@@ -49,7 +49,7 @@ impl Procedures {
                 if attention.is_ok() {
                     client.answer_attention_later();
                 }
-                // who has gone has sent a whole call all the same
+                // the call of a disconnected client is complete, and runs nevertheless
                 call.await
             }
         };

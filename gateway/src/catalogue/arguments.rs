@@ -1,5 +1,5 @@
-//! From a call's parameters to the arguments of a function in PostgreSQL's binary format. Each value goes
-//! straight from TDS bytes into the type the function declares.
+//! Converts a call's parameters to the arguments of a function in PostgreSQL's binary format: each value directly
+//! from TDS bytes to the declared type.
 
 use super::function::Function;
 use super::parameters::{Direction, Field};

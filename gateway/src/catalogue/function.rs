@@ -15,7 +15,7 @@ use tsql::quoting::quoted;
 pub const SYSTEM: &str = "sys";
 pub const OF_SYBASE: &str = "sybsystemprocs";
 
-/// What a call gives back.
+/// The form of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// int: the return status
@@ -41,7 +41,7 @@ pub struct Function {
     /// The node that has it; None: it is here.
     pub node: Option<Arc<str>>,
     pub parameters: Arc<Parameters>,
-    /// Of a procedure whose text the gateway may run.
+    /// A procedure whose text the gateway may run.
     pub text: Option<Text>,
     pub metrics: CallMetrics,
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
@@ -52,9 +52,9 @@ static NEXT_STATEMENT: AtomicU64 = AtomicU64::new(1);
 const INT2: u32 = 21;
 const INT4: u32 = 23;
 const VOID: u32 = 2278;
-/// Oids from here on are of what the database has beyond PostgreSQL's own, and others on every server.
+/// Oids from here on are those of the database's own objects, and differ between servers.
 const FIRST_OF_DATABASE: u32 = 16384;
-/// The first argument of a procedure over all tables, which is called where that table is.
+/// The first argument of a procedure for any table, which is called on the server of that table.
 const TABLE_NAME: &str = "table_name";
 
 /// A function as PostgreSQL declares it, without its arguments.
@@ -105,7 +105,7 @@ impl Function {
         }
     }
 
-    /// As messages show it.
+    /// Its name in messages.
     pub fn shown(&self) -> String {
         format!("{}.{}", self.schema, self.name)
     }
@@ -115,7 +115,7 @@ impl Function {
         self.schema == SYSTEM || self.schema == OF_SYBASE
     }
 
-    /// How its text was read, when the gateway runs it.
+    /// The options of parsing its text, when the gateway runs it.
     pub fn runs_here(&self) -> Option<&Text> {
         self.text.as_ref().filter(|text| text.runs_here)
     }
@@ -167,7 +167,7 @@ impl Function {
         }
     }
 
-    /// How an argument is sent, 0 for text and 1 for binary.
+    /// The format in which an argument is sent, 0 for text and 1 for binary.
     fn format(&self, argument: &Argument) -> i16 {
         let field = self.parameters.fields.get(argument.fields.start);
         i16::from(argument.is_composite || !field.is_some_and(|field| field.pg_type.wants_text()))

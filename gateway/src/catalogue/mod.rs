@@ -28,7 +28,7 @@ const OWN: &str = "ringlog";
 /// The schema of a session's own procedures, whose names begin with #.
 pub const TEMPORARY: &str = "pg_temp";
 
-/// Where a name is looked for that says no database.
+/// The schemas of names without a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The database (schema) in use.
@@ -46,7 +46,7 @@ pub struct Catalogue {
     nodes: HashMap<String, Arc<str>>,
 }
 
-/// What `Catalogue::find` says when there is not exactly one function.
+/// Why `Catalogue::find` found no function, or several.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unresolved {
     Missing,
@@ -55,7 +55,7 @@ pub enum Unresolved {
 }
 
 impl Catalogue {
-    /// Of these functions, and of these tables on nodes.
+    /// A catalogue of these functions, and of these tables on nodes.
     fn of(all: impl IntoIterator<Item = Arc<Function>>, nodes: HashMap<String, Arc<str>>) -> Catalogue {
         let mut functions: HashMap<String, Vec<_>> = HashMap::new();
         for function in all {

@@ -1,4 +1,4 @@
-//! What functions take, as their callers see it: composite arguments unfolded into their fields.
+//! The parameters of functions as their callers see them: composite arguments are replaced by their fields.
 
 use crate::convert::{Capacity, PgType};
 use std::cmp::Ordering;
@@ -42,7 +42,7 @@ pub struct Field {
     pub name: Arc<str>,
     pub oid: u32,
     pub pg_type: PgType,
-    /// What the column that a composite's field is of holds at most.
+    /// The declared length or digits of the table's column behind a composite's field.
     pub capacity: Option<Capacity>,
     /// The place of its argument.
     pub argument: usize,
@@ -55,7 +55,7 @@ pub struct Field {
 pub struct Attribute {
     pub name: Arc<str>,
     pub oid: u32,
-    /// What it stands for in the end, where it is a domain.
+    /// The base type of a domain.
     pub pg_type: PgType,
     /// The length or precision it was declared with, as PostgreSQL keeps it; -1: none.
     pub typmod: i32,
@@ -66,12 +66,12 @@ const RETURN_STATUS: &str = "return_status";
 
 const INT4: u32 = 23;
 
-/// What a function takes; the same for all functions that take the same.
+/// The parameters of a function, shared by all functions with the same ones.
 #[derive(Debug)]
 pub struct Parameters {
     pub arguments: Box<[Argument]>,
     pub fields: Box<[Field]>,
-    /// Where the return status stands in the row of a function that gives outputs too.
+    /// The index of the return status in the row of a function that also has outputs.
     pub status_column: Option<usize>,
     /// Outputs of composite type, which are not unfolded.
     pub composite_outputs: usize,

@@ -1,5 +1,4 @@
-//! A call of known shape on its way: from the wire to the values of a Bind message in one pass, without
-//! anything in between.
+//! A call of known shape: from the wire to the values of a Bind message in one pass, without intermediate values.
 
 use super::arguments::{assign, put_value_of, BindError};
 use super::function::Function;
@@ -15,7 +14,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use postgres_protocol::IsNull;
 use std::sync::Arc;
 
-/// What to write for one call.
+/// The binding of calls of one shape.
 #[derive(Debug)]
 pub struct Plan {
     /// The snapshot it was made from: the plan holds only as long.

@@ -1,4 +1,4 @@
-//! The catalogue as PostgreSQL has it, in three queries.
+//! Reads the catalogue from PostgreSQL, by three queries.
 
 use super::function::{Declared, Function};
 use super::parameters::{Attribute, Direction, Parameters, Parts};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A domain, an enum or a composite type.
 #[derive(Default)]
 struct Type {
-    /// What it stands for; 0 for a composite type.
+    /// The base type; 0 for a composite type.
     base: u32,
     attributes: Vec<Attribute>,
 }
@@ -161,7 +161,7 @@ fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {
     parts.parameters()
 }
 
-/// What a domain stands for in the end, text for an enum; any other type stands for itself.
+/// The base type of a domain, text for an enum; any other type itself.
 fn base_type(oid: u32, types: &Types) -> u32 {
     let mut oid = oid;
     // PostgreSQL allows no circle of domains

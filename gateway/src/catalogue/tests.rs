@@ -1,4 +1,4 @@
-//! Binding without a database: a function is described by hand, calls are written as clients write them.
+//! Tests of binding without a database: functions are described by hand, calls are encoded as clients do.
 
 use super::function::Declared;
 use super::parameters::{Attribute, Parts};

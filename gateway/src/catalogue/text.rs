@@ -1,9 +1,9 @@
-//! Procedures whose T-SQL the gateway runs itself: those that PL/pgSQL has no words for, and those that call them.
+//! Procedures whose T-SQL the gateway runs itself: those that PL/pgSQL cannot express, and those that call them.
 
 use super::function::Function;
 use super::OWN;
 
-/// How the text of a procedure was read when it was made.
+/// The options with which a procedure's text was parsed when it was created.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Text {
     pub sybase: bool,
@@ -55,7 +55,7 @@ impl Text {
     }
 }
 
-/// What calls a procedure that the gateway runs is run by the gateway too.
+/// Adds the procedures that call those run by the gateway: it runs them too.
 pub fn mark_callers(functions: &mut [Function]) {
     loop {
         let callers: Vec<usize> = (0..functions.len())

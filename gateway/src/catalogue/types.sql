@@ -1,4 +1,4 @@
--- Domains with what they stand for, enums as the text they are told in, and the attributes of the composite types
+-- Domains with their base types, enums, which are sent as text, and the attributes of the composite types
 -- that are arguments.
 select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::oid end, '', 0, -1, 0
   from pg_catalog.pg_type t

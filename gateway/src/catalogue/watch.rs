@@ -1,4 +1,5 @@
-//! The catalogue kept up to date: read again when PostgreSQL says that it has changed, or when a session asks.
+//! Keeps the catalogue up to date: it is read again when PostgreSQL notifies of a change, or when a session requests
+//! it.
 
 use super::Catalogue;
 use crate::convert::{set_big_endian, Zone};
@@ -14,12 +15,12 @@ use tracing::{debug, error, info};
 
 /// The channel on which PostgreSQL says that procedures or row types changed.
 const CHANNEL: &str = "ringlog_catalogue";
-/// What it says where nothing else has changed than the servers that tables are on.
+/// The payload when only the servers of tables have changed.
 const MOVED: &str = "moved";
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What the database says of packed arrays, as it is now and not as it was when the connection was made.
+/// Queries the byte order of packed arrays in the database, as it is now and not when the connection was made.
 const BYTE_ORDER: &str =
     "select setting from pg_catalog.pg_db_role_setting, pg_catalog.unnest(setconfig) as setting \
      where setrole = 0 and setting like 'tsql.byte\\_order=%' and setdatabase = \
@@ -32,7 +33,7 @@ pub enum Because {
     Unknown,
     /// PostgreSQL refused what the catalogue says.
     Outdated,
-    /// What was called is on another server now.
+    /// The called procedure has moved to another server.
     Moved,
     /// The session has just changed it.
     Changed,
@@ -55,7 +56,7 @@ struct Reload {
     answer: oneshot::Sender<bool>,
 }
 
-/// What was read at one time.
+/// A state of the catalogue.
 pub struct Snapshot {
     pub catalogue: Arc<Catalogue>,
     /// The zone that zoneless times of clients are in.
@@ -96,7 +97,7 @@ impl LiveCatalogue {
     }
 }
 
-/// The gateway's own connection, which hears of changes.
+/// The gateway's own connection, which is notified of changes.
 pub struct Watcher {
     address: Address,
     role: String,
@@ -122,7 +123,7 @@ impl Watcher {
         Ok(Watcher { address, role, password, metrics, priority, connection, first, requests: None })
     }
 
-    /// How many connections PostgreSQL allows.
+    /// The number of connections that PostgreSQL allows.
     pub async fn most_connections(&mut self) -> Result<usize, PgError> {
         let rows = self.connection.query_text("show max_connections").await?;
         let most = rows.into_iter().flatten().next().flatten();
@@ -152,7 +153,7 @@ impl Watcher {
         }
     }
 
-    /// Ok: nobody is left to ask.
+    /// Ok: all senders of reload requests are gone.
     async fn watch(
         &mut self,
         live: &LiveCatalogue,

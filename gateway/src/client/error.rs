@@ -1,4 +1,4 @@
-//! Why a session ends without a logout.
+//! Why a session ended without a logout.
 
 use crate::tds::wire::WireError;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A client: messages in, the reply out as packets.
+//! A client: reads messages, and sends the reply as packets.
 
 mod error;
 mod reply;
@@ -212,15 +212,15 @@ impl Client {
         &self.settings
     }
 
-    /// What the client has set holds from now on.
+    /// Applies the client's settings from now on.
     pub fn set(&mut self, settings: Settings) {
         self.reply.no_count = settings.no_count;
         self.reply.dialect.text_size = settings.text_size.limit().unwrap_or(self.text_size);
         self.settings = settings;
     }
 
-    /// Tells the client that it has cancelled and nothing more will come. From 7.2 on the reply ends with an
-    /// error and the acknowledgement is a reply of its own, which tedious and mssql-jdbc wait for
+    /// Acknowledges the client's cancel, which ends the reply. From 7.2 on the reply ends with an error and the
+    /// acknowledgement is a reply of its own, which tedious and mssql-jdbc wait for
     /// (mssql-jdbc, TDSCommand.onResponseEOM; tedious, SentAttention).
     pub fn acknowledge_cancel(&mut self) {
         if self.dialect().version >= Version::Tds72 {

@@ -1,4 +1,4 @@
-//! The reply that is being written: tokens, and what decides their form.
+//! The reply under construction: its tokens, and the state that decides their form.
 
 use crate::convert::{column_type, PgType};
 use crate::tds::dialect::Dialect;
@@ -25,9 +25,9 @@ pub struct Reply {
     pub row_count: i64,
     /// A result set was described and its end not sent.
     pub rows_open: bool,
-    /// What the next DONE ends.
+    /// The kind of the next DONE.
     pub command: Command,
-    /// Where in `tokens` the latest DONE ends.
+    /// The end of the latest DONE in `tokens`.
     done: Option<usize>,
 }
 
@@ -114,7 +114,7 @@ impl Reply {
         }
     }
 
-    /// The same for a statement that has neither rows nor their number to report: its end is sent all the same.
+    /// The same for a statement with neither rows nor their number: its end is sent nevertheless.
     pub fn finished(&mut self, rows: i64) {
         self.end(Status::empty(), None);
         self.passed(Some(rows));
@@ -144,7 +144,7 @@ impl Reply {
         self.rows_open = false;
     }
 
-    /// What follows is the answer to another command.
+    /// Begins the answer to another command.
     pub fn begin_answer(&mut self) {
         self.done = None;
     }
@@ -220,7 +220,7 @@ impl Reply {
 
 /// The error for a value that has no form in the client's dialect.
 pub fn unsendable(what: &str, error: &ConvertError) -> ServerMessage {
-    ServerMessage::error(error.number(), 16, format!("{what} cannot be told to this client: {error}"))
+    ServerMessage::error(error.number(), 16, format!("{what} cannot be sent to this client: {error}"))
 }
 
 #[cfg(test)]

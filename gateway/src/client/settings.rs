@@ -1,4 +1,4 @@
-//! What a client sets by `set …`.
+//! The settings of a client (`set …`).
 
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
@@ -10,9 +10,9 @@ pub struct Settings {
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
     pub text_size: TextSize,
-    /// `set fmtonly on`: statements tell their columns and do nothing.
+    /// `set fmtonly on`: statements only describe their columns.
     pub only_formats: bool,
-    /// `set nocount on`: no numbers of rows are told.
+    /// `set nocount on`: no numbers of rows are sent.
     pub no_count: bool,
     /// `set rowcount n`: rows of a result at most; 0 for all.
     pub row_limit: i32,
@@ -27,7 +27,7 @@ pub struct Settings {
 /// Orders of a date's parts (`set dateformat`).
 const ORDERS: [&str; 6] = ["mdy", "dmy", "ymd", "ydm", "myd", "dym"];
 
-/// How dates in texts are read, and where weeks begin.
+/// The order of parts of dates in texts, and the first day of weeks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calendar {
     /// `set datefirst`: 1 for Monday to 7 for Sunday.
@@ -43,7 +43,7 @@ impl Default for Calendar {
 }
 
 impl Calendar {
-    /// Whether 2026-11-20 is the twentieth of November whatever its type.
+    /// Whether 2026-11-20 is the twentieth of November in every type.
     pub fn reads_year_first(&self) -> bool {
         matches!(self.order, "mdy" | "ymd" | "myd")
     }
@@ -69,7 +69,7 @@ impl Calendar {
     }
 }
 
-/// What transactions see of others, and how long they wait for them.
+/// The isolation of transactions, and how long they wait for locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locking {
     pub isolation: Isolation,
@@ -121,7 +121,7 @@ impl Isolation {
     }
 }
 
-/// How much of a text or binary of any length is told.
+/// The length at which texts and binaries of unlimited types are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextSize {
     bytes: i32,
@@ -137,7 +137,7 @@ impl TextSize {
         self.bytes
     }
 
-    /// What the client has set, if it has.
+    /// The client's setting, if it has set one.
     pub fn limit(self) -> Option<u32> {
         u32::try_from(self.bytes).ok().filter(|_| self.bytes != TextSize::UNLIMITED)
     }

@@ -1,5 +1,5 @@
-//! How a PostgreSQL type is announced to a client: the narrowest type of its dialect that holds every
-//! value and NULL.
+//! The TDS type of a column: the narrowest type of the client's dialect that holds every value of the PostgreSQL
+//! type, and NULL.
 
 use super::pgtype::PgType;
 use crate::tds::dialect::{Dialect, Version};
@@ -181,8 +181,8 @@ fn characters(length: Option<u32>, padded: bool, d: &Dialect) -> TypeInfo {
     }
 }
 
-/// Two bytes a UTF-16 code unit. A text of characters beyond the BMP may need more units than it has
-/// characters: what does not fit is refused when it comes.
+/// Two bytes a UTF-16 code unit. A text of characters beyond the BMP may need more units than it has characters: a
+/// value that does not fit is refused.
 fn nchar_bytes(characters: u32) -> u32 {
     2 * characters.max(1)
 }

@@ -4,8 +4,8 @@
 //! integers, one byte 0 or 1 for a bit), little-endian unless the database's setting tsql.byte_order is big. As text:
 //! `1.5,2.5` or `{1.5,2.5}`. A waveform has one dimension and no NULL in it; a missing point is NaN.
 //!
-//! PostgreSQL's binary array (array_recv and array_send in arrayfuncs.c): number of dimensions, whether there
-//! are NULLs, the element's oid, size and lower bound of each dimension, then length and bytes of each element.
+//! PostgreSQL's binary array (array_recv and array_send in arrayfuncs.c): number of dimensions, whether there are
+//! NULLs, the element's oid, size and lower bound of each dimension, then length and bytes of each element.
 
 use super::{ConvertError, Element, ErrorKind, Value};
 use bytes::{BufMut, BytesMut};
@@ -65,7 +65,7 @@ fn put_packed(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMut)
         return Err(ConvertError::new(ErrorKind::Conversion, text));
     }
     if let (Element::Bool, Some(byte)) = (element, packed.iter().find(|byte| **byte > 1)) {
-        let text = format!("the byte {byte} is no element of boolean[], which are 0 and 1");
+        let text = format!("the byte {byte} is not an element of boolean[] (0 or 1)");
         return Err(ConvertError::new(ErrorKind::Conversion, text));
     }
     let count = packed.len() / width;
@@ -82,7 +82,7 @@ fn put_packed(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMut)
 fn put_elements<const WIDTH: usize>(packed: &[u8], is_big: bool, out: &mut BytesMut) {
     let (elements, _) = packed.as_chunks::<WIDTH>();
     let begin = out.len();
-    // written in place: appending asks for room each time, which takes longer than the rest
+    // written in place: appending checks the capacity each time, which takes longer than the rest
     out.resize(begin + elements.len() * (4 + WIDTH), 0);
     let framed = out.get_mut(begin..).unwrap_or_default().chunks_exact_mut(4 + WIDTH);
     for (element, framed) in elements.iter().zip(framed) {

@@ -1,9 +1,9 @@
 //! Dates and times as clients write them.
 //!
-//! Read are: `2024-02-03` (also with `/` or `.`), `20240203`, `Feb  3 2024`, `Feb 3, 2024`, `3 Feb 2024`,
-//! `03-Feb-2024`; after a blank or `T` a time `4:05`, `04:05:06`, `04:05:06.789`, `4:05:06:789AM`, `4 PM`;
-//! after that an offset `Z`, `+09`, `+0900`, `+09:00`. A date or a time may stand alone. Not read, because
-//! their meaning depends on a setting: all-numeric dates that do not begin with a year of four digits.
+//! Accepted: `2024-02-03` (also with `/` or `.`), `20240203`, `Feb  3 2024`, `Feb 3, 2024`, `3 Feb 2024`,
+//! `03-Feb-2024`; after a blank or `T` a time `4:05`, `04:05:06`, `04:05:06.789`, `4:05:06:789AM`, `4 PM`; after that
+//! an offset `Z`, `+09`, `+0900`, `+09:00`; also a date or a time alone. Refused, because their meaning depends on a
+//! setting: all-numeric dates that do not begin with a year of four digits.
 
 use crate::tds::types::clock::DAY;
 use crate::tds::types::Value;

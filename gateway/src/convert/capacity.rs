@@ -1,5 +1,4 @@
-//! What a column was declared to hold: a length, or digits. PostgreSQL checks it too, but does not say of which
-//! column a value is that does not fit.
+//! The declared length or digits of a column. PostgreSQL checks them too, but its error does not name the column.
 
 use super::{ConvertError, ErrorKind, PgType};
 

@@ -1,7 +1,7 @@
-//! What T-SQL declares of columns and PostgreSQL does not keep: clients are told what was declared.
+//! What T-SQL declares of columns and PostgreSQL does not keep: columns are described to clients as declared.
 //!
-//! Types that convert and round in their own way are domains in schema tsql (`01_types.sql`); of the others the
-//! column's comment tells name and type (`11_declarations.sql`).
+//! Types that convert and round in their own way are domains in schema tsql (`01_types.sql`); for the others the
+//! column's comment has name and type (`11_declarations.sql`).
 
 use super::announcing::{column_type, user_type};
 use super::pgtype::PgType;
@@ -40,7 +40,7 @@ pub enum Declared {
     },
 }
 
-/// What is declared of a column.
+/// The declaration of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declaration {
     /// Its name in the case that it was declared with.
@@ -85,7 +85,7 @@ impl Declared {
         })
     }
 
-    /// Of an expression; None where PostgreSQL's type says it.
+    /// The declaration of an expression; None where it follows from PostgreSQL's type.
     pub fn of_expression(of: &Type, d: &Dialect) -> Option<Declared> {
         let digits = of.fraction.unwrap_or(DIGITS);
         Some(match of.name {
@@ -111,7 +111,7 @@ impl Declared {
         })
     }
 
-    /// As the comment of a column says it; None where PostgreSQL's type does.
+    /// The text in a column's comment; None where it follows from PostgreSQL's type.
     pub fn written(self) -> Option<String> {
         let of_length = |name: &str, length: Option<u32>| match length {
             Some(length) => format!("{name}({length})"),
@@ -144,14 +144,14 @@ impl Declared {
         }
     }
 
-    /// As the dialect has it; None where it has only what PostgreSQL's type is told as. ASE's systypes.usertype
-    /// stands beside the type at 5.0.
-    fn told(self, pg: PgType, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
+    /// Its type in the dialect; None where the dialect has only the type that follows from PostgreSQL's. ASE's
+    /// systypes.usertype is sent beside the type at 5.0.
+    fn client_type(self, pg: PgType, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
         let (token, size, user_type) = match self {
             Declared::Decimal => return Some(decimal(column_type(pg, typmod, d), d)),
             Declared::Digits { precision, scale, is_numeric } => {
-                let told = column_type(PgType::Numeric, SqlType::numeric(precision, scale).typmod, d);
-                return Some(if is_numeric { told } else { decimal(told, d) });
+                let numeric = column_type(PgType::Numeric, SqlType::numeric(precision, scale).typmod, d);
+                return Some(if is_numeric { numeric } else { decimal(numeric, d) });
             }
             Declared::TinyInt => (TypeToken::IntN, 1, user_type::TINYINT),
             Declared::Money => (TypeToken::MoneyN, 8, user_type::MONEY),
@@ -160,13 +160,13 @@ impl Declared {
             Declared::SmallDateTime => (TypeToken::DateTimeN, 4, user_type::SMALLDATETIME),
             Declared::Binary(length) => return binary(length, true, d),
             Declared::VarBinary(Some(length)) => return binary(length, false, d),
-            _ if d.is_tds7() => return self.told_7(d),
+            _ if d.is_tds7() => return self.client_type_7(d),
             _ => return None,
         };
         Some(TypeInfo::new(token, size).with_user_type(if d.is_tds7() { 0 } else { user_type }))
     }
 
-    fn told_7(self, d: &Dialect) -> Option<TypeInfo> {
+    fn client_type_7(self, d: &Dialect) -> Option<TypeInfo> {
         use TypeToken as T;
         let is_new = d.version >= Version::Tds73;
         Some(match self {
@@ -192,7 +192,7 @@ fn decimal(numeric: TypeInfo, d: &Dialect) -> TypeInfo {
     }
 }
 
-/// How text of single bytes is told: the code page that the session began with, or UTF-8 to those who know it.
+/// The collation of text of single bytes: the session's code page, or UTF-8 if the client supports it.
 fn collation(d: &Dialect) -> [u8; 5] {
     if d.knows_utf8 {
         UTF8_COLLATION
@@ -227,9 +227,11 @@ fn binary(length: u32, is_fixed: bool, d: &Dialect) -> Option<TypeInfo> {
     }
 }
 
-/// The column of a result as it was declared.
-pub fn told_type(pg: PgType, typmod: i32, declared: Option<Declared>, d: &Dialect) -> TypeInfo {
-    declared.and_then(|declared| declared.told(pg, typmod, d)).unwrap_or_else(|| column_type(pg, typmod, d))
+/// The type of a result's column as it is sent to the client.
+pub fn client_type(pg: PgType, typmod: i32, declared: Option<Declared>, d: &Dialect) -> TypeInfo {
+    declared
+        .and_then(|declared| declared.client_type(pg, typmod, d))
+        .unwrap_or_else(|| column_type(pg, typmod, d))
 }
 
 #[cfg(test)]
@@ -254,23 +256,24 @@ mod tests {
     }
 
     #[test]
-    fn characters_of_single_bytes_are_told_as_such_at_7() {
+    fn characters_of_single_bytes_keep_their_types_at_7() {
         use TypeToken::*;
-        let told =
-            |declared: Declared, d: &Dialect| declared.told(PgType::Text, -1, d).map(|t| (t.token, t.size));
+        let sent = |declared: Declared, d: &Dialect| {
+            declared.client_type(PgType::Text, -1, d).map(|t| (t.token, t.size))
+        };
         let d = Dialect::new(Version::Tds74);
-        assert_eq!(told(Declared::VarChar(Some(20)), &d), Some((BigVarChar, 20)));
-        assert_eq!(told(Declared::VarChar(None), &d), Some((BigVarChar, MAX)));
-        assert_eq!(told(Declared::Char(8000), &d), Some((BigChar, 8000)));
-        assert_eq!(told(Declared::Text, &d), Some((Text, LONGEST_BLOB)));
+        assert_eq!(sent(Declared::VarChar(Some(20)), &d), Some((BigVarChar, 20)));
+        assert_eq!(sent(Declared::VarChar(None), &d), Some((BigVarChar, MAX)));
+        assert_eq!(sent(Declared::Char(8000), &d), Some((BigChar, 8000)));
+        assert_eq!(sent(Declared::Text, &d), Some((Text, LONGEST_BLOB)));
         let utf8 = Dialect { knows_utf8: true, ..d };
-        assert_eq!(told(Declared::VarChar(Some(20)), &utf8), Some((BigVarChar, 80)));
-        assert_eq!(told(Declared::VarChar(Some(4000)), &utf8), Some((BigVarChar, MAX)));
+        assert_eq!(sent(Declared::VarChar(Some(20)), &utf8), Some((BigVarChar, 80)));
+        assert_eq!(sent(Declared::VarChar(Some(4000)), &utf8), Some((BigVarChar, MAX)));
         let old = Dialect::new(Version::Tds71);
-        assert_eq!(told(Declared::VarChar(None), &old), Some((Text, LONGEST_BLOB)));
-        assert_eq!(told(Declared::Time(3), &old), None);
+        assert_eq!(sent(Declared::VarChar(None), &old), Some((Text, LONGEST_BLOB)));
+        assert_eq!(sent(Declared::Time(3), &old), None);
         let five = Dialect::new(Version::Tds50);
-        assert_eq!(told(Declared::VarChar(Some(20)), &five), None);
-        assert_eq!(told(Declared::Binary(4), &five), Some((Binary, 4)));
+        assert_eq!(sent(Declared::VarChar(Some(20)), &five), None);
+        assert_eq!(sent(Declared::Binary(4), &five), Some((Binary, 4)));
     }
 }

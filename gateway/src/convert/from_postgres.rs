@@ -1,4 +1,4 @@
-//! From PostgreSQL's results to values.
+//! Converts PostgreSQL's results to values.
 
 use super::{arrays, numeric, offsets, ConvertError, ErrorKind, PgType, Value, Zone};
 use crate::tds::types::clock::DAY;

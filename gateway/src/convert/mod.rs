@@ -1,10 +1,10 @@
-//! Between decoded TDS values and PostgreSQL's own formats.
+//! Conversion between decoded TDS values and PostgreSQL's own formats.
 //!
-//! A parameter goes [`Value`] → [`to_pg`] in the type that the procedure declares; a result goes
-//! [`from_pg`] → [`Value`] → the type that [`column_type`] announced. Both are exact or refused: nothing is
-//! rounded but floats to their own precision, and times to what the type counts in.
+//! A parameter goes [`Value`] → [`to_pg`] in the type that the procedure declares; a result goes [`from_pg`] →
+//! [`Value`] → the type that [`column_type`] has announced. Both are exact or refused: only floats are rounded, to
+//! their own precision, and times, to the resolution of their type.
 //!
-//! Types without a binary form here go as text in both directions ([`PgType::wants_text`]).
+//! Types without a binary form here are sent as text in both directions ([`PgType::wants_text`]).
 
 mod announcing;
 mod arrays;
@@ -27,7 +27,7 @@ pub use crate::tds::types::{ConvertError, ErrorKind, Value};
 pub use announcing::{column_type, longer_type, output_type};
 pub use arrays::set_big_endian;
 pub use capacity::Capacity;
-pub use declared::{told_type, Declaration, Declared};
+pub use declared::{client_type, Declaration, Declared};
 pub use from_postgres::from_pg;
 pub use pgtype::{Element, PgType};
 pub use sqltype::{cast, SqlType};

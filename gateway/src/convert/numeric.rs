@@ -7,7 +7,7 @@ use crate::tds::types::Decimal;
 use bytes::{BufMut, BytesMut};
 
 const NEGATIVE: u16 = 0x4000;
-/// What numeric holds: digits before the point, digits after it.
+/// The limits of numeric: digits before the point, digits after it.
 const LONGEST_INTEGER: i64 = 131_072;
 const LONGEST_FRACTION: i64 = 16_383;
 

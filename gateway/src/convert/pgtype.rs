@@ -1,4 +1,4 @@
-//! The PostgreSQL types that have a form of their own here.
+//! The PostgreSQL types with a conversion of their own.
 
 use tsql::facts::types::DATETIMEOFFSET_OID;
 
@@ -109,7 +109,7 @@ impl PgType {
     }
 }
 
-/// What the elements of an array are.
+/// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
     Bool,

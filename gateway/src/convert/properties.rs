@@ -1,5 +1,5 @@
-//! What holds of every conversion: a value in its own PostgreSQL type comes back as it went, what a
-//! column announces can carry what PostgreSQL sends, and no input brings a conversion down.
+//! Properties of every conversion: a value survives the round trip in its own PostgreSQL type, the announced type of
+//! a column can hold what PostgreSQL sends, and no input causes a panic.
 
 use super::*;
 use crate::tds::dialect::{Dialect, Endian, Version};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::borrow::Cow;
 
 const DAY: i64 = 86_400_000_000;
-/// 1753-01-02 … 9999-12-30 in days since 2000-01-01: what DATETIME holds, whatever the zone.
+/// 1753-01-02 … 9999-12-30 in days since 2000-01-01: the range of DATETIME in every zone.
 const DAYS: std::ops::Range<i64> = -90_213..2_921_938;
 
 const TYPES: [PgType; 23] = [

@@ -10,7 +10,7 @@ use tsql::facts::types::DATETIMEOFFSET_OID;
 pub struct SqlType {
     /// PostgreSQL's number of the type (pg_type.oid).
     pub oid: u32,
-    /// As in RowDescription, -1 for none.
+    /// The modifier as in RowDescription, -1 for none.
     pub typmod: i32,
 }
 
@@ -78,7 +78,7 @@ impl SqlType {
         Some(((packed >> 16) as u8, (packed & 0xFF) as u8))
     }
 
-    /// What a value of this wire type is, where the client declares nothing else.
+    /// The type of a value of this wire type, where the client declares nothing else.
     pub fn of_wire(t: &TypeInfo) -> SqlType {
         use TypeToken::*;
         match t.token {

@@ -1,6 +1,6 @@
 //! Arrays of texts, which clients send as one text, `{ready,"in use"}` or without the braces, by the rules of
-//! PostgreSQL's array_in: an element in quotes is as it stands there, one without is trimmed, a backslash takes the
-//! next character as it is. They have one dimension and no NULL in them, as waveforms.
+//! PostgreSQL's array_in: an element in quotes is taken literally, one without is trimmed, a backslash escapes the
+//! next character. They have one dimension and no NULL in them, as waveforms.
 
 use super::{ConvertError, ErrorKind, Value};
 use bytes::{BufMut, BytesMut};
@@ -82,7 +82,7 @@ fn next(rest: &mut Peekable<Chars>) -> Result<String, &'static str> {
                 while rest.next_if(char::is_ascii_whitespace).is_some() {}
                 return match rest.peek() {
                     None | Some(',') => Ok(value),
-                    Some(_) => Err("goes on after its closing quote"),
+                    Some(_) => Err("continues after its closing quote"),
                 };
             }
             Some(',') if !is_quoted => break,
@@ -157,7 +157,7 @@ mod tests {
             ("a,,b", "element 2 of character varying[] is missing"),
             ("{{a},{b}}", "has a brace"),
             ("\"a", "no closing quote"),
-            ("\"a\"b", "goes on after"),
+            ("\"a\"b", "continues after"),
             ("a,b\\", "ends with a backslash"),
             ("a\0", "NUL"),
         ] {

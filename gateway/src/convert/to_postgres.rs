@@ -1,4 +1,4 @@
-//! From a client's value to a parameter in the procedure's own type.
+//! Converts a client's value to a parameter of the procedure's declared type.
 
 use super::zone::Instants;
 use super::{arrays, calendar, numeric, offsets, ConvertError, ErrorKind, PgType, Value, Zone};
@@ -147,7 +147,7 @@ fn boolean(v: &Value, to: &str) -> Result<bool, ConvertError> {
         return Ok(text.eq_ignore_ascii_case("true"));
     }
     let numeral =
-        Numeral::read(text).ok_or_else(|| ConvertError::conversion("a text that is no boolean", to))?;
+        Numeral::read(text).ok_or_else(|| ConvertError::conversion("a text that is not a boolean", to))?;
     Ok(numeral.integer.iter().chain(numeral.fraction).any(|digit| *digit != b'0'))
 }
 
@@ -190,11 +190,11 @@ fn uuid(v: &Value, to: &str) -> Result<[u8; 16], ConvertError> {
     let mut number = 0u128;
     for digit in text.bytes().filter(|byte| *byte != b'-') {
         let value = char::from(digit).to_digit(16).filter(|_| hyphens_stand_right);
-        let value = value.ok_or_else(|| ConvertError::conversion("a text that is no uuid", to))?;
+        let value = value.ok_or_else(|| ConvertError::conversion("a text that is not a uuid", to))?;
         number = number << 4 | u128::from(value);
     }
     if !hyphens_stand_right {
-        return Err(ConvertError::conversion("a text that is no uuid", to));
+        return Err(ConvertError::conversion("a text that is not a uuid", to));
     }
     Ok(number.to_be_bytes())
 }
@@ -282,7 +282,7 @@ mod tests {
         Value::Text(Cow::Borrowed(text))
     }
 
-    /// What PostgreSQL would send back.
+    /// The value that PostgreSQL would send back.
     fn read(v: Value<'static>, target: PgType) -> Value<'static> {
         let out = written(v, target).unwrap();
         from_pg(target, &out, &Zone::UTC).unwrap().into_owned()

@@ -1,4 +1,5 @@
-//! Local time and instants, by PostgreSQL's rule for the hours that a change of clocks skips or repeats.
+//! Conversion between local time and instants, by PostgreSQL's rule for hours that a change of clocks skips or
+//! repeats.
 
 use super::{ConvertError, ErrorKind, Value};
 use crate::tds::types::clock;
@@ -94,7 +95,7 @@ impl Zone {
     }
 }
 
-/// What a local time was in UTC.
+/// The UTC time of a local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instants {
     One(i64),

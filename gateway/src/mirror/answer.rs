@@ -1,5 +1,5 @@
-//! A server's answer as a client reads it, so that two of them can be compared: token by token, at 7.x
-//! (MS-TDS 2.2.7) and at 5.0 (FreeTDS src/tds/token.c, SAP/go-dblib tds/).
+//! A server's answer, parsed token by token as a client does, so that two can be compared: 7.x (MS-TDS 2.2.7) and 5.0
+//! (FreeTDS src/tds/token.c, SAP/go-dblib tds/).
 
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column};
@@ -9,7 +9,7 @@ use crate::tds::tokens::{loginack, returns};
 use crate::tds::types::{decode_value, take_row_value, Layout, TypeInfo, TypeToken, Value};
 use crate::tds::wire::{Reader, Result, WireError};
 
-/// What a client sees of an answer.
+/// The parts of an answer that a client sees.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// For each result set its columns, as "name type".
@@ -20,7 +20,7 @@ pub struct Answer {
     pub outputs: Vec<String>,
     /// Number and severity of each message; its text, where the number is an application's.
     pub messages: Vec<String>,
-    /// Numbers of rows that DONE tokens tell.
+    /// The numbers of rows in DONE tokens.
     pub counts: Vec<u64>,
     /// The login has succeeded.
     pub logged_in: bool,
@@ -32,7 +32,7 @@ pub struct Answer {
 
 /// Numbers from here on are an application's, whose texts clients show or test; so is 0, which PRINT has.
 const APPLICATION: i32 = 17_000;
-/// Of a value's text, in the report.
+/// The longest text of a value in the report.
 const LONGEST_VALUE: usize = 200;
 
 /// Reads a whole answer.
@@ -169,7 +169,7 @@ fn output(reader: &mut Reader<'_>, parameter: &Column, dialect: &Dialect) -> Res
     Ok(format!("{} = {}", parameter.name, value(reader, &parameter.type_info, dialect)?))
 }
 
-/// A value as text: the same text for the same value, whatever the width of its type.
+/// A value as text: the same text for the same value in types of any width.
 fn value(reader: &mut Reader<'_>, type_info: &TypeInfo, dialect: &Dialect) -> Result<String> {
     let raw = take_row_value(reader, type_info, dialect)?;
     Ok(match decode_value(raw.as_deref(), type_info, dialect) {
@@ -210,7 +210,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 fn put_message(answer: &mut Answer, message: &ServerMessage) {
     let ServerMessage { number, severity, text, .. } = message;
-    // told with every login and USE, each server in its own words
+    // sent with every login and USE; the servers' texts differ
     if matches!(number, 5701 | 5703 | 5704) {
         return;
     }
@@ -227,7 +227,7 @@ fn put_done(answer: &mut Answer, done: Done) {
     answer.in_transaction = done.status.contains(Status::IN_TRANSACTION);
 }
 
-/// What two answers differ in: the part, what the old server said and what the new one.
+/// A difference of two answers: the part, and its text from the old and the new server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Difference {
     pub part: &'static str,
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_that_differs_is_told() {
+    fn each_part_that_differs_is_reported() {
         for dialect in dialects() {
             let old = read(&written(&dialect, 7, "b1", 1), &dialect).unwrap();
             assert_eq!(old.differences(&old), []);

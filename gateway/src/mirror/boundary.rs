@@ -1,4 +1,4 @@
-//! Where messages begin and end in a stream of packets that is passed on as it is.
+//! Finds the beginnings and ends of messages in a stream of packets that is passed on unchanged.
 
 use crate::tds::packet::{Status, HEADER};
 

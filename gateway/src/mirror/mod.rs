@@ -1,5 +1,5 @@
 //! Two servers side by side: every client is passed to one and answered by it, byte for byte; the other gets the same
-//! requests, and its answers are compared. Nothing that the other does, or does not do, reaches a client.
+//! requests, and its answers are compared. The other server can never affect a client.
 
 mod answer;
 mod boundary;
@@ -145,7 +145,7 @@ async fn copy(
             return to.shutdown().await;
         }
         let bytes = buffer.get(..length).unwrap_or(&[]);
-        // before it is passed on: an answer is heard after its request
+        // before it is passed on, so that the shadow gets a request before its answer
         hear(bytes);
         to.write_all(bytes).await?;
     }

@@ -1,4 +1,4 @@
-//! The edge to Python: a mirror that runs in its own threads.
+//! The Python interface of the mirror, which runs on its own threads.
 
 use super::{run, Answering, Record, Servers};
 use crate::threads::Threads;
@@ -74,7 +74,7 @@ impl PyMirror {
         });
     }
 
-    /// What it counts, as OpenMetrics text.
+    /// The mirror's metrics, as OpenMetrics text.
     fn metrics(&self) -> String {
         self.record.text()
     }

@@ -1,4 +1,4 @@
-//! What a mirror has found: counts for monitoring, and a report of differences, a line of JSON for each.
+//! The results of a mirror: counts for monitoring, and a report of differences, one line of JSON each.
 
 use super::answer::Difference;
 use prometheus_client::encoding::{text, EncodeLabelSet};
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Lines of the same request and part: what comes after these is only counted.
 const MOST_ALIKE: u32 = 20;
-/// Different requests that are told apart.
+/// Different requests that are counted separately.
 const MOST_KINDS: usize = 10_000;
 /// Lines that wait to be written; the report is not worth more memory.
 const WAITING: usize = 1000;
@@ -103,7 +103,7 @@ pub struct Record {
     latency: Histogram,
     lines: SyncSender<String>,
     lost_lines: Counter,
-    /// How often each request and part has come.
+    /// The number of differences of each request and part.
     known: Mutex<HashMap<(String, &'static str), u32>>,
 }
 

@@ -1,5 +1,5 @@
-//! A request in words, for the report: what was called, or the beginning of a text. Never a login, and no text that
-//! may have a password in it.
+//! A request as text for the report: the name of the call, or the beginning of a text. Never a login, nor a text that
+//! may contain a password.
 
 use crate::tds::call::{self, Procedure};
 use crate::tds::dialect::Dialect;
@@ -27,7 +27,7 @@ pub fn shown(kind: Kind, body: &[u8], dialect: &Dialect) -> String {
     text.chars().take(LONGEST).collect()
 }
 
-/// Whether a text asks for the number of its session, as clients do at their login.
+/// Whether a text contains @@spid, which clients query at their login.
 pub fn asks_own(body: &[u8], dialect: &Dialect) -> bool {
     let wanted = b"@@spid";
     let text: Vec<u8> = match dialect.is_tds7() {

@@ -1,4 +1,4 @@
-//! A session's shadow: the same requests at the other server, and the comparison of its answers.
+//! A session's shadow: sends the same requests to the other server, and compares its answers.
 
 use super::answer::{self, Answer};
 use super::record::{Finding, Record, Unheard};
@@ -184,7 +184,7 @@ impl Shadow {
 
     fn compare(&self, request: &Message, old: &Answer, new: &Answer, dialect: &Dialect, took: Duration) {
         let is_login = matches!(request.kind, Kind::Login5 | Kind::Login7);
-        // what each server says of itself at login differs and matters to nobody
+        // answers to logins describe the servers, which differ: not compared
         let (old, new) = if self.is_swapped { (new, old) } else { (old, new) };
         let differences = if is_login { Vec::new() } else { old.differences(new) };
         if differences.iter().any(|found| found.part == "rows") && request::asks_own(&request.body, dialect) {

@@ -1,4 +1,4 @@
-//! What a session's shadow hears of the session, in bounded memory and without ever holding it up.
+//! The copy of a session's bytes for its shadow: in bounded memory, and without delaying the session.
 
 use bytes::Bytes;
 use std::sync::{Arc, Mutex};

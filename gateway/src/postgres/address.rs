@@ -1,4 +1,4 @@
-//! Where the database is: one server, or several of which one takes changes.
+//! The address of the database: one server, or several of which one is the primary.
 
 use super::encryption::Encryption;
 use crate::stream::Stream;
@@ -54,7 +54,7 @@ pub enum Wanted {
     Standby,
 }
 
-/// Where the database is.
+/// The address of the database.
 #[derive(Clone, Debug)]
 pub struct Address {
     hosts: Vec<Host>,
@@ -81,7 +81,7 @@ impl Address {
         })
     }
 
-    /// The same for a node: while it is away, those who write there hear so soon.
+    /// The same for a node: while it is away, its writers soon get an error.
     pub fn of_a_node(self) -> Address {
         Address { is_node: true, ..self }
     }
@@ -96,7 +96,7 @@ impl Address {
         (first..first + count).filter_map(move |at| Some((at % count, self.hosts.get(at % count)?)))
     }
 
-    /// How long opening a connection to one host may take before the next one is tried.
+    /// The time limit of opening a connection to one host, after which the next one is tried.
     pub fn patience(&self) -> Duration {
         if self.hosts.len() > 1 || self.is_node {
             CONNECT_TIMEOUT

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL, as libpq's sslmode and sslrootcert ask for it (PostgreSQL: "SSL Support" in libpq's chapter).
+//! TLS to PostgreSQL, by libpq's sslmode and sslrootcert (PostgreSQL: "SSL Support" in libpq's chapter).
 
 use crate::stream::Stream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 /// SSLRequest: its length and its code (PostgreSQL: "Message Formats").
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xD2, 0x16, 0x2F];
 
-/// Whether connections to PostgreSQL are encrypted, and whom they are for.
+/// Whether connections to PostgreSQL are encrypted, and how the server is verified.
 #[derive(Clone, Default)]
 pub struct Encryption(Option<Wanted>);
 
@@ -105,7 +105,7 @@ fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, EncryptionError> {
     Ok(found)
 }
 
-/// What is checked of PostgreSQL's certificate, against which roots.
+/// The verification of PostgreSQL's certificate, and the roots for it.
 enum Check {
     Nothing,
     Chain(Vec<CertificateDer<'static>>),

@@ -1,4 +1,4 @@
-//! What PostgreSQL says when it refuses, and the number legacy clients know it by.
+//! PostgreSQL's errors, and their T-SQL numbers.
 
 use crate::tds::tokens::message::ServerMessage;
 use postgres_protocol::message::backend::ErrorFields;
@@ -14,9 +14,9 @@ pub struct Notice {
     pub hint: String,
     pub table: String,
     pub constraint: String,
-    /// Where in a function or in a COPY it happened.
+    /// The place in a function or in a COPY.
     pub context: String,
-    /// What was said before an error of a call, which has to be told before it.
+    /// Notices that came before the error of a call, and have to be sent before it.
     pub before: Vec<Notice>,
 }
 
@@ -57,9 +57,9 @@ impl Notice {
         text
     }
 
-    /// RAISE NOTICE and the like as a client's message: number 0, as PRINT, unless it tells its own.
+    /// A notice as a client's message: number 0, as PRINT, unless it has a number of its own.
     pub fn to_message(&self) -> ServerMessage {
-        if self.sqlstate == TOLD {
+        if self.sqlstate == NUMBERED {
             if let Some(message) = self.numbered() {
                 return message;
             }
@@ -75,7 +75,7 @@ impl Notice {
         }
     }
 
-    /// What the detail says: number, severity, state, line and procedure.
+    /// The message from the detail: number, severity, state, line and procedure.
     fn numbered(&self) -> Option<ServerMessage> {
         let mut words = self.detail.splitn(5, ' ');
         let number = words.next()?.parse().ok()?;
@@ -123,8 +123,8 @@ fn place(context: &str) -> Option<(&str, u32)> {
     Some((name, line.parse().ok()?)).filter(|_| !is_language)
 }
 
-/// A notice that is an error or message of its own number, told by a procedure that goes on.
-const TOLD: &str = "01R03";
+/// A notice that is an error or message with a number of its own, from a procedure that continues.
+const NUMBERED: &str = "01R03";
 /// An error that a procedure compiled from T-SQL raises.
 const RAISED: &str = "TS001";
 
@@ -159,7 +159,7 @@ impl PgError {
         }
     }
 
-    /// What a call said before it failed.
+    /// The notices of a call before it failed.
     pub fn before(&self) -> &[Notice] {
         match self {
             PgError::Server(notice) => &notice.before,
@@ -173,7 +173,7 @@ impl PgError {
             PgError::Unconfirmed => ServerMessage::error(
                 50000,
                 16,
-                "PostgreSQL was told not to wait for its synchronous standby: the statement took effect, and is lost \
+                "PostgreSQL no longer waited for its synchronous standby: the statement took effect, and is lost \
                  if the standby takes over without it. A put may be repeated.",
             ),
             other => ServerMessage::error(
@@ -219,20 +219,20 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_tells_its_number() {
-        let told = Notice {
-            sqlstate: TOLD.into(),
+    fn a_message_with_a_number_of_its_own() {
+        let notice = Notice {
+            sqlstate: NUMBERED.into(),
             message: "beam lost".into(),
             detail: "20001 16 3 12 my proc".into(),
             ..Notice::default()
         };
-        let message = told.to_message();
+        let message = notice.to_message();
         assert_eq!((message.number, message.severity, message.state, message.line), (20001, 16, 3, 12));
         assert_eq!((message.text.as_str(), message.procedure.as_str()), ("beam lost", "my proc"));
         assert!(message.is_error());
-        let raised = Notice { sqlstate: RAISED.into(), ..told.clone() };
+        let raised = Notice { sqlstate: RAISED.into(), ..notice.clone() };
         assert_eq!(raised.to_error().number, 20001);
-        let damaged = Notice { detail: "beyond words".into(), ..told };
+        let damaged = Notice { detail: "beyond words".into(), ..notice };
         assert_eq!(damaged.to_message().number, 0);
     }
 }

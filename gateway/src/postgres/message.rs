@@ -12,7 +12,7 @@ pub use backend::Message;
 
 type Result<T> = std::result::Result<T, PgError>;
 
-/// A column as RowDescription tells it.
+/// A column of a RowDescription.
 #[derive(Clone, Debug)]
 pub struct PgColumn {
     pub name: String,
@@ -20,7 +20,7 @@ pub struct PgColumn {
     pub typmod: i32,
     /// The column of a table that it is, by the table's oid and its number there; zeros for none.
     pub origin: (u32, i16),
-    /// What T-SQL declares of it and PostgreSQL does not say.
+    /// Its T-SQL declaration, as far as PostgreSQL does not keep it.
     pub declared: Declaration,
 }
 
@@ -76,7 +76,7 @@ pub fn server_notice(body: &backend::NoticeResponseBody) -> Result<Notice> {
 /// (src/backend/replication/syncrep.c). The words are in the server's language and have no SQLSTATE of their own.
 const WAITS_FOR_STANDBY: &[u8] = b"SyncRepWaitForLSN";
 
-/// Whether a commit was told not to wait for its standby any longer, so that a failover may lose it.
+/// Whether a notice says that a commit no longer waits for its standby, so that a failover may lose it.
 pub fn gives_up_standby(body: &backend::NoticeResponseBody) -> Result<bool> {
     Ok(body.fields().any(|field| Ok(field.type_() == b'R' && field.value_bytes() == WAITS_FOR_STANDBY))?)
 }

@@ -1,4 +1,4 @@
-//! The PostgreSQL side: connections, the errors they give, and group commit.
+//! The client of PostgreSQL: connections, errors, and group commit.
 
 pub mod address;
 pub mod commit;

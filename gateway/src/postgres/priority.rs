@@ -1,5 +1,5 @@
-//! PostgreSQL's processes that commit writers' calls go before all others, where they run on this machine and this
-//! process has the right.
+//! Gives PostgreSQL's processes that commit writers' calls priority over all others, if they run on this machine and
+//! this process has the right.
 
 use super::{Connection, Host, PgError};
 use crate::scheduler::{put_ahead, Ahead, NICE};
@@ -42,12 +42,12 @@ impl WriterPriority {
             }
             self.found.store(Arc::new(found));
         }
-        let told = match **self.found.load() {
+        let priority = match **self.found.load() {
             Ok(Priority { ahead: Ahead::Nice, .. }) => format!("writers first, at nice {NICE}"),
             Ok(Priority { ahead: Ahead::Slices, .. }) => "writers first, by short slices alone".into(),
             Err(obstacle) => format!("writers as others: {obstacle}"),
         };
-        connection.query_text(&format!("set application_name = 'ringlog catalogue, {told}'")).await?;
+        connection.query_text(&format!("set application_name = 'ringlog catalogue, {priority}'")).await?;
         Ok(())
     }
 
@@ -80,7 +80,7 @@ enum Obstacle {
 
 impl Priority {
     /// What can be done at `host`, where `backend` is a process that serves a connection of ours. `postmaster` is
-    /// PostgreSQL's first process where it is known; a Unix socket tells it.
+    /// PostgreSQL's first process where it is known; a Unix socket reports it.
     async fn find(host: &Host, postmaster: Option<i32>, backend: i32) -> Result<Priority, Obstacle> {
         let postmaster = match postmaster {
             Some(postmaster) => Some(postmaster),

@@ -1,5 +1,5 @@
-//! The programs of texts that have come before. A program is kept by what its text says without the values of its
-//! literals: one whose literals decide nothing serves for all texts that differ only in them.
+//! Caches the programs of texts. The key is the text without the values of its literals: one program serves all texts
+//! that differ only in literals that decide nothing.
 
 use super::literal;
 use crate::convert::SqlType;
@@ -34,7 +34,7 @@ pub struct Compiled {
     pub literals: Vec<Given>,
 }
 
-/// What a text gives one of its program's variables.
+/// The value of one of a program's variables in a text.
 #[derive(Clone, Debug)]
 pub struct Given {
     pub name: String,
@@ -107,7 +107,7 @@ impl Programs {
     }
 }
 
-/// What a program depends on beside the literals of its text.
+/// The settings that a program depends on, beside the literals of its text.
 fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
     let Settings {
         database,

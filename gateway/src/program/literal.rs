@@ -1,4 +1,4 @@
-//! Values that a text writes out, as the session has them.
+//! The values of a text's literals.
 
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{Decimal, Value};

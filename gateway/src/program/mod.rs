@@ -1,4 +1,4 @@
-//! T-SQL as the session runs it: the crate `tsql` makes programs of texts, `cache` keeps them.
+//! T-SQL for the session: the crate `tsql` compiles texts to programs, `cache` keeps them.
 
 mod cache;
 mod literal;
@@ -7,7 +7,7 @@ pub use cache::{Compiled, Given, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
     placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Expression,
-    FetchFrom, InsertBulk, Kind, Made, Program, Query, Settings, Sql, Statement, Title, Told, CLOCKS,
+    FetchFrom, InsertBulk, Kind, Made, Program, Query, ResultType, Settings, Sql, Statement, Title, CLOCKS,
 };
 
 use crate::convert::SqlType;
@@ -24,7 +24,7 @@ pub fn undeclared(name: &str) -> ServerMessage {
     refusal(&tsql::Error::undeclared(name, 1_u32))
 }
 
-/// What the DONE of a query says it was.
+/// The command in the DONE of a query.
 pub fn command(query: &Query) -> Command {
     let is = |word: &str| query.sql.begins_with(word);
     match query.kind {

@@ -1,4 +1,4 @@
-//! Login: PRELOGIN, the login record, and PostgreSQL's own word on user and password.
+//! Login: PRELOGIN, the login record, and authentication by PostgreSQL.
 
 use crate::admission::Limits;
 use crate::backend::Backend;
@@ -69,7 +69,7 @@ pub async fn log_in(
                 limits.failed(&login.user);
                 tokio::time::sleep(REFUSAL_PAUSE).await;
             }
-            // counted before it is told: who hears of it may ask for the count
+            // counted before the reply: a client that has it may look at the count
             gateway.metrics.refused_logins.inc();
             put_refusal(client, &login, &refusal).await?;
             Err(SessionError::Refused { user: login.user, reason: reason(&error) })
@@ -122,14 +122,16 @@ const TLS_HANDSHAKE: u8 = 0x16;
 
 async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, SessionError> {
     if client.first_byte().await? == Some(TLS_HANDSHAKE) {
-        let tls = tls.ok_or_else(|| SessionError::Tls(io::Error::other("asked for, and not configured")))?;
+        let tls = tls.ok_or_else(|| {
+            SessionError::Tls(io::Error::other("requested by the client, but not configured"))
+        })?;
         client.encrypt(tls, false).await?;
     }
     let mut agreed = Agreed::Nothing;
     loop {
         let message = client.request().await?.ok_or(SessionError::Closed)?;
         let login = match message.kind {
-            // FreeTDS says that it will not encrypt, is told that it must, and begins all the same
+            // FreeTDS says that it will not encrypt, and begins a handshake when the server requires it
             Kind::Prelogin if message.body.first() == Some(&TLS_HANDSHAKE) => {
                 let text = "this server demands TLS, and the client's settings rule it out \
                             (FreeTDS: encryption = off)";

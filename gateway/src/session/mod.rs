@@ -1,6 +1,6 @@
-//! One client's session: login, then requests until it leaves. Calls of known shape are answered on the threads for
-//! calls; everything else moves to the threads for statements and comes back with the answer. Who sends statement after
-//! statement waits there for the next, so that what arrives wakes one thread and not two.
+//! A client's session: login, then requests until it disconnects. Calls of known shape are answered on the threads
+//! for calls; everything else moves to the threads for statements and returns with the answer. A session that sends
+//! several statements in a row waits for the next one there, so that it wakes one thread and not two.
 
 mod login;
 
@@ -41,7 +41,7 @@ struct Session {
     statements: u32,
 }
 
-/// What a client has sent.
+/// A message of the client, decoded.
 enum Next {
     /// Nothing: it has left, or the gateway stops.
     End,
@@ -50,7 +50,7 @@ enum Next {
     Statement(Statement),
 }
 
-/// What is for the threads for statements.
+/// Work for the threads for statements.
 enum Statement {
     Request(Message),
     /// Rows of a bulk copy.
@@ -257,7 +257,7 @@ impl Session {
                 Ok(true)
             }
             Ok(false) => {
-                // clients that wait for it want to hear that they may go
+                // the reply to a logout, for which some clients wait
                 client.reply.close(Status::empty());
                 let _ = client.finish().await;
                 Ok(false)

@@ -1,6 +1,6 @@
-//! The rows of a bulk copy as they come from the client: at 7.x COLMETADATA and rows (MS-TDS 2.2.6.1), at 5.0
-//! rows in the layout in which ASE stores them (FreeTDS src/tds/bulk.c tds5_send_record). Both come in
-//! packets without end, so a row is read as soon as it is there.
+//! The rows of a bulk copy from the client: at 7.x COLMETADATA and rows (MS-TDS 2.2.6.1), at 5.0 rows in ASE's
+//! storage layout (FreeTDS src/tds/bulk.c tds5_send_record). Both are streams of packets of any length, so each row
+//! is decoded as soon as it has arrived.
 
 pub use super::bulk_row::{Column, Row};
 use super::dialect::{Dialect, Endian, Version};
@@ -33,7 +33,7 @@ impl Rows {
         Rows { dialect, input: BytesMut::new(), columns: None, wanted: 0, is_done: false }
     }
 
-    /// Rows of a client of 5.0, which was told these columns.
+    /// Rows of a client of 5.0, to which these columns were sent.
     pub fn stored(dialect: Dialect, columns: Vec<Column>) -> Rows {
         Rows { columns: Some(columns), ..Rows::described(dialect) }
     }
@@ -122,7 +122,9 @@ impl Rows {
 fn decode_columns(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Vec<Column>> {
     let token = reader.u8("column description")?;
     if token != COLMETADATA {
-        return Err(WireError::Malformed(format!("token 0x{token:02x} where a bulk copy tells its columns")));
+        return Err(WireError::Malformed(format!(
+            "token 0x{token:02x} where a bulk copy describes its columns"
+        )));
     }
     let count = usize::from(reader.u16("column count")?);
     if count == usize::from(u16::MAX) {
@@ -185,7 +187,7 @@ mod tests {
         Dialect::new(Version::Tds74)
     }
 
-    /// What comes of `bytes` in packets of `size`.
+    /// The rows decoded from `bytes` in packets of `size`.
     fn read(bytes: &[u8], size: usize) -> Result<Vec<Vec<Value<'static>>>> {
         let dialect = seven();
         let mut rows = Rows::described(dialect);

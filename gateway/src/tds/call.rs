@@ -1,5 +1,5 @@
-//! A procedure call as it came, in either dialect: RPC at 7.x (MS-TDS 2.2.6.6), DBRPC with PARAMFMT and
-//! PARAMS at 5.0 (FreeTDS src/tds/query.c, tds_submit_rpc). Values stay in wire form.
+//! A procedure call as received, in either dialect: RPC at 7.x (MS-TDS 2.2.6.6), DBRPC with PARAMFMT and PARAMS at
+//! 5.0 (FreeTDS src/tds/query.c, tds_submit_rpc). Values stay in wire form.
 
 use super::dialect::{Dialect, Endian, Version};
 use super::tokens::returns::{PARAMFMT, PARAMFMT2, PARAMS};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The most parameters of one call: PostgreSQL's widest row type and some.
 const MOST_PARAMETERS: usize = 2_100;
 
-/// What was called.
+/// The called procedure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Procedure {
     Named(String),
@@ -29,7 +29,7 @@ pub enum Name<'a> {
     Text(String),
 }
 
-/// Where a parameter's value comes from.
+/// The source of a parameter's value.
 #[derive(Debug)]
 pub enum Content<'a> {
     Wire { type_info: TypeInfo, bytes: Option<Cow<'a, [u8]>> },
@@ -41,7 +41,7 @@ pub struct Param<'a> {
     /// Empty for a positional one.
     name: Name<'a>,
     pub output: bool,
-    /// The client asks for the procedure's default.
+    /// The client requests the procedure's default.
     pub default: bool,
     content: Content<'a>,
 }

@@ -1,8 +1,8 @@
-//! Character sets by the names that Sybase's clients give them at login, and by the code pages of 7.x
-//! collations. Both ways exact: bytes and characters that have no equivalent are told to the caller.
+//! Character sets, by the names that Sybase's clients give at login, and by the code pages of 7.x collations. Both
+//! directions are exact: bytes and characters without an equivalent are reported to the caller.
 //!
-//! Most maps are encoding_rs'; those of the web lack the code pages of DOS and HP's Roman-8, and take ISO 8859
-//! for its Windows relatives. Roman-8: RFC 1345, hp-roman8.
+//! Most tables are encoding_rs'; those lack the code pages of DOS and HP's Roman-8, and have Windows code pages in
+//! place of ISO 8859. Roman-8: RFC 1345, hp-roman8.
 
 use encoding_rs::Encoding;
 use oem_cp::code_table as oem;
@@ -18,7 +18,7 @@ pub struct Charset {
 
 enum Map {
     Web(&'static Encoding),
-    /// As the Windows code page, but that the bytes 0x80 to 0x9F are control characters.
+    /// As the Windows code page, except that the bytes 0x80 to 0x9F are control characters.
     Iso(&'static Encoding),
     /// Characters of two bytes have both in 0xA1 to 0xFE; the web's map has more.
     Euc(&'static Encoding),
@@ -134,7 +134,7 @@ impl Charset {
         raw.iter().map(|byte| self.character(*byte)).collect::<Option<String>>().map(Cow::Owned)
     }
 
-    /// As [`Charset::decode`], for messages: what is no character is shown as such.
+    /// As [`Charset::decode`], for messages: invalid bytes are replaced.
     pub fn decode_lossily(&self, raw: &[u8]) -> String {
         match self.decode(raw) {
             Some(text) => text.into_owned(),

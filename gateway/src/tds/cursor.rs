@@ -18,7 +18,7 @@ const DECLARE3: u8 = 0x10;
 /// The cursor of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor<'a> {
-    /// As the server has told it.
+    /// As the server has assigned it.
     Number(i32),
     /// In the client's character set.
     Name(&'a [u8]),
@@ -44,7 +44,7 @@ pub enum Operation<'a> {
     },
     /// So many rows by each fetch.
     SetRows(u32),
-    /// How it stands.
+    /// Asks for its state.
     Inquire,
     /// 1 to 6: next, previous, first, last, absolute, relative. `row`: of the latter two.
     Fetch {
@@ -147,7 +147,7 @@ fn decode_info<'a>(body: &mut Reader<'a>, wide: bool) -> Result<Operation<'a>> {
     })
 }
 
-/// How a cursor stands: bits of CURINFO's status.
+/// The state of a cursor: bits of CURINFO's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(u16);
 
@@ -169,7 +169,7 @@ impl Status {
     }
 }
 
-/// CURINFO: how a cursor stands. `rows`: by each fetch, told where the status has [`Status::ROWS`].
+/// CURINFO: the state of a cursor. `rows`: the number of rows a fetch returns, sent if the status has [`Status::ROWS`].
 pub fn put_info(out: &mut BytesMut, number: i32, status: Status, rows: u32, dialect: &Dialect) {
     const INFORM: u8 = 3;
     // a few bytes always fit

@@ -1,4 +1,4 @@
-//! What differs between the clients, as values.
+//! The differences between clients' dialects of TDS, as values.
 
 use super::charset::{self, Charset};
 

@@ -1,6 +1,5 @@
-//! The shape of a call: its bytes without the values. A writer sends calls of one shape all its life, so
-//! what names and types mean is worked out once; later calls are compared with the shape byte by byte and
-//! only their values are read.
+//! The shape of a call: its bytes without the values. A writer sends calls of one shape only, so names and types are
+//! examined once; later calls are compared with the shape byte by byte and only their values are decoded.
 
 use super::call::{self, Procedure};
 use super::dialect::Dialect;
@@ -10,16 +9,16 @@ use std::borrow::Cow;
 
 #[derive(Debug)]
 pub struct Layout {
-    /// What stands before the first parameter: the procedure, and at 5.0 the declaration of all parameters.
+    /// The bytes before the first parameter: the procedure, and at 5.0 the declaration of all parameters.
     head: Box<[u8]>,
-    /// What stands before each value (7.x: name, status and type), one after another.
+    /// The bytes before each value (7.x: name, status and type), one after another.
     prefixes: Box<[u8]>,
     params: Box<[Slot]>,
 }
 
 #[derive(Debug)]
 struct Slot {
-    /// Where its prefix ends in `prefixes`.
+    /// The end of its prefix in `prefixes`.
     prefix_end: usize,
     type_info: TypeInfo,
 }
@@ -70,7 +69,7 @@ impl Layout {
         Ok(Some(Layout { head: head.into(), prefixes: Box::default(), params: params.into() }))
     }
 
-    /// Starts reading `body`, which has this shape as far as its head tells; None when it has not.
+    /// Starts reading `body`, if its head is that of this shape; otherwise None.
     pub fn read<'a>(&'a self, body: &'a [u8], dialect: &'a Dialect) -> Option<Values<'a>> {
         let rest = body.strip_prefix(&*self.head)?;
         Some(Values { layout: self, dialect, reader: call::reader(rest, dialect), next: 0, prefix_at: 0 })

@@ -1,4 +1,4 @@
-//! What a client says of itself at login, whichever record it says it in.
+//! The contents of a client's login, from either record.
 
 use super::dialect::Dialect;
 use std::fmt;
@@ -13,7 +13,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// How a TDS 5.0 client will send its password when that is not in the login record.
+/// The way in which a TDS 5.0 client sends its password when it is not in the login record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PasswordEncryption {
     /// Encrypted behind a nonce (TDS_SEC_LOG_ENCRYPT3).

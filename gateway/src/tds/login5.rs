@@ -7,7 +7,7 @@ use super::login::{Login, Password, PasswordEncryption};
 use super::wire::{Reader, Result, WireError};
 
 const NAME: usize = 30;
-/// Where the byte order of two-byte integers stands: behind four names and their lengths.
+/// The offset of the byte order of two-byte integers: after four names and their lengths.
 const BYTE_ORDER: usize = 4 * (NAME + 1);
 const INT2_BIG: u8 = 2;
 const CAPABILITY: u8 = 0xE2;
@@ -19,7 +19,7 @@ const ENCRYPTED_WITH_NONCE: u8 = 0x80;
 const COMMAND_ENCRYPTION: usize = 106;
 
 pub fn decode(message: &[u8]) -> Result<Login> {
-    // integers inside the record are single bytes; the client's byte order is what it tells here
+    // integers inside the record are single bytes; the client's byte order is one of its fields
     let mut reader = Reader::new(message, Endian::Big);
     let host = field(&mut reader, NAME, "host name")?;
     let user = field(&mut reader, NAME, "user name")?;
@@ -115,7 +115,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     })
 }
 
-/// How a client whose record cannot be read is told so: in the byte order it names, if it does.
+/// The dialect of the refusal to a client whose record cannot be read: in its byte order, if the record has one.
 pub fn dialect_of_refusal(message: &[u8]) -> Dialect {
     let endian = if message.get(BYTE_ORDER) == Some(&INT2_BIG) { Endian::Big } else { Endian::Little };
     Dialect { endian, charset: &charset::UTF_8, ..Dialect::new(Version::Tds50) }

@@ -77,7 +77,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     })
 }
 
-/// Whether the features that the client asks for have UTF-8 among them. `at`: where the record says where they are.
+/// Whether the client requests the feature UTF-8. `at`: the position of the offset of its features.
 fn asks_for_utf8(message: &[u8], at: usize) -> Result<bool> {
     const UTF8_SUPPORT: u8 = 0x0A;
     const END: u8 = 0xFF;

@@ -1,5 +1,5 @@
-//! Passwords of TDS 5.0 that do not go in the clear: the server sends a public key and a nonce, the client the
-//! password behind the nonce, encrypted (FreeTDS src/tds/sec_negotiate.c; SAP/go-dblib tds/login.go).
+//! Encrypted passwords of TDS 5.0: the server sends a public key and a nonce, the client the nonce and the password,
+//! encrypted (FreeTDS src/tds/sec_negotiate.c; SAP/go-dblib tds/login.go).
 
 use super::call::decode_arguments;
 use super::dialect::{Dialect, Endian};
@@ -16,7 +16,7 @@ const HAS_ARGUMENTS: u8 = 1;
 const PASSWORD: u16 = 31;
 const INT4: u8 = 0x38;
 const LONGBINARY: u8 = 0xE1;
-/// The one cipher suite: RSA.
+/// The only cipher suite: RSA.
 const RSA: u32 = 1;
 
 impl PasswordEncryption {
@@ -29,7 +29,7 @@ impl PasswordEncryption {
     }
 }
 
-/// What the client is to encrypt its password with, behind a LOGINACK that says that more is to come.
+/// Puts the key and the nonce for the client's password, after a LOGINACK that announces a negotiation.
 pub fn put_challenge(
     out: &mut BytesMut,
     encryption: PasswordEncryption,

@@ -12,7 +12,7 @@ pub enum Operation {
     Set,
     /// Back to the default.
     Default,
-    /// What it is set to.
+    /// Asks for its value.
     List,
     Other(u8),
 }

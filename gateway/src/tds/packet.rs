@@ -11,7 +11,7 @@ pub const SMALLEST: usize = 512;
 /// The largest packet size the gateway agrees to.
 pub const LARGEST: usize = 32_768;
 
-/// What a message is, from the first header byte.
+/// The kind of a message, from the first header byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// T-SQL text (7.x)

@@ -3,7 +3,7 @@
 use super::wire::{Reader, Result, WireError};
 use bytes::{BufMut, BytesMut};
 
-/// What a client wants of encryption.
+/// The client's setting of encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
     /// login only
@@ -35,7 +35,7 @@ impl Encryption {
     }
 }
 
-/// What both sides will encrypt.
+/// The part of the session that is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreed {
     Nothing,
@@ -45,8 +45,8 @@ pub enum Agreed {
 }
 
 impl Encryption {
-    /// What a server that can encrypt, or demands it, says to a client that asks for this, and what comes of
-    /// it. A client that does not like the answer leaves.
+    /// The answer of a server that can encrypt, or requires it, to a client with this setting, and the resulting
+    /// encryption. A client that does not accept the answer disconnects.
     pub fn answer(self, can: bool, demands: bool) -> (Encryption, Agreed) {
         match self {
             _ if !can => (Encryption::NotSupported, Agreed::Nothing),
@@ -66,7 +66,7 @@ const THREAD: u8 = 3;
 const MARS: u8 = 4;
 const END: u8 = 0xFF;
 
-/// Reads what the client asks for.
+/// Decodes the client's setting.
 pub fn decode(message: &[u8]) -> Result<Encryption> {
     let mut reader = Reader::new(message, super::dialect::Endian::Big);
     let mut encryption = Encryption::NotSupported;

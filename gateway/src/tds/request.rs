@@ -1,4 +1,4 @@
-//! What a client asks after its login: a message decoded into requests before anything acts on them.
+//! A client's requests after login: a message is decoded into requests before anything acts on them.
 //!
 //! A 7.x message holds one request, or several calls; a 5.0 message is a stream of tokens. Requests are decoded one
 //! after another, so that those before a malformed one are answered.

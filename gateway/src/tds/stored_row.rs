@@ -1,5 +1,5 @@
 //! A row in the layout in which ASE stores it, as bulk copies of TDS 5.0 send it (FreeTDS src/tds/bulk.c,
-//! tds5_send_record and tds5_bcp_add_variable_columns). The gateway tells its clients that all columns are
+//! tds5_send_record and tds5_bcp_add_variable_columns). The gateway describes all columns to its clients as
 //! variable, so a row is
 //!
 //! * its length in two bytes of the client's order; the rest but for texts is little-endian whatever the client;
@@ -18,9 +18,9 @@ use super::types::Layout;
 use super::wire::{Reader, Result, WireError};
 use std::borrow::Cow;
 
-/// Columns a stored row can tell the places of in single bytes.
+/// The most columns whose offsets a stored row can hold in single bytes.
 pub const MOST_COLUMNS: usize = 250;
-/// What stands in place of a text's bytes, which follow the row.
+/// The size of the text pointer in place of a text's bytes, which follow the row.
 const TEXT_POINTER: usize = 16;
 /// The count, the zero and the length before the first value.
 const HEAD: usize = 4;
@@ -48,12 +48,12 @@ pub fn decode<'a>(reader: &mut Reader<'a>, columns: &[Column], is_last: bool) ->
     Ok(row)
 }
 
-/// Where each value begins, and where the last ends.
+/// The offsets of the values, and of the end of the last.
 fn places(stored: &[u8], count: usize) -> Result<Vec<usize>> {
-    let wrong = || malformed("does not tell where its columns are");
+    let wrong = || malformed("has no valid offsets of its columns");
     let length = u16::from_le_bytes([*stored.get(2).ok_or_else(wrong)?, *stored.get(3).ok_or_else(wrong)?]);
     if usize::from(length) != stored.len() {
-        return Err(malformed("tells two lengths"));
+        return Err(malformed("has two different lengths"));
     }
     let lows_at = stored.len().checked_sub(count + 1).ok_or_else(wrong)?;
     let lows = stored.get(lows_at..).ok_or_else(wrong)?;
@@ -183,11 +183,11 @@ mod tests {
         let two = |n: usize| if big { (n as u16).to_be_bytes() } else { (n as u16).to_le_bytes() };
         let mut out = two(row.len()).to_vec();
         out.extend(row);
-        let mut told: Vec<_> = values.iter().zip(texts).filter(|(_, is_text)| **is_text).collect();
-        while !old && told.last().is_some_and(|(value, _)| value.is_none()) {
-            told.pop();
+        let mut sent: Vec<_> = values.iter().zip(texts).filter(|(_, is_text)| **is_text).collect();
+        while !old && sent.last().is_some_and(|(value, _)| value.is_none()) {
+            sent.pop();
         }
-        for (value, _) in told {
+        for (value, _) in sent {
             let empty = Vec::new();
             let value = value.as_ref().unwrap_or(&empty);
             out.extend([0, 0, 0x23, 0xFF]);

@@ -16,7 +16,7 @@ pub enum Operation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionRequest {
     pub operation: Operation,
-    /// Of the transaction or savepoint; "" for none.
+    /// The name of the transaction or savepoint; "" for none.
     pub name: String,
     /// Commit and rollback: another transaction begins at once.
     pub begins_again: bool,

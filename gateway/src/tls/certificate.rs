@@ -1,4 +1,4 @@
-//! Certificates for those who have none: signed by their own key.
+//! Self-signed certificates, for servers without one.
 
 use rcgen::{CertificateParams, DnType, KeyPair};
 use std::time::{Duration, SystemTime};

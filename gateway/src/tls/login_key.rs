@@ -1,6 +1,6 @@
-//! The key for passwords of TDS 5.0 clients that encrypt them: RSA with OAEP and SHA-1, which is what those
-//! clients know. It is made when the first of them comes and lives as long as the process. Against one who can
-//! only listen it is as good as TLS; against one in between it is not, since nothing vouches for the key.
+//! The key for encrypted passwords of TDS 5.0 clients: RSA with OAEP and SHA-1, which is what they support. It is
+//! made for the first such client and kept for the life of the process. It protects against eavesdroppers as well as
+//! TLS does, but not against a man in the middle, since nothing certifies the key.
 
 use rsa::pkcs1::{EncodeRsaPublicKey, LineEnding};
 use rsa::rand_core::{OsRng, RngCore};
@@ -24,7 +24,7 @@ impl LoginKey {
         Ok(LoginKey { key, public })
     }
 
-    /// What the client encrypted behind `nonce`; None when that is not what it did.
+    /// Decrypts a password that the client has encrypted after `nonce`; None if it has not.
     pub fn decrypt(&self, nonce: &[u8], encrypted: &[u8]) -> Option<Vec<u8>> {
         let clear = self.key.decrypt_blinded(&mut OsRng, Oaep::new::<Sha1>(), encrypted).ok()?;
         clear.strip_prefix(nonce).map(<[u8]>::to_vec)

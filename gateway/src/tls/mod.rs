@@ -1,5 +1,5 @@
-//! TLS in the three ways that TDS has it: the whole connection from its first byte (TDS 8 strict, ASE), all of
-//! a 7.x connection from PRELOGIN on, or the login of a 7.x client alone. MS-TDS 2.2.6.5, 3.3.5.2.
+//! TLS in the three ways of TDS: the whole connection from its first byte (TDS 8 strict, ASE), all of a 7.x
+//! connection from PRELOGIN on, or the login of a 7.x client alone. MS-TDS 2.2.6.5, 3.3.5.2.
 
 mod certificate;
 mod login_key;
@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 /// The name clients of TDS 8 give to what they speak inside TLS.
 const ALPN: &[u8] = b"tds/8.0";
 
-/// How the gateway encrypts.
+/// The gateway's settings of encryption.
 #[derive(Clone)]
 pub struct Tls {
     /// From the first byte on.

@@ -1,4 +1,4 @@
-//! The client's connection, as it came or inside TLS; a 7.x client may go from one to the other.
+//! The client's connection, plain or inside TLS; a 7.x client may change from one to the other.
 
 use super::tunnel::Tunnel;
 use super::Tls;
@@ -21,7 +21,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         matches!(self, Transport::Encrypted(_))
     }
 
-    /// What is below TLS; None after a handshake that failed.
+    /// The stream below TLS; None after a handshake that failed.
     pub fn get_mut(&mut self) -> Option<&mut S> {
         match self {
             Transport::Plain(stream) => Some(stream),

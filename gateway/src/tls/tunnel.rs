@@ -1,5 +1,5 @@
-//! The stream below TLS. During the handshake of a 7.x client each message stands inside PRELOGIN packets;
-//! after it TLS has the connection for itself.
+//! The stream below TLS. During the handshake of a 7.x client each message is inside PRELOGIN packets; after it TLS
+//! has the connection for itself.
 
 use crate::tds::packet::{Status, HEADER};
 use bytes::{Buf, BufMut, BytesMut};
@@ -17,7 +17,7 @@ pub struct Tunnel<S> {
     in_packets: bool,
     /// Raw bytes that have come already.
     input: BytesMut,
-    /// What is left of the packet being read.
+    /// The rest of the packet that is being read.
     left: usize,
     /// TLS messages to be sent, and packets being sent.
     output: BytesMut,

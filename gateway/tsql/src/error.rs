@@ -1,4 +1,4 @@
-//! What is wrong with a text, with the number T-SQL has for it.
+//! An error in a text, with its T-SQL number.
 
 /// A text cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

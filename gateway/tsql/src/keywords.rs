@@ -1,4 +1,4 @@
-//! Words that cannot be names, and those that begin statements.
+//! Reserved words, and words that begin statements.
 
 /// What a word is where a statement may begin or a name may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,15 +7,15 @@ pub enum Class {
     Statement,
     /// Begins a statement, except where an operand must follow: there it is a name.
     StatementOrName,
-    /// No name without brackets. Words that T-SQL reserves too and that somebody may have named a column by
-    /// (file, percent, read, …) are plain.
+    /// No name without brackets. Words that T-SQL reserves but that are used as names of columns (file, percent,
+    /// read, …) are plain.
     Reserved,
     Plain,
 }
 
 const LONGEST: usize = 20;
 
-/// The class of a word in whatever case.
+/// The class of a word, in upper or lower case.
 pub fn class(word: &str) -> Class {
     let mut lower = [0; LONGEST];
     let Some(lower) = lower.get_mut(..word.len()) else { return Class::Plain };

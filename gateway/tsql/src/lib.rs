@@ -1,4 +1,4 @@
-//! T-SQL read and translated to what PostgreSQL runs: text → tokens → tree → program. No sockets, no waiting.
+//! Reads T-SQL and translates it for PostgreSQL: text → tokens → tree → program. Without I/O.
 //!
 //! `lexer` splits a text, `parser` makes a `tree` of it, which prints itself as T-SQL.
 

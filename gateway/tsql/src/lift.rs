@@ -1,8 +1,8 @@
-//! Literals of a tree that become variables, so that one program serves for all texts that differ only in them.
+//! Replaces literals of a tree by variables, so that one program serves all texts that differ only in them.
 //!
-//! Only those are lifted that cannot decide what a text means: compared with something in a WHERE or ON, inserted
-//! or assigned to a column as they are, or handed to a procedure. Those of TOP, of styles, lengths, ORDER BY, of
-//! select lists and GROUP BY, of patterns and of definitions stay where they are.
+//! Only literals that cannot change the meaning of the text are replaced: compared with something in a WHERE or ON,
+//! inserted or assigned to a column without an expression, or passed to a procedure. Those of TOP, of styles,
+//! lengths, ORDER BY, select lists and GROUP BY, patterns and definitions stay.
 
 use crate::facts::types::{self, Type, INT, LONGEST_VARCHAR, MOST_DIGITS};
 use crate::lexer::{Kind, Token};

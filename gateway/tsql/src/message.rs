@@ -1,4 +1,4 @@
-//! What print, raiserror and throw say: texts that PostgreSQL formats.
+//! The messages of print, raiserror and throw, which PostgreSQL formats.
 
 use crate::error::Error;
 use crate::facts::types::{varchar, Type, INT, LONGEST_VARCHAR, VARCHAR};
@@ -28,7 +28,7 @@ pub fn raised(
     scope: &Scope,
     variables: &mut dyn Variables,
 ) -> Result<String, Error> {
-    const BY_NUMBER: &str = "there are no messages by number: give the text";
+    const BY_NUMBER: &str = "there are no messages with numbers: give the text";
     match raise {
         Raise::Severity { message, severity, state, arguments, .. } => {
             let severity = translate::value(severity, scope, variables, Some(INT))?.sql;

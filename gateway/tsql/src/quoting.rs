@@ -1,4 +1,4 @@
-//! Texts and names in PostgreSQL's SQL. Neither may hold a NUL, which PostgreSQL refuses.
+//! Quotes texts and names for PostgreSQL's SQL. Neither may contain a NUL, which PostgreSQL refuses.
 
 /// A text as a literal, whatever standard_conforming_strings is.
 pub fn literal(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! A text on its way to a program, and what programs are kept by.
+//! Reads a text for compilation, and computes the key of its program.
 
 use crate::compile::{literal, program};
 use crate::error::Error;

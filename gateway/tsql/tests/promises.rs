@@ -1,4 +1,4 @@
-//! What the translator promises whatever it is given: an end in time, and a program or an error of T-SQL's.
+//! Properties of the translator for any text: it ends in bounded time, with a program or with an error of T-SQL.
 
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ fn inserts_name_their_table() {
 }
 
 #[test]
-fn tables_whose_columns_nobody_knows_are_told() {
+fn tables_with_unknown_columns_are_listed() {
     let unlisted = |text: &str| compiled(text).unwrap().unlisted;
     assert_eq!(unlisted("insert t values (1)"), ["\"t\""]);
     assert_eq!(unlisted("insert t select 1"), ["\"t\""]);

@@ -1,7 +1,7 @@
-//! What is read of texts: cases in `cases/*.txt`, and every text that can be thought of.
+//! Parsing: cases in `cases/*.txt`, and generated texts.
 //!
-//! A case is a text, a line `----`, and what it reads as, printed as T-SQL, or the error; cases are parted by
-//! lines `====`. With UPDATE_CASES=1 the second halves are written anew, to be read before they are kept.
+//! A case is a text, a line `----`, and the text as it is printed after parsing, or the error; cases are separated by
+//! lines `====`. With UPDATE_CASES=1 the second halves are written again; review them before you keep them.
 
 use proptest::prelude::*;
 use rustix::time::{clock_gettime, ClockId};

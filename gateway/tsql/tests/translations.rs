@@ -1,8 +1,8 @@
-//! What texts are in PostgreSQL's SQL: cases in `translations/*.txt`.
+//! Translations to PostgreSQL's SQL: cases in `translations/*.txt`.
 //!
-//! A case is a text, a line `----`, and the SQL of its statements, or the error; cases are parted by lines `====`. A
-//! text that begins with `-- sybase` is one of ASE's. With UPDATE_CASES=1 the second halves are written anew, to be
-//! read before they are kept.
+//! A case is a text, a line `----`, and the SQL of its statements, or the error; cases are separated by lines `====`.
+//! A text that begins with `-- sybase` is one of ASE's. With UPDATE_CASES=1 the second halves are written again;
+//! review them before you keep them.
 
 use std::path::PathBuf;
 use tsql::program::{Action, Condition, Expression, Settings, Sql, Statement};

@@ -1,4 +1,4 @@
-//! Expressions that nobody wrote: printed and read they are the same.
+//! Generated expressions: printed and parsed they are the same.
 
 use proptest::prelude::*;
 use tsql::tree::{

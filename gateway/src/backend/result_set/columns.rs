@@ -1,7 +1,7 @@
-//! The columns of a result set: how PostgreSQL sends them, and how they go to the client.
+//! The columns of a result set: the format in which PostgreSQL sends them, and their description for the client.
 
 use crate::client::{Reply, TextSize};
-use crate::convert::{from_pg, told_type, Declared, PgType, Zone};
+use crate::convert::{client_type, from_pg, Declared, PgType, Zone};
 use crate::postgres::message::PgColumn;
 use crate::program::Title;
 use crate::tds::dialect::Dialect;
@@ -15,7 +15,7 @@ use tsql::quoting::{literal, quoted};
 pub struct SentAs {
     pg_type: PgType,
     type_info: TypeInfo,
-    /// Of any length, which `set textsize` limits.
+    /// A type of unlimited length, which `set textsize` limits.
     is_long: bool,
 }
 
@@ -44,7 +44,7 @@ pub fn put_description(columns: &[PgColumn], names: Option<&[Title]>, reply: &mu
 /// How the rows of a server cursor go to the client.
 #[derive(Clone, Copy)]
 pub struct Fetched<'a> {
-    /// What its columns are called, where PostgreSQL calls them otherwise.
+    /// The names of its columns, where they differ from PostgreSQL's.
     pub titles: Option<&'a [Title]>,
     /// The columns are described before the rows.
     pub described: bool,
@@ -59,13 +59,13 @@ pub struct KeyedColumns {
     pub table: String,
     /// The table's column that each is; None for an expression.
     pub sources: Vec<Option<String>>,
-    /// As the cursor's query has them.
+    /// The columns of the cursor's query.
     pub columns: Arc<[PgColumn]>,
 }
 
 /// Puts the description of a result set of these columns.
 pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut Reply) -> Vec<SentAs> {
-    let (sent_as, columns) = told(pg_columns, names, &reply.dialect);
+    let (sent_as, columns) = sent_columns(pg_columns, names, &reply.dialect);
     columns::put(&mut reply.tokens, &columns, &reply.dialect);
     reply.rows_open = true;
     sent_as
@@ -76,7 +76,7 @@ pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut
 pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Vec<SentAs> {
     let dialect = reply.dialect;
     let pg_columns = fetched.keyed.map_or(pg_columns, |keyed| &keyed.columns);
-    let (sent_as, mut columns) = told(pg_columns, fetched.titles, &dialect);
+    let (sent_as, mut columns) = sent_columns(pg_columns, fetched.titles, &dialect);
     for (column, source) in columns.iter_mut().zip(fetched.keyed.iter().flat_map(|keyed| &keyed.sources)) {
         column.traits.changes = source.is_some() && !column.traits.identity && !column.traits.computed;
     }
@@ -101,8 +101,12 @@ pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: 
     sent_as
 }
 
-/// What the client is told of columns.
-fn told(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> (Vec<SentAs>, Vec<Column>) {
+/// The columns as they are sent to the client, and how each is encoded.
+fn sent_columns(
+    pg_columns: &[PgColumn],
+    names: Option<&[Title]>,
+    dialect: &Dialect,
+) -> (Vec<SentAs>, Vec<Column>) {
     let columns = described_as(pg_columns, names, dialect);
     let sent_as = |(pg_column, column): (&PgColumn, &Column)| {
         let (pg_type, _) = sent_type(pg_column);
@@ -112,23 +116,23 @@ fn told(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> 
     (pg_columns.iter().zip(&columns).map(sent_as).collect(), columns)
 }
 
-/// The columns as a client of the dialect is told them.
+/// The columns as they are described to a client of the dialect.
 pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &Dialect) -> Vec<Column> {
     let described = |(index, column): (usize, &PgColumn)| {
         let (pg_type, typmod) = sent_type(column);
         let title = names.and_then(|names| names.get(index));
         let mut traits = column.declared.traits;
-        traits.not_null |= title.and_then(|title| title.told).is_some_and(|told| told.not_null);
+        traits.not_null |= title.and_then(|title| title.result_type).is_some_and(|known| known.not_null);
         Column {
             name: shown(column, title),
-            type_info: told_type(pg_type, typmod, declared(column, title, dialect), dialect),
+            type_info: client_type(pg_type, typmod, declared(column, title, dialect), dialect),
             traits,
         }
     };
     pg_columns.iter().enumerate().map(described).collect()
 }
 
-/// What PostgreSQL sends, with its modifier: what has no form of its own here goes as text.
+/// The type in which PostgreSQL sends the column, with its modifier: types without an own encoding here go as text.
 fn sent_type(column: &PgColumn) -> (PgType, i32) {
     let pg_type = PgType::from_oid(column.oid);
     if pg_type.wants_text() {
@@ -138,10 +142,10 @@ fn sent_type(column: &PgColumn) -> (PgType, i32) {
     }
 }
 
-/// The type as T-SQL has it, where PostgreSQL does not say it.
+/// The T-SQL type, where it does not follow from PostgreSQL's.
 fn declared(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Option<Declared> {
-    let told = title.and_then(|title| title.told.as_ref());
-    told.map_or(column.declared.of, |told| Declared::of_expression(&told.of, dialect))
+    let known = title.and_then(|title| title.result_type.as_ref());
+    known.map_or(column.declared.of, |known| Declared::of_expression(&known.of, dialect))
 }
 
 /// The name over a column.
@@ -176,7 +180,7 @@ pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dia
     )
 }
 
-/// How PostgreSQL is to send these columns, 0 for text and 1 for binary.
+/// The formats in which PostgreSQL sends these columns, 0 for text and 1 for binary.
 pub fn formats(columns: &[PgColumn]) -> Vec<i16> {
     columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect()
 }

@@ -63,7 +63,7 @@ impl RowStream<'_> {
                         self.connection.put_parse(&fetch).await?;
                         continue;
                     }
-                    self.declarations.tell(&mut columns);
+                    self.declarations.apply(&mut columns);
                     nullable(&mut columns);
                     self.columns = columns.into();
                     sent_as = put_columns(&self.columns, names, &mut self.client.reply);
@@ -86,7 +86,7 @@ impl RowStream<'_> {
                     self.flush_gathered().await?;
                 }
                 Message::CommandComplete(_) => {
-                    self.tell_waiting();
+                    self.report_wait();
                     // it would stay open to the end of the client's transaction
                     self.connection.put_close_cursor(cursor)?;
                     return Ok(count);

@@ -1,4 +1,4 @@
-//! What ends a statement before its time: the client, or the gateway that stops.
+//! What interrupts a statement: the client's cancel or disconnect, or the stop of the gateway.
 
 use crate::client::{Client, SessionError};
 use crate::postgres::{Notice, PgError};
@@ -13,7 +13,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(1);
 /// Comes when the gateway stops and waits no longer.
 pub type Stopping = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
-/// What may come while a statement runs.
+/// Events during a statement.
 pub enum Event {
     Stopping,
     Attention(Result<(), SessionError>),

@@ -1,4 +1,4 @@
-//! Rows on their way from PostgreSQL to the client, as they come.
+//! Streams rows from PostgreSQL to the client.
 
 mod columns;
 mod cursors;
@@ -37,7 +37,7 @@ const FETCH_SUCCEEDED: u32 = 1;
 /// It is gone.
 const FETCH_MISSING: u32 = 2;
 
-/// What becomes of the rows of a statement.
+/// The destination of a statement's rows.
 #[derive(Clone, Copy)]
 pub enum Rows<'a> {
     /// They are a result set, whose columns may have other names than PostgreSQL's.
@@ -63,9 +63,9 @@ pub struct RowStream<'a> {
     /// Each row of PostgreSQL's ends with its version.
     has_version: bool,
     outcome: Outcome,
-    /// How many rows were sent.
+    /// The number of rows sent.
     rows: u64,
-    /// How many rows were sent in all result sets, and may be.
+    /// The number of rows sent in all result sets, and its limit.
     sent: u64,
     most_rows: Option<u64>,
     /// Rows were sent, or something may have been written.
@@ -182,7 +182,7 @@ impl<'a> RowStream<'a> {
                 }
                 Message::CommandComplete(body) => {
                     self.outcome.count = row_count(body.tag()?);
-                    self.tell_waiting();
+                    self.report_wait();
                     match self.send_held().await {
                         Err(Unfinished::Failed(failure)) if !failure.is_fatal() => error = Some(failure),
                         sent => sent?,
@@ -231,7 +231,7 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// What PostgreSQL sends next. Meanwhile the client may cancel.
+    /// The next message of PostgreSQL. Meanwhile the client may cancel.
     async fn next_message(&mut self) -> Result<Message, Unfinished> {
         loop {
             if let Some(message) = self.connection.arrived()? {
@@ -262,7 +262,7 @@ impl<'a> RowStream<'a> {
             Event::Stopping => self.stop(Unfinished::Failed(server_stops())),
             Event::Attention(Ok(())) => self.stop(Unfinished::Cancelled),
             Event::Attention(Err(gone)) => {
-                // nobody is left to read the rows
+                // the client has disconnected
                 self.cancel();
                 return Err(gone.into());
             }
@@ -280,7 +280,7 @@ impl<'a> RowStream<'a> {
         self.connection.flush().await
     }
 
-    /// What PostgreSQL remarks goes to the client at once, but not before a result set it comes after.
+    /// Notices are sent to the client at once, but not before a result set that they follow.
     fn notice(&mut self, notice: &Notice) {
         if left_error_of(notice).is_some() {
             self.outcome.notices.push(notice.clone());
@@ -318,10 +318,10 @@ impl<'a> RowStream<'a> {
         Ok(())
     }
 
-    /// Says how long the rows have waited, where that was long.
-    fn tell_waiting(&mut self) {
-        if let Some(told) = self.turn.told() {
-            self.client.reply.message(&ServerMessage::info(0, told));
+    /// Sends a message that says how long the rows have waited, if that was long.
+    fn report_wait(&mut self) {
+        if let Some(text) = self.turn.wait_message() {
+            self.client.reply.message(&ServerMessage::info(0, text));
         }
     }
 

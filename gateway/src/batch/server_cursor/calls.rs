@@ -1,4 +1,4 @@
-//! The calls by which 7.x clients use server cursors (SQL Server: "System stored procedures (API cursors)").
+//! The system procedures of server cursors at 7.x (SQL Server: "System stored procedures (API cursors)").
 
 use super::keyset::{read_only, Change};
 use super::options::{invalid, wants_changes, Given, ALLOW_DIRECT, PARAMETERIZED};
@@ -441,7 +441,7 @@ fn handles(places: Places, cursor: i32) -> impl Iterator<Item = OutputValue> {
     prepared.into_iter().chain([output(places.cursor, "cursor", i64::from(cursor))])
 }
 
-/// What is given instead of what was asked.
+/// The options that are granted instead of the requested ones.
 fn given_outputs(given: Given, scroll: usize) -> [OutputValue; 2] {
     [output(scroll, "scrollopt", given.scroll), output(scroll + 1, "ccopt", given.concurrency)]
 }

@@ -1,6 +1,6 @@
-//! Cursors whose rows are found again by their keys, and changed (SQL Server: sp_cursor; "Cursors", keyset-driven). Their
-//! rows are those of one table that has a unique key: which rows there are is decided when the cursor is opened, what
-//! they hold when they are fetched. A row that is gone then is told as missing.
+//! Updatable cursors, whose rows are found again by their keys (SQL Server: sp_cursor; "Cursors", keyset-driven).
+//! Their rows are those of one table with a unique key. The set of rows is fixed when the cursor is opened, their
+//! values are read at each fetch. A row that has been deleted by then is reported as missing.
 
 use super::options::invalid;
 use super::{HeldRows, Selection};
@@ -31,10 +31,11 @@ pub(super) struct Keyset {
     select: Keyed,
     /// Its columns, quoted, and their types.
     key: Vec<(String, String)>,
-    told: KeyedColumns,
+    /// The description of its rows.
+    described: KeyedColumns,
     /// Names of the table's columns in lower case.
     columns: Vec<String>,
-    /// How many rows it had when it was opened.
+    /// The number of rows when it was opened.
     held: i64,
     /// The keys of rows that it has inserted, which follow those.
     added: Vec<Key>,
@@ -62,7 +63,7 @@ impl Version {
     }
 }
 
-/// What sp_cursor does with rows.
+/// The operations of sp_cursor on rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Update,
@@ -124,7 +125,7 @@ fn written_out(text: Option<&str>) -> String {
 }
 
 impl Interpreter {
-    /// What a cursor on this statement needs to change its rows. None: it cannot.
+    /// The keyset for a cursor on this statement. None: its rows cannot be changed.
     pub(super) async fn keyset(
         &mut self,
         client: &mut Client,
@@ -183,24 +184,24 @@ impl Interpreter {
             .iter()
             .map(|one| one.sql_type)
             .collect();
-        let described = match self.procedures.backend.describe(&selection.sql, &types).await {
-            Ok(described) => described.columns.clone(),
+        let query_columns = match self.procedures.backend.describe(&selection.sql, &types).await {
+            Ok(query) => query.columns.clone(),
             // opening it says what is wrong
             Err(_) => return Ok(None),
         };
-        let sources = described.iter().map(|column| {
+        let sources = query_columns.iter().map(|column| {
             let name = columns.get(&column.origin)?;
             let shown = column.declared.shown.as_ref().filter(|shown| shown.to_lowercase() == *name);
             Some(shown.map_or_else(|| name.clone(), ToString::to_string))
         });
-        let told = KeyedColumns {
+        let described = KeyedColumns {
             table: select.of.shown.clone(),
             sources: sources.collect(),
-            columns: described.clone(),
+            columns: query_columns.clone(),
         };
         let columns = columns.into_values().collect();
         let (added, changed, buffer) = (Vec::new(), HashMap::new(), Vec::new());
-        Ok(Some(Keyset { select, key, told, columns, held: 0, added, changed, buffer }))
+        Ok(Some(Keyset { select, key, described, columns, held: 0, added, changed, buffer }))
     }
 
     async fn asked(&mut self, client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Interrupt> {
@@ -292,7 +293,7 @@ impl Interpreter {
         let sql = Sql::plain(keyset.reading(&buffer));
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
         let titles = rows.titles.as_deref();
-        let fetched = Rows::OfCursor(Fetched { titles, described, keyed: Some(&keyset.told) });
+        let fetched = Rows::OfCursor(Fetched { titles, described, keyed: Some(&keyset.described) });
         let Completed { outcome, .. } = self.procedures.backend.run(client, source, fetched).await?;
         for (row, version) in buffer.iter_mut().zip(outcome.versions) {
             row.version = version.as_deref().and_then(Version::read);

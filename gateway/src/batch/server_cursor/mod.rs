@@ -1,5 +1,5 @@
-//! Server cursors, which clients open and fetch by calls. PostgreSQL keeps their rows, those of the moment they are
-//! opened, until they are closed or a rollback takes them.
+//! Server cursors, which clients open and fetch by calls. PostgreSQL keeps their rows, as of the moment they are
+//! opened, until they are closed or rolled back.
 
 mod calls;
 mod keyset;
@@ -26,7 +26,7 @@ const MOST: usize = 1000;
 pub struct ServerCursors {
     last: i32,
     open: HashMap<i32, ServerCursor>,
-    /// Those of TDS 5.0.
+    /// The cursors of TDS 5.0.
     named: HashMap<i32, named::NamedCursor>,
 }
 
@@ -40,7 +40,7 @@ struct ServerCursor {
 /// Rows that PostgreSQL keeps.
 #[derive(Debug)]
 pub(super) struct HeldRows {
-    /// What PostgreSQL calls the cursor that has them.
+    /// The name of the cursor in PostgreSQL.
     name: String,
     titles: Option<Vec<Title>>,
     /// None: they are only counted as they are fetched.
@@ -54,7 +54,7 @@ pub(super) struct HeldRows {
 }
 
 impl HeldRows {
-    /// How many of the next `rows` rows there may be.
+    /// The number of the next `rows` rows that exist at most.
     fn left(&self, rows: i64) -> i64 {
         if self.limit == 0 {
             rows
@@ -78,14 +78,14 @@ impl ServerCursors {
     }
 }
 
-/// What a cursor can be opened on.
+/// A statement on which a cursor can be opened.
 pub(super) struct Selection {
     sql: Sql,
     titles: Option<Vec<Title>>,
 }
 
 impl Selection {
-    /// The one select that a program is. None: it is something else.
+    /// The select of a program that is nothing else. None: it is another program.
     pub(super) fn of(program: &Program) -> Option<Selection> {
         let [Statement { action, .. }] = program.statements.as_slice() else { return None };
         match action {

@@ -1,4 +1,4 @@
-//! Server cursors of TDS 5.0, which clients name and the server numbers (ct_cursor of CT-Library).
+//! Server cursors of TDS 5.0: the client gives the name, the server the number (ct_cursor of CT-Library).
 
 use super::calls::no_cursor_for;
 use super::options::Given;
@@ -32,7 +32,7 @@ enum Text {
     Select(Arc<Prepared>),
     /// With parameters, whose types are known only when it is opened.
     Typed(String),
-    /// Of a dynamic statement, by its name.
+    /// A dynamic statement, by its name.
     Dynamic(String),
 }
 
@@ -162,7 +162,7 @@ impl Interpreter {
         }
         let number = self.server_cursors.admit()?;
         let cursor = NamedCursor { name, text, scrolls, rows: 1, open: None };
-        tell(client, number, cursor.status(), cursor.rows);
+        put_state(client, number, cursor.status(), cursor.rows);
         self.server_cursors.named.insert(number, cursor);
         Ok(())
     }
@@ -178,11 +178,11 @@ impl Interpreter {
         match operation {
             Operation::SetRows(rows) => {
                 cursor.rows = (*rows).max(1);
-                tell(client, number, cursor.status().and(Status::ROWS), cursor.rows);
+                put_state(client, number, cursor.status().and(Status::ROWS), cursor.rows);
                 Ok(None)
             }
             Operation::Inquire => {
-                tell(client, number, cursor.status(), cursor.rows);
+                put_state(client, number, cursor.status(), cursor.rows);
                 Ok(None)
             }
             Operation::Open { params } => self.open_named(client, number, params).await,
@@ -201,7 +201,7 @@ impl Interpreter {
                 if let Some(open) = open {
                     self.let_go(client, &open.rows).await?;
                 }
-                tell(client, number, status, 0);
+                put_state(client, number, status, 0);
                 Ok(None)
             }
             Operation::Change => Err(ServerMessage::error(16929, 16, "The cursor is READ ONLY.").into()),
@@ -241,9 +241,9 @@ impl Interpreter {
         let held = self.hold_rows(client, &selection, &variables, scrolls).await?;
         let given = Given::plain(scrolls);
         let mut open = ServerCursor { rows: held, given, position: Position::BeforeFirst };
-        // CT-Library wants to know that it is open before it hears of columns
+        // CT-Library expects the state "open" before the description of the columns
         let status = if scrolls { Status::OPEN.and(Status::SCROLLABLE) } else { Status::OPEN };
-        tell(client, number, status.and(Status::READ_ONLY), 0);
+        put_state(client, number, status.and(Status::READ_ONLY), 0);
         match self.send_of(client, &mut open, Fetch::First, 0, true).await {
             Ok(_) => {
                 self.server_cursors.named(number)?.open = Some(open);
@@ -293,7 +293,7 @@ impl Interpreter {
     }
 }
 
-fn tell(client: &mut Client, number: i32, status: Status, rows: u32) {
+fn put_state(client: &mut Client, number: i32, status: Status, rows: u32) {
     let dialect = client.dialect();
     put_info(&mut client.reply.tokens, number, status, rows, &dialect);
 }

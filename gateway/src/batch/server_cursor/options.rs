@@ -1,4 +1,4 @@
-//! What clients ask of a server cursor and what they are given (SQL Server: sp_cursoropen).
+//! The options that a client requests for a server cursor, and those that it gets (SQL Server: sp_cursoropen).
 
 use crate::tds::tokens::message::ServerMessage;
 
@@ -18,10 +18,10 @@ const READ_ONLY: i64 = 0x01;
 const SCROLL_LOCKS: i64 = 0x02;
 const OPTIMISTIC: i64 = 0x04;
 const OPTIMISTIC_VALUES: i64 = 0x08;
-/// What is no cursor may be run all the same.
+/// A text that cannot be a cursor may be run directly.
 pub const ALLOW_DIRECT: i64 = 0x2000;
 
-/// Whether what is asked for changes rows.
+/// Whether the requested cursor is updatable.
 pub fn wants_changes(scroll: Option<i64>, concurrency: Option<i64>) -> bool {
     let kind = scroll.unwrap_or(KEYSET) & (KEYSET | DYNAMIC | FORWARD_ONLY | STATIC | FAST_FORWARD);
     let concurrency = concurrency.unwrap_or(0) & (SCROLL_LOCKS | OPTIMISTIC | OPTIMISTIC_VALUES);
@@ -68,7 +68,7 @@ impl Given {
         })
     }
 
-    /// Of a client of TDS 5.0.
+    /// The options of a client of TDS 5.0.
     pub fn plain(scrolls: bool) -> Given {
         let scroll = if scrolls { STATIC } else { FORWARD_ONLY };
         Given { scroll, concurrency: READ_ONLY, fetches: false, closes: false }

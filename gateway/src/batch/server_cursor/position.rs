@@ -1,4 +1,4 @@
-//! Where a server cursor stands, and which rows a fetch means (SQL Server: sp_cursorfetch; ODBC: SQLFetchScroll,
+//! The position of a server cursor, and the rows of a fetch (SQL Server: sp_cursorfetch; ODBC: SQLFetchScroll,
 //! "Cursor Positioning Rules").
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Position {
     AfterLast,
 }
 
-/// What a fetch comes to.
+/// The result of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub position: Position,
@@ -46,7 +46,7 @@ impl Position {
         }
     }
 
-    /// Where a fetch of at most `rows` rows leads in a result of `total` rows.
+    /// The rows and the new position of a fetch of at most `rows` rows in a result of `total` rows.
     pub fn after(self, fetch: Fetch, rows: i64, total: i64) -> Found {
         let last_block = total.saturating_sub(rows).saturating_add(1);
         // 0 and less: before the first row

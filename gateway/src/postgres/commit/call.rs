@@ -1,4 +1,4 @@
-//! A call on its way to PostgreSQL, and what comes of it.
+//! A call in the queue of group commit, and its outcome.
 
 use crate::postgres::error::{Notice, PgError};
 use bytes::Bytes;
@@ -26,16 +26,16 @@ pub enum Owner {
 pub struct Statement {
     /// Unique in the process.
     pub id: u64,
-    /// What decides the connection: the procedure's oid and its owner.
+    /// The choice of the connection: the procedure's oid and its owner.
     pub procedure: u32,
     pub owner: Owner,
     pub sql: String,
     pub parameter_types: Vec<u32>,
-    /// How each parameter is sent, 0 for text and 1 for binary.
+    /// The format of each parameter, 0 for text and 1 for binary.
     pub parameter_formats: Vec<i16>,
 }
 
-/// What a committed call gave.
+/// The result of a committed call.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The row of results in binary, when the statement gave one.
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub count: Option<u64>,
     /// @@rowcount, where the procedure has said it.
     pub row_count: Option<i64>,
-    /// Of rows that a cursor may change: which version each is, None for one that is gone.
+    /// The versions of the rows of an updatable cursor, None for a deleted row.
     pub versions: Vec<Option<String>>,
 }
 

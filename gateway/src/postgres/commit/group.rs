@@ -1,5 +1,5 @@
-//! One group of calls on its connection: a transaction as a pipeline under one Sync, and what comes before and after
-//! each call so that none changes the connection for the others.
+//! A group of calls on its connection: a transaction as a pipeline under one Sync, with the statements around each
+//! call that keep it from changing the connection for the others.
 
 use super::call::{Call, Outcome};
 use crate::postgres::error::{Notice, PgError};
@@ -27,7 +27,7 @@ pub struct Open {
 /// Why a group was rolled back.
 pub struct Failure {
     pub error: PgError,
-    /// The call that failed; None or beyond the last: the transaction did when it was to commit.
+    /// The index of the call that failed; None, or an index past the last: the commit failed.
     pub call: Option<usize>,
 }
 
@@ -43,7 +43,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// What is executed in a group, in its order.
+/// The steps of a group, in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Role,
@@ -53,7 +53,7 @@ enum Step {
 }
 
 const SET_ROLE: &str = "ringlog_set_role";
-/// Last in every transaction, whatever procedures, the role or the database have set: commits wait for the disk.
+/// The last statement of every transaction: commits wait for the disk, whatever procedures or roles have set.
 const DURABLE: &str = "ringlog_durable";
 /// Deferred triggers run before it then.
 const CONSTRAINTS: &str = "set constraints all immediate";
@@ -109,7 +109,7 @@ impl Open {
             steps.push(Step::Call);
         }
         if self.cleans {
-            // whatever was prepared before may be gone
+            // earlier prepared statements may be gone
             let durable = self.durable.clone();
             for sql in [CONSTRAINTS, WARNED, &durable] {
                 self.put_parsed(sql)?;

@@ -40,14 +40,14 @@ pub(super) trait Elsewhere: Send + Sync {
     fn release(&self, procedure: u32, slow: Instant);
 }
 
-/// What a lane is for.
+/// The kind of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The installer's procedures, which change nothing of their connection.
     Own,
-    /// Those of another owner: the connection is made clean after each.
+    /// Procedures of another owner: the connection is reset after each call.
     Site,
-    /// Procedures that take long, whoever's they are: they have all the time they want.
+    /// Procedures of any owner that take long: without a time limit.
     Quarantine,
 }
 
@@ -61,10 +61,10 @@ impl Kind {
     }
 }
 
-/// How lanes are made.
+/// Makes lanes.
 pub struct Maker {
     pub threads: Handle,
-    /// What messages call it.
+    /// Its name in messages.
     pub server: String,
     pub address: Address,
     pub user: String,
@@ -182,7 +182,7 @@ impl Lane {
         is_late.then_some(call.statement.procedure)
     }
 
-    /// Has a procedure and these calls of it run elsewhere.
+    /// Moves a procedure and these calls of it to a lane of its own.
     fn put_in_quarantine(&self, procedure: u32, calls: Vec<Call>) {
         debug!(procedure, "slow: its calls take a connection of its own");
         let queue = match self.routes.upgrade() {
@@ -198,8 +198,8 @@ impl Lane {
         }
     }
 
-    /// Runs a group and answers its calls, unless it has failed and some of them may do better without the others,
-    /// or elsewhere: then it says why.
+    /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, or
+    /// on another lane.
     async fn commit_once(&mut self, group: &mut Vec<Call>) -> Option<Failure> {
         if group.is_empty() {
             return None;
@@ -237,7 +237,7 @@ impl Lane {
                 return None;
             }
             Err(failure) if failure.error.is_fatal() => {
-                // whether the group committed is not known: every sender hears that and may repeat its call
+                // whether the group committed is not known: every sender gets an error and may repeat its call
                 let message = failure.error.to_string();
                 for call in group.drain(..) {
                     let _ = call.answer.send(Err(PgError::Io(std::io::Error::other(message.clone()))));

@@ -1,10 +1,10 @@
-//! Group commit. Calls that wait at the same moment go to PostgreSQL as one pipeline under one Sync, which
-//! is one transaction; each is answered only when PostgreSQL has reported it committed. When a call of a
-//! group fails the whole group is rolled back and its calls run again, each in its own transaction.
-//! There is no timer: whoever comes while nothing runs goes at once.
+//! Group commit. Calls that wait at the same moment are sent to PostgreSQL as one pipeline under one Sync, which is
+//! one transaction; each is answered only after PostgreSQL has reported the commit. If a call fails, the whole group
+//! is rolled back and its calls run again, each in its own transaction. There is no timer: a call that arrives while
+//! nothing runs is sent at once.
 //!
 //! All calls of one procedure use the same connection (`routes.rs`), whose task is its lane (`lane.rs`). A group is
-//! durable and leaves nothing behind, whatever its procedures do (`group.rs`).
+//! durable and leaves no state on the connection, whatever its procedures do (`group.rs`).
 
 mod call;
 mod group;

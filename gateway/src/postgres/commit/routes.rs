@@ -1,7 +1,7 @@
-//! Which lane a procedure's calls take: always the same, so that rows of one table are never contended and a statement
-//! is planned once. The installer's procedures are dealt to a few lanes, and those whose calls are long to others, so
-//! that short ones do not wait behind them; those of other owners have a lane for each owner; one that takes long is in
-//! quarantine until it has not for a while.
+//! Chooses the lane of a procedure's calls: always the same one, so that rows of one table are never contended and a
+//! statement is planned once. The installer's procedures are distributed over a few lanes, and those with long calls
+//! over others, so that short calls do not wait behind them; procedures of other owners have a lane for each owner. A
+//! procedure that takes long is in quarantine until it has not for a while.
 
 use super::call::{Owner, Statement};
 use super::lane::{Elsewhere, Kind, Maker, Queue};

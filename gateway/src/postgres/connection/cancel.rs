@@ -9,7 +9,7 @@ use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 impl Connection {
-    /// What cancels this connection's running statement, for use while the connection is busy.
+    /// A handle that cancels this connection's running statement, for use while the connection is busy.
     pub fn canceller(&self) -> Canceller {
         Canceller {
             host: self.host.clone(),

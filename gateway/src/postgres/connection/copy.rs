@@ -47,7 +47,7 @@ impl Connection {
         Ok(frontend::copy_fail(reason, &mut self.output)?)
     }
 
-    /// How much waits to be sent, in bytes.
+    /// The number of bytes that wait to be sent.
     pub fn unsent(&self) -> usize {
         self.output.len()
     }

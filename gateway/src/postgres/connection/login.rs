@@ -14,7 +14,7 @@ use std::time::Duration;
 
 type Result<T> = std::result::Result<T, PgError>;
 
-/// How long a connection and its authentication may take.
+/// The time limit of a connection and its authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// PostgreSQL starts, stops or recovers (SQLSTATE cannot_connect_now).
@@ -46,7 +46,7 @@ impl Connection {
             .map_err(|_| PgError::Io(io::Error::new(io::ErrorKind::TimedOut, "login took too long")))?
     }
 
-    /// Of several hosts the first that can be reached and is what is wanted.
+    /// Connects to the first of several hosts that can be reached and has the requested role.
     async fn start(
         address: &Address,
         user: &str,
@@ -135,8 +135,8 @@ impl Connection {
         }
     }
 
-    /// Whoever logs in here must have shown a password: where PostgreSQL asks for none (trust, peer), it
-    /// would be the gateway it trusts, not the client.
+    /// A login without a password request of PostgreSQL (trust, peer) is refused: PostgreSQL would trust the gateway,
+    /// not the client.
     async fn authenticate(&mut self, user: &str, password: &str) -> Result<()> {
         let mut asked = false;
         loop {
@@ -176,7 +176,7 @@ impl Connection {
         self.flush().await?;
         match self.receive().await? {
             Message::AuthenticationSaslContinue(body) => {
-                // thousands of hashes, which nobody else is to wait for
+                // thousands of hashes, which must not delay other sessions
                 let data = body.data().to_vec();
                 let update = move || scram.update(&data).map(|()| scram);
                 scram = tokio::task::spawn_blocking(update).await.map_err(io::Error::other)??;

@@ -27,7 +27,7 @@ pub struct Connection {
     encryption: Encryption,
     stream: Box<dyn Stream>,
     input: BytesMut,
-    /// What the next `flush` sends.
+    /// The bytes that the next `flush` sends.
     output: BytesMut,
     process: i32,
     secret: i32,
@@ -47,7 +47,7 @@ impl Connection {
         &self.host
     }
 
-    /// The number of the process that serves this connection, as PostgreSQL or a pooler in between tells it.
+    /// The id of the process that serves this connection, as reported by PostgreSQL or a pooler in between.
     pub fn process(&self) -> i32 {
         self.process
     }

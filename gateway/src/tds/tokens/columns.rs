@@ -23,7 +23,7 @@ pub struct Column {
     pub traits: Traits,
 }
 
-/// What is said of a column beside its type.
+/// Properties of a column beside its type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traits {
     pub not_null: bool,
@@ -112,9 +112,8 @@ pub fn put_none(out: &mut BytesMut, dialect: &Dialect) {
     out.put_u16_as(NO_COLUMNS, dialect.endian);
 }
 
-/// COLINFO (MS-TDS 2.2.7.3): of each column its number, its table, and what it is. `source`: the table that the columns
-/// are of, which TABNAME names (2.2.7.23), and what they are called there, None for an expression; without it no table
-/// is told.
+/// COLINFO (MS-TDS 2.2.7.3): number, table and status of each column. `source`: the columns' table, which TABNAME names
+/// (2.2.7.23), and their names there, None for an expression; without `source` no table is sent.
 pub fn put_colinfo(
     out: &mut BytesMut,
     columns: &[Column],
@@ -199,7 +198,7 @@ fn put_rowfmt2(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     out.put_u16_as(columns.len() as u16, dialect.endian);
     for column in columns {
         put_short(out, &column.name, dialect);
-        // catalogue, schema, table: not told; the column's own name
+        // catalogue, schema, table: empty; the column's own name
         out.put_slice(&[0; 3]);
         put_short(out, &column.name, dialect);
         out.put_u32_as(u32::from(column.traits.status_5()), dialect.endian);

@@ -6,7 +6,7 @@ use crate::tds::wire::{Put, Reader, Result, WireError};
 use bitflags::bitflags;
 use bytes::{BufMut, BytesMut};
 
-/// What has ended.
+/// The kind of a DONE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     Statement = 0xFD,

@@ -1,4 +1,4 @@
-//! ENVCHANGE: the session's environment as the server changed it. MS-TDS 2.2.7.9.
+//! ENVCHANGE: a change of the session's environment by the server. MS-TDS 2.2.7.9.
 
 use super::text::{put_short, put_token};
 use crate::tds::dialect::Dialect;
@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 
 const TOKEN: u8 = 0xE3;
 
-/// A change that is told as text.
+/// A change whose values are texts.
 #[derive(Clone, Copy, Debug)]
 pub enum Text {
     Database = 1,
@@ -33,7 +33,7 @@ pub fn put_collation(out: &mut BytesMut, collation: [u8; 5], dialect: &Dialect) 
     });
 }
 
-/// What a transaction request did, 7.2 and later.
+/// The effect of a transaction request, 7.2 and later.
 #[derive(Clone, Copy, Debug)]
 pub enum Transaction {
     Begun = 8,

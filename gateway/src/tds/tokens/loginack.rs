@@ -8,14 +8,14 @@ use crate::tds::wire::{Reader, Result};
 use bytes::{BufMut, BytesMut};
 use std::ops::RangeInclusive;
 
-/// Product version told to 7.x clients, which decide by it what they may send: SQL Server 2014.
+/// Product version sent to 7.x clients, which decide by it what they may send: SQL Server 2014.
 pub const VERSION_7: [u8; 4] = [12, 0, 0, 0];
-/// Product version told to 5.0 clients: ASE 15.7.
+/// Product version sent to 5.0 clients: ASE 15.7.
 pub const VERSION_5: [u8; 4] = [15, 7, 0, 0];
 
 pub const TOKEN: u8 = 0xAD;
 
-/// What a TDS 5.0 client is told of its login.
+/// The result of a login at TDS 5.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Succeeded = 5,

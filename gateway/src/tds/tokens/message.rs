@@ -17,7 +17,7 @@ pub struct ServerMessage {
     /// The procedure it came from, or "".
     pub procedure: String,
     pub line: u32,
-    /// The SQLSTATE, told at 5.0 only; "" when there is none.
+    /// The SQLSTATE, sent at 5.0 only; "" when there is none.
     pub sqlstate: String,
 }
 
@@ -80,7 +80,7 @@ pub fn put(out: &mut BytesMut, message: &ServerMessage, dialect: &Dialect) {
         (_, true) => ERROR,
         (_, false) => INFO,
     };
-    // SQL Server tells severity 10 as 0, and pymssql takes a 10 for an error
+    // SQL Server sends severity 10 as 0, and pymssql takes a 10 for an error
     let severity = if dialect.is_tds7() && message.severity == 10 { 0 } else { message.severity };
     let _ = put_token(out, token, dialect, |out| {
         out.put_u32_as(message.number as u32, dialect.endian);

@@ -1,4 +1,4 @@
-//! The tokens of a reply, one subject a file. What differs between the dialects is in the dialect value.
+//! The tokens of a reply, one subject a file. Differences between the dialects are in the dialect value.
 
 pub mod columns;
 pub mod done;

@@ -59,7 +59,7 @@ pub fn put_outputs(out: &mut BytesMut, outputs: &[Output], dialect: &Dialect) {
     }
 }
 
-/// What a statement of TDS 5.0 takes: PARAMFMT.
+/// The parameters of a statement of TDS 5.0: PARAMFMT.
 pub fn put_inputs(out: &mut BytesMut, types: &[TypeInfo], dialect: &Dialect) {
     let formats: Vec<_> = types.iter().map(|type_info| ("", *type_info)).collect();
     put_formats(out, &formats, 0, dialect);

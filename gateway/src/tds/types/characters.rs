@@ -1,6 +1,6 @@
-//! Character data. TDS 7.x: NCHAR and its like in UTF-16LE, the single-byte types in their collation's
-//! code page. TDS 5.0: everything in the login's character set, except unichar, univarchar and unitext
-//! in UTF-16 of the client's byte order (FreeTDS src/tds/token.c adjust_character_column_size).
+//! Character data. TDS 7.x: NCHAR, NVARCHAR and NTEXT in UTF-16LE, the single-byte types in their collation's code
+//! page. TDS 5.0: everything in the login's character set, except unichar, univarchar and unitext in UTF-16 of the
+//! client's byte order (FreeTDS src/tds/token.c adjust_character_column_size).
 
 use super::super::charset::{self, Charset};
 use super::super::dialect::{Dialect, Endian};
@@ -58,7 +58,7 @@ pub(super) fn decode<'a>(raw: &'a [u8], t: &TypeInfo, d: &Dialect) -> Result<Val
 
 pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> Result<()> {
     let text = v.to_text(t.token.name())?;
-    // TDS 5.0 cannot tell an empty text from NULL: ASE keeps and sends it as one blank
+    // TDS 5.0 cannot distinguish an empty text from NULL: ASE keeps and sends it as one blank
     let text = if text.is_empty() && !d.is_tds7() { Cow::Borrowed(" ") } else { text };
     put_framed(v.kind(), t, d, out, |out| match form(t, d) {
         Form::Utf16(endian) => {

@@ -165,7 +165,7 @@ impl Decimal {
         self.parse_as()
     }
 
-    // the standard library's parser rounds correctly, whatever the number of digits
+    // the standard library's parser rounds correctly for any number of digits
     fn parse_as<T: std::str::FromStr + Default>(self) -> T {
         let mut text = Digits::new();
         text.put_decimal(self);

@@ -1,5 +1,5 @@
-//! Where a value begins and ends: TYPE_VARBYTE of MS-TDS 2.2.5.2.3, FreeTDS tds_generic_get and
-//! tds_generic_put in src/tds/data.c.
+//! Where a value begins and ends: TYPE_VARBYTE of MS-TDS 2.2.5.2.3, FreeTDS tds_generic_get and tds_generic_put in
+//! src/tds/data.c.
 
 use super::super::dialect::Dialect;
 use super::super::wire::{Put, Reader, Result, WireError};
@@ -104,7 +104,7 @@ fn take_blob<'a>(r: &mut Reader<'a>, t: &TypeInfo) -> Result<Option<Cow<'a, [u8]
     }
     let class = r.u16("BLOB class")?;
     if class != 0 {
-        return Err(WireError::Malformed(format!("a class in a {} that is no object", t.token.name())));
+        return Err(WireError::Malformed(format!("a class in a {} that is not an object", t.token.name())));
     }
     let mut value = Cow::Borrowed(&[][..]);
     loop {
@@ -139,7 +139,7 @@ pub(super) fn put_null(t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::
     Ok(())
 }
 
-/// What stands before the only chunk of a BLOB.
+/// The header before the only chunk of a BLOB.
 fn put_blob_head(length: u32, d: &Dialect, out: &mut BytesMut) {
     out.put_bytes(0, 3);
     out.put_u32_as(length, d.endian);
@@ -165,7 +165,7 @@ pub(super) fn put_framed(
             Layout::ShortLength => out.put_u16(0),
             Layout::LongLength => out.put_u32(0),
             Layout::TextPointer => {
-                // a text pointer nobody reads back: WRITETEXT is not served
+                // a dummy text pointer: WRITETEXT is not supported
                 out.put_u8(16);
                 out.put_bytes(0xFF, 16 + TIMESTAMP_BYTES);
                 out.put_u32(0);
@@ -194,7 +194,7 @@ pub(super) fn put_framed(
         out.put_u32_le(0);
         return Ok(());
     }
-    // NULL where the length says so: an empty value cannot be told from it
+    // NULL where a length of 0 means NULL: an empty value has the same form
     let ends_in_null = match t.token.layout() {
         Layout::ByteLength | Layout::LongLength | Layout::Stream => length == 0,
         _ => false,

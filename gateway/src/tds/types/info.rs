@@ -1,5 +1,5 @@
-//! The announcement of a type: TYPE_INFO of MS-TDS 2.2.5.6, or what follows the user type in an entry
-//! of TDS 5.0's PARAMFMT and ROWFMT.
+//! The description of a type: TYPE_INFO of MS-TDS 2.2.5.6, or the bytes after the user type in an entry of TDS 5.0's
+//! PARAMFMT and ROWFMT.
 
 use super::super::dialect::{Dialect, Version};
 use super::super::wire::{Put, Reader, Result, WireError};
@@ -90,8 +90,8 @@ impl TypeInfo {
         matches!(self.token, BigChar | BigVarChar | NChar | NVarChar | Text | NText)
     }
 
-    /// Reads the type byte and what follows it. A type this server does not know is malformed: where
-    /// its values end cannot be told.
+    /// Reads the type byte and what follows it. A type this server does not know is malformed: the length of its
+    /// values is unknown.
     pub fn decode(r: &mut Reader, d: &Dialect) -> Result<TypeInfo> {
         let byte = r.u8("type")?;
         let token = TypeToken::from_wire(byte, d)

@@ -1,7 +1,7 @@
-//! The data types of TDS: how they are announced, framed, decoded and encoded.
+//! The data types of TDS: how they are described, framed, decoded and encoded.
 //!
-//! A value passes three forms. On the wire it is framed by its type ([`take_value`] splits it off
-//! without looking inside); raw, it is the bytes between the frames; decoded, it is a [`Value`].
+//! A value has three forms. On the wire it is framed by its type ([`take_value`] splits it off without decoding);
+//! raw, it is the bytes between the frames; decoded, it is a [`Value`].
 //!
 //! Sources: MS-TDS 2.2.5.4–2.2.5.6; FreeTDS src/tds/data.c, include/freetds/proto.h.
 

@@ -1,4 +1,4 @@
-//! What holds of every type: values survive the round trip, and no bytes bring the codec down.
+//! Properties of every type: values survive the round trip, and no bytes cause a panic.
 
 use super::decimals::bytes_of_precision;
 use super::*;

@@ -1,4 +1,4 @@
-//! How many bytes dates and times of 7.3 and later take (MS-TDS 2.2.5.5.1.8).
+//! The sizes of dates and times of 7.3 and later, in bytes (MS-TDS 2.2.5.5.1.8).
 
 use super::token::TypeToken;
 

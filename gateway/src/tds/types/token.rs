@@ -4,7 +4,7 @@
 
 use super::super::dialect::Dialect;
 
-/// How a value of a type is delimited in a row or parameter list.
+/// How values of a type are delimited in a row or parameter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// A fixed number of bytes; cannot be NULL (NULLTYPE, of no bytes, is nothing but NULL).

@@ -1,4 +1,4 @@
-//! Values apart from any wire format, and the reasons why one cannot become another.
+//! Values without a wire format, and the errors of their conversion.
 
 use std::borrow::Cow;
 

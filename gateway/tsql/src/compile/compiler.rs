@@ -1,4 +1,4 @@
-//! A batch that is being compiled, and SQL with the variables that it names.
+//! The state of the compilation of a batch, and SQL with its variables.
 
 use crate::error::Error;
 use crate::program::{Settings, Sql};

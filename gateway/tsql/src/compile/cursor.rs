@@ -1,4 +1,4 @@
-//! Cursors of a batch: the session opens them and reads row by row.
+//! Cursors of a batch, which the session opens and reads row by row.
 
 use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;

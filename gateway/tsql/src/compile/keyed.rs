@@ -1,4 +1,4 @@
-//! What a cursor that changes rows is opened on.
+//! The query of a cursor that changes rows.
 
 use super::compiler::numbered_sql;
 use crate::error::Error;

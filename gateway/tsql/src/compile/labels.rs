@@ -1,4 +1,4 @@
-//! GOTO and the labels it may go to: those of the statements around it.
+//! GOTO and its possible labels: those of the enclosing statements.
 
 use super::compiler::{Compiler, Labels};
 use crate::error::Error;
@@ -48,7 +48,7 @@ impl Compiler<'_> {
         }
         let is_it = |statement: &tree::Statement| matches!(&statement.kind, Tree::Label(label) if label.text.eq_ignore_ascii_case(&name.text));
         if tree::every(batch).into_iter().any(is_it) {
-            let why = "the label stands inside a statement that goto is not part of";
+            let why = "the label is inside a statement that does not contain the goto";
             return Err(Error::refused(&format!("goto {}", name.text), why, name.at));
         }
         let text = format!(

@@ -1,5 +1,5 @@
-//! A batch compiled: its tree becomes the program that the session runs. Everything is refused or compiled
-//! before anything runs.
+//! Compiles a batch: its tree becomes the program that the session runs. Everything is compiled or refused before
+//! anything runs.
 
 mod call;
 mod compiler;
@@ -412,7 +412,7 @@ fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
     Ok(Statement { line, action: defined(sql, Kind::Unsaid) })
 }
 
-/// The table variables that a batch declares, wherever. A procedure's are its own.
+/// The table variables that a batch declares anywhere, except inside procedures.
 fn table_variables(batch: &[tree::Statement]) -> Result<Vec<(&TableVariable, u32)>, Error> {
     let mut found = Vec::new();
     for statement in tree::every(batch) {
@@ -423,7 +423,7 @@ fn table_variables(batch: &[tree::Statement]) -> Result<Vec<(&TableVariable, u32
     if !found.is_empty() {
         for statement in tree::every(batch) {
             if matches!(statement.kind, Tree::Rollback(_)) {
-                let why = "it would undo what stands in the variable";
+                let why = "it would roll back the rows of the table variable";
                 return Err(Error::refused("rollback with a table variable", why, statement.at));
             }
         }

@@ -1,4 +1,4 @@
-//! The body of a procedure that the session runs as it runs batches.
+//! Compiles the body of a procedure that the session runs like a batch.
 
 use super::{literal, program_of};
 use crate::error::Error;

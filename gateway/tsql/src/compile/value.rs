@@ -1,5 +1,4 @@
-//! Values that a statement wants: those that are written out or held by a variable of the same type need no
-//! PostgreSQL.
+//! Values of a statement. Literals, and variables of the same type, need no PostgreSQL.
 
 use super::compiler::{selected, Compiler};
 use crate::error::Error;
@@ -132,7 +131,7 @@ fn decimal(sign: &str, digits: &str) -> Option<Literal> {
     (count.max(scale) <= 38).then(|| Literal::Decimal(format!("{sign}{digits}")))
 }
 
-/// Money keeps four decimals; more are refused elsewhere.
+/// Money keeps four decimals; a literal with more is refused by the general conversion.
 fn money(amount: &str, negative: bool) -> Option<Literal> {
     let (written, minus) = match amount.strip_prefix('-') {
         Some(rest) => (rest, !negative),

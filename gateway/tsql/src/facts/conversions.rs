@@ -1,9 +1,9 @@
-//! Which type converts to which: by itself, where a value is assigned, and by CAST and CONVERT.
+//! Which type converts to which: implicitly, in an assignment, and by CAST and CONVERT.
 //!
 //! SQL Server: the chart of "CAST and CONVERT"; its cells for assignments and their errors, and the pairs that CAST
-//! refuses, as the suite of RyanLamansky/sql-server-simulator has them from SQL Server 2025
-//! (`SqlType.PairRules.cs`, `ConversionLegalityTests.cs`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and
-//! unsupported datatype conversions". What ASE wants convert() for between texts, bits and numbers is done without it.
+//! refuses, as the suite of RyanLamansky/sql-server-simulator has them from SQL Server 2025 (`SqlType.PairRules.cs`,
+//! `ConversionLegalityTests.cs`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
+//! conversions". Conversions between texts, bits and numbers for which ASE requires convert() are done without it.
 
 use super::types::{Family, Type};
 
@@ -172,7 +172,7 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
     let is_time = |of: Class| matches!(of, DateTime | Date | Time | DateTime2);
     let compares = matches!(operator, "=" | "<>" | "<" | "<=" | ">" | ">=");
     let incompatible = || {
-        let (left, right, verb) = (left.told(), right.told(), verb(operator));
+        let (left, right, verb) = (left.display_name(), right.display_name(), verb(operator));
         let text = match operator {
             "&" | "|" | "^" => {
                 format!("The data types {left} and {right} are incompatible in the '{verb}' operator.")
@@ -181,7 +181,8 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
         };
         Some((INCOMPATIBLE, text))
     };
-    let clash = |one: Type, other: Type| Some((CLASH, message(CLASH, one.told(), other.told())));
+    let clash =
+        |one: Type, other: Type| Some((CLASH, message(CLASH, one.display_name(), other.display_name())));
     match (l, r) {
         (Xml, _) | (_, Xml) if compares => {
             let text =
@@ -200,8 +201,11 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
             if !compares && is_time(one) && is_time(other) && (one, other) != (DateTime, DateTime) =>
         {
             if left.name == right.name {
-                let text =
-                    format!("Operand data type {} is invalid for {} operator.", left.told(), verb(operator));
+                let text = format!(
+                    "Operand data type {} is invalid for {} operator.",
+                    left.display_name(),
+                    verb(operator)
+                );
                 return Some((INVALID, text));
             }
             incompatible()

@@ -1,11 +1,11 @@
-//! Errors: the numbers that PostgreSQL's have in T-SQL, and what an error ends.
+//! Errors: the T-SQL numbers of PostgreSQL's errors, and what an error ends.
 //!
-//! After most errors T-SQL goes on with the next statement. Errors of compiling a statement end the batch or the
-//! procedure it stands in; a value that cannot be converted and a deadlock end everything and undo the transaction
-//! (SQL Server: "Database Engine error severities" and TRY...CATCH, "Errors unaffected by a TRY...CATCH construct";
-//! ASE: set arithabort arith_overflow).
+//! After most errors T-SQL continues with the next statement. Errors of compiling a statement end the enclosing batch
+//! or procedure; a value that cannot be converted and a deadlock end everything and roll back the transaction (SQL
+//! Server: "Database Engine error severities" and TRY...CATCH, "Errors unaffected by a TRY...CATCH construct"; ASE:
+//! set arithabort arith_overflow).
 //!
-//! Procedures ask the same of PostgreSQL: `sql` writes the functions they ask by, a file of schema tsql.
+//! Compiled procedures need the same facts in PostgreSQL: `sql` writes functions of schema tsql that return them.
 
 /// What an error ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub fn own_number(sqlstate: &str) -> Option<i32> {
     sqlstate.strip_prefix('S').filter(|digits| digits.len() == 4)?.parse().ok()
 }
 
-/// Checks of the domains that hold T-SQL's types, and the numbers of a value that is beyond one.
+/// Check constraints of the domains of T-SQL's types, and the error numbers of a value outside the range.
 const RANGES: [(&str, i32); 2] = [("smallmoney_range", 8115), ("tinyint_range", 220)];
 
 /// A row that is there already, by a primary key or a UNIQUE constraint: SQL Server's (Database Engine events and

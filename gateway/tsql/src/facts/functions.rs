@@ -1,5 +1,5 @@
-//! T-SQL's functions: what each is in PostgreSQL, and which are refused. A new function is a new line here; one
-//! with rules of its own has a `Rule`, which `translate/function` writes.
+//! T-SQL's functions: the equivalent of each in PostgreSQL, and which are refused. A new function is a new line here;
+//! one with rules of its own has a `Rule`, which `translate/function` implements.
 
 use super::types::{
     nvarchar, varchar, Type, BIGINT, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, FLOAT, GUID, INT,
@@ -9,8 +9,8 @@ use super::types::{
 /// How a function is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// `tsql.<function>(arguments)`: one letter for each argument, t a text, i an integer, f a float; those beyond
-    /// `least` may be left out.
+    /// `tsql.<function>(arguments)`: one letter for each argument, t a text, i an integer, f a float; those after the
+    /// first `least` are optional.
     Plain {
         function: &'static str,
         takes: &'static str,
@@ -205,7 +205,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("ident_current", Rule::System),
     ("ident_incr", Rule::System),
     ("ident_seed", Rule::System),
-    ("identity", Rule::Refused("it stands in the list of a select into")),
+    ("identity", Rule::Refused("it is only valid in the list of a select into")),
     ("identity_incr", NO),
     ("identity_seed", NO),
     ("iif", Rule::Iif),

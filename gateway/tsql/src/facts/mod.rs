@@ -1,4 +1,4 @@
-//! What T-SQL has, as tables: each fact stands here once.
+//! Facts about T-SQL, as tables: each is stated here once.
 
 pub mod collations;
 pub mod conversions;

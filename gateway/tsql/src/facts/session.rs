@@ -1,4 +1,4 @@
-//! What the session answers: @@variables, and functions that stand for such.
+//! Values that the session has: @@variables, and functions that return them.
 
 use super::types::{numeric, nvarchar, Type, INT, SMALLINT};
 

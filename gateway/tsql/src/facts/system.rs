@@ -1,4 +1,4 @@
-//! Names of the system: its views, and the procedures that give rows.
+//! Names of system views, and of system procedures that return rows.
 
 /// Views that are named without `sys.` before them.
 const VIEWS: &[&str] = &[

@@ -186,9 +186,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The type `name(arguments)`; None among the arguments is `max`.
 ///
-/// `default_length`: of char, varchar, binary and varbinary that say none: 1 where something is declared, 30 in
-/// a conversion. Errors: 2715 for a type that does not exist here, 1001 for a length or precision that T-SQL does
-/// not allow, 192 for a scale beyond the precision.
+/// `default_length`: of char, varchar, binary and varbinary without a length: 1 in a declaration, 30 in a
+/// conversion. Errors: 2715 for an unknown type, 1001 for a length or precision that T-SQL does not allow, 192 for a
+/// scale greater than the precision.
 pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u32) -> Result<Type, Error> {
     let name = name.to_ascii_lowercase();
     let found = NAMES.binary_search_by(|(known, ..)| (*known).cmp(name.as_str()));
@@ -246,10 +246,10 @@ pub fn of_name(name: &TypeName, default_length: u32) -> Result<Type, Error> {
     named(&name.name, &arguments, name.at.line, default_length)
 }
 
-/// How clients are told a column of this type where PostgreSQL's type does not say it: `varchar(20)`; "" elsewhere.
-/// What a domain of schema tsql says is not said again.
-pub fn told_by_name(name: &TypeName, default_length: u32) -> String {
-    let (told, takes_length) = match name.name.to_ascii_lowercase().as_str() {
+/// The declared type of a column, `varchar(20)`, where it follows neither from PostgreSQL's type nor from a domain of
+/// schema tsql; otherwise "".
+pub fn declared_type(name: &TypeName, default_length: u32) -> String {
+    let (base, takes_length) = match name.name.to_ascii_lowercase().as_str() {
         "char" | "character" => ("char", true),
         "varchar" | "char varying" | "character varying" => ("varchar", true),
         "text" => ("text", false),
@@ -265,10 +265,10 @@ pub fn told_by_name(name: &TypeName, default_length: u32) -> String {
         _ => return String::new(),
     };
     match name.arguments.as_slice() {
-        [TypeArgument::Max] => format!("{told}(max)"),
-        [TypeArgument::Number(number)] => format!("{told}({number})"),
-        _ if takes_length => format!("{told}({default_length})"),
-        _ => told.to_owned(),
+        [TypeArgument::Max] => format!("{base}(max)"),
+        [TypeArgument::Number(number)] => format!("{base}({number})"),
+        _ if takes_length => format!("{base}({default_length})"),
+        _ => base.to_owned(),
     }
 }
 
@@ -321,7 +321,7 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
 impl Type {
     /// As it is declared: `nvarchar(40)`, `decimal(10,2)`, `varbinary(max)`.
     pub fn declared(&self) -> String {
-        let name = self.told();
+        let name = self.display_name();
         match (self.name, self.length, self.precision, self.fraction) {
             ("char" | "varchar" | "binary" | "varbinary", Some(length), ..) => format!("{name}({length})"),
             ("char" | "varchar" | "binary" | "varbinary", None, ..) => format!("{name}(max)"),
@@ -334,7 +334,7 @@ impl Type {
     }
 
     /// Its name in messages.
-    pub fn told(&self) -> &'static str {
+    pub fn display_name(&self) -> &'static str {
         match (self.name, self.twin) {
             ("char", true) => "nchar",
             ("varchar", true) => "nvarchar",
@@ -365,13 +365,13 @@ impl Type {
         }
     }
 
-    /// The type as PostgreSQL's SQL has it, for a cast or a column.
-    /// Every value of PostgreSQL's type is one of it.
+    /// Whether every value of PostgreSQL's type is one of this type.
     pub fn is_plain(&self) -> bool {
         let has_all = [INT, BIGINT, SMALLINT, BIT, REAL, FLOAT, DATE, GUID, TEXT].map(|of| of.name);
         has_all.contains(&self.name) || (self.is_text() && self.length.is_none())
     }
 
+    /// The type as PostgreSQL's SQL has it, for a cast or a column.
     pub fn sql(&self) -> String {
         let name = self.pg_name();
         match (self.oid, self.precision, self.length, self.fraction) {

@@ -73,7 +73,7 @@ impl<'t> Parser<'t> {
     /// It begins a batch and is all of it.
     fn insert_bulk(&mut self, start: usize) -> Result<InsertBulk, Error> {
         let alone = |at: Position| {
-            let message = "'insert bulk' stands alone in its batch: the rows follow it.";
+            let message = "'insert bulk' must be the only statement of its batch: the rows follow it.";
             Error::new(102, message, at)
         };
         if start > 0 {

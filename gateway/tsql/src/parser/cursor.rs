@@ -21,7 +21,7 @@ const OPTIONS: [(&str, CursorOption); 13] = [
 ];
 
 impl CursorOption {
-    /// The word that asks for it.
+    /// Its word in DECLARE.
     pub fn word(self) -> &'static str {
         OPTIONS.iter().find(|(_, option)| *option == self).map_or("", |(word, _)| word)
     }

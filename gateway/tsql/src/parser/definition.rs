@@ -293,7 +293,7 @@ impl<'t> Parser<'t> {
         })?;
         if self.next_is_any(&["with", "cascade"]) {
             let what = format!("grant … {}", self.advance()?.value);
-            return Err(Error::refused(&what, "a right is granted by whoever owns the object", line));
+            return Err(Error::refused(&what, "only the owner of an object grants rights on it", line));
         }
         Ok(StatementKind::Grant(Grant { revoke, rights, object, roles }))
     }

@@ -1,4 +1,4 @@
-//! Expressions, by the powers with which operators bind.
+//! Expressions, by operator precedence.
 
 use super::names::is_free;
 use super::{Parser, LONGEST_CHAIN};
@@ -417,7 +417,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A name of at most four parts; the first of four, the server's, is left to whoever looks for it.
+/// A name of at most four parts. The first of four, the server's, is checked where the name is resolved.
 pub(super) fn object_name(mut parts: Vec<String>, at: Position) -> ObjectName {
     let name = parts.pop().unwrap_or_default();
     let owner = parts.pop().unwrap_or_default();

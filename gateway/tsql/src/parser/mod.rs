@@ -1,4 +1,4 @@
-//! The text of a batch as a tree of statements: recursive descent.
+//! Parses the text of a batch to a tree of statements, by recursive descent.
 
 mod change;
 mod column;
@@ -47,7 +47,7 @@ pub fn parse_tokens(tokens: &[Token<'_>]) -> Result<Batch, Error> {
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
 }
 
-/// Reads `@a int, @b nvarchar(40) = 'x' output`: what sp_executesql and sp_prepare are told of a text.
+/// Reads `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
 pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     let tokens = lexer::tokens(text, Syntax::default())?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0 };

@@ -1,5 +1,5 @@
-//! PIVOT and UNPIVOT, which are read as the queries that they stand for: an aggregate of CASE for each new column, and
-//! a row for each old one.
+//! PIVOT and UNPIVOT, which become equivalent queries: an aggregate of CASE for each new column, and a row for each
+//! old one.
 
 use super::Parser;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! What a session does: databases, transactions, texts by pointers.
+//! Statements of the session: use, transactions, texts by pointers.
 
 use super::names::is_free;
 use super::Parser;

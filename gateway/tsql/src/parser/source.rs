@@ -1,4 +1,4 @@
-//! What queries read: tables, joins, queries in parentheses.
+//! The sources of queries: tables, joins, subqueries.
 
 use super::query::begins_no_statement;
 use super::{Parser, LONGEST_CHAIN};
@@ -233,7 +233,7 @@ impl<'t> Parser<'t> {
         loop {
             let token = self.advance()?;
             let index = token.is("index");
-            // nobody locks the catalogue
+            // the catalogue is never locked
             if !(index || token.is_any(&HARMLESS) || (of_system && token.is("readpast"))) {
                 let what = format!("with ({})", token.shown());
                 return Err(Error::refused(&what, "it changes what is locked or read", token.at));

@@ -1,4 +1,4 @@
-//! Statements: which one comes next, and those that decide what runs.
+//! Statements: dispatch by the first word, and control flow.
 
 use super::Parser;
 use crate::error::Error;

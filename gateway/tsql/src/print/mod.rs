@@ -1,4 +1,4 @@
-//! Trees as T-SQL: what is printed reads as the same tree.
+//! Prints trees as T-SQL, which parses to the same tree.
 
 mod change;
 mod definition;

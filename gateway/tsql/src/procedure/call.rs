@@ -1,7 +1,7 @@
 //! EXECUTE in a procedure.
 
 use super::place::Place;
-use super::run::{Run, TOLD};
+use super::run::{Run, SENT};
 use super::statement::OWNERS_RIGHTS;
 use super::variable::CALL;
 use super::writer::{array, quoted, Rows, Writer};
@@ -76,7 +76,7 @@ impl<'t> Writer<'t> {
         }
         let rows = match self.rows {
             Rows::Asked => Some(format!("{call}.rows")),
-            _ => Some(String::from(TOLD)),
+            _ => Some(String::from(SENT)),
         };
         self.run(place, line, Run { lines, rows, calls: true });
         Ok(())

@@ -1,4 +1,4 @@
-//! Cursors of a procedure: they read row by row, and back where they scroll.
+//! Cursors of a procedure: they fetch row by row, also backwards if declared so.
 
 use super::declared::{Cursor, FETCH_STATUS};
 use super::place::Place;

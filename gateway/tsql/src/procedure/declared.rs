@@ -1,4 +1,4 @@
-//! The cursors that a procedure has declared, and the variables that say how a fetch went.
+//! The cursors that a procedure has declared, and the variables with the result of the last fetch.
 
 use crate::tree::Query;
 use std::collections::HashMap;

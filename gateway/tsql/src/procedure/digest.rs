@@ -1,4 +1,4 @@
-//! What tells that a procedure and its text belong together, as PostgreSQL's md5().
+//! The digest that links a procedure to its text; the same as PostgreSQL's md5().
 
 use md5::{Digest, Md5};
 

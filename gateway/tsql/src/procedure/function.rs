@@ -1,7 +1,7 @@
-//! Functions: those that compute a value, in PL/pgSQL, and those that give the rows of one query, in SQL.
+//! Functions: scalar ones, in PL/pgSQL, and those that return the rows of one query, in SQL.
 //!
-//! As a procedure, a function runs with the rights of its owner and looks names up where it stands. It changes
-//! nothing, so PostgreSQL may call it as often as it likes within a statement.
+//! Like a procedure, a function runs with the rights of its owner and a fixed search path. It changes nothing, so
+//! PostgreSQL may call it any number of times within a statement.
 
 use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
@@ -30,7 +30,7 @@ pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> 
             return Err(Error::refused(&format!("returns {} table", variable.name), why, variable.at));
         }
     };
-    Ok(Define { statements: vec![statement], is_temporary: false, told: None })
+    Ok(Define { statements: vec![statement], is_temporary: false, notice: None })
 }
 
 fn value(
@@ -114,8 +114,8 @@ fn check(body: &[Statement]) -> Result<(), Error> {
     }
 }
 
-/// The rows of a query. Their types are known to PostgreSQL alone, so it is asked for them when the function is
-/// made: with nulls for the parameters.
+/// The rows of a query. Only PostgreSQL knows their types: they are queried when the function is created, with nulls
+/// for the parameters.
 fn rows(
     create: &CreateFunction,
     header: &Header<'_>,

@@ -1,9 +1,9 @@
 //! Procedures that are not PL/pgSQL: PostgreSQL has their name, arguments, rights and text, and the gateway runs the
 //! text (`gateway/src/batch/procedure.rs`).
 //!
-//! How a text was read when it was made stands in the last line of the routine's body: `tds5` or `tds7`, `quoted` when
-//! "x" was a name, and `gateway` when the gateway runs it. Compiled procedures that call others have it too: one that
-//! calls what the gateway runs is run by the gateway itself.
+//! The last line of the routine's body has the options of parsing, as of its creation: `tds5` or `tds7`, `quoted` if
+//! "x" was a name, and `gateway` if the gateway runs it. Compiled procedures that call others have it too: one that
+//! calls a procedure run by the gateway is run by the gateway itself.
 
 use super::{arguments, mark, Header};
 use crate::compile;
@@ -29,15 +29,15 @@ pub fn check(
     compile::body(create, text, &settings).map(|_| ())
 }
 
-/// The reason, for whoever makes the procedure. `refusal`: PL/pgSQL's.
-pub fn told(header: &Header<'_>, refusal: &Error) -> String {
+/// The message to the client that creates the procedure. `refusal`: why it cannot be PL/pgSQL.
+pub fn notice(header: &Header<'_>, refusal: &Error) -> String {
     let Error { line, text, .. } = refusal;
     let name = &header.name;
     let why = text.trim_end_matches('.');
     format!("PostgreSQL cannot run line {line} ({why}): the gateway runs '{name}', with the rights of its callers.")
 }
 
-/// What PostgreSQL has of it.
+/// The definition of its routine in PostgreSQL.
 pub fn definition(
     header: &Header<'_>,
     source: &str,

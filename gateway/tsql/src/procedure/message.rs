@@ -32,8 +32,8 @@ impl<'t> Writer<'t> {
             "{message}.number, {message}.severity, {message}.state, {message}.message, {line}, {name}"
         );
         let (scope, mut named) = self.named();
-        let told = message::raised(raise, line, scope, &mut named)?;
-        let mut lines = vec![format!("{message} := row({told}, {line}, {name})::tsql.error;")];
+        let error = message::raised(raise, line, scope, &mut named)?;
+        let mut lines = vec![format!("{message} := row({error}, {line}, {name})::tsql.error;")];
         let handler = place.handler.only_try();
         if !handler.is_none() {
             lines.push(format!("if {message}.severity > 10 then perform tsql.raise({said}); end if;"));
@@ -62,14 +62,14 @@ impl<'t> Writer<'t> {
             }
             (Some(throw), _) => {
                 let (scope, mut named) = self.named();
-                let told = message::thrown(throw, scope, &mut named)?;
+                let error = message::thrown(throw, scope, &mut named)?;
                 format!(
                     "perform tsql.raise(\"@@r\".number, 16, \"@@r\".state, \"@@r\".message, {line}, {name}) \
-                     from (select {told}) as \"@@r\" (number, message, state);"
+                     from (select {error}) as \"@@r\" (number, message, state);"
                 )
             }
         };
-        // nothing goes on after THROW, whatever the procedure asks for
+        // THROW always ends the procedure, also one that checks @@error
         let place = Place { handler: place.handler.only_try(), ..place.clone() };
         self.run(&place, line, Run::keeping(vec![raise]));
         Ok(())

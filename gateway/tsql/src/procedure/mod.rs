@@ -1,12 +1,13 @@
-//! T-SQL procedures as functions and procedures of PostgreSQL.
+//! Compiles T-SQL procedures to functions and procedures of PostgreSQL.
 //!
-//! A procedure runs with the rights of its owner (SECURITY DEFINER), as T-SQL's ownership chains have it: who may
-//! execute it needs no right on the tables it uses. Its search path is fixed.
+//! A procedure runs with the rights of its owner (SECURITY DEFINER), like T-SQL's ownership chains: its callers need
+//! no right on the tables it uses. Its search path is fixed.
 //!
-//! One that reads and writes tables and answers with a status, outputs and messages becomes a function, which may
-//! share a transaction with other calls (group commit); one that sends rows, calls procedures, waits or makes
-//! tables becomes a procedure. What cannot be written so is kept as it is, and run by the gateway. Parameters keep their @, so that no column can be taken for one; the return status
-//! beside outputs is an OUT argument named return_status. The T-SQL is kept as the comment.
+//! A procedure that reads and writes tables and returns a status, outputs and messages becomes a function, which may
+//! share a transaction with other calls (group commit); one that returns rows, calls procedures, waits or makes
+//! tables becomes a procedure. One that cannot be compiled is stored as text, and run by the gateway. Parameters keep
+//! their @, so that they differ from all columns; the return status beside outputs is an OUT argument named
+//! return_status. The T-SQL is kept as the comment.
 
 mod call;
 mod control;
@@ -83,17 +84,17 @@ pub fn create(
     let header = header_of(&create.name, ObjectKind::Procedure, &create.parameters, line, scope)?;
     let source = text.trim();
     let mut unlisted = Vec::new();
-    let (definition, told) = match compiled(create, &header, text, scope, settings, &mut unlisted) {
+    let (definition, notice) = match compiled(create, &header, text, scope, settings, &mut unlisted) {
         Ok(definition) => (definition, None),
         Err(refusal) => {
-            let told = interpreted::told(&header, &refusal);
+            let notice = interpreted::notice(&header, &refusal);
             interpreted::check(create, &header, text, settings, refusal)?;
-            (interpreted::definition(&header, source, scope, settings)?, Some(told))
+            (interpreted::definition(&header, source, scope, settings)?, Some(notice))
         }
     };
     let parts = [action(create.mode), header.stands_in(), &header.name, &definition, source].map(literal);
     let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
-    Ok(Created { define: Define { statements, is_temporary: header.is_temporary, told }, unlisted })
+    Ok(Created { define: Define { statements, is_temporary: header.is_temporary, notice }, unlisted })
 }
 
 /// Its definition in PL/pgSQL.
@@ -171,7 +172,7 @@ pub fn drop(objects: &DropObjects) -> Result<Define, Error> {
     };
     let statements = objects.names.iter().map(statement).collect::<Result<_, _>>()?;
     let is_temporary = objects.names.iter().all(ObjectName::is_temporary);
-    Ok(Define { statements, is_temporary, told: None })
+    Ok(Define { statements, is_temporary, notice: None })
 }
 
 /// The line by which a body and its comment, which is its T-SQL, belong together.
@@ -336,7 +337,7 @@ fn bare(of: &Type) -> String {
     }
 }
 
-/// A body in PL/pgSQL. Each statement stands in the line of its T-SQL, which PostgreSQL tells with an error.
+/// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports with an error.
 fn body(parameters: &[(&Parameter, Type)], writer: &Writer<'_>, source: &str, end: &str) -> String {
     let mut body = String::from("#variable_conflict use_column declare");
     for (name, kind) in &writer.declared {

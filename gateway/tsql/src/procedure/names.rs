@@ -1,4 +1,4 @@
-//! Names that PL/pgSQL could take for its own.
+//! Names that are ambiguous in PL/pgSQL.
 
 use crate::error::Error;
 use crate::lexer::{Kind, Token};

@@ -25,10 +25,10 @@ impl Writer<'_> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["nocount", ..] | ["xact_abort", ..] if self.indent > 2 => {
-                let why = "it must stand on the procedure's own level";
+                let why = "it must be on the procedure's own level";
                 return Err(Error::refused(&format!("set {}", words[0]), why, line));
             }
-            ["nocount", rest @ ..] => self.tells_counts = *rest != ["on"],
+            ["nocount", rest @ ..] => self.sends_counts = *rest != ["on"],
             ["xact_abort", ..] => {}
             words if HOLDS.contains(&words) => {}
             words => {

@@ -1,4 +1,4 @@
-//! What a statement of a procedure stands in.
+//! The statements that enclose a statement of a procedure.
 
 use crate::tree::Statement;
 use std::cell::RefCell;

@@ -1,13 +1,13 @@
-//! Queries of a procedure: their rows go to whoever called, by a cursor that a notice names.
+//! Queries of a procedure: their rows go to its caller, by a cursor that a notice announces.
 
 use super::place::Place;
-use super::run::{Run, COUNTED, TOLD};
+use super::run::{Run, COUNTED, SENT};
 use super::variable::{CURSOR, N, ROW};
 use super::writer::{array, quoted, Purpose, Rows, Writer};
 use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::resolve::names::{literal, table, table_variable};
-use crate::translate::{self, Kind, Title, Told, Translated};
+use crate::translate::{self, Kind, ResultType, Title, Translated};
 use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
 
 impl<'t> Writer<'t> {
@@ -36,10 +36,10 @@ impl<'t> Writer<'t> {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
             let mut lines = vec![format!("{};", query.sql)];
-            lines.extend(self.told_count());
-            let rows = match (self.tells_counts, self.rows) {
+            lines.extend(self.send_count());
+            let rows = match (self.sends_counts, self.rows) {
                 (false, _) => String::from(COUNTED),
-                (true, Rows::Left) => String::from(TOLD),
+                (true, Rows::Left) => String::from(SENT),
                 (true, _) => quoted(N),
             };
             self.run(place, line, Run::leaving(lines, rows));
@@ -47,8 +47,8 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    fn told_count(&mut self) -> Vec<String> {
-        if !self.tells_counts {
+    fn send_count(&mut self) -> Vec<String> {
+        if !self.sends_counts {
             return Vec::new();
         }
         self.declare(N, "bigint");
@@ -78,7 +78,7 @@ impl<'t> Writer<'t> {
         Run::leaving(lines, n)
     }
 
-    /// A result set: a cursor, for whoever called to fetch from.
+    /// A result set: a cursor, from which the caller fetches.
     fn rows(&mut self, query: &Translated, line: u32, place: &Place<'t>) -> Result<(), Error> {
         if self.purpose != Purpose::Procedure {
             let text =
@@ -93,7 +93,7 @@ impl<'t> Writer<'t> {
         }
         let cursor = quoted(CURSOR);
         self.declare(CURSOR, "refcursor");
-        // its errors and its number of rows are known only when it has run, and so is the time it tells
+        // its errors and number of rows are known only when it has run, and so are values of the clock
         let runs = !place.handler.is_none() || self.rows == Rows::Asked || !keeps(&query.sql);
         let scrolls = if runs { "scroll" } else { "no scroll" };
         let mut lines =
@@ -104,12 +104,12 @@ impl<'t> Writer<'t> {
             lines.push(format!("get diagnostics {} = row_count;", quoted(N)));
             lines.push(format!("move absolute 0 in {cursor};"));
         }
-        let mut told = format!("raise notice using errcode = '01R01', message = {cursor}::text");
+        let mut notice = format!("raise notice using errcode = '01R01', message = {cursor}::text");
         if let Some(columns) = &query.columns {
-            told.push_str(&format!(", detail = {}", literal(&json(columns))));
+            notice.push_str(&format!(", detail = {}", literal(&json(columns))));
         }
-        lines.push(format!("{told};"));
-        let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(TOLD) };
+        lines.push(format!("{notice};"));
+        let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(SENT) };
         self.run(place, line, Run::leaving(lines, rows));
         Ok(())
     }
@@ -155,7 +155,7 @@ impl<'t> Writer<'t> {
     ) -> Result<(), Error> {
         let name = table_variable(&declared.variable);
         if place.region.as_ref().is_some_and(|region| region.rolls_back.get()) {
-            let why = "a rollback would undo what stands in it";
+            let why = "a rollback would remove its rows";
             return Err(Error::refused(&format!("declare {} table", declared.variable.name), why, line));
         }
         self.own_connection = true;
@@ -205,7 +205,7 @@ fn made_by(statement: &Tree) -> Option<String> {
     }
 }
 
-/// Functions of schema tsql that tell the time or the session's state begin so.
+/// Functions of schema tsql that return the time or the session's state begin with these words.
 const CHANGES: [&str; 7] =
     ["getdate", "getutcdate", "sys", "last_identity", "transaction_count", "new", "rand"];
 
@@ -255,8 +255,8 @@ const KEEPS: &[&str] = &[
     "within",
 ];
 
-/// Whether a query gives the same rows whenever it runs on the same tables: it calls nothing that may tell the
-/// time, the session's state or, as a function of the site's own, anything.
+/// Whether a query gives the same rows whenever it runs on the same tables: it calls no function that may return the
+/// time or the session's state, and none of the site's own.
 fn keeps(sql: &str) -> bool {
     let mut rest = sql;
     let is_name = |character: char| character.is_alphanumeric() || "_.\"@#".contains(character);
@@ -288,10 +288,10 @@ fn keeps(sql: &str) -> bool {
 
 /// A list of texts as JSON.
 fn json(titles: &[Title]) -> String {
-    let one = |Title { text, is_own, told }: &Title| match told {
+    let one = |Title { text, is_own, result_type }: &Title| match result_type {
         None if *is_own => format!("[{}]", json_text(text)),
         None => json_text(text),
-        Some(Told { of, not_null }) => format!(
+        Some(ResultType { of, not_null }) => format!(
             "{{\"name\": {}, \"type\": {}, \"not_null\": {not_null}}}",
             json_text(text),
             json_text(&of.declared())
@@ -336,13 +336,13 @@ mod tests {
 
     #[test]
     fn names_as_json() {
-        let told = Some(Told { of: crate::facts::types::nvarchar(Some(4)), not_null: true });
+        let result_type = Some(ResultType { of: crate::facts::types::nvarchar(Some(4)), not_null: true });
         let titles = [
             Title::given("a\"b"),
             Title::given("\\\n"),
             Title::given(""),
             Title::own("ID"),
-            Title { told, ..Title::given("x") },
+            Title { result_type, ..Title::given("x") },
         ];
         let typed = r#"{"name": "x", "type": "nvarchar(4)", "not_null": true}"#;
         assert_eq!(json(&titles), format!(r#"["a\"b", "\\\u000a", "", ["ID"], {typed}]"#));

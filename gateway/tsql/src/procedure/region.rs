@@ -162,11 +162,7 @@ impl<'t> Writer<'t> {
             return Ok(());
         };
         if !self.scope.table_variables.is_empty() {
-            return Err(Error::refused(
-                "rollback with a table variable",
-                "it would undo what stands in it",
-                line,
-            ));
+            return Err(Error::refused("rollback with a table variable", "it would remove its rows", line));
         }
         region.rolls_back.set(true);
         self.add(format!("perform tsql.roll_back({line}, {});", literal(&self.name)));

@@ -1,4 +1,4 @@
-//! Lines that can fail, and what becomes of their error.
+//! Lines of PL/pgSQL that can fail, and the handling of their errors.
 
 use super::place::Place;
 use super::variable::{caught_name, DETAIL, INDEX, TABLE, TEXT};
@@ -8,8 +8,8 @@ use crate::resolve::names::literal;
 /// Of GET DIAGNOSTICS.
 pub const COUNTED: &str = "row_count";
 
-/// The number of rows is that of the latest that the client was told of.
-pub const TOLD: &str = "null";
+/// The number of rows is the latest that was sent to the client.
+pub const SENT: &str = "null";
 
 /// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
 pub struct Run {
@@ -35,12 +35,12 @@ impl Run {
 }
 
 impl<'t> Writer<'t> {
-    /// A statement and what becomes of its error.
+    /// Writes a statement and the handling of its error.
     pub(super) fn run(&mut self, place: &Place<'t>, line: u32, run: Run) {
         self.line = line;
         let mut lines = run.lines;
         lines.extend(run.rows.as_deref().and_then(|rows| self.kept_rows(rows)));
-        // a procedure that is called says itself what it leaves
+        // a called procedure sets @@error itself
         if self.tracks_errors && !run.calls {
             lines.push(String::from("\"@@error\" := 0;"));
         }
@@ -83,10 +83,10 @@ impl<'t> Writer<'t> {
                 self.add(format!("exit {};", quoted(&block.label)));
             }
             None => {
-                let told = format!("tsql.tell_caught({said})");
+                let number = format!("tsql.tell_caught({said})");
                 self.add(match self.tracks_errors {
-                    true => format!("\"@@error\" := {told};"),
-                    false => format!("perform {told};"),
+                    true => format!("\"@@error\" := {number};"),
+                    false => format!("perform {number};"),
                 });
                 if let Some(line) = self.kept_rows("0") {
                     self.add(line);

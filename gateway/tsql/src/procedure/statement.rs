@@ -1,4 +1,4 @@
-//! The statements of a body, each written in its own way.
+//! The statements of a body.
 
 use super::place::{Body, Guard, Place, Segment};
 use super::run::Run;
@@ -94,7 +94,7 @@ impl<'t> Writer<'t> {
                 self.run(place, line, Run::new(vec![format!("perform pg_sleep(tsql.delay({delay}));")]));
                 Ok(())
             }
-            Tree::WaitforTime(_) => Err(Error::refused("waitfor time", "waitfor delay says how long", line)),
+            Tree::WaitforTime(_) => Err(Error::refused("waitfor time", "use waitfor delay", line)),
             Tree::TryCatch { body, catch } => {
                 let guard = Guard { catch, line };
                 self.try_catch(&Body::of(body), guard, place)
@@ -153,7 +153,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// Whether a statement leaves a number of rows, whatever the one before has left.
+/// Whether a statement always sets the number of rows.
 fn leaves_rows(kind: &Tree) -> bool {
     matches!(
         kind,

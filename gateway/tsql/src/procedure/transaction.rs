@@ -1,8 +1,8 @@
-//! Where the transactions of a procedure end.
+//! Finds the ends of a procedure's transactions.
 //!
-//! PL/pgSQL has transactions inside a procedure as blocks only: what stands between BEGIN TRANSACTION and the
-//! statement by which every path has committed or rolled back becomes one block, a region. This finds the
-//! region's end and refuses what has none.
+//! PL/pgSQL has transactions inside a procedure only as blocks: the statements between BEGIN TRANSACTION and the
+//! statement by which every path has committed or rolled back become one block, a region. This finds the end of a
+//! region, and refuses a transaction without one.
 
 use crate::error::Error;
 use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue, Statement, StatementKind as Tree};
@@ -30,7 +30,7 @@ pub fn end_of_region<'t>(
             return Err(on_some_paths(statement));
         }
     }
-    let why = "its COMMIT or ROLLBACK must stand in the same block, or in every branch of an IF there";
+    let why = "its COMMIT or ROLLBACK must be in the same block, or in every branch of an IF there";
     Err(Error::refused("begin transaction", why, line))
 }
 

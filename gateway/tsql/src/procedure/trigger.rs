@@ -1,7 +1,7 @@
-//! Triggers on a site's own tables: after the rows of a statement have changed.
+//! Triggers on a site's own tables, after a statement that changes rows.
 //!
 //! `inserted` and `deleted` are PostgreSQL's transition tables, which it gives to triggers of one event only: a
-//! trigger of several events becomes as many, and where an event has no such rows the table is empty.
+//! trigger of several events becomes several, and an event without such rows has an empty table.
 
 use super::writer::{quoted, Purpose};
 use super::{action, body, header, read_names, Created};
@@ -74,7 +74,7 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
         literal(source),
     ];
     let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];
-    Ok(Created { define: Define { statements, is_temporary: false, told: None }, unlisted })
+    Ok(Created { define: Define { statements, is_temporary: false, notice: None }, unlisted })
 }
 
 fn word(event: TriggerEvent) -> &'static str {

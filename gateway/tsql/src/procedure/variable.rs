@@ -1,4 +1,4 @@
-//! Variables as a procedure names them in SQL.
+//! The names of a procedure's variables in SQL.
 
 use super::TEMPORARY;
 use crate::error::Error;

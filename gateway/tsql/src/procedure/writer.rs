@@ -1,12 +1,12 @@
-//! The body of a procedure in PL/pgSQL.
+//! Writes the body of a procedure in PL/pgSQL.
 //!
-//! Every variable is named with its @ ("@a"), as no column can be: PL/pgSQL takes neither for the other. What the
-//! compiler adds for itself is named with two ("@@status").
+//! Every variable is named with its @ ("@a"), which no column can be, so PL/pgSQL never confuses them. Variables of
+//! the compiler begin with two ("@@status").
 //!
-//! A statement that fails ends the procedure, and all it did is undone. Where the procedure asks for @@error, or
-//! says SET XACT_ABORT OFF, each statement runs in a block of its own, and the procedure goes on after those
-//! errors that T-SQL goes on after. In a TRY block each statement has a block too, so that what was done before
-//! the error stays. A transaction is a block that ends where every path has ended it (`transaction`).
+//! A statement that fails ends the procedure, and all its changes are rolled back. In a procedure that uses @@error,
+//! or SET XACT_ABORT OFF, each statement runs in a block of its own, and the procedure continues after the errors
+//! after which T-SQL continues. In a TRY block each statement has a block too, so that changes made before the error
+//! remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
 use super::declared::{Cursor, FETCH_STATUS};
 use super::place::{Body, Handler, Place};
@@ -34,14 +34,14 @@ pub enum Purpose {
     },
 }
 
-/// What a body keeps of the number of rows that each of its statements leaves in @@rowcount.
+/// How a body keeps the number of rows that each of its statements sets in @@rowcount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// Nothing: nobody asks for it.
+    /// Not at all: it is never read.
     Unknown,
-    /// What its caller is told in the end, in LEFT; null: what the latest result set or number of rows says.
+    /// The number that its caller gets at the end, in LEFT; null: that of the latest result set or number of rows.
     Left,
-    /// The body itself asks.
+    /// The body itself reads it.
     Asked,
 }
 
@@ -59,19 +59,19 @@ pub struct Writer<'t> {
     /// Its variables with their types, in the order in which they are declared.
     pub declared: Vec<(String, String)>,
     known: HashSet<String>,
-    /// It sends rows, calls procedures, waits or makes tables: nothing for a connection of several.
+    /// It returns rows, calls procedures, waits or makes tables: it cannot run on a shared connection.
     pub own_connection: bool,
     pub(super) indent: usize,
     /// Temporary tables that end with the procedure.
     pub(super) temporary: Vec<String>,
     pub(super) variables: HashMap<String, *const tree::Declared>,
     pub(super) cursors: HashMap<String, Cursor<'t>>,
-    /// Tables that inserts fill without saying which columns, and of which it is not known which take values.
+    /// Tables of inserts without a list of columns, of which the columns are not known.
     pub unlisted: Vec<String>,
     /// Variables that stand for others while a cursor is opened.
     pub(super) copies: HashMap<String, String>,
     pub(super) caught: Option<u32>,
-    pub(super) tells_counts: bool,
+    pub(super) sends_counts: bool,
     pub(super) calls: bool,
     pub(super) rows: Rows,
     /// The next statement leaves another number of rows.
@@ -115,7 +115,7 @@ impl<'t> Writer<'t> {
             unlisted: Vec::new(),
             copies: HashMap::new(),
             caught: None,
-            tells_counts: true,
+            sends_counts: true,
             calls: false,
             rows: Rows::Unknown,
             rows_follow: false,
@@ -132,7 +132,7 @@ impl<'t> Writer<'t> {
         self.calls = holds(|kind| matches!(kind, Tree::Execute(_) | Tree::ExecuteText(_)));
         // who calls may ask for @@error after a RAISERROR here, or in what is called from here
         let asks = mentioned.contains("@@error");
-        let tells = self.calls || holds(|kind| matches!(kind, Tree::Raise(_)));
+        let raises = self.calls || holds(|kind| matches!(kind, Tree::Raise(_)));
         let is_procedure = self.purpose == Purpose::Procedure;
         self.rows = match mentioned.contains("@@rowcount") {
             true => Rows::Asked,
@@ -140,7 +140,7 @@ impl<'t> Writer<'t> {
             false => Rows::Unknown,
         };
         let goes_on = goes_on(body, asks);
-        self.tracks_errors = asks || ((tells || goes_on) && is_procedure);
+        self.tracks_errors = asks || ((raises || goes_on) && is_procedure);
         let mut rows = String::from("integer := 0");
         match &self.purpose {
             Purpose::Procedure => self.declare(STATUS, "integer := 0"),
@@ -150,7 +150,7 @@ impl<'t> Writer<'t> {
             }
             Purpose::Trigger { changed } => {
                 rows = format!("integer := (select count(*) from {changed})");
-                self.tells_counts = false;
+                self.sends_counts = false;
             }
         }
         let own = literal(&format!("{}.{}", self.schema, self.name));

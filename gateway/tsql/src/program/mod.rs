@@ -1,11 +1,11 @@
-//! A batch as the gateway's session runs it: a tree of statements, their queries in PostgreSQL's SQL.
+//! The program of a batch, which the gateway's session runs: a tree of statements, with queries in PostgreSQL's SQL.
 
 mod sql;
 
 pub use sql::Sql;
 
 use crate::facts::types::Type;
-pub use crate::translate::{Made, Title, Told};
+pub use crate::translate::{Made, ResultType, Title};
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
@@ -91,9 +91,9 @@ pub enum Action {
     /// One row: number, severity, state, text.
     Raise {
         message: Sql,
-        /// @@error takes the number whatever the severity.
+        /// @@error gets the number at every severity.
         sets_error: bool,
-        /// The client is to have it at once.
+        /// It is sent to the client at once.
         at_once: bool,
     },
     /// Seconds.
@@ -202,7 +202,7 @@ pub enum Kind {
     Change,
     /// Counts nothing.
     Definition,
-    /// A definition that the text does not say: the client hears nothing of it, and nothing is left by it.
+    /// A definition that is not in the text: nothing is sent for it, and @@rowcount is not changed.
     Unsaid,
 }
 
@@ -274,8 +274,8 @@ pub struct Define {
     pub statements: Vec<String>,
     /// All that it makes or drops is the session's own.
     pub is_temporary: bool,
-    /// What whoever defines it is to know.
-    pub told: Option<String>,
+    /// A message to the client that defines it.
+    pub notice: Option<String>,
 }
 
 /// Where the rows of a bulk copy go.

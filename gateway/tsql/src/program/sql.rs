@@ -1,4 +1,4 @@
-//! SQL for PostgreSQL and the variables it names.
+//! SQL for PostgreSQL and its variables.
 
 /// SQL with `$1`, `$2` … for its variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Sql {
                 let index: Option<usize> = place[1..].parse().ok();
                 let index = index.and_then(|number| number.checked_sub(1));
                 let index = index.filter(|index| *index < sql.variables.len());
-                sql.places.push(index.ok_or_else(|| format!("'{place}' stands for no variable"))?);
+                sql.places.push(index.ok_or_else(|| format!("'{place}' is not a variable"))?);
                 sql.pieces.push(std::mem::take(&mut piece));
                 rest = tail;
                 continue;

@@ -1,4 +1,4 @@
-//! What names mean: tables and their schemas, variables and their types.
+//! Resolves names: tables and their schemas, variables and their types.
 
 pub mod names;
 mod scope;

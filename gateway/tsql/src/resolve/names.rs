@@ -1,11 +1,11 @@
-//! Names of T-SQL as PostgreSQL's: without case, in quotes, a database as a schema.
+//! Converts names of T-SQL to PostgreSQL's: lower case, quoted, a database becomes a schema.
 
 use crate::error::Error;
 use crate::facts::system;
 pub use crate::quoting::{literal, quoted};
 use crate::tree::{Name, ObjectName, Variable};
 
-/// Bytes of a name that PostgreSQL tells from others.
+/// The longest name in PostgreSQL, in bytes.
 const LONGEST: usize = 63;
 
 /// The name as PostgreSQL stores it: T-SQL's names differ by more than their case.
@@ -103,7 +103,7 @@ pub fn qualifier(name: &ObjectName) -> Result<String, Error> {
     }
 }
 
-/// The schema that a name with qualifiers says, or "": dbo is whoever owns a thing.
+/// The schema of a qualified name, or "": dbo stands for any owner.
 pub fn schema_of(name: &ObjectName) -> Result<&str, Error> {
     // procedures of the system are found in every database: mssql-jdbc calls a.sys.sp_sproc_columns
     let is_system = !name.database.is_empty() && name.owner.eq_ignore_ascii_case("sys");
@@ -115,7 +115,7 @@ pub fn schema_of(name: &ObjectName) -> Result<&str, Error> {
     Ok(if name.database.is_empty() { owner } else { &name.database })
 }
 
-/// The temporary table that holds a table variable: #@t, which is nobody's name.
+/// The temporary table that holds a table variable: #@t, which no other table can be named.
 pub fn table_variable(variable: &Variable) -> ObjectName {
     ObjectName { name: format!("#{}", variable.name), at: variable.at, ..ObjectName::default() }
 }

@@ -1,4 +1,4 @@
-//! What a translation knows of its surroundings.
+//! The scope of a translation: variables, tables and settings.
 
 use crate::error::Error;
 use crate::facts::session;

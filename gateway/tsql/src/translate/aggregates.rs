@@ -1,4 +1,4 @@
-//! Aggregates and functions of windows.
+//! Aggregates and window functions.
 
 use super::calls::Call;
 use super::translation::Translation;

@@ -1,4 +1,4 @@
-//! A function as it is called.
+//! The form of a function call.
 
 use super::translation::Translation;
 use super::value::{converted, float_to_text, text_of, Value};

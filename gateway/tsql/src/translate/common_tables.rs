@@ -1,4 +1,4 @@
-//! WITH: queries that have a name, and those that name themselves.
+//! WITH: named queries, also recursive ones.
 
 use super::select::{refuse_nameless, Item, Stands};
 use super::translation::Translation;
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::resolve::names::{self, identifier, in_parentheses, quoted};
 use crate::tree::{CommonTable, JoinKind, Name, ObjectName, QueryBody, Select, SetOperator, TableSource};
 
-/// How often a row has come of another: error 530 beyond a hundred, or what `option (maxrecursion n)` says.
+/// The depth of the recursion: error 530 above 100, or above the n of `option (maxrecursion n)`.
 const DEPTH: &str = "\"@depth\"";
 
 impl Translation<'_> {
@@ -45,10 +45,10 @@ impl Translation<'_> {
         let is_plain = query.with.is_empty() && query.order_by.is_empty() && query.offset.is_none();
         let (first, others) = match &query.body {
             QueryBody::Combined { first, others } if is_plain => (first, others),
-            _ => return Err(refusal("its first rows stand before a union all")),
+            _ => return Err(refusal("its first rows must be before a union all")),
         };
         let Some(((SetOperator::UnionAll, QueryBody::Select(again)), before)) = others.split_last() else {
-            return Err(refusal("its own rows stand behind a union all"));
+            return Err(refusal("its recursive rows must be after a union all"));
         };
         let names_itself = |body: &QueryBody| walk::body_names_table(body, own);
         if names_itself(first) || before.iter().any(|(_, body)| names_itself(body)) {
@@ -58,7 +58,7 @@ impl Translation<'_> {
         let columns = column_names(common, &anchor.items)?;
         let deep = format!("@{own}");
         let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
-            refusal("it stands once in FROM, in no outer join, without distinct, group by and top")
+            refusal("it must be used once in FROM, in no outer join, without distinct, group by and top")
         })?;
         let sources = self.sources_of(&select)?;
         let items = self.items(&select, Stands::Inside)?;

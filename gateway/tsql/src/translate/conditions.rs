@@ -1,4 +1,4 @@
-//! Conditions: booleans of PostgreSQL, closed in themselves.
+//! Conditions, as PostgreSQL's booleans in parentheses where needed.
 
 use super::arithmetic::refuse;
 use super::expressions::as_text;
@@ -159,7 +159,7 @@ impl Translation<'_> {
     }
 
     fn outer_join_misplaced(&self, line: u32) -> Error {
-        Error::refused("*= and =*", "they stand between AND, in a query of two tables", line)
+        Error::refused("*= and =*", "they must be connected by AND, in a query of two tables", line)
     }
 }
 

@@ -1,4 +1,4 @@
-//! CAST, CONVERT and their kin that try.
+//! CAST, CONVERT, TRY_CAST and TRY_CONVERT.
 
 use super::translation::Translation;
 use super::value::{converted, float_to_text, styled_text, tried, Value};
@@ -29,7 +29,7 @@ impl Translation<'_> {
         let convert = if tries { tried } else { converted };
         let Some(style) = &cast.style else { return convert(value, target, line, sybase) };
         let Some(style) = self.value(style)?.integer() else {
-            return Err(Error::refused("a style that is no number", "write the style out", line));
+            return Err(Error::refused("a style that is not a number", "write the style out", line));
         };
         let verb = if tries { "try" } else { "to" };
         self.styled(value, target, style, verb, line)

@@ -1,8 +1,8 @@
 //! Precision and scale of decimals whose operands only PostgreSQL knows, as expressions of its SQL.
 //!
 //! The scale of a quotient depends on the precision of both sides (SQL Server, "Precision, scale, and length"). A
-//! column may be an int, whose digits are known once PostgreSQL has the query: tsql.precision_of(value, n) gives
-//! those of whole numbers by their type, and n for a decimal.
+//! column may be an int, whose digits are known only to PostgreSQL: tsql.precision_of(value, n) returns those of
+//! whole numbers by their type, and n for a decimal.
 
 use super::precision::{Digits, Of, Side};
 use super::value::Value;

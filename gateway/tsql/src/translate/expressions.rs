@@ -56,9 +56,7 @@ impl Translation<'_> {
                 Err(Error::refused(&format!("collate {}", collation.text), why, collation.at))
             }
             Expression::AtTimeZone { operand, zone } => self.at_time_zone(operand, zone),
-            _ => {
-                Err(Error::new(102, "Incorrect syntax: a condition stands where a value is expected.", line))
-            }
+            _ => Err(Error::new(102, "Incorrect syntax: a condition where a value is expected.", line)),
         }
     }
 
@@ -88,7 +86,7 @@ impl Translation<'_> {
             Some(of) if of.is_text() => sql = format!("{sql}::{}", of.sql()),
             _ => {}
         }
-        // what a procedure's variable holds, nobody sees when its result is described
+        // the value of a procedure's variable is not known when its result is described
         let of = of.map(|of| Type { twin: of.twin || (of.is_text() && self.scope.procedure), ..of });
         Ok(Value::of(sql, of))
     }
@@ -140,7 +138,7 @@ impl Translation<'_> {
         Ok(Value::of(format!("(- {})", value.sql), value.of))
     }
 
-    /// Chains of operators are as long as people write them: no recursion along the left side.
+    /// Chains of operators may be of any length: no recursion along the left side.
     fn chain(&mut self, expression: &Expression) -> Result<Value, Error> {
         let mut operations = Vec::new();
         let mut first = expression;

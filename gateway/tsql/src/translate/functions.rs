@@ -290,7 +290,7 @@ impl Call<'_, '_, '_> {
         if self.arguments.iter().any(walk::has_column) {
             return Ok(value);
         }
-        // as a subquery it is asked once and not for every row
+        // as a subquery it is evaluated once and not for every row
         Ok(Value { sql: format!("(select {})", value.sql), ..value })
     }
 }

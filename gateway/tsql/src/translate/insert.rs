@@ -93,7 +93,7 @@ impl Translation<'_> {
         filled.iter().map(|column| identifier(column, line)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// VALUES and its rows; `guard` tells what must hold of an insert of so many values.
+    /// VALUES and its rows; `guard` returns the condition of an insert of so many values.
     fn values_of(
         &mut self,
         rows: &[Vec<Expression>],
@@ -243,5 +243,5 @@ pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {
 }
 
 fn refused_execute(line: u32) -> Error {
-    Error::refused("insert … execute", "it is no query", line)
+    Error::refused("insert … execute", "it is not a query", line)
 }

@@ -1,4 +1,4 @@
-//! MERGE, which is PostgreSQL's: rows that have no match in the source and OUTPUT want PostgreSQL 17 and 18.
+//! MERGE, by PostgreSQL's own: `when not matched by source` needs PostgreSQL 17, OUTPUT needs 18.
 
 use super::change::refuse_common;
 use super::insert::mismatch;

@@ -1,7 +1,7 @@
-//! Queries, changes, definitions and expressions in PostgreSQL's SQL: what is not known here is refused.
+//! Translates queries, changes, definitions and expressions to PostgreSQL's SQL; unknown constructs are refused.
 //!
-//! The meaning of operators and functions is in schema `tsql` (`gateway/sql`); what is written here names
-//! them by the types that are known. `scope` has the variables, `Variables` writes them.
+//! The behaviour of operators and functions is in schema `tsql` (`gateway/sql`); the code here chooses them by the
+//! known types. `scope` has the variables, `Variables` writes them.
 
 mod aggregates;
 mod arithmetic;
@@ -117,5 +117,5 @@ pub fn condition(
 pub use definition::definition;
 pub use keyed::{of_table, OfTable};
 pub use tables::{filled_columns, forgotten};
-pub use title::{Title, Told};
+pub use title::{ResultType, Title};
 pub use translation::{Kind, Made};

@@ -1,5 +1,5 @@
-//! `a.x *= b.y`, which was an outer join: all rows of a. Conditions on b choose what is joined, those on a what is
-//! given.
+//! `a.x *= b.y`, the old outer join: all rows of a. Conditions on b are part of the join, those on a restrict the
+//! result.
 
 use super::sources::{conjuncts, source_name, Sources};
 use super::translation::Translation;

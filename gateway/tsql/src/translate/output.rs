@@ -1,4 +1,4 @@
-//! OUTPUT: the rows as they were and as they are.
+//! OUTPUT: the rows before and after a change.
 
 use super::select::{numbered, titles, Item};
 use super::translation::{ChangedRows, Translation};

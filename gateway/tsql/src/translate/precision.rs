@@ -1,4 +1,4 @@
-//! What is known of the precision and scale of arithmetic before PostgreSQL has the query.
+//! Precision and scale of arithmetic, as far as they are known without PostgreSQL.
 
 use std::rc::Rc;
 

@@ -1,10 +1,10 @@
-//! Selects: the list, the rest, and what combines several.
+//! Selects: the list, the clauses, and UNION, INTERSECT and EXCEPT.
 
 use super::aggregates::ordered;
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
 use super::tables::column_type;
-use super::title::{Title, Told};
+use super::title::{ResultType, Title};
 use super::translation::{Kind, Made, Translation};
 use super::value::assigned;
 use super::{stars, walk};
@@ -29,8 +29,8 @@ pub struct Item {
     pub is_own: bool,
     /// What it is assigned to.
     pub variable: Option<String>,
-    /// Its type, where it is known and not the table's to tell.
-    pub told: Option<Told>,
+    /// Its type, where it is known and does not follow from a table's column.
+    pub result_type: Option<ResultType>,
 }
 
 /// A query and the items of its list, which is the first of several selects'.
@@ -51,7 +51,7 @@ pub enum Stands {
 }
 
 impl Translation<'_> {
-    /// A statement: it tells its columns, assigns to variables and fills tables.
+    /// A statement: it returns rows, assigns to variables or fills tables.
     pub fn outermost(&mut self, query: &Query) -> Result<(Kind, String), Error> {
         let Written { sql, items } = self.query(query, Stands::Outermost)?;
         let line = query.at.line;
@@ -181,7 +181,7 @@ impl Translation<'_> {
             })
             .collect();
         let name = Some(String::new());
-        let item = Item { sql: String::new(), name, is_own: false, variable: None, told: None };
+        let item = Item { sql: String::new(), name, is_own: false, variable: None, result_type: None };
         Ok(Written { sql: format!("values {}", rows.join(", ")), items: vec![item; width] })
     }
 
@@ -240,44 +240,44 @@ impl Translation<'_> {
                 if select.from.is_empty() {
                     return Err(Error::new(263, "Must specify table to select from.", *at).with_severity(16));
                 }
-                Ok(Item { sql: "*".into(), name: None, is_own: false, variable: None, told: None })
+                Ok(Item { sql: "*".into(), name: None, is_own: false, variable: None, result_type: None })
             }
             SelectItem::Star { table: Some(table), .. } => {
                 let sql = format!("{}.*", self.qualifier(table)?);
-                Ok(Item { sql, name: None, is_own: false, variable: None, told: None })
+                Ok(Item { sql, name: None, is_own: false, variable: None, result_type: None })
             }
             SelectItem::Value { value, alias } => {
                 let written = self.value(value)?;
                 let is_int = written.is_null() && stands == Stands::Outermost;
-                let told =
-                    written.of.or(is_int.then_some(INT)).map(|of| Told { of, not_null: never_null(value) });
+                let known = written.of.or(is_int.then_some(INT));
+                let result_type = known.map(|of| ResultType { of, not_null: never_null(value) });
                 let sql = if is_int { "null::integer".to_owned() } else { written.sql };
-                let sql =
-                    match told.filter(|_| select.into.is_some() && !matches!(value, Expression::Column(_))) {
-                        Some(Told { of, .. }) => format!("({sql})::{}", column_type(of, select.at.line)?),
-                        None => sql,
-                    };
+                let fills = select.into.is_some();
+                let sql = match known.filter(|_| fills && !matches!(value, Expression::Column(_))) {
+                    Some(of) => format!("({sql})::{}", column_type(of, select.at.line)?),
+                    None => sql,
+                };
                 Ok(match (alias, value.without_collation()) {
                     (Some(alias), _) => Item {
                         sql: format!("{sql} as {}", names::name(alias)?),
                         name: Some(alias.text.clone()),
                         is_own: false,
                         variable: None,
-                        told,
+                        result_type,
                     },
                     (None, Expression::Column(column)) => Item {
                         sql,
                         name: Some(column.column.clone()),
                         is_own: true,
                         variable: None,
-                        told: None,
+                        result_type: None,
                     },
                     (None, _) => Item {
                         sql: format!("{sql} as {NAMELESS}"),
                         name: Some(String::new()),
                         is_own: false,
                         variable: None,
-                        told,
+                        result_type,
                     },
                 })
             }
@@ -333,7 +333,13 @@ impl Translation<'_> {
             self.assigned.insert(name.clone(), value.clone());
         }
         let name_shown = Some(String::new());
-        Ok(Item { sql: value.sql, name: name_shown, is_own: false, variable: Some(name.clone()), told: None })
+        Ok(Item {
+            sql: value.sql,
+            name: name_shown,
+            is_own: false,
+            variable: Some(name.clone()),
+            result_type: None,
+        })
     }
 
     fn groupings(&mut self, groupings: &[Grouping]) -> Result<String, Error> {
@@ -403,7 +409,8 @@ impl Translation<'_> {
 
 /// The names over the columns; None where a star has PostgreSQL's.
 pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
-    let title = |Item { name, is_own, told, .. }: Item| name.map(|text| Title { text, is_own, told });
+    let title =
+        |Item { name, is_own, result_type, .. }: Item| name.map(|text| Title { text, is_own, result_type });
     items.into_iter().map(title).collect()
 }
 
@@ -427,10 +434,10 @@ fn is_isnull(name: &ObjectName) -> bool {
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
     for (place, item) in items.iter_mut().enumerate() {
-        let told = |item: &Item| item.told.filter(|_| are_aligned);
-        item.told = match (told(item), others.get(place).and_then(told)) {
+        let known = |item: &Item| item.result_type.filter(|_| are_aligned);
+        item.result_type = match (known(item), others.get(place).and_then(known)) {
             (Some(one), Some(other)) => unified([Some(one.of), Some(other.of)])
-                .map(|of| Told { of, not_null: one.not_null && other.not_null }),
+                .map(|of| ResultType { of, not_null: one.not_null && other.not_null }),
             _ => None,
         };
     }

@@ -113,7 +113,7 @@ impl Translation<'_> {
         Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
     }
 
-    /// Joins: a chain is as long as people write it, so there is no recursion along its left side.
+    /// Joins: a chain may be of any length, so there is no recursion along its left side.
     fn joined(&mut self, source: &TableSource) -> Result<String, Error> {
         let mut joins = Vec::new();
         let mut first = source;

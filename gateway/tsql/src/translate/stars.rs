@@ -1,5 +1,5 @@
-//! What `*` stands for where the query itself says it: the columns of derived tables and of a WITH, whose names are
-//! told in the case in which they are given.
+//! The columns of `*` where the query itself names them: those of derived tables and of a WITH, whose names are
+//! returned in the case in which they are written.
 
 use super::title::Title;
 use crate::tree::{CommonTable, Expression, Query, QueryBody, Select, SelectItem, TableSource};

@@ -30,26 +30,26 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     } else {
         format!("create table {whole} ({parts})")
     };
-    let mut told = Vec::new();
+    let mut declared = Vec::new();
     for element in &create.elements {
         if let TableElement::Column(column) = element {
-            told.push(declaration(column)?);
+            declared.push(declaration(column)?);
         }
     }
-    told.retain(Declaration::says_more);
-    if told.is_empty() {
+    declared.retain(Declaration::says_more);
+    if declared.is_empty() {
         return Ok(create_sql);
     }
-    Ok(with_declarations("create_table", create_sql, &whole, &told))
+    Ok(with_declarations("create_table", create_sql, &whole, &declared))
 }
 
-/// What T-SQL declares of a column and PostgreSQL does not keep.
+/// The part of a column's T-SQL declaration that PostgreSQL does not keep.
 struct Declaration {
     /// As PostgreSQL has it.
     column: String,
     /// As it is written.
     shown: String,
-    /// The type as clients are told it; "" where PostgreSQL's says as much.
+    /// The declared type; "" where it follows from PostgreSQL's.
     type_: String,
 }
 
@@ -63,7 +63,7 @@ fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
     let shown = column.name.text.clone();
     let folded = folded(&shown, column.name.at.line)?;
     let type_ = match &column.kind {
-        ColumnKind::Typed(type_) => types::told_by_name(type_, DEFAULT_LENGTH),
+        ColumnKind::Typed(type_) => types::declared_type(type_, DEFAULT_LENGTH),
         _ => String::new(),
     };
     Ok(Declaration { column: folded, shown, type_ })
@@ -71,31 +71,35 @@ fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
 
 /// The definition and, in the same statement, what is declared: as comments on the columns, which go where the
 /// columns go.
-fn with_declarations(procedure: &str, sql: String, table: &str, told: &[Declaration]) -> String {
+fn with_declarations(procedure: &str, sql: String, table: &str, declared: &[Declaration]) -> String {
     let listed = |of: &dyn Fn(&Declaration) -> String| {
-        told.iter().map(|one| names::literal(&of(one))).collect::<Vec<_>>().join(", ")
+        declared.iter().map(|one| names::literal(&of(one))).collect::<Vec<_>>().join(", ")
     };
     let columns = listed(&|one| one.column.clone());
-    let declared = listed(&|one| match one.shown.as_str() {
+    let types = listed(&|one| match one.shown.as_str() {
         "" => one.type_.clone(),
         shown => format!("{} {}", names::quoted(shown), one.type_).trim_end().to_owned(),
     });
     let (sql, table) = (names::literal(&sql), names::literal(table));
-    format!("call tsql.{procedure}({sql}, {table}, array[{columns}]::text[], array[{declared}]::text[])")
+    format!("call tsql.{procedure}({sql}, {table}, array[{columns}]::text[], array[{types}]::text[])")
 }
 
 /// The definition of a view whose columns are shown in the case in which they are given; "" for one that is shown as the
 /// table's.
 pub fn shown_as(sql: String, view: &str, given: &[String], line: u32) -> Result<String, Error> {
-    let mut told = Vec::new();
+    let mut declared = Vec::new();
     for shown in given.iter().filter(|shown| !shown.is_empty()) {
-        told.push(Declaration { column: folded(shown, line)?, shown: shown.clone(), type_: String::new() });
+        declared.push(Declaration {
+            column: folded(shown, line)?,
+            shown: shown.clone(),
+            type_: String::new(),
+        });
     }
-    told.retain(Declaration::says_more);
-    if told.is_empty() {
+    declared.retain(Declaration::says_more);
+    if declared.is_empty() {
         return Ok(sql);
     }
-    Ok(with_declarations("create_view", sql, view, &told))
+    Ok(with_declarations("create_view", sql, view, &declared))
 }
 
 /// The columns that an insert without columns fills, when those are not all.
@@ -218,12 +222,12 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
     Ok(parts.join(" "))
 }
 
-/// Whether a column of this collation is compared as it asks for.
+/// Whether the collation is the database's own: comparison by code points.
 fn is_the_databases(collation: &Name) -> bool {
     collations::named(&collation.text) == Some(Collation::Binary)
 }
 
-/// The type a column of this T-SQL type has: domains tell apart what PostgreSQL holds in one.
+/// The PostgreSQL type of a column of this T-SQL type: domains distinguish types that PostgreSQL has as one.
 pub fn column_type(of: Type, line: u32) -> Result<String, Error> {
     if of.oid == DATETIME2.oid && matches!(of.fraction, Some(1 | 4)) {
         // digits that mark datetime and smalldatetime
@@ -272,7 +276,7 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
     Ok(format!("{kind} generated always as identity (start with {seed} increment by {increment}{low})"))
 }
 
-/// `name as value`: its type is the value's, which the types of the table's columns tell.
+/// `name as value`: its type is the value's, which follows from the types of the table's columns.
 fn computed(
     name: &str,
     value: &Expression,
@@ -394,27 +398,27 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             }
         }
     };
-    let mut told = Vec::new();
+    let mut declared = Vec::new();
     match action {
         AlterTable::Add { elements, .. } => {
             for element in elements {
                 if let TableElement::Column(column) = element {
-                    told.push(declaration(column)?);
+                    declared.push(declaration(column)?);
                 }
             }
-            told.retain(Declaration::says_more);
+            declared.retain(Declaration::says_more);
         }
         // in place of what was said of it before; its name keeps its case
-        AlterTable::AlterColumn { column, type_, .. } => told.push(Declaration {
+        AlterTable::AlterColumn { column, type_, .. } => declared.push(Declaration {
             column: folded(&column.text, column.at.line)?,
             shown: String::new(),
-            type_: types::told_by_name(type_, DEFAULT_LENGTH),
+            type_: types::declared_type(type_, DEFAULT_LENGTH),
         }),
         _ => {}
     }
     let table = table(name)?;
     let sql = format!("alter table {table} {}", actions.join(", "));
-    Ok(with_declarations("alter_table", sql, &table, &told))
+    Ok(with_declarations("alter_table", sql, &table, &declared))
 }
 
 fn added_elements(

@@ -92,7 +92,7 @@ impl Call<'_, '_, '_> {
     pub fn format_message(&mut self) -> Result<Value, Error> {
         self.count(1, 21)?;
         if matches!(&self.arguments[0], Expression::Literal(_)) && self.value(0)?.text().is_none() {
-            let why = "there are no messages by number: give the text";
+            let why = "there are no messages with numbers: give the text";
             return Err(Error::refused("formatmessage(number, …)", why, self.line));
         }
         let text = self.text(0)?;
@@ -115,7 +115,7 @@ impl Call<'_, '_, '_> {
         Ok(Value::new(format!("tsql.len({counted})"), INT))
     }
 
-    /// Bytes, where the type tells them; otherwise PostgreSQL counts.
+    /// Bytes, where they follow from the type; otherwise PostgreSQL counts them.
     pub fn data_length(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;
         let value = self.value(0)?;

@@ -50,13 +50,13 @@ impl Call<'_, '_, '_> {
         self.fail(number, format!("The datepart {part} is not supported by date function {}.", self.name))
     }
 
-    /// Refuses what SET DATEFIRST decides, where it would be kept: T-SQL computes it for whoever reads.
+    /// Refuses date parts that depend on SET DATEFIRST in stored values: T-SQL computes them by the reader's setting.
     fn check_stored(&self, part: &str) -> Result<(), Error> {
         if !self.translation.scope.stored || !matches!(part, "week" | "weekday") {
             return Ok(());
         }
         let what = format!("{}({part}, …) in a computed column", self.name);
-        let why = "it would be as the DATEFIRST of whoever wrote the row says: compute it in the query, or in a view";
+        let why = "it would have the DATEFIRST of the session that wrote the row: compute it in the query, or in a view";
         Err(Error::refused(&what, why, self.line))
     }
 
@@ -115,7 +115,7 @@ impl Call<'_, '_, '_> {
             let sql = format!("tsql.offset_text({}::smallint)::varchar(30)", self.offset(1)?);
             return Ok(Value::new(sql, nvarchar(Some(30))));
         }
-        // the name of a day is the same wherever weeks begin
+        // the name of a day does not depend on the first day of weeks
         if part != "weekday" {
             self.check_stored(part)?;
         }

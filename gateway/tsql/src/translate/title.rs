@@ -1,4 +1,4 @@
-//! What a column of a result is told as: its name and, where it is no column of a table, its type.
+//! How a column of a result is described: its name and, if it is not a table's column, its type.
 
 use crate::facts::types::Type;
 
@@ -7,15 +7,15 @@ use crate::facts::types::Type;
 pub struct Title {
     /// As the query writes it; "" for a column without a name.
     pub text: String,
-    /// The name is that of the table's column: shown is what was declared.
+    /// The name is that of a table's column, which is sent as it was declared.
     pub is_own: bool,
-    /// Of an expression whose type is known.
-    pub told: Option<Told>,
+    /// The type of an expression, where it is known.
+    pub result_type: Option<ResultType>,
 }
 
 /// The type of an expression as T-SQL has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct ResultType {
     pub of: Type,
     /// It is never null.
     pub not_null: bool,
@@ -24,7 +24,7 @@ pub struct Told {
 impl Title {
     /// A name that the query gives.
     pub fn given(text: impl Into<String>) -> Title {
-        Title { text: text.into(), is_own: false, told: None }
+        Title { text: text.into(), is_own: false, result_type: None }
     }
 
     /// The name of a table's column.

@@ -1,4 +1,4 @@
-//! A statement or expression on its way to SQL.
+//! The state of the translation of a statement or expression.
 
 use super::title::Title;
 use super::value::Value;

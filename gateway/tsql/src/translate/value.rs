@@ -308,7 +308,7 @@ pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<V
     Ok(Value::new(if sql.ends_with(&cast) { sql } else { format!("({sql}){cast}") }, target))
 }
 
-/// As `converted`, where T-SQL converts without being told to: errors 206 and 257 for what only CAST does.
+/// As `converted`, where T-SQL converts implicitly: errors 206 and 257 for conversions that need CAST.
 pub fn implicit(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
     converted(by_itself(value, target, line, sybase)?, target, line, sybase)
 }

@@ -1,4 +1,4 @@
-//! How variables are named in the SQL.
+//! How variables are written in the SQL.
 
 use crate::error::Error;
 use crate::program::CLOCKS;
@@ -13,7 +13,7 @@ pub trait Variables {
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
-    /// What a function of the clock is where the statement has its time from outside; None where PostgreSQL is asked.
+    /// The SQL of a function of the clock if the time is a parameter of the statement; None: PostgreSQL evaluates it.
     fn clock(&mut self, _function: &str) -> Option<String> {
         None
     }

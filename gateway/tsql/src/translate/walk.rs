@@ -1,4 +1,4 @@
-//! Looking for something in an expression.
+//! Searches in expressions.
 
 use crate::tree::{Arguments, Expression, Grouping, Query, QueryBody, Select, SelectItem, TableSource};
 

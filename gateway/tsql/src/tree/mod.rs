@@ -1,6 +1,6 @@
-//! What a text says, as a tree: names keep their case, numbers their digits.
+//! The syntax tree of a text: names keep their case, numbers their digits.
 //!
-//! A tree knows where its parts stand in the text, but two trees are equal when they say the same.
+//! A tree has the positions of its parts in the text, which comparisons of trees ignore.
 
 mod change;
 mod cursor;

@@ -1,4 +1,4 @@
-//! Where a part of a tree stands in its text.
+//! The position of a part of a tree in its text.
 
 use std::ops::Range;
 

@@ -92,7 +92,7 @@ pub struct Argument {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArgumentValue {
-    /// A literal (a bare word is a text), a variable, or what ringlog takes beyond T-SQL: any expression.
+    /// A literal (a bare word is a text), a variable, or, beyond T-SQL, any expression.
     Value(Expression),
     /// `@variable output`
     Output(Variable),
