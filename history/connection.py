@@ -59,8 +59,11 @@ def run(connection: Connection, statement: sql.Composable) -> None:
         cursor.execute(statement.as_string())
 
 
-def rows(connection: Connection, query: sql.Composable) -> Iterator[pa.RecordBatch]:
-    """Streams the result of a query: one batch at least, which may be empty.
+def rows(
+    connection: Connection, query: sql.Composable, batch_bytes: int = BATCH_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """Streams the result of a query: one batch at least, which may be empty. A batch is given when it has so
+    many bytes of PostgreSQL's.
 
     Nothing is read ahead of the one who takes the batches but what the socket holds. Closing the iterator
     cancels the query. Raises ReadError.
@@ -69,7 +72,7 @@ def rows(connection: Connection, query: sql.Composable) -> Iterator[pa.RecordBat
     ended = False
     try:
         with _errors_converted():
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(batch_bytes)})
             cursor.execute(query.as_string())
             reader = cursor.fetch_record_batch()
         # without the driver's notes on PostgreSQL's types

@@ -63,7 +63,10 @@ def _read(
         weeks = [*_cold_weeks(connection, table, end)]
         wanted = [week for week in weeks if start is None or week.ends > start]
         if newest_before and start is not None:
-            yield from _newest_before(connection, table, columns, start, weeks)
+            newest = [*_newest_before(connection, table, columns, start, weeks)]
+            yield from newest
+            if newest and start == end:
+                return
         left = limit
         for piece in _pieces(connection, table, columns, start, end, wanted, limit):
             # to its end, which is near: cancelling could meet the connection's next query
@@ -137,7 +140,7 @@ def _hot(
     end: datetime | None,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    if len(columns) == 1 and start is not None and end is not None and limit is None:
+    if len(columns) == 1 and start is not None and end is not None and start < end and limit is None:
         blocks = series(connection, table, columns[0], start, end)
         if blocks is not None:
             try:
@@ -145,8 +148,6 @@ def _hot(
             except NotInBlocks as said:
                 start = said.since
             else:
-                # at least one batch
-                yield from rows(connection, _select(table, columns, end, end))
                 return
     query = sql.SQL('{} order by "time", seq_no limit {}').format(
         _select(table, columns, start, end), sql.SQL("all") if limit is None else sql.Literal(limit)

@@ -17,10 +17,12 @@ from ringlog.history.copying import points
 
 TIME = pa.timestamp("us", tz="UTC")
 
-_BLOCK = 16_384  # rows, as far as the table keeps its cycle
+_BLOCK = 32_768  # rows, as far as the table keeps its cycle, or comes faster in the same way all the time
 _MOST = 1_000_000  # rows of a block: more come as rows
 _STRETCHES = 50_000  # each is looked for, though nothing be there
+_FASTER = 512  # stretches because rows come faster than the cycle
 _FEW = 10_000  # rows that are read as such
+_SOME = 256  # rows that show how fast they come
 _EPOCH = 946_684_800_000_000  # 2000-01-01, where PostgreSQL's times begin, in microseconds since 1970
 
 # PostgreSQL's types: the function that sends a value, numpy's type of what it sends, and Arrow's
@@ -56,6 +58,24 @@ where block.n > 0
 """
 
 
+_EXTENT = """
+select
+  begun.n,
+  begun."first",
+  begun.later,
+  (select max(log."time") from {log} as log where log."time" >= {start} and log."time" < {end}) as "last"
+from (
+  select count(*) as n, min(shown."time") as "first", max(shown."time") as later
+  from (
+    select log."time" from {log} as log
+    where log."time" >= {start} and log."time" < {end}
+    order by log."time"
+    limit {some}
+  ) as shown
+) as begun
+"""
+
+
 class NotInBlocks(Exception):
     """From `since` on the rows must be read one by one."""
 
@@ -67,7 +87,8 @@ class NotInBlocks(Exception):
 def series(
     connection: Connection, table: str, column: str, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch] | None:
-    """The column's rows, null ones too, from `start` on and before `end`, by time: `time` and the column.
+    """The column's rows, null ones too, from `start` on and before `end`, by time: `time` and the column. One
+    batch at least, which may be empty.
 
     None where the column is text, or there are too few rows for it to be worth while. The iterator may
     raise NotInBlocks between two batches, and ReadError.
@@ -81,8 +102,32 @@ def series(
     span = (end - start).total_seconds()
     if kind not in _SENT or not seconds or span < _FEW * seconds:
         return None
+    found = _extent(connection, table, start, end)
+    if found is None:
+        return None
+    start, end, faster = found
+    span = (end - start).total_seconds()
     width = max(_BLOCK * seconds, span / _STRETCHES)
+    width = min(width, max(_BLOCK * faster, span / _FASTER))
     return _blocks(connection, table, column, kind, start, end, max(1, round(width * 1e6)))
+
+
+def _extent(
+    connection: Connection, table: str, start: datetime, end: datetime
+) -> tuple[datetime, datetime, float] | None:
+    """Where the rows in an interval begin, a moment after the last of them, and how many seconds it is from
+    row to row of the first ones. None where there are only some.
+    """
+    bounds = {"log": _log(table), "start": _moment(start), "end": _moment(end)}
+    (row,) = [
+        row
+        for batch in rows(connection, sql.SQL(_EXTENT).format(some=sql.Literal(_SOME), **bounds))
+        for row in batch.to_pylist()
+    ]
+    if row["n"] < _SOME:
+        return None
+    seconds = (row["later"] - row["first"]).total_seconds() / (_SOME - 1)
+    return row["first"], row["last"] + timedelta(microseconds=1), seconds
 
 
 def _known(connection: Connection, table: str, column: str) -> tuple[str, float] | None:
@@ -118,7 +163,8 @@ def _blocks(
     record = np.dtype([("time", ">i8"), ("value", sent)])
     schema = pa.schema([("time", TIME), (column, arrow)])
     latest = None
-    for batch in rows(connection, query):
+    # each as soon as PostgreSQL has made it: it makes the next one meanwhile
+    for batch in rows(connection, query, batch_bytes=1):
         for number, n, samples, missing in zip(*(one.to_pylist() for one in batch.columns), strict=True):
             found = np.frombuffer(samples or b"", record)
             time = found["time"].astype(np.int64) + _EPOCH
@@ -133,6 +179,8 @@ def _blocks(
                 raise ReadError(f"the rows of {table} came out of their order", None)
             latest = int(time[-1])
             yield pa.RecordBatch.from_arrays([pa.array(time, TIME), values.cast(arrow)], schema=schema)
+    if latest is None:
+        yield pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def _waveforms(

@@ -116,8 +116,8 @@ def _lines(events: Events, year: int) -> bytes:
     return _assembled(parts, len(events))
 
 
-Part = tuple[Bytes, NDArray[np.bool_] | None]
-"""A matrix of bytes, an event a row, and which of them are used; None is all."""
+Part = tuple[Bytes, NDArray[np.int64] | None]
+"""A matrix of bytes, an event a row, and how many of them are used; None is all."""
 
 
 def _value(events: Events, payload: PayloadType) -> list[Part]:
@@ -148,48 +148,48 @@ def _tag(number: int, wire: int) -> Part:
 
 
 def _varint(numbers: NDArray[np.int64], width: int) -> Part:
-    """Protocol Buffers' varints of at most `width` bytes."""
-    shifts = np.arange(width) * 7
-    groups = (numbers[:, None] >> shifts) & 0x7F
-    more = (numbers[:, None] >> (shifts + 7)) > 0
-    used = np.concatenate([np.ones((len(numbers), 1), bool), more[:, :-1]], axis=1)
-    return (groups | np.where(more, 0x80, 0)).astype(np.uint8), used
+    """Protocol Buffers' varints of at most `width` bytes, of numbers below 2^32."""
+    rest = numbers.astype(np.uint32)
+    matrix, lengths = np.empty((len(numbers), width), np.uint8), np.ones(len(numbers), np.int64)
+    for place in range(width):
+        more = rest > 0x7F
+        matrix[:, place] = rest & 0x7F | more.astype(np.uint32) << 7
+        lengths += more
+        rest >>= 7
+    return matrix, lengths
 
 
 def _where_not_0(number: int, figures: NDArray[np.int64]) -> list[Part]:
     """A field that is 0 where it is left out."""
-    there = (figures != 0)[:, None]
+    there = (figures != 0).astype(np.int64)
     tag, _ = _tag(number, 0)
-    matrix, used = _varint(figures, 5)
-    return [
-        (np.broadcast_to(tag, (len(figures), 1)), there),
-        (matrix, there if used is None else used & there),
-    ]
+    matrix, lengths = _varint(figures, 5)
+    assert lengths is not None
+    return [(np.broadcast_to(tag, (len(figures), 1)), there), (matrix, lengths * there)]
 
 
 def _assembled(parts: list[Part], n: int) -> bytes:
     """Lines of these parts, escaped."""
-    width = sum(matrix.shape[1] for matrix, _ in parts)
-    # two places for each byte: the escape, if one is needed, and the byte; and the line's end
-    out = np.empty((n, 2 * width + 1), np.uint8)
-    used = np.zeros((n, 2 * width + 1), bool)
-    place = 0
-    for matrix, mask in parts:
-        end = place + 2 * matrix.shape[1]
-        out[:, place:end:2] = _ESCAPE
-        out[:, place + 1 : end : 2] = matrix
-        used[:, place + 1 : end : 2] = True if mask is None else mask
-        body, escapes = out[:, place + 1 : end : 2], used[:, place:end:2]
-        special = (body == 0x1B) | (body == 0x0A) | (body == 0x0D)
-        if mask is not None:
-            special &= mask
-        if special.any():
-            escapes[special] = True
-            codes = np.where(body == 0x1B, 0x01, np.where(body == 0x0A, 0x02, 0x03)).astype(np.uint8)
-            body[special] = codes[special]
+    width = sum(matrix.shape[1] for matrix, _ in parts) + 1  # the line's end
+    out, used = np.empty((n, width), np.uint8), np.ones((n, width), bool)
+    length, place = np.ones(n, np.int64), 0
+    for matrix, lengths in parts:
+        end = place + matrix.shape[1]
+        out[:, place:end] = matrix
+        if lengths is None:
+            length += matrix.shape[1]
+        else:
+            used[:, place:end] = np.arange(matrix.shape[1]) < lengths[:, None]
+            length += lengths
         place = end
-    out[:, -1], used[:, -1] = 0x0A, True
-    return out[used].tobytes()
+    out[:, -1] = 0x0A
+    flat = out[used]
+    special = (flat == 0x1B) | (flat == 0x0A) | (flat == 0x0D)
+    special[np.cumsum(length) - 1] = False
+    places = np.flatnonzero(special)
+    for byte, code in _ESCAPES:
+        flat[places[flat[places] == byte]] = code
+    return np.insert(flat, places, _ESCAPE).tobytes()
 
 
 def _lines_by_message(events: Events, payload: PayloadType, seconds: NDArray[np.int64]) -> bytes:

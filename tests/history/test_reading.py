@@ -113,6 +113,34 @@ def test_one_column_is_the_same_as_several(
             assert [*map(repr, found[name].to_pylist())] == [*map(repr, rows[name].to_pylist())]
 
 
+def test_blocks_are_small_where_rows_come_faster_than_the_cycle(
+    every_type: psycopg.Connection, conninfo: str
+) -> None:
+    every_type.execute(
+        "insert into log.every_type (seq_no, time, a_real)"
+        " select 1, %s + n * interval '1 ms', n from generate_series(0, 59999) as n",
+        [NOON],
+    )
+    week = timedelta(days=7)
+    batches = [*read(conninfo, "every_type", ["a_real"], NOON - week, NOON + week)]
+    assert [batch.num_rows for batch in batches] == [32_768, 27_232]
+    assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [*range(60_000)]
+
+
+def test_a_burst_at_the_begin_makes_no_more_blocks_than_some(
+    every_type: psycopg.Connection, conninfo: str
+) -> None:
+    every_type.execute(
+        "insert into log.every_type (seq_no, time, a_real)"
+        " select 1, %s + n * interval '1 ms', n from generate_series(-1000, -1) as n",
+        [NOON],
+    )
+    fill(every_type, 20_000)
+    batches = [*read(conninfo, "every_type", ["a_real"], NOON - timedelta(1), NOON + timedelta(1))]
+    assert len(batches) <= series._FASTER + 1
+    assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [*range(-1000, 20_000)]
+
+
 def test_nothing_there_is_one_empty_batch(every_type: psycopg.Connection, conninfo: str) -> None:
     (batch,) = read(conninfo, "every_type", ["a_varchar"], NOON, newest_before=True)
     assert batch.num_rows == 0
