@@ -203,6 +203,8 @@ def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
 def _clear(folder: Folder, there: dict[str, float], known: list[ColdWeek]) -> None:
     named = {week.file for week in known} | {MANIFEST}
     for name, written in there.items():
+        if name.count("/") > 1:
+            continue  # of a node, which has a folder of its own below this one
         if name not in named and name.endswith((".parquet", ".new")) and written < time.time() - KEPT:
             folder.delete(name)
 

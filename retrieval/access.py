@@ -6,6 +6,7 @@ import binascii
 import secrets
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -17,51 +18,62 @@ _TOKENS = 1000  # at once
 _LONGEST = 1024  # bytes of a user and password
 
 
+_PATIENCE = 5  # seconds that a node may take to answer
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server that logins connect to: the connection string without user and password, and a whole one for
+    requests that show nothing; None refuses them."""
+
+    database: str
+    everyone: str | None = field(default=None, repr=False)
+
+
 @dataclass(frozen=True)
 class Login:
-    """One who may connect: `conninfo` is a libpq connection string, with the password in it."""
+    """One who may connect: `conninfo` is a libpq connection string, with the password in it. `on_node` is the
+    same login on a node; it raises Refused for one that is not known."""
 
     name: str
     conninfo: str = field(repr=False)
+    on_node: Callable[[str], "Login"] = field(repr=False, compare=False)
 
 
 class Access:
     """Turns what a request shows into a login.
 
-    `database` is the connection string without user and password. `everyone`, a whole connection string,
-    is for requests that show nothing; None refuses them.
+    `first` is the server on which they log in, `nodes` are others by their names.
     """
 
-    def __init__(self, database: str, everyone: str | None, seconds: float) -> None:
-        self._database = database
-        settings = {
+    def __init__(self, first: Place, seconds: float, nodes: Mapping[str, Place] | None = None) -> None:
+        self._first = first
+        self._nodes = dict(nodes or {})
+        self._settings = {
             "application_name": "ringlog web",
             "options": f"-c statement_timeout={int(seconds * 1000)} -c default_transaction_read_only=on"
             " -c timezone=UTC -c jit=off",
         }
-        self._settings = settings
-        self._everyone: Login | None = None
-        if everyone is not None:
-            # a role to act for may stand in the options already
-            options = _options(everyone)
-            settings_of_all = settings | {"options": f"{options} {settings['options']}".strip()}
-            self._everyone = Login("everyone", make_conninfo(everyone, **settings_of_all))
         self._tokens: dict[str, tuple[float, Login]] = {}
         self._lock = threading.Lock()
 
     @property
     def open(self) -> bool:
         """Whether requests without a login are served."""
-        return self._everyone is not None
+        return self._first.everyone is not None
+
+    def know_nodes(self, nodes: Mapping[str, Place]) -> None:
+        """Nodes that are new, or elsewhere than the ones of these names were."""
+        self._nodes = self._nodes | dict(nodes)
 
     def login(self, authorization: str | None) -> Login:
         """The login that a request's Authorization header shows. Raises Refused (401)."""
         if authorization is None:
-            if self._everyone is None:
+            if self._first.everyone is None:
                 raise Refused(
                     401, "log in: HTTP Basic with a login of PostgreSQL, or a bearer token", CHALLENGE
                 )
-            return self._everyone
+            return self._login_of_all(self._first.everyone)
         scheme, _, shown = authorization.partition(" ")
         if scheme.lower() == "basic":
             return self._basic(shown.strip())
@@ -93,7 +105,35 @@ class Access:
             user = colon = password = ""
         if not colon or not user or "\0" in user + password or len(user) + len(password) > _LONGEST:
             raise Refused(401, "the Basic credentials cannot be read", CHALLENGE)
-        return Login(user, make_conninfo(self._database, user=user, password=password, **self._settings))
+        return self._login(self._first.database, user, password)
+
+    def _login(self, database: str, user: str, password: str) -> Login:
+        def on_node(name: str) -> Login:
+            there = make_conninfo(self._node(name).database, connect_timeout=_PATIENCE)
+            return self._login(there, user, password)
+
+        return Login(user, make_conninfo(database, user=user, password=password, **self._settings), on_node)
+
+    def _login_of_all(self, conninfo: str) -> Login:
+        def on_node(name: str) -> Login:
+            place = self._node(name)
+            if place.everyone is None:
+                raise Refused(401, f"log in: node {name} can be read with a login only", CHALLENGE)
+            return self._login_of_all(make_conninfo(place.everyone, connect_timeout=_PATIENCE))
+
+        # a role to act for may stand in the options already
+        options = f"{_options(conninfo)} {self._settings['options']}".strip()
+        return Login("everyone", make_conninfo(conninfo, **self._settings | {"options": options}), on_node)
+
+    def _node(self, name: str) -> Place:
+        place = self._nodes.get(name)
+        if place is None:
+            raise Refused(
+                503,
+                f"node {name} is not known here: try again in some seconds; ringlog web learns of nodes by"
+                " the administrator's connection string only",
+            )
+        return place
 
     def _bearer(self, token: str) -> Login:
         with self._lock:

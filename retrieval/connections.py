@@ -9,7 +9,7 @@ from adbc_driver_manager import Error
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.history.connection import Connection, connect, rows
+from ringlog.history.connection import Connection, ReadError, connect, rows, run
 from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Login
 
@@ -26,11 +26,11 @@ class Connections:
         self._idle: list[tuple[float, Login, Connection]] = []
 
     @contextmanager
-    def taken(self, login: Login) -> Iterator[Connection]:
-        """A connection of this login. It is kept for another request unless this one fails. Raises
-        ReadError.
+    def taken(self, login: Login, *, sure: bool = False) -> Iterator[Connection]:
+        """A connection of this login. It is kept for another request unless this one fails. `sure`: one that
+        was kept is tried first. Raises ReadError.
         """
-        connection = self._take(login)
+        connection = self._take(login, sure)
         try:
             yield connection
         except BaseException:
@@ -38,15 +38,26 @@ class Connections:
             raise
         self._give(login, connection)
 
-    def _take(self, login: Login) -> Connection:
+    def _take(self, login: Login, sure: bool) -> Connection:
+        while (kept := self._kept(login)) is not None:
+            if not sure:
+                return kept
+            try:
+                run(kept, sql.SQL("select"))
+                return kept
+            except ReadError:
+                _close(kept)
+        connection = connect(login.conninfo)
+        _lower_priority(connection, login)
+        return connection
+
+    def _kept(self, login: Login) -> Connection | None:
         with self._lock:
             for place, (_, owner, connection) in reversed(list(enumerate(self._idle))):
                 if owner == login:
                     del self._idle[place]
                     return connection
-        connection = connect(login.conninfo)
-        _lower_priority(connection, login)
-        return connection
+        return None
 
     def _give(self, login: Login, connection: Connection) -> None:
         with suppress(Error):

@@ -5,7 +5,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio
@@ -14,19 +14,20 @@ from adbc_driver_manager import Error
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ringlog.history.connection import Connection, ReadError
+from ringlog.history.connection import ReadError
 from ringlog.history.folder import Damaged
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.refused import Refused, refused
+from ringlog.retrieval.servers import Servers
 
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 _HELD = 1 << 16  # bytes held back: an error before they are sent has its own HTTP status
 _SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
-Work = Callable[[Connection], Iterator[bytes]]
+Work = Callable[[Servers], Iterator[bytes]]
 
 
 class Queries:
@@ -40,12 +41,12 @@ class Queries:
         self._threads = anyio.CapacityLimiter(2 * limits.queries + 4)
         self._waiting = 0
 
-    async def answer(self, login: Login, work: Callable[[Connection], Result]) -> Result:
-        """Returns the result of `work` with a connection, in a thread. Raises Refused."""
+    async def answer(self, login: Login, work: Callable[[Servers], Result]) -> Result:
+        """What `work` makes of the servers, in a thread. Raises Refused."""
 
         def run() -> Result:
-            with self.connections.taken(login) as connection:
-                return work(connection)
+            with Servers(self.connections, login) as servers:
+                return work(servers)
 
         async with self._turn():
             try:
@@ -56,7 +57,7 @@ class Queries:
     def stream(
         self, login: Login, work: Work, media_type: str, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """A response with the bytes that `work` makes of a connection.
+        """A response with the bytes that `work` makes of the servers.
 
         What fails before 64 KiB of them is an error of HTTP; what fails later breaks the connection, so that
         nobody takes a part for the whole.
@@ -83,27 +84,25 @@ class Queries:
     async def run(self, login: Login, work: Work, send: Callable[[bytes], Any]) -> None:
         """Gives each of the bytes of `work` to `send`; cancelling it cancels the query. Raises Refused."""
         async with self._turn():
-            taken = self.connections.taken(login)
+            servers = Servers(self.connections, login)
             try:
-                await self._run(taken, work, send)
+                await self._run(servers, work, send)
             except (ReadError, Damaged) as error:
                 raise refused(error) from error
 
-    async def _run(
-        self, taken: AbstractContextManager[Connection], work: Work, send: Callable[[bytes], Any]
-    ) -> None:
-        connection = await self._in_thread(taken.__enter__)
+    async def _run(self, servers: Servers, work: Work, send: Callable[[bytes], Any]) -> None:
+        await self._in_thread(servers.__enter__)
         failure: BaseException | None = None
-        iterator = work(connection)
+        iterator = work(servers)
         # the next part is made while one is sent
-        ahead = asyncio.ensure_future(self._step(connection, iterator))
+        ahead = asyncio.ensure_future(self._step(servers, iterator))
         try:
             while True:
                 # unlike awaiting it, this leaves it be when this is cancelled
                 await asyncio.wait([ahead])
                 if (part := ahead.result()) is None:
                     break
-                ahead = asyncio.ensure_future(self._step(connection, iterator))
+                ahead = asyncio.ensure_future(self._step(servers, iterator))
                 if part:
                     await send(part)
         except BaseException as error:
@@ -113,9 +112,9 @@ class Queries:
             with anyio.CancelScope(shield=True):
                 ahead.cancel()
                 await asyncio.gather(ahead, return_exceptions=True)
-                await self._in_thread(lambda: _leave(taken, failure))
+                await self._in_thread(lambda: _leave(servers, failure))
 
-    async def _step(self, connection: Connection, iterator: Iterator[bytes]) -> bytes | None:
+    async def _step(self, servers: Servers, iterator: Iterator[bytes]) -> bytes | None:
         """The next bytes; a cancellation meanwhile ends the query, so that the thread is free at once."""
         try:
             return await anyio.to_thread.run_sync(
@@ -123,7 +122,7 @@ class Queries:
             )
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._in_thread(lambda: _cancel(connection))
+                await self._in_thread(servers.cancel)
                 # the thread gives the iterator free when PostgreSQL has answered
                 await self._in_thread(lambda: _end(iterator))
             raise
@@ -132,18 +131,13 @@ class Queries:
         return await anyio.to_thread.run_sync(call, limiter=self._threads)
 
 
-def _leave(taken: AbstractContextManager[Connection], failure: BaseException | None) -> None:
-    """Gives the connection back; `failure` is reported by its caller."""
+def _leave(servers: Servers, failure: BaseException | None) -> None:
+    """Gives the connections back; what has failed is told by the one whom it failed."""
     if failure is None:
-        taken.__exit__(None, None, None)
+        servers.__exit__(None, None, None)
         return
     with suppress(BaseException):
-        taken.__exit__(type(failure), failure, None)
-
-
-def _cancel(connection: Connection) -> None:
-    with suppress(Error, OSError):
-        connection.adbc_cancel()
+        servers.__exit__(type(failure), failure, None)
 
 
 def _end(iterator: Iterator[bytes]) -> None:

@@ -14,6 +14,7 @@ from ringlog.history.connection import Connection
 from ringlog.history.reading import count_cold, read
 from ringlog.history.signals import Place, places
 from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, records, reduced, shown_type, waveform_of
 from ringlog.retrieval.texts import moment, query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
@@ -21,6 +22,7 @@ from ringlog.schema.facility import nanoseconds_of
 
 MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 Whole = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -76,8 +78,8 @@ def microseconds(when: datetime) -> int:
 
 
 def samples(
-    connection: Connection,
-    signal: str,
+    servers: Servers,
+    signal: Signal,
     start: datetime,
     end: datetime,
     *,
@@ -89,14 +91,14 @@ def samples(
     With `before` the newest sample before `start` comes first, if there is one; `limit` does not count it.
     Raises ReadError.
     """
-    known = _columns(connection, signal)
-    if before and (first := _newest_before(connection, known, start)) is not None:
+    known = _columns(servers, signal)
+    if before and (first := _newest_before(known, start)) is not None:
         yield first
     for column in known:
-        since, until = column.within(start, end)
+        since, until = _within(column.place, start, end)
         if since >= until:
             continue
-        for batch in read(connection, column.place.table, column.names, since, until, limit=limit):
+        for batch in read(column.connection, column.place.table, column.names, since, until, limit=limit):
             if batch.num_rows:
                 yield column.samples(batch)
                 limit = limit and max(0, limit - batch.num_rows)
@@ -104,13 +106,13 @@ def samples(
             return
 
 
-def at(connection: Connection, signal: str, when: datetime) -> Samples | None:
+def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:
     """The newest sample at or before an instant. None when there is none. Raises ReadError."""
-    return _newest_before(connection, _columns(connection, signal), when + MICROSECOND)
+    return _newest_before(_columns(servers, signal), when + MICROSECOND)
 
 
 def demand_few(
-    connection: Connection, signals: Sequence[Signal], start: datetime, end: datetime, most: int
+    servers: Servers, signals: Sequence[Signal], start: datetime, end: datetime, most: int
 ) -> None:
     """Raises Refused (413) when there are more than `most` samples. Counts only where that may be."""
     left = most
@@ -119,7 +121,7 @@ def demand_few(
         if signal.cycle and span / signal.cycle < left:
             left -= max(0, int(span / signal.cycle))
             continue
-        left -= count(connection, signal, start, end, left)
+        left -= count(servers, signal, start, end, left)
         if left < 0:
             raise Refused(
                 413,
@@ -128,35 +130,36 @@ def demand_few(
             )
 
 
-def count(connection: Connection, signal: Signal, start: datetime, end: datetime, bound: int) -> int:
+def count(servers: Servers, signal: Signal, start: datetime, end: datetime, bound: int) -> int:
     """How many samples there are, null ones too, of the log and of the archive; what is more than `bound` is
     not counted exactly.
     """
     n = 0
-    for place in _places(connection, signal.name)[0]:
-        since = start if place.since is None else max(start, place.since)
-        until = end if place.until is None else min(end, place.until)
-        if since < until and n <= bound:
-            text = query(
-                "count",
-                log=sql.Identifier("log", place.table),
-                start=moment(since),
-                end=moment(until),
-                bound=sql.Literal(bound + 1 - n),
-            )
-            n += records(connection, text)[0]["n"]
-            n += count_cold(connection, place.table, since, until)
+    for node in signal.nodes:
+        connection = servers.of(node)
+        for place in _places(connection, signal.name)[0]:
+            since, until = _within(place, start, end)
+            if since < until and n <= bound:
+                text = query(
+                    "count",
+                    log=sql.Identifier("log", place.table),
+                    start=moment(since),
+                    end=moment(until),
+                    bound=sql.Literal(bound + 1 - n),
+                )
+                n += records(connection, text)[0]["n"]
+                n += count_cold(connection, place.table, since, until)
     return n
 
 
-def _newest_before(connection: Connection, known: Sequence["_Column"], start: datetime) -> Samples | None:
+def _newest_before(known: Sequence["_Column"], start: datetime) -> Samples | None:
     for column in reversed(known):
         place = column.place
         if place.since is not None and place.since >= start:
             continue
         until = start if place.until is None else min(start, place.until)
         # to its end: cancelling could meet the connection's next query
-        found = [*read(connection, place.table, column.names, until, until, newest_before=True)]
+        found = [*read(column.connection, place.table, column.names, until, until, newest_before=True)]
         if found[0].num_rows:
             sample = column.samples(found[0])
             if place.since is None or sample.time[0] >= microseconds(place.since):
@@ -166,8 +169,10 @@ def _newest_before(connection: Connection, known: Sequence["_Column"], start: da
 
 @dataclass(frozen=True)
 class _Column:
-    """A place of a signal, and the columns beside it that say more of each sample: their names."""
+    """A place of a signal, the server it is on, and the columns beside it that say more of each sample: their
+    names."""
 
+    connection: Connection
     place: Place
     nanoseconds: str | None
     severity: str | None
@@ -179,11 +184,6 @@ class _Column:
     def names(self) -> list[str]:
         others = (self.nanoseconds, self.severity, self.status)
         return [self.place.column, *(name for name in others if name is not None)]
-
-    def within(self, start: datetime, end: datetime) -> tuple[datetime, datetime]:
-        """The part of an interval that is the place's; empty where the begin is not before the end."""
-        since, until = self.place.since, self.place.until
-        return start if since is None else max(start, since), end if until is None else min(end, until)
 
     def samples(self, batch: pa.RecordBatch) -> Samples:
         time = pc.cast(batch.column(0), pa.int64()).to_numpy(zero_copy_only=False)
@@ -210,6 +210,12 @@ class _Column:
         )
 
 
+def _within(place: Place, start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """The part of an interval that is a place's; empty where the begin is not before the end."""
+    since, until = place.since, place.until
+    return start if since is None else max(start, since), end if until is None else min(end, until)
+
+
 def _places(connection: Connection, signal: str) -> tuple[tuple[Place, ...], str | None]:
     """The places of a signal; of a scalar of waveforms those of the waveforms, and which it is."""
     found = places(connection, [signal])[signal]
@@ -218,9 +224,17 @@ def _places(connection: Connection, signal: str) -> tuple[tuple[Place, ...], str
     return found, None
 
 
-def _columns(connection: Connection, signal: str) -> list[_Column]:
-    """The places of a signal. Beside it are, in the same table, the signals of its alarm by EPICS's names
-    of fields, and the table's nanoseconds.
+def _columns(servers: Servers, signal: Signal) -> list[_Column]:
+    """The places of a signal, oldest first."""
+    found = [column for node in signal.nodes for column in _columns_of(servers.of(node), signal.name)]
+    if len(signal.nodes) > 1:
+        found.sort(key=lambda column: column.place.until or _FOREVER)
+    return found
+
+
+def _columns_of(connection: Connection, signal: str) -> list[_Column]:
+    """The places of a signal on a server. Beside it are, in the same table, the signals of its alarm by
+    EPICS's names of fields, and the table's nanoseconds.
     """
     known, scalar = _places(connection, signal)
     stored = known[0].signal if known else signal
@@ -235,6 +249,7 @@ def _columns(connection: Connection, signal: str) -> list[_Column]:
 
     return [
         _Column(
+            connection,
             place,
             beside(nanoseconds_of(place.table), place.table),
             beside(fields[0], place.table),

@@ -1,7 +1,8 @@
 """The server process: it reads its settings from standard input, and ends with it.
 
-Its first line of input is the settings in JSON, its first line of output `HTTP on HOST:PORT`. It stops when
-its input ends, as it does when the parent process is gone.
+Its first line of input is the settings in JSON, its first line of output `HTTP on HOST:PORT`. Each further
+line of input has nodes that it is to know. When its input ends, as it does when the process that started it
+is gone, it stops.
 """
 
 import grp
@@ -10,12 +11,13 @@ import socket
 import ssl
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 import orjson
 import uvicorn
 
-from ringlog.retrieval.access import Access
+from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
 
@@ -44,6 +46,7 @@ class Settings:
     data: str | None = None
     """folder whose disk holds the data, where that is this machine's"""
     limits: Limits = field(default_factory=Limits)
+    nodes: Mapping[str, Place] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         return orjson.dumps(asdict(self)) + b"\n"
@@ -51,7 +54,15 @@ class Settings:
     @classmethod
     def from_json(cls, text: bytes) -> "Settings":
         values = orjson.loads(text)
-        return cls(**{**values, "limits": Limits(**values["limits"])})
+        return cls(**{**values, "limits": Limits(**values["limits"]), "nodes": _places_of(values["nodes"])})
+
+
+def nodes_to_json(nodes: Mapping[str, Place]) -> bytes:
+    return orjson.dumps({name: asdict(place) for name, place in nodes.items()}) + b"\n"
+
+
+def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, Place]:
+    return {name: Place(**value) for name, value in values.items()}
 
 
 def main() -> None:
@@ -59,7 +70,7 @@ def main() -> None:
     settings = Settings.from_json(sys.stdin.buffer.readline())
     os.nice(_NICENESS)
     try:
-        listening, server = _prepared(settings)
+        listening, server, access = _prepared(settings)
     except (OSError, ssl.SSLError) as error:
         reason = error.strerror or error
         print(f"cannot listen on {settings.host}:{settings.port}: {reason}", flush=True)
@@ -69,21 +80,23 @@ def main() -> None:
     print(f"HTTP on [{host}]:{port}" if ":" in host else f"HTTP on {host}:{port}", flush=True)
 
     def watch() -> None:
-        sys.stdin.buffer.read()
+        for line in sys.stdin.buffer:
+            access.know_nodes(_places_of(orjson.loads(line)))
         server.should_exit = True
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
     server.run(sockets=[listening])
 
 
-def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server]:
+def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access]:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((settings.host, settings.port))
     # clients may connect as soon as the address is printed
     listening.listen(_BACKLOG)
-    access = Access(settings.database, settings.everyone, settings.limits.seconds)
+    first = Place(settings.database, settings.everyone)
+    access = Access(first, settings.limits.seconds, settings.nodes)
     config = uvicorn.Config(
         application(access, settings.limits, settings.data),
         http="httptools",
@@ -104,7 +117,7 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server]:
         h11_max_incomplete_event_size=65_536,
     )
     config.load()
-    return listening, uvicorn.Server(config)
+    return listening, uvicorn.Server(config), access
 
 
 def _become(settings: Settings) -> None:

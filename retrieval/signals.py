@@ -11,6 +11,7 @@ from psycopg import sql
 from ringlog.history import waveforms
 from ringlog.history.connection import Connection, rows
 from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.texts import query
 
 LONGEST = 1000  # characters of a name or pattern
@@ -36,6 +37,13 @@ class Signal:
     scalar: str | None = None
     """which of ringlog.history.waveforms.SCALARS it is, of the waveform in its column; None is the column
     itself"""
+    nodes: tuple[str | None, ...] = (None,)
+    """the servers that have rows of it, the one of today last: nodes, or None for the first server"""
+
+    @property
+    def node(self) -> str | None:
+        """The node that it is or was on last."""
+        return self.nodes[-1]
 
     @property
     def is_number(self) -> bool:
@@ -51,20 +59,32 @@ def records(connection: Connection, text: sql.Composable) -> list[dict[str, Any]
     return found
 
 
-def describe(connection: Connection, names: Sequence[str]) -> dict[str, Signal]:
-    """These signals; those that never were are missing."""
-    found = {signal.name: signal for signal in _described(connection, names)}
+def describe(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
+    """These signals; those that never were are missing. Raises Refused for a node that is away."""
+    found = {signal.name: signal for signal in _described(servers, names)}
     scalars = {name: waveform_of(name) for name in names if name not in found}
     stored = {part[0] for part in scalars.values() if part is not None}
-    known = {signal.name: signal for signal in _described(connection, sorted(stored))} if stored else {}
+    known = {signal.name: signal for signal in _described(servers, sorted(stored))} if stored else {}
     for name, part in scalars.items():
         if part is not None and part[0] in known and is_waveform(known[part[0]]):
             found[name] = scalar_of(known[part[0]], part[1])
     return found
 
 
-def _described(connection: Connection, names: Sequence[str]) -> list[Signal]:
-    return [_signal(row) for row in records(connection, query("describe", names=sql.Literal(list(names))))]
+def _described(servers: Servers, names: Sequence[str]) -> list[Signal]:
+    rows_of: dict[str, list[dict[str, Any]]] = {}
+    for row in records(servers.first, query("describe", names=sql.Literal(list(names)))):
+        rows_of.setdefault(row["signal"], []).append(row)
+    newest = {name: places[-1] for name, places in rows_of.items()}
+    for node in sorted({row["node"] for row in newest.values() if row["node"] is not None}):
+        there = [name for name, row in newest.items() if row["node"] == node]
+        # a node knows the cycles of its tables
+        text = query("describe", names=sql.Literal(there))
+        newest |= {row["signal"]: row for row in records(servers.of(node), text)}
+    return [
+        replace(_signal(row), nodes=tuple(place["node"] for place in rows_of[name]))
+        for name, row in newest.items()
+    ]
 
 
 def waveform_of(name: str) -> tuple[str, str] | None:
@@ -102,9 +122,9 @@ def reduced(values: pa.Array, scalar: str | None) -> pa.Array:
     return pa.array(found[:, place], mask=missing[:, place])
 
 
-def demand(connection: Connection, names: Sequence[str]) -> list[Signal]:
+def demand(servers: Servers, names: Sequence[str]) -> list[Signal]:
     """These signals in their order. Raises Refused (404) naming the first that never was."""
-    known = describe(connection, names)
+    known = describe(servers, names)
     for name in names:
         if name not in known:
             raise Refused(404, f"there is no signal {name!r}: /api/v1/signals?search=… finds signals")

@@ -1,13 +1,17 @@
 """The commands `ringlog archive` and `ringlog recall`: old weeks in files."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ringlog.database import chosen_database, demand_facility, engine
 from ringlog.history.summaries import summarise
+from ringlog.nodes import Everywhere, server_of
 from ringlog.options import Data, Dsn
+
+if TYPE_CHECKING:
+    from ringlog.history.manifest import ColdWeek
 
 archive_app = typer.Typer(help="Old weeks in files.", no_args_is_help=True)
 
@@ -26,20 +30,24 @@ def recall_weeks(
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
-        for line in recall(engine(conninfo), conninfo, table, *bounds, timedelta(days=days)):
+        server = server_of(conninfo, table)
+        for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
             print(line, flush=True)
 
 
 @archive_app.command("status")
 def archive_status(data: Data = None, dsn: Dsn = None) -> None:
-    """List what is in the archive, by table."""
+    """List what is in the archives of all servers, by table."""
     from ringlog.history.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        with engine(conninfo).begin() as connection:
-            chosen = settings(connection)
-            weeks = manifest(connection)
+        for _, server in Everywhere(conninfo).told():
+            with engine(server).begin() as connection:
+                _print_archive(settings(connection), manifest(connection))
+
+
+def _print_archive(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> None:
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
     else:
@@ -56,35 +64,46 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
 
 @archive_app.command("verify")
 def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
-    """Read every file of the archive and compare it with the manifest. Code 1: some are damaged."""
-    from ringlog.history.folder import Folder
-    from ringlog.history.manifest import damages, manifest, settings
+    """Read every file of the archives of all servers and compare it with the manifest. Code 1: some are
+    damaged, or a node cannot be reached."""
+    from ringlog.history.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        with engine(conninfo).begin() as connection:
-            chosen = settings(connection)
-            weeks = manifest(connection)
+        damaged = 0
+        for _, server in Everywhere(conninfo).told():
+            with engine(server).begin() as connection:
+                chosen = settings(connection)
+                weeks = manifest(connection)
+            damaged += _print_damages(chosen, weeks)
+    if damaged:
+        raise typer.Exit(1)
+
+
+def _print_damages(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> int:
+    """Reads the files of a server. Returns how many are damaged."""
+    from ringlog.history.folder import Folder
+    from ringlog.history.manifest import damages
+
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
-        return
+        return 0
     damaged = 0
     for damage in damages(Folder(chosen[1]), weeks):
         damaged += 1
         print(damage, flush=True)
     print(f"{len(weeks) - damaged} files are intact, {damaged} are damaged")
-    if damaged:
-        raise typer.Exit(1)
+    return damaged
 
 
 @archive_app.command("now")
 def archive_now(data: Data = None, dsn: Dsn = None) -> None:
-    """Write old weeks to the archive now, as the server does every hour."""
+    """Write old weeks of all servers to the archive now, as the server does every hour."""
     from ringlog.history.archive import archive
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        administrator = engine(conninfo)
-        summarise(conninfo, enough=1)
-        for line in archive(administrator, conninfo, pauses=0.0):
-            print(line, flush=True)
+        for _, server in Everywhere(conninfo).told():
+            summarise(server, enough=1)
+            for line in archive(engine(server), server, pauses=0.0):
+                print(line, flush=True)

@@ -28,6 +28,7 @@ from psycopg import sql
 from ringlog.account import Account, account_for
 from ringlog.database import Embedded, chosen_database
 from ringlog.errors import ServerError, UsageError
+from ringlog.nodes import nodes_of
 from ringlog.options import Data
 from ringlog.postgres import ADMINISTRATOR, Postgres
 from ringlog.programs import programs_for
@@ -92,7 +93,10 @@ def backup(
         copy = folder / "base" / ended[0].astimezone(UTC).strftime(_NAME)
         with account.acting():
             unfinished.rename(copy)
+        elsewhere = nodes_of(postgres.conninfo())
     print(f"copied to {copy}")
+    for name, (dsn, _) in elsewhere.items():
+        print(f"not in this copy: node {name} ({dsn}); back it up there with pg_basebackup")
     for old in _copies(folder)[: -keep if keep else 0]:
         with account.acting():
             shutil.rmtree(old)

@@ -6,7 +6,7 @@ import os
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,6 +16,7 @@ import psycopg
 import typer
 
 from ringlog.database import Embedded, chosen_database
+from ringlog.nodes import Everywhere
 from ringlog.options import Data, Dsn
 from ringlog.postgres import Postgres
 from ringlog.settings import GiB, machine_memory
@@ -67,12 +68,12 @@ def doctor(
             # one that is started for this has not the memory that it will have
             serves = postgresql.postmaster() is not None
             with database.opened() as conninfo:
-                found += [*postgres(conninfo), *backups(conninfo)]
+                found += [*postgres(conninfo), *backups(conninfo), *nodes(conninfo)]
                 if serves:
                     found += memory(conninfo, machine_memory())
     else:
         with database.opened() as conninfo:
-            found += postgres(conninfo)
+            found += [*postgres(conninfo), *nodes(conninfo)]
     found.sort(key=lambda finding: ("danger", "warning", "note").index(finding.level))
     if machine:
         print(json.dumps([asdict(finding) for finding in found]))
@@ -289,6 +290,22 @@ def wal_place(cluster: Path) -> Iterator[Finding]:
             "the write-ahead log is on the same disk as the data",
             "they compete for the disk, and a broken disk destroys both",
             "with the server stopped, move pg_wal to another disk and link to it; ringlog backup archives it",
+        )
+
+
+def nodes(conninfo: str) -> Iterator[Finding]:
+    """The PostgreSQL of each node; its machine can be examined there only."""
+    servers = Everywhere(conninfo)
+    for name, server in servers:
+        if name is not None:
+            for finding in postgres(server):
+                yield replace(finding, what=f"node {name}: {finding.what}")
+    for name, why in servers.away.items():
+        yield Finding(
+            "danger",
+            f"node {name} cannot be reached: {why}",
+            "its tables can be neither written nor read, and its settings were not checked",
+            "start it, or repair the network; ringlog node list shows its tables",
         )
 
 

@@ -23,7 +23,7 @@ from psycopg import errors, sql
 from ringlog.database import engine
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
-from ringlog.nodes import install_everywhere, reached
+from ringlog.nodes import install_everywhere, place, places, reached
 from ringlog.procedures import CHANGES_LOCK
 from ringlog.schema import moves, nodes, registry, renaming
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
@@ -33,7 +33,7 @@ from ringlog.schema.install import bring_up_to_date, install
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
 from ringlog.schema.roles import SUMMARIES, become_owner
 from ringlog.schema.tables import stored_columns
-from ringlog.schema.tiers import summarised
+from ringlog.schema.tiers import cold_week, history, summarised
 
 _MOVING_LOCK = 0x6D6F76696E67
 """Its hexadecimal digits are "moving": the advisory lock of whoever moves tables."""
@@ -59,10 +59,6 @@ class Move:
         return f"{self.table} from {place(self.source)} to {place(self.target)}"
 
 
-def place(name: str | None) -> str:
-    return "the first server" if name is None else f"node {name}"
-
-
 def moves_under_way(connection: sa.Connection) -> list[Move]:
     if not sa.inspect(connection).has_table(moves.move.name, moves.move.schema):
         return []
@@ -71,12 +67,6 @@ def moves_under_way(connection: sa.Connection) -> list[Move]:
         Move(row.table_name, row.source, row.target, row.switched is not None)
         for row in connection.execute(query)
     ]
-
-
-def places(connection: sa.Connection) -> dict[str, str | None]:
-    """The installed tables, and the server to which calls for each go."""
-    here = dict.fromkeys(registry.ring_sizes(connection))
-    return here | nodes.tables_elsewhere(connection)
 
 
 def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> Iterator[str]:
@@ -323,6 +313,7 @@ class _Moving:
                 rows = carrier.copy(part)
                 if rows:
                     yield f"log.{part.name}", rows
+        yield from self._copy_archive()
         carrier.copy_signals()
         if SUMMARIES not in done:
             carrier.copy_summaries()
@@ -331,6 +322,38 @@ class _Moving:
         carrier.carry_ring(None)
         while carrier.carry_log(100_000) > _FEW:
             pass
+
+    def _copy_archive(self) -> Iterator[tuple[str, int]]:
+        """Copies the files of weeks that have left PostgreSQL. The old ones stay for who reads them; the
+        source deletes them a day after it has forgotten the table. Raises ServerError."""
+        # it takes the extra `history`, as whoever has archived them
+        with self.source.begin() as connection:
+            weeks = connection.execute(
+                sa.select(cold_week.c.file, cold_week.c.rows, cold_week.c.sha256).where(
+                    cold_week.c.table_name == self.table
+                )
+            ).all()
+            here = connection.scalar(sa.select(history.c.archive))
+        if not weeks:
+            return
+        from ringlog.history.folder import Damaged, Folder
+
+        with self.target.begin() as connection:
+            there = connection.scalar(sa.select(history.c.archive))
+        if here is None or there is None:
+            raise ServerError(
+                f"table {self.table} has weeks in the archive: moving it needs [history] in the facility file"
+            )
+        old, new = Folder(here), Folder(there)
+        for file, rows, sha256 in weeks:
+            try:
+                if not (new.exists(file) and new.digest(file) == sha256):
+                    new.copy(old, file)
+                    if new.digest(file) != sha256:
+                        raise ServerError(f"{new}/{file} is not the file that the manifest names: try again")
+                    yield f"archive {file}", rows
+            except Damaged as error:
+                raise ServerError(f"table {self.table} stays where it is: {error}") from None
 
     @contextmanager
     def _summaries_waiting(self, carrier: Carrier) -> Iterator[None]:
@@ -443,6 +466,20 @@ def _route(first: Connection, placed: nodes.Placed) -> None:
         " select name, %s, %s from unnest(%s::text[]) as name",
         [placed.table, placed.node, [procedure.name for procedure in placed.procedures]],
     )
+    # who asks for its signals by their names finds them there at the same moment
+    for relation in ("signal", "signal_elsewhere"):
+        forget = sql.SQL("delete from {} where table_name = {}")
+        first.execute(forget.format(sql.Identifier("ringlog", relation), sql.Literal(placed.table)))
+    if placed.signals:
+        columns = [*placed.signals[0]]
+        with first.cursor() as cursor:
+            cursor.executemany(
+                sql.SQL("insert into ringlog.signal_elsewhere ({}) values ({})").format(
+                    sql.SQL(", ").join(map(sql.Identifier, columns)),
+                    sql.SQL(", ").join(map(sql.Placeholder, columns)),
+                ),
+                placed.signals,
+            )
     first.execute("update ringlog.move set switched = now() where table_name = %s", [placed.table])
     first.execute(sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(MOVED)))
 

@@ -7,8 +7,8 @@ import psycopg
 import typer
 
 from ringlog.database import chosen_database, demand_facility, engine
-from ringlog.moving import Move, move_tables, moves_under_way, place, places
-from ringlog.nodes import nodes_of, reached
+from ringlog.moving import Move, move_tables, moves_under_way
+from ringlog.nodes import nodes_of, place, places, reached
 from ringlog.options import Data, Dsn
 from ringlog.schema.facility_file import load_facility
 

@@ -3,7 +3,7 @@
 import logging
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 import psycopg
@@ -12,8 +12,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.database import engine
-from ringlog.errors import ServerError
-from ringlog.gateway import Gateway
+from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.logins import GATEWAY, grant_to_gateway, set_gateway_password
 from ringlog.schema import registry
@@ -200,6 +199,36 @@ def nodes_of(conninfo: str) -> dict[str, tuple[str, str]]:
         return known_nodes(connection)
 
 
+def placing_of(conninfo: str) -> dict[str, str | None]:
+    """The installed tables, and the server to which calls for each go; None is the first one."""
+    with engine(conninfo).connect() as connection:
+        return places(connection)
+
+
+def places(connection: sqlalchemy.Connection) -> dict[str, str | None]:
+    """The same, asked on a connection to the first server."""
+    here = dict.fromkeys(registry.ring_sizes(connection))
+    return here | tables_elsewhere(connection)
+
+
+def server_of(conninfo: str, table: str) -> str:
+    """The connection string of the server that has a table. Raises UsageError for one that is nowhere, and
+    ServerError for a node that is away."""
+    found = placing_of(conninfo)
+    if table not in found:
+        raise UsageError(f"there is no table '{table}': ringlog status lists them")
+    node = found[table]
+    if node is None:
+        return conninfo
+    server = reached(nodes_of(conninfo)[node][0])
+    try:
+        psycopg.connect(server).close()
+    except psycopg.OperationalError as error:
+        why = " ".join(str(error).split())
+        raise ServerError(f"table {table} is on node {node}, which cannot be reached: {why}") from None
+    return server
+
+
 def gateway_conninfo(dsn: str, password: str) -> str:
     """The connection string by which the gateway reaches a node."""
     return make_conninfo(dsn, user=GATEWAY, password=password)
@@ -240,9 +269,15 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
 
 
 @contextmanager
-def nodes_followed(gateway: Gateway, conninfo: str, known: Mapping[str, tuple[str, str]]) -> Iterator[None]:
-    """Looks after the nodes, as `housekeeping_of` does, and those that come to be known until the end: the
-    gateway hears of them. It knows those that are `known`."""
+def nodes_followed(
+    conninfo: str,
+    known: Mapping[str, tuple[str, str]],
+    tell: Callable[[Mapping[str, tuple[str, str]]], None],
+    *,
+    looked_after: bool = True,
+) -> Iterator[None]:
+    """Tells of nodes that come to be known until the end, beside those that are `known`. All of them are
+    looked after, as `housekeeping_of` does, unless that is said otherwise."""
     end = threading.Event()
 
     def follow() -> None:
@@ -254,7 +289,8 @@ def nodes_followed(gateway: Gateway, conninfo: str, known: Mapping[str, tuple[st
                 if name in after:
                     after[name].close()
                 after[name] = every.enter_context(ExitStack())
-                after[name].enter_context(housekeeping_of(name, dsn))
+                if looked_after:
+                    after[name].enter_context(housekeeping_of(name, dsn))
 
             for name, (dsn, _) in followed.items():
                 look_after(name, dsn)
@@ -263,7 +299,7 @@ def nodes_followed(gateway: Gateway, conninfo: str, known: Mapping[str, tuple[st
                     for now in _changes_of_nodes(conninfo, end):
                         new = {name: each for name, each in now.items() if followed.get(name) != each}
                         if new:
-                            gateway.know_nodes(known_by_gateway(new))
+                            tell(new)
                             followed |= new
                         for name, (dsn, _) in new.items():
                             log.info("node %s is known from now on", name)
@@ -292,19 +328,53 @@ def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str,
                 yield nodes_of(conninfo)
 
 
+def place(name: str | None) -> str:
+    """A server for a person; None is the first one."""
+    return "the first server" if name is None else f"node {name}"
+
+
+class Everywhere:
+    """The first server and, one after the other, the nodes that it knows and that can be reached: the node's
+    name, or None, and the connection string. `away` then has why the others cannot."""
+
+    def __init__(self, conninfo: str) -> None:
+        self.conninfo = conninfo
+        self.nodes = nodes_of(conninfo)
+        self.away: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[tuple[str | None, str]]:
+        yield None, self.conninfo
+        for name, (dsn, _) in self.nodes.items():
+            try:
+                psycopg.connect(reached(dsn)).close()
+            except psycopg.OperationalError as error:
+                self.away[name] = " ".join(str(error).split())
+            else:
+                yield name, reached(dsn)
+
+    def told(self) -> Iterator[tuple[str | None, str]]:
+        """The same, each with a headline where there are several. Raises ServerError at the end for those
+        that are away."""
+        for name, server in self:
+            if self.nodes:
+                print(f"{place(name)}:", flush=True)
+            yield name, server
+        self.demand_all()
+
+    def demand_all(self) -> None:
+        """Raises ServerError for nodes that are away."""
+        if self.away:
+            whys = (f"node {name} cannot be reached: {why}" for name, why in self.away.items())
+            raise ServerError(f"{'; '.join(whys)}. Everything else was done")
+
+
 def servers_there(conninfo: str) -> tuple[list[str], dict[str, str]]:
     """The connection strings of all servers that can be reached, the first one last; why the nodes that are
     away cannot, by their names.
     """
-    there, away = [], {}
-    for name, (dsn, _) in nodes_of(conninfo).items():
-        try:
-            psycopg.connect(reached(dsn)).close()
-        except psycopg.OperationalError as error:
-            away[name] = " ".join(str(error).split())
-        else:
-            there.append(reached(dsn))
-    return [*there, conninfo], away
+    servers = Everywhere(conninfo)
+    first, *others = servers
+    return [*(server for _, server in others), first[1]], servers.away
 
 
 def every_server(conninfo: str) -> list[str]:

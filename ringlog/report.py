@@ -16,8 +16,9 @@ from rich.text import Text
 
 from ringlog.database import Embedded, chosen_database, demand_facility
 from ringlog.errors import UsageError
+from ringlog.nodes import Everywhere, server_of
 from ringlog.options import Data, Dsn
-from ringlog.watching import Space, TableState, as_json, look, space, table_states
+from ringlog.watching import Space, TableState, as_json, look, space, states_everywhere
 
 report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
 
@@ -52,7 +53,10 @@ def losses(
     begin = moment_of(since)
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        if not print_losses(conninfo, begin, table, hourly):
+        servers = [server_of(conninfo, table)] if table else (each for _, each in Everywhere(conninfo).told())
+        # all of them are told
+        none_lost = [print_losses(server, begin, table, hourly) for server in servers]
+        if not all(none_lost):
             raise typer.Exit(1)
 
 
@@ -63,19 +67,24 @@ def status(
         bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
     ] = False,
 ) -> None:
-    """The state of each table, whatever program writes it, and of the disk. Code 1: a table is silent."""
+    """How each table does, whoever writes it and wherever it is, and the disk. Code 1: a table is silent, or
+    a node cannot be reached."""
     database = chosen_database(data, dsn)
     disk = database.data if isinstance(database, Embedded) else None
     with database.opened() as conninfo:
         demand_facility(conninfo)
-        with look(conninfo) as connection:
-            if machine:
-                states = table_states(connection)
+        servers = Everywhere(conninfo)
+        found = states_everywhere(servers)
+        if machine:
+            with look(conninfo) as connection:
                 left = None if disk is None else space(connection, disk)
-                print(json.dumps(as_json(states, left)))
-            else:
-                states = print_status(connection, disk)
-    if any(state.silent for state in states):
+            print(json.dumps(as_json(found, left, servers.away)))
+        else:
+            for node, server in servers.told():
+                with look(server) as connection:
+                    print_status(connection, disk if node is None else None, found.get(node, []))
+        servers.demand_all()
+    if any(state.silent for states in found.values() for state in states):
         raise typer.Exit(1)
 
 
@@ -141,9 +150,8 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
     return not lost and not gaps
 
 
-def print_status(connection: psycopg.Connection, data: Path | None) -> list[TableState]:
-    """Prints the state of each table, whatever program writes it, and of ringlog's writers."""
-    states = table_states(connection)
+def print_status(connection: psycopg.Connection, data: Path | None, states: list[TableState]) -> None:
+    """Prints how each table does, whoever writes it, and who of ringlog's writers writes it."""
     console = _console()
     _print(
         console,
@@ -194,11 +202,10 @@ def print_status(connection: psycopg.Connection, data: Path | None) -> list[Tabl
     writers = connection.execute(query).fetchall()
     if not writers:
         console.print("no writer has claimed a table")
-        return states
+        return
     headings = ["table", "state", "writer", "claim", "written", "waiting", "oldest", "late", "refused"]
     headings += ["repeated", "reconnected", "latency", "reported", "trouble"]
     _print(console, headings, ([_cell(value) for value in row] for row in writers), 3)
-    return states
 
 
 def _writer_priority(connection: psycopg.Connection) -> str | None:

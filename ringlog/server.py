@@ -129,9 +129,20 @@ class Server:
             stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()
-            self.address = self._start_gateway(stack, login, nodes)
+            gateway = self._start_gateway(stack, login, nodes)
+            self.address = Address(*gateway.address)
+            running = None
             if self._http is not None:
-                self.http = self._start_web(stack, login, self._http)
+                running = self._start_web(stack, login, self._http, nodes)
+                self.http = running.address
+            role = None if self._http is None else self._http.role
+
+            def tell(new: Mapping[str, tuple[str, str]]) -> None:
+                gateway.know_nodes(known_by_gateway(new))
+                if running is not None:
+                    running.know_nodes(web.places_of_nodes(new, role))
+
+            stack.enter_context(nodes_followed(self.conninfo, nodes, tell))
             self._stack = stack.pop_all()
         return self
 
@@ -189,7 +200,9 @@ class Server:
                 **({"sslmode": "disable"} if is_embedded else {}),
             )
 
-    def _start_web(self, stack: ExitStack, login: str, http: Http) -> str:
+    def _start_web(
+        self, stack: ExitStack, login: str, http: Http, nodes: Mapping[str, tuple[str, str]]
+    ) -> web.Web:
         account = account_for(self._database.data) if isinstance(self._database, Embedded) else None
         if account is not None and not account.is_self and not account.can("r", Path(os.__file__)):
             log.warning(
@@ -205,10 +218,11 @@ class Server:
             key=http.key,
             account=account,
             data=self._database.data if isinstance(self._database, Embedded) else None,
+            nodes=nodes,
         )
-        return stack.enter_context(web.Web(wanted).running()).address
+        return stack.enter_context(web.Web(wanted).running())
 
-    def _start_gateway(self, stack: ExitStack, login: str, nodes: Mapping[str, tuple[str, str]]) -> Address:
+    def _start_gateway(self, stack: ExitStack, login: str, nodes: Mapping[str, tuple[str, str]]) -> "Gateway":
         try:
             gateway = Gateway(
                 login,
@@ -230,10 +244,9 @@ class Server:
             ) from None
         stack.callback(gateway.stop)
         stack.enter_context(callers_kept(gateway, self.conninfo))
-        stack.enter_context(nodes_followed(gateway, self.conninfo, nodes))
         if self._metrics is not None:
             self.metrics = self._serve_metrics(stack, gateway, self._metrics)
-        return Address(*gateway.address)
+        return gateway
 
     def _serve_metrics(self, stack: ExitStack, gateway: "Gateway", where: Address) -> Address:
         watch = Watch(self.conninfo, self._database.data if isinstance(self._database, Embedded) else None)

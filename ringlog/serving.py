@@ -1,16 +1,20 @@
 """The commands `ringlog serve` and `ringlog web`."""
 
 import logging
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
+import psycopg
 import typer
 from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy.exc import DBAPIError
 
 from ringlog.certificate import TlsUse, chosen_tls
 from ringlog.clients.password import PasswordError, only_line
 from ringlog.database import Embedded, External, chosen_database
 from ringlog.errors import UsageError
+from ringlog.nodes import nodes_followed, nodes_of
 from ringlog.options import Data, Dsn, logging_command
 from ringlog.postgres import Postgres, Stopped
 from ringlog.schema.facility import Facility
@@ -18,7 +22,7 @@ from ringlog.schema.facility_file import FacilityError, load_facility
 from ringlog.server import Address, Http, Server
 from ringlog.settings import parse_memory
 from ringlog.stopping import stop_at_signals
-from ringlog.web import Web, demand_parts
+from ringlog.web import Web, demand_parts, places_of_nodes
 from ringlog.web import settings as web_settings
 
 log = logging.getLogger(__name__)
@@ -233,6 +237,11 @@ def web(
         raise UsageError("--tls-cert and --tls-key must be given together")
     chosen = chosen_http(http, http_role, tls_cert, tls_key)
     assert chosen is not None
+    try:
+        nodes = nodes_of(database.conninfo)
+    except (psycopg.Error, DBAPIError):
+        # who is not the administrator may not read where they are: then a request for one of them is refused
+        nodes = None
     wanted = web_settings(
         chosen.listen.host,
         chosen.listen.port,
@@ -240,9 +249,14 @@ def web(
         role=http_role,
         certificate=tls_cert,
         key=tls_key,
+        nodes=nodes,
     )
     stop = stop_at_signals()
-    with Web(wanted).running() as running:
+    with ExitStack() as stack:
+        running = stack.enter_context(Web(wanted).running())
+        if nodes is not None:
+            tell = lambda new: running.know_nodes(places_of_nodes(new, http_role))  # noqa: E731
+            stack.enter_context(nodes_followed(database.conninfo, nodes, tell, looked_after=False))
         print(f"HTTP on {running.address}\n  stop: Ctrl-C", flush=True)
         stop.wait()
     print("stopped", flush=True)

@@ -9,21 +9,30 @@ from psycopg import sql
 
 from ringlog.database import chosen_database, demand_facility, engine
 from ringlog.history import verification as history
+from ringlog.nodes import Everywhere, place
 from ringlog.options import Data, Dsn
 
 
 def verify(data: Data = None, dsn: Dsn = None) -> None:
-    """Check all of it: rings, logs, registry, indexes, pages, summaries, archive. Code 1: some are wrong.
+    """Check all of it, on all servers: rings, logs, registry, indexes, pages, summaries, archive. Code 1:
+    some are wrong, or a node cannot be reached.
 
     Writers and readers go on meanwhile; reading everything takes a while.
     """
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        with psycopg.connect(conninfo, autocommit=True) as connection:
-            problems = list(problems_of(connection, engine(conninfo)))
-    for problem in problems:
-        print(problem)
-    if problems:
+        servers = Everywhere(conninfo)
+        found = False
+        for name, server in servers:
+            if servers.nodes:
+                print(f"{place(name)}:", flush=True)
+            with psycopg.connect(server, autocommit=True) as connection:
+                problems = list(problems_of(connection, engine(server)))
+            for problem in problems:
+                print(problem)
+            found = found or bool(problems)
+        servers.demand_all()
+    if found:
         raise typer.Exit(1)
     print("no errors were found")
 

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import psutil
 import psycopg
 from psycopg.rows import class_row
+from sqlalchemy.exc import DBAPIError
+
+from ringlog.nodes import Everywhere, placing_of
 
 # Seconds for which an answer is used again before PostgreSQL is asked anew.
 _FRESH = 10.0
@@ -64,6 +68,18 @@ def table_states(connection: psycopg.Connection) -> list[TableState]:
         return cursor.execute(query).fetchall()
 
 
+def states_everywhere(servers: Everywhere) -> dict[str | None, list[TableState]]:
+    """The tables of every server that can be reached, without old copies of tables that move."""
+    where = placing_of(servers.conninfo)
+    found = {}
+    for node, server in servers:
+        with look(server) as connection:
+            found[node] = [
+                state for state in table_states(connection) if where.get(state.table_name, node) == node
+            ]
+    return found
+
+
 def space(connection: psycopg.Connection, data: Path) -> Space:
     """The free space on the disk of a data directory, and the growth of the last month's weeks."""
     query = """
@@ -114,16 +130,21 @@ def standbys(connection: psycopg.Connection) -> list[Standby]:
         return cursor.execute(query).fetchall()
 
 
-def as_json(states: list[TableState], left: Space | None) -> dict[str, object]:
-    """For machines: `tables`, and `space` of an embedded database."""
+def as_json(
+    found: Mapping[str | None, list[TableState]], left: Space | None, away: Mapping[str, str]
+) -> dict[str, object]:
+    """For machines: `tables` of all servers, each with its `node`, `space` of an embedded database, and the
+    nodes that are `away` with why."""
     tables = [
         {
             name: value.isoformat() if isinstance(value, datetime) else value
             for name, value in asdict(state).items()
         }
+        | {"node": node}
+        for node, states in found.items()
         for state in states
     ]
-    return {"tables": tables, "space": left and asdict(left)}
+    return {"tables": tables, "space": left and asdict(left), "away": dict(away)}
 
 
 class Watch:
@@ -150,21 +171,28 @@ class Watch:
         with self._lock:
             if time.monotonic() - self._asked > _FRESH:
                 try:
+                    servers = Everywhere(self._conninfo)
+                    states = [state for own in states_everywhere(servers).values() for state in own]
                     with look(self._conninfo) as connection:
                         self._text = _metrics(
-                            table_states(connection),
+                            states,
                             space(connection, self._data) if self._data else None,
                             (connection.info.host, connection.info.port),
                             standbys(connection),
+                            {name: name not in servers.away for name in servers.nodes},
                         )
-                except (psycopg.Error, OSError):
+                except (psycopg.Error, DBAPIError, OSError):
                     self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
                 self._asked = time.monotonic()
             return self._text
 
 
 def _metrics(
-    states: list[TableState], left: Space | None, server: tuple[str, int], behind: list[Standby]
+    states: list[TableState],
+    left: Space | None,
+    server: tuple[str, int],
+    behind: list[Standby],
+    nodes: Mapping[str, bool],
 ) -> str:
     def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
@@ -229,6 +257,9 @@ def _metrics(
             ],
         ),
     ]
+    if nodes:
+        samples: list[tuple[str, float]] = [(_labels(node=name), int(up)) for name, up in nodes.items()]
+        parts.append(_family("ringlog_node_up", "1 while a node answers.", samples))
     if behind:
         labels = [_labels(standby=one.name, host=one.host) for one in behind]
         parts += [

@@ -4,8 +4,8 @@ import logging
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +16,10 @@ from ringlog import logs
 from ringlog.account import Account
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
+from ringlog.nodes import known_by_gateway
 
 if TYPE_CHECKING:
+    from ringlog.retrieval.access import Place
     from ringlog.retrieval.server import Settings
 
 log = logging.getLogger(__name__)
@@ -40,13 +42,40 @@ def settings(
     key: Path | None = None,
     account: Account | None = None,
     data: Path | None = None,
+    nodes: Mapping[str, tuple[str, str]] | None = None,
 ) -> "Settings":
-    """The settings of a process that reads the database of `conninfo`.
+    """The settings of a process that reads the database of `conninfo`, and those of its nodes.
 
     `role` is a role of PostgreSQL for all who show no login; `conninfo` must then be of a login that may
-    act for it. `account` is whom the process runs under, `data` a folder on the disk of an embedded database.
+    act for it. `account` is whom the process runs under, `data` a folder on the disk of an embedded database,
+    `nodes` are as `ringlog.nodes.nodes_of` gives them.
     """
     from ringlog.retrieval.server import Settings
+
+    if role is not None and (not role or not role.isprintable()):
+        raise UsageError("--http-role needs the name of a PostgreSQL role")
+    first = _place(conninfo, role)
+    return Settings(
+        host,
+        port,
+        first.database,
+        first.everyone,
+        None if certificate is None else str(certificate),
+        None if key is None else str(key),
+        None if account is None else account.uid,
+        None if account is None else account.gid,
+        None if data is None else str(data),
+        nodes=places_of_nodes(nodes or {}, role),
+    )
+
+
+def places_of_nodes(nodes: Mapping[str, tuple[str, str]], role: str | None) -> dict[str, "Place"]:
+    """Where the process finds nodes; without a login it reads there as the gateway, in `role`."""
+    return {name: _place(conninfo, role) for name, conninfo in known_by_gateway(nodes).items()}
+
+
+def _place(conninfo: str, role: str | None) -> "Place":
+    from ringlog.retrieval.access import Place
 
     database = {
         name: value
@@ -55,21 +84,9 @@ def settings(
     }
     everyone = None
     if role is not None:
-        if not role or not role.isprintable():
-            raise UsageError("--http-role needs the name of a PostgreSQL role")
         named = role.replace("\\", "\\\\").replace(" ", "\\ ")
         everyone = make_conninfo(conninfo, options=f"-c role={named}")
-    return Settings(
-        host,
-        port,
-        make_conninfo("", **database),
-        everyone,
-        None if certificate is None else str(certificate),
-        None if key is None else str(key),
-        None if account is None else account.uid,
-        None if account is None else account.gid,
-        None if data is None else str(data),
-    )
+    return Place(make_conninfo("", **database), everyone)
 
 
 class Web:
@@ -79,6 +96,8 @@ class Web:
         self._wanted = wanted
         self._process: subprocess.Popen[bytes] | None = None
         self._stop = threading.Event()
+        self._lock = threading.Lock()
+        """on what is wanted, and on the process's input"""
         self._watch = threading.Thread(target=self._tend, name="web", daemon=True)
         self.address = ""
         """HOST:PORT"""
@@ -95,11 +114,27 @@ class Web:
             self._end()
             self._watch.join()
 
+    def know_nodes(self, nodes: Mapping[str, "Place"]) -> None:
+        """Tells the process of nodes that are new or elsewhere, this one and those after it."""
+        from ringlog.retrieval.server import nodes_to_json
+
+        with self._lock:
+            self._wanted = replace(self._wanted, nodes={**self._wanted.nodes, **nodes})
+            if self._process is not None:
+                assert self._process.stdin is not None
+                # one that has just ended is started again with all of them
+                with suppress(BrokenPipeError):
+                    self._process.stdin.write(nodes_to_json(nodes))
+
     @property
     def pid(self) -> int:
         return 0 if self._process is None else self._process.pid
 
     def _start(self) -> None:
+        with self._lock:
+            self._begin()
+
+    def _begin(self) -> None:
         command = [sys.executable, "-P", "-m", "ringlog.web_process", *logs.running()]
         # in a process group of its own: Ctrl-C is not for it
         process = subprocess.Popen(

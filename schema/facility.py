@@ -172,6 +172,12 @@ class History:
     online: Retention
     archive: str
 
+    def of(self, node: str) -> "History":
+        """A node's: its files are below the same folder, where no other server's are."""
+        is_path = self.archive.startswith("/")
+        folder, mark, options = (self.archive, "", "") if is_path else self.archive.partition("?")
+        return replace(self, archive=f"{folder.rstrip('/')}/nodes/{node}{mark}{options}")
+
 
 @dataclass(frozen=True)
 class Node:
@@ -202,5 +208,7 @@ class Facility:
         """The part of the facility on one server: a node's tables, or for the first one (None) everything
         else."""
         tables = tuple(table for table in self.tables if table.node == node)
-        parameters = self.parameters if node is None else ()
-        return replace(self, tables=tables, parameters=parameters, nodes=())
+        if node is None:
+            return replace(self, tables=tables, nodes=())
+        history = self.history and self.history.of(node)
+        return replace(self, tables=tables, parameters=(), nodes=(), history=history)

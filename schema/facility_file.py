@@ -83,8 +83,6 @@ def _facility(entry: Entry, stem: str) -> Facility:
     for table in tables:
         if table.node is not None and table.node not in {node.name for node in nodes}:
             entry.refuse(f"table {table.name}: there is no [[node]] of name '{table.node}'")
-    if history is not None and any(table.node for table in tables):
-        entry.refuse("tables on nodes have no archive yet: leave [history] out, or node")
     names = {table.name for table in tables}
     for former in [table.renamed_from for table in tables if table.renamed_from in names]:
         entry.refuse(f"renamed_from '{former}': another table has this name now")

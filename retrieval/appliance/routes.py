@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ringlog.history.connection import Connection
 from ringlog.retrieval.appliance import texts
 from ringlog.retrieval.appliance.events import Events, of_samples
 from ringlog.retrieval.appliance.operators import processed
@@ -18,6 +17,7 @@ from ringlog.retrieval.appliance.raw import payload_type, raw
 from ringlog.retrieval.asking import asked, body_json, caller, json_response, number
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import MICROSECOND, at, demand_few, samples
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import LONGEST, Signal, describe, matching
 from ringlog.retrieval.times import instant, span
 
@@ -87,16 +87,16 @@ async def get_data(request: Request) -> Response:
     ranges = _ranges(request, now)
     wants = [wanted(name, request.query_params.get("pp")) for name in names]
 
-    def work(connection: Connection) -> Iterator[bytes]:
-        found = [_known(connection, want) for want in wants]
+    def work(servers: Servers) -> Iterator[bytes]:
+        found = [_known(servers, want) for want in wants]
         for start, end in ranges:
-            demand_few(connection, [signal for _, signal in found], start, end, queries.limits.rows)
+            demand_few(servers, [signal for _, signal in found], start, end, queries.limits.rows)
         if form in ("json", "qw"):
             yield b"[ "
         for place, (want, signal) in enumerate(found):
             if place and form in ("json", "qw"):
                 yield b",\n"
-            yield from _formed(form, want, signal, _events(connection, want, ranges, now))
+            yield from _formed(form, want, signal, _events(servers, signal, want, ranges, now))
         if form in ("json", "qw"):
             yield b" ]\n"
 
@@ -118,17 +118,21 @@ def _formed(form: str, want: Wanted, signal: Signal, events: Iterator[Events]) -
 
 
 def _events(
-    connection: Connection, want: Wanted, ranges: Sequence[tuple[datetime, datetime]], now: datetime
+    servers: Servers,
+    signal: Signal,
+    want: Wanted,
+    ranges: Sequence[tuple[datetime, datetime]],
+    now: datetime,
 ) -> Iterator[Events]:
     for place, (start, end) in enumerate(ranges):
-        stream = samples(connection, want.signal, start, end + MICROSECOND, before=place == 0)
+        stream = samples(servers, signal, start, end + MICROSECOND, before=place == 0)
         yield from processed(stream, want, start, end, now)
 
 
-def _known(connection: Connection, want: Wanted) -> tuple[Wanted, Signal]:
+def _known(servers: Servers, want: Wanted) -> tuple[Wanted, Signal]:
     """The signal; `.VAL` at the end of its name is EPICS's field of the value."""
     names = [want.signal, want.signal.removesuffix(".VAL")]
-    known = describe(connection, names)
+    known = describe(servers, names)
     for name in names:
         if name in known:
             return Wanted(name, want.operator, want.number, want.fill), known[name]
@@ -173,11 +177,11 @@ async def get_data_at_time(request: Request) -> Response:
     now = datetime.now(UTC)
     when = instant(request.query_params.get("at") or "now", now, "at")
 
-    def work(connection: Connection) -> dict[str, Any]:
-        known = describe(connection, given)
+    def work(servers: Servers) -> dict[str, Any]:
+        known = describe(servers, given)
         found = {}
         for name in given:
-            sample = at(connection, name, when) if name in known else None
+            sample = at(servers, known[name], when) if name in known else None
             if sample is None:
                 continue
             event = of_samples(sample)
@@ -212,7 +216,7 @@ async def _matching(request: Request, default: int | None) -> list[str]:
         raise Refused(400, f"the pattern must have at most {LONGEST} characters")
     chosen = None if limit < 0 else limit
     return await asked(request).queries.answer(
-        caller(request), lambda connection: matching(connection, pattern, chosen)
+        caller(request), lambda servers: matching(servers.first, pattern, chosen)
     )
 
 
@@ -228,7 +232,7 @@ async def get_all_pvs(request: Request) -> Response:
         chosen = None if limit < 0 else limit
         return json_response(
             await asked(request).queries.answer(
-                caller(request), lambda connection: matching(connection, ".*", chosen)
+                caller(request), lambda servers: matching(servers.first, ".*", chosen)
             )
         )
     return json_response(await _matching(request, 500))
@@ -354,7 +358,7 @@ def _one_pv(request: Request) -> str:
 
 
 async def _described(request: Request, names: list[str]) -> dict[str, Signal]:
-    work: Callable[[Connection], dict[str, Signal]] = lambda connection: describe(connection, names)  # noqa: E731
+    work: Callable[[Servers], dict[str, Signal]] = lambda servers: describe(servers, names)  # noqa: E731
     return await asked(request).queries.answer(caller(request), work)
 
 

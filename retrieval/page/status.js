@@ -7,7 +7,11 @@ const DAY = 86_400_000;
 
 export async function showStatus(root) {
   const now = Date.now(), day = { from: now - DAY, to: now };
-  const [answer, happened, lost, room] = await Promise.all([tables(), events(day), losses(day), disk()]);
+  // where a node is away, the tables of the others are shown
+  const told = (asked) => asked.catch((error) => error);
+  const [answer, events_, losses_, room] = await Promise.all([
+    tables(), told(events(day)), told(losses(day)), disk()]);
+  const [happened, lost] = [events_, losses_].map((each) => (each instanceof Error ? [] : each));
   const bytes = new Map(room.logs.map((log) => [log.table_name, log.bytes]));
   const server = Date.parse(answer.now);
   const rows = answer.tables.map((table) => {
@@ -24,7 +28,7 @@ export async function showStatus(root) {
   fill(root.querySelector("#events tbody"), happened, (event) => [
     text(timeText(Date.parse(event.time))), text(event.table_name), text(event.kind), number(event.rows),
     words(event.words),
-  ], 5, "nothing happened");
+  ], 5, events_ instanceof Error ? events_.message : "nothing happened");
   const sums = new Map();
   for (const hour of lost) {
     const sum = sums.get(hour.table_name) ?? { table: hour.table_name, produced: 0, acknowledged: 0, in_log: 0,
@@ -35,7 +39,7 @@ export async function showStatus(root) {
   fill(root.querySelector("#losses tbody"), [...sums.values()], (sum) => [
     text(sum.table), number(sum.produced), number(sum.acknowledged), number(sum.in_log),
     sum.missing ? mark("bad", String(sum.missing)) : number(0), number(sum.waiting),
-  ], 6, "no writer has reported its rows");
+  ], 6, losses_ instanceof Error ? losses_.message : "no writer has reported its rows");
   const missing = [...sums.values()].reduce((all, sum) => all + sum.missing, 0);
   const waiting = rows.reduce((all, table) => all + (table.waiting ?? 0), 0);
   const late = rows.filter((table) => table.mood[0] !== "good");
@@ -45,8 +49,9 @@ export async function showStatus(root) {
     [rows.filter((table) => table.writer && !table.released).length, "writers", ""],
     [ageText(rows.length ? oldest : null), "the oldest newest row", late.length ? "warn" : "good"],
     [waiting, "rows wait in spools", waiting ? "warn" : "good"],
-    [missing, "rows missing in a day", missing ? "bad" : "good"],
-    [happened.length, "events in a day", ""],
+    ...(losses_ instanceof Error ? [] : [[missing, "rows missing in a day", missing ? "bad" : "good"]]),
+    ...(events_ instanceof Error ? [] : [[happened.length, "events in a day", ""]]),
+    ...Object.keys(answer.away).map((node) => ["away", `node ${node}`, "bad"]),
     [sizeText(room.database), "in the database", ""],
     ...(room.total ? [[sizeText(room.free), `free of ${sizeText(room.total)} on its disk`,
       room.free < room.total / 10 ? "bad" : room.free < room.total / 5 ? "warn" : "good"]] : []),

@@ -11,6 +11,7 @@ from ringlog.history.reading import read
 from ringlog.retrieval.plain.forms import formed
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, at, samples
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.strings import joined, json_values, milliseconds
 
@@ -34,7 +35,7 @@ def arrow_type(kind: str) -> pa.DataType:
 
 
 def data(
-    connection: Connection,
+    servers: Servers,
     signals: Sequence[Signal],
     start: datetime,
     end: datetime,
@@ -48,7 +49,7 @@ def data(
     """
 
     def of(signal: Signal) -> Iterator[Samples]:
-        return samples(connection, signal.name, start, end, limit=limit)
+        return samples(servers, signal, start, end, limit=limit)
 
     if form == "json":
         return _json(signals, of)
@@ -69,11 +70,11 @@ def data(
     return formed(form, schema, batches())
 
 
-def newest(connection: Connection, signals: Sequence[Signal], when: datetime) -> Iterator[bytes]:
+def newest(servers: Servers, signals: Sequence[Signal], when: datetime) -> Iterator[bytes]:
     """The sample of each signal that is the newest at or before an instant, where there is one, as JSON."""
 
     def of(signal: Signal) -> Iterator[Samples]:
-        found = at(connection, signal.name, when)
+        found = at(servers, signal, when)
         if found is not None:
             yield found
 

@@ -10,14 +10,16 @@ import orjson
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.connection import Connection
 from ringlog.history.connection import rows as query_rows
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.queries import Queries
 from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, reduced
 from ringlog.retrieval.texts import moment, query
 
+_PASSING = (429, 503, 504)
+"""Statuses of what may be over at the next look."""
 PAUSE = 1.0  # seconds between two looks
 _SILENCE = 15.0  # seconds, after which a comment shows that the connection lives
 
@@ -42,7 +44,7 @@ class Live:
             try:
                 values = await self._queries.answer(self._login, self._look)
             except Refused as error:
-                if error.status not in (429, 503, 504):
+                if error.status not in _PASSING:
                     yield b"event: refused\ndata: " + orjson.dumps({"error": str(error)}) + b"\n\n"
                     return
                 values = {}
@@ -54,9 +56,16 @@ class Live:
                 yield b": nothing new\n\n"
             await anyio.sleep(PAUSE)
 
-    def _look(self, connection: Connection) -> dict[str, list[list[Any]]]:
+    def _look(self, servers: Servers) -> dict[str, list[list[Any]]]:
         found: dict[str, list[list[Any]]] = {}
         for table, signals in self._tables.items():
+            try:
+                connection = servers.of(signals[0].node)
+            except Refused as error:
+                if error.status not in _PASSING:
+                    raise
+                # those of other servers go on
+                continue
             text = query(
                 "since",
                 columns=sql.SQL(", ").join(sql.Identifier("ring", signal.column) for signal in signals),

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from ringlog.history.connection import Connection
 from ringlog.history.signals import places
 from ringlog.retrieval.asking import asked, caller, json_response, names, number
 from ringlog.retrieval.plain.data import data, described, newest, rows
@@ -22,6 +21,7 @@ from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
+from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.signals import demand, latest, records, reduced, search
 from ringlog.retrieval.texts import moment, query
 from ringlog.retrieval.times import instant, span
@@ -58,7 +58,7 @@ async def post_token(request: Request) -> Response:
     if request.headers.get("authorization") is None:
         raise Refused(401, "log in with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
     login = caller(request)
-    await asked(request).queries.answer(login, lambda connection: None)
+    await asked(request).queries.answer(login, lambda servers: None)
     token, seconds = asked(request).access.token(login)
     return json_response({"token": token, "seconds": seconds})
 
@@ -67,7 +67,7 @@ async def get_me(request: Request) -> Response:
     """The PostgreSQL login of the client."""
     text = sql.SQL("select current_user::text as login, now() as now")
     found = await asked(request).queries.answer(
-        caller(request), lambda connection: records(connection, text)[0]
+        caller(request), lambda servers: records(servers.first, text)[0]
     )
     return json_response(found | {"open": asked(request).access.open})
 
@@ -78,7 +78,7 @@ async def get_signals(request: Request) -> Response:
         raise Refused(400, "search must have at most 200 characters")
     limit = number(request.query_params.get("limit"), "limit", 100, 1, 100_000)
     offset = number(request.query_params.get("offset"), "offset", 0, 0)
-    found = await _answer(request, lambda connection: search(connection, words, limit, offset))
+    found = await _answer(request, lambda servers: search(servers.first, words, limit, offset))
     return json_response([described(signal) for signal in found])
 
 
@@ -86,10 +86,9 @@ async def get_signal(request: Request) -> Response:
     """A signal, with the columns it has been in and since when."""
     name = request.path_params["name"]
 
-    def work(connection: Connection) -> dict[str, Any]:
-        signal = demand(connection, [name])[0]
+    def work(servers: Servers) -> dict[str, Any]:
+        signal = demand(servers, [name])[0]
         stored = name if signal.scalar is None else name.removesuffix(f".{signal.scalar}")
-        been = places(connection, [stored])[stored]
         where = [
             {
                 "table": place.table,
@@ -99,7 +98,8 @@ async def get_signal(request: Request) -> Response:
                 "since": place.since,
                 "until": place.until,
             }
-            for place in been
+            for node in signal.nodes
+            for place in places(servers.of(node), [stored])[stored]
         ]
         return described(signal) | {"places": where}
 
@@ -127,11 +127,11 @@ async def get_data(request: Request) -> Response:
     given = request.query_params.get("limit")
     limit = number(given, "limit", 1, 1, 100_000) if given else None
 
-    def work(connection: Connection) -> Iterator[bytes]:
-        signals = demand(connection, wanted)
+    def work(servers: Servers) -> Iterator[bytes]:
+        signals = demand(servers, wanted)
         if limit is None or limit * len(signals) > queries.limits.rows:
-            demand_few(connection, signals, start, end, queries.limits.rows)
-        yield from data(connection, signals, start, end, form, limit)
+            demand_few(servers, signals, start, end, queries.limits.rows)
+        yield from data(servers, signals, start, end, form, limit)
 
     return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "data"))
 
@@ -142,7 +142,7 @@ async def get_at(request: Request) -> Response:
     when = instant(given, now, "time") if given else now
     return asked(request).queries.stream(
         caller(request),
-        lambda connection: newest(connection, demand(connection, wanted), when),
+        lambda servers: newest(servers, demand(servers, wanted), when),
         MEDIA["json"],
     )
 
@@ -155,21 +155,18 @@ async def get_rows(request: Request) -> Response:
     if form == "json":
         raise Refused(400, "rows are available as csv, arrow or parquet")
 
-    def work(connection: Connection) -> Iterator[bytes]:
-        text = sql.SQL(
-            "select column_name, type, signal from ringlog.signal"
-            " where table_name = {} and valid_to is null order by column_name"
-        ).format(sql.Literal(table))
-        known = {row["column_name"]: row for row in records(connection, text)}
+    def work(servers: Servers) -> Iterator[bytes]:
+        text = query("columns", table=sql.Literal(table))
+        known = {row["column_name"]: row for row in records(servers.first, text)}
         if not known:
             raise Refused(404, f"there is no table {table[:60]!r}")
         for column in chosen:
             if column not in known:
                 raise Refused(404, f"table {table} has no column {column[:60]!r}")
         columns = [(column, known[column]["type"]) for column in chosen or known]
-        one = demand(connection, [known[columns[0][0]]["signal"]])
-        demand_few(connection, one, start, end, queries.limits.rows)
-        yield from rows(connection, table, columns, start, end, form)
+        one = demand(servers, [known[columns[0][0]]["signal"]])
+        demand_few(servers, one, start, end, queries.limits.rows)
+        yield from rows(servers.of(one[0].node), table, columns, start, end, form)
 
     return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "rows"))
 
@@ -180,9 +177,9 @@ async def get_trend(request: Request) -> Response:
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
     queries = asked(request).queries
 
-    def work(connection: Connection) -> Iterator[bytes]:
-        signals = demand(connection, wanted)
-        made = (trend(connection, signal, start, end, points) for signal in signals)
+    def work(servers: Servers) -> Iterator[bytes]:
+        signals = demand(servers, wanted)
+        made = (trend(servers, signal, start, end, points) for signal in signals)
         if form == "json":
             yield from trend_json(made, start, end)
         else:
@@ -194,13 +191,14 @@ async def get_trend(request: Request) -> Response:
 async def get_latest(request: Request) -> Response:
     wanted = names(request)
 
-    def work(connection: Connection) -> list[dict[str, Any]]:
-        signals = demand(connection, wanted)
+    def work(servers: Servers) -> list[dict[str, Any]]:
+        signals = demand(servers, wanted)
         found = {}
         ordered = sorted(signals, key=lambda signal: signal.table)
         for table, group in groupby(ordered, key=lambda signal: signal.table):
             of_table = [signal for signal in group if signal.now]
-            row = latest(connection, table, [signal.column for signal in of_table]) if of_table else None
+            columns = [signal.column for signal in of_table]
+            row = latest(servers.of(of_table[0].node), table, columns) if of_table else None
             for signal in of_table:
                 if row is not None:
                     value = row.column(signal.column)
@@ -223,7 +221,7 @@ async def get_live(request: Request) -> Response:
     begin = instant(since, now, "since") if since else now - timedelta(seconds=5)
     if _streams >= queries.limits.streams:
         raise Refused(429, "too many live streams are open: try again later", {"Retry-After": "30"})
-    signals = await queries.answer(login, lambda connection: demand(connection, wanted))
+    signals = await queries.answer(login, lambda servers: demand(servers, wanted))
     live = Live(queries, login, [signal for signal in signals if signal.now], begin)
 
     async def events() -> AsyncIterator[bytes]:
@@ -240,33 +238,48 @@ async def get_live(request: Request) -> Response:
 
 
 async def get_tables(request: Request) -> Response:
-    """Every table, its writer, and the time of its newest row."""
+    """Every table, its node, who writes it, and the time of its newest row; nodes that are away."""
 
-    def work(connection: Connection) -> list[dict[str, Any]]:
-        tables = records(connection, query("tables"))
-        if tables:
-            each = sql.SQL(" union all ").join(
-                sql.SQL('select {} as table_name, max("time") as newest from {}').format(
-                    sql.Literal(table["table_name"]), sql.Identifier("online", table["table_name"])
+    def work(servers: Servers) -> dict[str, Any]:
+        tables: list[dict[str, Any]] = []
+        away = {}
+        for node, connection, others in servers.each():
+            if isinstance(connection, Refused):
+                away[node] = str(connection)
+                continue
+            there = records(connection, query("tables", others=excluded(others)))
+            newest = {}
+            if there:
+                each = sql.SQL(" union all ").join(
+                    sql.SQL('select {} as table_name, max("time") as newest from {}').format(
+                        sql.Literal(table["table_name"]), sql.Identifier("online", table["table_name"])
+                    )
+                    for table in there
                 )
-                for table in tables
-            )
-            newest = {row["table_name"]: row["newest"] for row in records(connection, each)}
-            for table in tables:
-                table["newest"] = newest[table["table_name"]]
-        return tables
+                newest = {row["table_name"]: row["newest"] for row in records(connection, each)}
+            tables += [table | {"newest": newest[table["table_name"]], "node": node} for table in there]
+        return {"tables": sorted(tables, key=lambda table: str(table["table_name"])), "away": away}
 
-    return json_response({"now": datetime.now(UTC), "tables": await _answer(request, work)})
+    return json_response({"now": datetime.now(UTC)} | await _answer(request, work))
 
 
 async def get_disk(request: Request) -> Response:
-    """Bytes of the database and of each log; free and total of its disk, where that is this machine's."""
+    """Bytes of all databases and of each log; free and total of the first server's disk, where that is this
+    machine's; nodes that are away."""
     data = asked(request).data
 
-    def work(connection: Connection) -> dict[str, Any]:
-        found: dict[str, Any] = {"logs": records(connection, query("log_sizes"))}
+    def work(servers: Servers) -> dict[str, Any]:
         size = sql.SQL("select pg_database_size(current_database()) as bytes")
-        found |= {"database": records(connection, size)[0]["bytes"], "free": None, "total": None}
+        logs: list[dict[str, Any]] = []
+        bytes_in_all, away = 0, {}
+        for node, connection, others in servers.each():
+            if isinstance(connection, Refused):
+                away[node] = str(connection)
+                continue
+            logs += records(connection, query("log_sizes", others=excluded(others)))
+            bytes_in_all += records(connection, size)[0]["bytes"]
+        logs.sort(key=lambda log: (-log["bytes"], log["table_name"]))
+        found = {"logs": logs, "database": bytes_in_all, "free": None, "total": None, "away": away}
         if data is not None:
             disk = shutil.disk_usage(data)
             found |= {"free": disk.free, "total": disk.total}
@@ -277,28 +290,42 @@ async def get_disk(request: Request) -> Response:
 
 async def get_events(request: Request) -> Response:
     start, end = _span(request)
-    text = query(
-        "events",
-        start=moment(start),
-        end=moment(end),
-        of_table=sql.Literal(request.query_params.get("table")),
-        limit=sql.Literal(number(request.query_params.get("limit"), "limit", 1000, 1, 100_000)),
-    )
-    return json_response(await _answer(request, lambda connection: records(connection, text)))
+    limit = number(request.query_params.get("limit"), "limit", 1000, 1, 100_000)
+
+    def work(servers: Servers) -> list[dict[str, Any]]:
+        found = _of_servers(request, servers, "events", start, end, limit=sql.Literal(limit))
+        return sorted(found, key=lambda event: event["time"], reverse=True)[:limit]
+
+    return json_response(await _answer(request, work))
 
 
 async def get_losses(request: Request) -> Response:
     start, end = _span(request)
-    text = query(
-        "losses",
-        start=moment(start),
-        end=moment(end),
-        of_table=sql.Literal(request.query_params.get("table")),
-    )
-    return json_response(await _answer(request, lambda connection: records(connection, text)))
+
+    def work(servers: Servers) -> list[dict[str, Any]]:
+        found = _of_servers(request, servers, "losses", start, end)
+        return sorted(found, key=lambda book: (book["hour"], book["table_name"]))
+
+    return json_response(await _answer(request, work))
 
 
-async def _answer(request: Request, work: Callable[[Connection], Any]) -> Any:
+def _of_servers(
+    request: Request, servers: Servers, name: str, start: datetime, end: datetime, **others: sql.Composable
+) -> list[dict[str, Any]]:
+    """The rows that a query gives of each server, for one table where the request names one. Raises Refused
+    for a node that is away."""
+    table = request.query_params.get("table")
+    times = {"start": moment(start), "end": moment(end)}
+    found = []
+    for _, connection, gone in servers.each(table):
+        if isinstance(connection, Refused):
+            raise connection
+        text = query(name, of_table=sql.Literal(table), others=excluded(gone), **times, **others)
+        found += records(connection, text)
+    return found
+
+
+async def _answer(request: Request, work: Callable[[Servers], Any]) -> Any:
     return await asked(request).queries.answer(caller(request), work)
 
 

@@ -16,6 +16,7 @@ from ringlog.retrieval.plain.data import TIME, described
 from ringlog.retrieval.plain.forms import formed
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, count, microseconds, samples
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, records
 from ringlog.retrieval.texts import moment, query
 
@@ -60,7 +61,7 @@ def width_of(start: datetime, end: datetime, points: int) -> int:
     return -(-exact // day) * day
 
 
-def trend(connection: Connection, signal: Signal, start: datetime, end: datetime, points: int) -> Trend:
+def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, points: int) -> Trend:
     """A signal from `start` on and before `end` in at most `points` points and one at each end.
 
     As many samples or fewer come as they are. Rows without a reading do not count. Raises Refused (400) for
@@ -68,9 +69,11 @@ def trend(connection: Connection, signal: Signal, start: datetime, end: datetime
     """
     if not signal.is_number:
         raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no trend: request its data")
-    if count(connection, signal, start, end, points) <= points:
-        return Trend(signal, 0, _as_they_are([*samples(connection, signal.name, start, end)]))
-    if _has_summaries(connection):
+    if count(servers, signal, start, end, points) <= points:
+        return Trend(signal, 0, _as_they_are([*samples(servers, signal, start, end)]))
+    connection = servers.of(signal.node)
+    # each server's summaries are of its own rows
+    if len(signal.nodes) == 1 and _has_summaries(connection):
         try:
             return _of_summaries(connection, signal, start, end, points)
         except ReadError as error:
@@ -79,7 +82,7 @@ def trend(connection: Connection, signal: Signal, start: datetime, end: datetime
                 raise
             connection.rollback()
     width = width_of(start, end, points)
-    parts = [*binned(samples(connection, signal.name, start, end), width)]
+    parts = [*binned(samples(servers, signal, start, end), width)]
     return Trend(signal, width, _of_bins(Bins.joined(parts), width) if parts else _batch([[]] * 7))
 
 

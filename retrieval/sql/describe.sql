@@ -1,18 +1,35 @@
--- the newest place of each of these signals
-select distinct on (signal.signal)
-  signal.signal,
-  signal.table_name,
-  signal.column_name,
-  signal.type,
-  signal.unit,
-  signal.description,
-  signal.limit_low,
-  signal.limit_high,
-  signal.valid_to is null as now,
-  logged_table.cycle,
-  logged_table.log_nth,
-  logged_table.log_period
-from ringlog.signal
-left join ringlog.logged_table on logged_table.table_name = signal.table_name
-where signal.signal = any({names}::text[])
-order by signal.signal, signal.valid_from desc
+-- the newest place of each of these signals, on each server that has it; the place before comes first
+select *
+from (
+  select distinct on (place.signal, place.node)
+    place.signal,
+    place.table_name,
+    place.column_name,
+    place.type,
+    place.unit,
+    place.description,
+    place.limit_low,
+    place.limit_high,
+    place.valid_from,
+    place.valid_to is null as now,
+    place.node,
+    logged_table.cycle,
+    logged_table.log_nth,
+    logged_table.log_period
+  from (
+    select
+      signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_from, valid_to,
+      null::text as node
+    from ringlog.signal
+    where signal.signal = any({names}::text[])
+    union all
+    select
+      signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_from, valid_to,
+      known.node
+    from ringlog.signal_elsewhere as known
+    where known.signal = any({names}::text[])
+  ) as place
+  left join ringlog.logged_table on logged_table.table_name = place.table_name and place.node is null
+  order by place.signal, place.node, place.valid_from desc
+) as newest
+order by signal, valid_from

@@ -16,6 +16,7 @@ from (
   where ledger.hour > {start} - interval '1 hour' and ledger.hour < {end} and ledger.late > 0
   group by ledger.table_name, ledger.hour
 ) as happened
-where {of_table}::text is null or happened.table_name = {of_table}
+where ({of_table}::text is null or happened.table_name = {of_table})
+  and happened.table_name <> all({others})
 order by happened."time" desc
 limit {limit}

@@ -1,2 +1,7 @@
 -- what became of the rows of writers, by table and hour
-select * from ringlog.losses({start}, {end}, {of_table}::text)
+select lost.*
+from ringlog.logged_table
+cross join lateral ringlog.losses({start}, {end}, logged_table.table_name) as lost
+where ({of_table}::text is null or logged_table.table_name = {of_table})
+  and logged_table.table_name <> all({others})
+order by lost.hour, lost.table_name

@@ -1,4 +1,4 @@
--- the signals of today that hold all these words in what is known of them, those that begin so first
+-- the signals of today, of all servers, that hold all these words in what is known of them, those that begin so first
 select
   found.signal,
   found.table_name,
@@ -8,7 +8,13 @@ select
   found.description,
   found.limit_low,
   found.limit_high
-from ringlog.signal as found
+from (
+  select signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+  from ringlog.signal
+  union all
+  select signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+  from ringlog.signal_elsewhere
+) as found
 where found.valid_to is null
   and (found.type like '%[]' and found.type not like 'varchar%' or not {waveforms})
   and not exists (

@@ -19,4 +19,5 @@ select
   writer.latency
 from ringlog.logged_table
 left join ringlog.writer on writer.table_name = logged_table.table_name
+where logged_table.table_name <> all({others})
 order by logged_table.table_name

@@ -12,12 +12,13 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog.history.connection import connect, rows
-from ringlog.retrieval.access import Access
+from ringlog.history.connection import rows
+from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.queries import Queries
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
+from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import demand
 from waiting import wait_until
 
@@ -26,15 +27,15 @@ from waiting import wait_until
 def queries(web, **limits: float) -> Iterator[tuple[Queries, Access]]:
     made = Limits(**limits)
     database = make_conninfo("", host="127.0.0.1", port=web.server.postgres_port, dbname="ringlog")
-    yield Queries(made), Access(database, web.server.dsn_of(web.server.reader), made.seconds)
+    yield Queries(made), Access(Place(database, web.server.dsn_of(web.server.reader)), made.seconds)
 
 
 def sleeping(seconds: float) -> Callable[..., Iterator[bytes]]:
     """A query that takes so long, and can be told from others."""
 
-    def work(connection) -> Iterator[bytes]:
+    def work(servers: Servers) -> Iterator[bytes]:
         text = sql.SQL("select pg_sleep({})::text as slept, 'a query of test_limits' as mark")
-        for _ in rows(connection, text.format(sql.Literal(seconds))):
+        for _ in rows(servers.first, text.format(sql.Literal(seconds))):
             yield b"slept"
 
     return work
@@ -65,10 +66,10 @@ def test_a_query_that_takes_too_long_is_504(web) -> None:
     assert refusal.value.status == 504
 
 
-def test_an_error_in_the_middle_of_a_result_is_reported(web) -> None:
-    def work(connection) -> Iterator[bytes]:
+def test_what_postgresql_says_in_the_middle_of_a_result_is_told(web) -> None:
+    def work(servers: Servers) -> Iterator[bytes]:
         # the driver has no SQLSTATE for it
-        for _ in rows(connection, sql.SQL("select 1 / (n - 9) from generate_series(1, 10) as n")):
+        for _ in rows(servers.first, sql.SQL("select 1 / (n - 9) from generate_series(1, 10) as n")):
             yield b"never"
 
     with queries(web) as (some, access):
@@ -158,10 +159,10 @@ def test_too_long_a_body_is_413(anyone: httpx.Client) -> None:
 
 
 def test_too_many_samples_are_413(web) -> None:
-    with connect(web.server.dsn_of(web.server.reader)) as connection:
-        signals = demand(connection, ["every_type/a_real"])
+    with queries(web) as (some, access), Servers(some.connections, access.login(None)) as servers:
+        signals = demand(servers, ["every_type/a_real"])
         begin, end = datetime(2025, 12, 31, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
-        demand_few(connection, signals, begin, end, 200)
+        demand_few(servers, signals, begin, end, 200)
         with pytest.raises(Refused) as refusal:
-            demand_few(connection, signals, begin, end, 199)
+            demand_few(servers, signals, begin, end, 199)
     assert refusal.value.status == 413

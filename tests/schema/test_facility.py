@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ringlog.schema.facility import Column, Deadband, LogPolicy, Node, Retention, Sampling
+from ringlog.schema.facility import Column, Deadband, History, LogPolicy, Node, Retention, Sampling
 from ringlog.schema.facility_file import FacilityError, load_facility
 
 VALID = """
@@ -510,6 +510,21 @@ def test_tables_lie_on_nodes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("archive", "of_node"),
+    [
+        ("/data/archive", "/data/archive/nodes/b"),
+        ("s3://bucket/plant?region=eu-1", "s3://bucket/plant/nodes/b?region=eu-1"),
+    ],
+)
+def test_a_node_has_an_archive_of_its_own(tmp_path: Path, archive: str, of_node: str) -> None:
+    there = TABLE.format(name="a", column="x").replace("rows", 'node = "b"\nrows')
+    history = f'[history]\nonline = "8 weeks"\narchive = "{archive}"\n'
+    facility = load_facility(write(tmp_path, history + NODE + there))
+    assert facility.of(None).history == History(Retention(8, "week"), archive)
+    assert facility.of("b").history == History(Retention(8, "week"), of_node)
+
+
+@pytest.mark.parametrize(
     ("change", "problem"),
     [
         (('"b"\ndsn', '"c"\ndsn'), "table a: there is no [[node]] of name 'b'"),
@@ -526,10 +541,6 @@ def test_tables_lie_on_nodes(tmp_path: Path) -> None:
         (
             ('"b"\ndsn', '"B"\ndsn'),
             "node B: name 'B' must be a lower-case letter, then letters, digits and _",
-        ),
-        (
-            ("[[node]]", '[history]\nonline = "8 weeks"\narchive = "/a"\n[[node]]'),
-            "tables on nodes have no archive yet: leave [history] out, or node",
         ),
     ],
 )

@@ -1,0 +1,90 @@
+"""What one request reads: the first server, and the nodes that have tables of its signals."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from types import TracebackType
+
+from adbc_driver_manager import Error
+from psycopg import sql
+
+from ringlog.history.connection import Connection, ReadError, rows
+from ringlog.retrieval.access import Login
+from ringlog.retrieval.connections import Connections
+from ringlog.retrieval.refused import Refused, refused
+from ringlog.retrieval.texts import query
+
+
+class Servers:
+    """A login's connections for one request, each taken when it is first needed. Use it in a with statement.
+
+    A failure closes them all; else they are kept for other requests.
+    """
+
+    def __init__(self, connections: Connections, login: Login) -> None:
+        self._connections = connections
+        self._login = login
+        self._taken: dict[str | None, Connection] = {}
+        self._stack = ExitStack()
+        self._cancelled = False
+
+    def __enter__(self) -> "Servers":
+        """Raises ReadError when the first server cannot be reached."""
+        self._take(None, self._login)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    @property
+    def first(self) -> Connection:
+        return self._taken[None]
+
+    def of(self, node: str | None) -> Connection:
+        """The connection to a node, or to the first server (None). Raises Refused for a node that is away."""
+        if node in self._taken:
+            return self._taken[node]
+        try:
+            return self._take(node, self._login if node is None else self._login.on_node(node))
+        except ReadError as error:
+            answer = refused(error)
+            if answer.status == 401:
+                words = "ringlog user passwd sets a password on all servers"
+                raise Refused(403, f"node {node} refuses this login: {words}") from error
+            raise Refused(answer.status, f"node {node}: {answer}", answer.headers) from error
+
+    def each(self, table: str | None = None) -> Iterator[tuple[str | None, Connection | Refused, list[str]]]:
+        """Every server: its node, its connection or why there is none, and the tables which it may still have
+        and others have now. With `table` only the server that has it."""
+        placed: dict[str, str | None] = {}
+        for batch in rows(self.first, query("placed")):
+            placed |= {row["table_name"]: row["node"] for row in batch.to_pylist()}
+        nodes = {*placed.values(), None} if table is None else {placed.get(table)}
+        for node in sorted(nodes, key=lambda name: (name is not None, name or "")):
+            others = [table for table, place in placed.items() if place != node]
+            try:
+                yield node, self.of(node), others
+            except Refused as error:
+                yield node, error, others
+
+    def cancel(self) -> None:
+        """Ends what runs on any of them, and what would be begun; from another thread."""
+        self._cancelled = True
+        for connection in [*self._taken.values()]:
+            with suppress(Error, OSError):
+                connection.adbc_cancel()
+
+    def _take(self, node: str | None, login: Login) -> Connection:
+        # so that a node that is away is told as such, and one that was started anew is read
+        taken = self._connections.taken(login, sure=node is not None)
+        connection = self._stack.enter_context(taken)
+        self._taken[node] = connection
+        if self._cancelled:
+            raise ReadError("the request has ended", "57014")
+        return connection
+
+
+def excluded(tables: list[str]) -> sql.Composable:
+    """Tables as a list in a query's text."""
+    return sql.SQL("{}::text[]").format(sql.Literal(tables))
