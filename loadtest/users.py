@@ -15,6 +15,7 @@ from locust.env import Environment
 from locust.exception import StopUser
 
 from ringlog.clients import Address, Answer, Refused, Unanswered, call, connect, find_password
+from ringlog.clients.drivers import driver
 from ringlog.clients.pauses import growing_pauses
 from ringlog.clients.procedure import Argument, Connection
 from ringlog.loader.schedule import SECOND, Schedule, now
@@ -35,6 +36,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def let_others_run() -> None:
     """Makes pymssql hand over to other users while it waits for an answer: FreeTDS itself blocks."""
+    # Loaded here, not by the threads of the first logins: in locust Python's import locks are gevent's,
+    # and a thread that waits for one may wait for ever, for the event loop of another thread is to wake it.
+    driver("pymssql")
     pymssql.set_wait_callback(_wait)
 
 

@@ -31,7 +31,7 @@ RINGLOG = Path(sys.executable).with_name("ringlog")
 
 
 def run(
-    *command: str | Path, stdin: str = "", timeout: float = 60, **environment: str
+    *command: str | Path, stdin: str = "", timeout: float = 200, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a program to its end with this text as its input. Its exit code is the caller's to look at."""
     return subprocess.run(
@@ -45,7 +45,7 @@ def run(
 
 
 def ringlog(
-    *arguments: str | Path, stdin: str = "", timeout: float = 60, **environment: str
+    *arguments: str | Path, stdin: str = "", timeout: float = 200, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs the command `ringlog` to its end."""
     return run(RINGLOG, *arguments, stdin=stdin, timeout=timeout, **environment)

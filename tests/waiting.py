@@ -1,8 +1,9 @@
 """Waiting for what a test means: on a busy machine everything takes longer than one thinks."""
 
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import psutil
@@ -36,6 +37,20 @@ def is_taken(call: Callable[[], object], refused: type[Exception]) -> bool:
         call()
         return True
     return False
+
+
+@contextmanager
+def once(find: Callable[[], object], act: Callable[[], object]) -> Iterator[None]:
+    """Does something, in a thread, when `find` becomes true while the block waits for something else."""
+
+    def wait_and_act() -> None:
+        wait_until(find)
+        act()
+
+    thread = threading.Thread(target=wait_and_act)
+    thread.start()
+    yield
+    thread.join()
 
 
 def one_sleeps(connection: psycopg.Connection[Any]) -> bool:

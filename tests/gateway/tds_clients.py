@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ import psycopg
 import pymssql
 
 from servers import Login, RunningServer
+from waiting import wait_until
 
 SEVENS = ("7.1", "7.2", "7.3", "7.4")
 VERSIONS = ("5.0", *SEVENS)
@@ -125,14 +126,23 @@ class CtClient:
         """A batch of text that is cancelled after some seconds, its answer unread."""
         return self._ask(_line("cancel", str(int(after * 1000)), text))
 
+    def cancelled_when(self, text: str, find: Callable[[], object]) -> Answer:
+        """A batch of text that is cancelled once `find` is true, its answer unread."""
+        self._tell(_line("send", text))
+        wait_until(find)
+        return self._ask("cancel_sent")
+
     def cancelled_after_rows(self, text: str, rows: int) -> Answer:
         """A batch of text that is cancelled when some of its rows have come."""
         return self._ask(_line("cancel_rows", str(rows), text))
 
-    def _ask(self, lines: str) -> Answer:
+    def _tell(self, lines: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(lines + "\n")
         self._process.stdin.flush()
+
+    def _ask(self, lines: str) -> Answer:
+        self._tell(lines)
         return self._answer()
 
     def _answer(self) -> Answer:

@@ -267,7 +267,7 @@ def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
     """PostgreSQL still works at them: a trigger takes its time."""
     admin.execute(
         "create function gateway_test.dawdle() returns trigger language plpgsql "
-        "as $$ begin perform pg_sleep(30); return null; end $$; "
+        "as $$ begin perform pg_sleep(300); return null; end $$; "
         "create trigger slow after insert on gateway_test.copied execute function gateway_test.dawdle()"
     )
     try:
@@ -279,7 +279,7 @@ def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
             copying.client.send(ATTENTION, b"")
             assert copying.client.receive()[:3] == b"\xfd\x02\0"
             assert copying.client.receive()[:3] == b"\xfd\x20\0"
-            assert time.monotonic() - start < 20
+            assert time.monotonic() - start < 100
             assert words(copying.batch("select 1")) == ""
     finally:
         admin.execute("drop function gateway_test.dawdle() cascade")
@@ -405,7 +405,7 @@ def test_many_rows_by_freebcp_in_batches(clients: Clients, admin: Admin, tmp_pat
         start = time.monotonic()
         said = freebcp(clients, version, "gateway_test..copied", "in", rows, "-c", "-t|", "-b", "1000")
         assert "5000 rows copied" in said, said
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - start < 60
         assert len(stored(admin)) == 5000
 
 

@@ -273,7 +273,7 @@ def test_waiting_and_looping_can_be_cancelled(clients: Clients, version: str) ->
         ):
             start = time.monotonic()
             client.cancelled(text, after=0.2)
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 50
             assert client.language("select 1").rows == [["1"]]
 
 

@@ -9,9 +9,13 @@ from typing import Any, LiteralString
 
 import psycopg
 import pymssql
+from pymssql import _mssql
 
 from tds_clients import Clients
 from waiting import wait_until
+
+# A call on a connection that was lost meanwhile raises the driver's own error, which is none of PEP 249's.
+ERRORS = (pymssql.Error, _mssql.MSSQLException)
 
 Row = tuple[int, datetime, float, int]
 """seq_no, time and two values"""
@@ -70,9 +74,9 @@ class Writers:
                     connection.cursor().callproc(self.procedure, (*row, *self.extra))
                     self.acknowledged.append(row)
                     break
-                except pymssql.Error as error:
+                except ERRORS as error:
                     self.errors.append(str(error.args))
-                    with suppress(pymssql.Error):
+                    with suppress(*ERRORS):
                         if connection is not None:
                             connection.close()
                     connection = None
@@ -94,4 +98,5 @@ class Writers:
         assert len(stored) == len(set(stored)), "a row is stored twice"
         missing = set(self.acknowledged) - set(stored)
         assert not missing, f"{len(missing)} acknowledged rows are lost"
-        assert set(stored) <= set(self.acknowledged) | set(self.unanswered), "rows that nobody sent"
+        unknown = set(stored) - set(self.acknowledged) - set(self.unanswered)
+        assert not unknown, f"rows that nobody sent: {sorted(unknown)}, beside {self.errors[-5:]}"

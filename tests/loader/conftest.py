@@ -51,7 +51,7 @@ class Load:
 
     def end(self) -> tuple[int, str]:
         """Waits until it ends; its exit code and what it said."""
-        said, _ = self.process.communicate(timeout=30)
+        said, _ = self.process.communicate(timeout=100)
         return self.process.returncode, said
 
 

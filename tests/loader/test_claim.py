@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -177,7 +176,7 @@ def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
 
     thread = threading.Thread(target=write)
     thread.start()
-    time.sleep(0.5)
+    wait_until(lambda: answered >= 5)
     other = connect(address, password)
     call(other, "claim_writer", "beam", "two", "test", True, output(int))
     after = len(stored("beam"))

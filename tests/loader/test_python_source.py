@@ -66,7 +66,10 @@ def test_a_function_is_called_once_a_cycle(
     assert code == 0, said
     assert [row[2] for row in rows[:6]] == [0.25, 0.5, 1.0, 1.5, 1.75, 2.0]
     distances = [round((b[1] - a[1]).total_seconds(), 3) for a, b in pairwise(rows[:5])]
-    assert distances == [0.1, 0.2, 0.2, 0.1]
+    # a busy machine has no time for some of the instants
+    least = [0.1, 0.2, 0.2, 0.1]
+    assert all(round(found % 0.1, 3) in (0.0, 0.1) for found in distances), distances
+    assert all(found >= expected for found, expected in zip(distances, least, strict=True)), distances
     with psycopg.connect(quick_server.dsn) as connection:
         events = connection.execute(
             "select words from ringlog.event where kind = 'unread' and time > %s", [begin]

@@ -4,17 +4,18 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from time import sleep
 
 import psycopg
 import pytest
 
+from ringlog.loadtest.load import Load
 from ringlog.loadtest.spring8.results import read_results
-from servers import RINGLOG, RunningServer, free_port
+from servers import RINGLOG, RunningServer, free_port, run
 from waiting import wait_until
 
 LoadTest = Callable[..., subprocess.CompletedProcess[str]]
@@ -131,14 +132,16 @@ def trouble(site: RunningServer, statement: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_load_that_is_ended_early_has_its_report(
-    there: tuple[str, ...], home: Path, tmp_path: Path, ending: signal.Signals
+    there: tuple[str, ...], site: RunningServer, home: Path, tmp_path: Path, ending: signal.Signals
 ) -> None:
     words = ("normal", "--time", "14d", *there, "--reader", "reader", "--output", str(tmp_path))
-    with started(home, *words) as process:
+    count = "select count(*) from log.beam"
+    with started(home, *words) as process, psycopg.connect(site.dsn, autocommit=True) as connection:
         assert process.stdout is not None
         # they have logged in before
         assert any("6 Python users ..." in line for line in process.stdout)
-        sleep(2)
+        before = connection.execute(count).fetchone()
+        wait_until(lambda: connection.execute(count).fetchone() != before)
         process.send_signal(ending)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
@@ -151,15 +154,46 @@ def test_a_load_that_is_ended_early_has_its_report(
 def test_an_experiment_with_workers_from_elsewhere(
     there: tuple[str, ...], home: Path, tmp_path: Path
 ) -> None:
+    port = str(free_port())
     options = (*there, "--reader", "reader")
     words = ("normal", "--time", "2s", "--expect-workers", "1", "--output", str(tmp_path))
-    with started(home, *words, *options) as master, locust(home, *options, "--worker") as worker:
+    elsewhere = (*options, "--worker", "--master-port", port)
+    with (
+        started(home, *words, *options, LOCUST_MASTER_BIND_PORT=port) as master,
+        locust(home, *elsewhere) as worker,
+    ):
         said, _ = master.communicate(timeout=90)
         worker.communicate(timeout=60)
     assert master.returncode == 0, said
     (result,) = read_results(tmp_path, ("normal",))
     assert result.runs[0].logged_in == 6
     assert "1 foreign worker" in result.runs[0].description
+
+
+LOG_IN = """
+import sys
+
+import gevent
+from locust.env import Environment
+
+from ringlog.loadtest.locustfile import OnlineWriter_beam
+
+gevent.get_hub().threadpool
+before = {*sys.modules}
+user = OnlineWriter_beam(Environment())
+user.on_start()
+user.on_stop()
+print(*({*sys.modules} - before))
+"""
+
+
+def test_threads_that_log_in_import_nothing(there: tuple[str, ...], home: Path) -> None:
+    """Users log in at once, each in a thread: of several that import the same, one could wait for ever."""
+    options = dict(zip(there[::2], there[1::2], strict=True))
+    load = Load(Path(options["--facility"]), options["--url"], None)
+    done = run(sys.executable, "-P", "-c", LOG_IN, HOME=str(home), **load.environment())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
 
 
 def test_locust_distributed(there: tuple[str, ...], home: Path) -> None:
@@ -191,7 +225,7 @@ def test_locust_with_its_web_page(there: tuple[str, ...], home: Path) -> None:
     port = free_port()
     page = f"http://127.0.0.1:{port}"
     words = (*there, "--reader", "reader", "--web-host", "127.0.0.1", "--web-port", str(port))
-    with locust(home, *words, "--autostart", "--run-time", "8s", "--autoquit", "10") as process:
+    with locust(home, *words, "--autostart", "--run-time", "8s", "--autoquit", "1") as process:
 
         def is_shown() -> bool:
             with suppress(OSError), urllib.request.urlopen(f"{page}/stats/requests", timeout=2) as answer:
@@ -210,7 +244,7 @@ def locust(home: Path, *arguments: str) -> AbstractContextManager[subprocess.Pop
 
 
 @contextmanager
-def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(home: Path, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """A `ringlog loadtest` process."""
     with subprocess.Popen(
         [str(RINGLOG), "loadtest", *arguments],
@@ -218,7 +252,7 @@ def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=os.environ | {"HOME": str(home)},
+        env=os.environ | {"HOME": str(home)} | environment,
     ) as process:
         try:
             yield process

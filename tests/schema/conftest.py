@@ -129,6 +129,10 @@ def magnets(magnets_with: MagnetsWith) -> Magnets:
     return magnets_with()
 
 
+def rows(connection: psycopg.Connection, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    return connection.execute(sql.SQL(statement), values or None).fetchall()
+
+
 def at(text: str) -> datetime:
     """The time of an ISO text in UTC."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)

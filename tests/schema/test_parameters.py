@@ -1,9 +1,9 @@
 """Parameter tables: set points that people and programs change, and whose every state can be asked again."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -99,17 +99,17 @@ class Parameters:
 
 
 @pytest.fixture(scope="module")
-def installed(postgres_url: sa.URL, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.URL]:
-    with _connected(postgres_url) as administrator:
-        administrator.execute("create database parameters")
-        url = postgres_url.set(database="parameters")
+def installed(
+    prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[sa.URL]:
+    with prepared_databases() as url:
         engine = sa.create_engine(url)
         read = facility(tmp_path_factory.mktemp("parameters"))
         assert install(engine, read)
         assert not install(engine, read)
         engine.dispose()
         yield url
-        administrator.execute("drop database parameters with (force)")
 
 
 @pytest.fixture

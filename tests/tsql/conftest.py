@@ -1,33 +1,31 @@
 """A database with a facility and everything T-SQL needs, and sessions in it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
 import pytest
 import sqlalchemy
-from psycopg import sql
 
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.postgres import Postgres
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
-from servers import FACILITY, sqlalchemy_url
-
-_NAME = "tsql"
+from servers import FACILITY
 
 
 @pytest.fixture(scope="session")
-def tsql_conninfo(scratch_postgres: Postgres) -> Iterator[str]:
+def tsql_conninfo(
+    scratch_postgres: Postgres, prepared_databases: Callable[[], AbstractContextManager[sqlalchemy.URL]]
+) -> Iterator[str]:
     """The superuser's connection string of a database where a facility is installed."""
-    with psycopg.connect(scratch_postgres.conninfo("postgres"), autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {}").format(sql.Identifier(_NAME)))
-        conninfo = scratch_postgres.conninfo(_NAME)
-        engine = sqlalchemy.create_engine(sqlalchemy_url(conninfo))
+    with prepared_databases() as url:
+        engine = sqlalchemy.create_engine(url)
         install(engine, load_facility(FACILITY), [install_tsql])
         engine.dispose()
-        yield conninfo
-        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(_NAME)))
+        assert url.database is not None
+        yield scratch_postgres.conninfo(url.database)
 
 
 @pytest.fixture(scope="session")

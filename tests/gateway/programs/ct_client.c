@@ -10,6 +10,8 @@
  *   go                               sends the call
  *   language TEXT                    sends text
  *   cancel MILLISECONDS TEXT         sends text and cancels it after a while
+ *   send TEXT                        sends text; nothing but cancel_sent may follow
+ *   cancel_sent                      cancels it
  *   cancel_rows ROWS TEXT            sends text and cancels it after some rows
  *   prepare ID TEXT                  prepares a dynamic statement
  *   describe WHAT ID                 asks what it takes (in) or gives (out)
@@ -368,6 +370,10 @@ static void obey(char *line)
         int pause = atoi(field(&rest));
         send_language(field(&rest));
         usleep((useconds_t) pause * 1000);
+        cancel();
+    } else if (strcmp(request, "send") == 0) {
+        send_language(field(&rest));
+    } else if (strcmp(request, "cancel_sent") == 0) {
         cancel();
     } else if (strcmp(request, "cancel_rows") == 0) {
         int rows = atoi(field(&rest));
