@@ -9,8 +9,17 @@ from typing import Any
 import pymssql
 
 from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, OldTable, Reference
-from ringlog.adoption.parts import Asked, Parts, Place, Rows, joined
+from ringlog.adoption.objects import (
+    NO_SCALE,
+    Check,
+    Grant,
+    OldColumn,
+    OldIndex,
+    OldKey,
+    OldTable,
+    Reference,
+)
+from ringlog.adoption.parts import Asked, Parts, Place, Rows, condition_of_rule, default_of, joined
 
 # sysprotects.action and protecttype
 _ACTIONS = {
@@ -47,24 +56,31 @@ _NULLABLE = {
     "bigtimen": {8: "bigtime"},
 }
 _OTHER = {"decimaln": "decimal", "numericn": "numeric", "sysname": "varchar", "longsysname": "varchar"}
-_UNIQUE, _PRIMARY = 2, 2048  # sysindexes.status
+_IGNORES, _UNIQUE, _PRIMARY = 1, 2, 2048  # sysindexes.status
+_TIMES = ("time", "bigtime", "bigdatetime")
 
 
 def table_parts(asked: Asked) -> Parts:
     """Columns with their defaults, checks with rules, foreign keys."""
     parts = Parts()
-    defaults = {key: _default(text) for key, text in joined(asked("defaults")).items()}
+    defaults = {key: default_of(text) for key, text in joined(asked("defaults")).items()}
     computed = {
         key: re.sub(r"(?is)^\s*as\s+", "", text).strip() for key, text in joined(asked("computed")).items()
     }
+    wide = next((int(width) for (width,) in asked("ncharsize")), 1)
     for owner, table, name, kind, length, precision, scale, nullable, _, _, identity, _ in asked("columns"):
         place, key = (str(owner), str(table)), (str(owner), str(table), str(name))
+        plain = _NULLABLE.get(str(kind), {}).get(int(length or 0), _OTHER.get(str(kind), str(kind)))
+        bytes_ = int(length or 0)
+        if plain in ("nchar", "nvarchar"):
+            # its bytes are those of as many characters, each of the widest
+            bytes_ = 2 * (int(precision) if precision else bytes_ // wide)
         column = OldColumn(
             str(name),
-            _NULLABLE.get(str(kind), {}).get(int(length or 0), _OTHER.get(str(kind), str(kind))),
-            int(length or 0),
+            plain,
+            bytes_,
             int(precision or 0),
-            int(scale or 0),
+            NO_SCALE if plain in _TIMES else int(scale or 0),
             bool(nullable),
             defaults.get(key, ""),
             computed.get(key, ""),
@@ -73,7 +89,9 @@ def table_parts(asked: Asked) -> Parts:
     for (owner, table, name), text in joined(asked("checks")).items():
         parts.checks[owner, table].append(Check(name, _condition(text)))
     for (owner, table, column_name, name), text in joined(asked("rules")).items():
-        parts.checks[owner, table].append(Check(f"{name}_{column_name}", _of_rule(text, column_name)))
+        parts.checks[owner, table].append(
+            Check(f"{name}_{column_name}", condition_of_rule(text, quoted(column_name)))
+        )
     for owner, table, name, referenced, *columns in asked("references"):
         pairs = [pair for pair in zip(columns[::2], columns[1::2], strict=True) if pair[0] is not None]
         parts.references[str(owner), str(table)].append(
@@ -87,26 +105,21 @@ def table_parts(asked: Asked) -> Parts:
     return parts
 
 
-def _default(text: str) -> str:
-    """`default 'x'` of a column, `create default d as 'x'` bound to it."""
-    return re.sub(r"(?is)^\s*(?:create\s+default\s+\S+\s+as|default)\s+", "", text).strip()
-
-
 def _condition(text: str) -> str:
     """`constraint c check (…)`: what stands in the parentheses."""
     found = re.fullmatch(r"(?is)\s*(?:constraint\s+\S+\s+)?check\s*\((.*)\)\s*", text)
     return found[1].strip() if found else text
 
 
-def _of_rule(text: str, column: str) -> str:
-    """`create rule r as @x like 'a%'`: a condition of any variable, which is the column."""
-    condition = re.sub(r"(?is)^\s*create\s+rule\s+\S+\s+as\s+", "", text).strip()
-    return re.sub(r"@\w+|'(?:[^']|'')*'", lambda found: column if found[0][0] == "@" else found[0], condition)
+def indexes(
+    cursor: Any, unread: list[str], left: list[str]
+) -> tuple[Mapping[Place, Any], Mapping[Place, Any], Mapping[Place, Any]]:
+    """Keys, those of them that are primary, and other indexes.
 
-
-def indexes(cursor: Any, unread: list[str]) -> tuple[Mapping[Place, Any], Mapping[Place, Any]]:
-    """Keys and other indexes, by index_col, which gives the columns of an index one by one."""
+    By index_col, which gives the columns of an index one by one.
+    """
     keys: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
+    primary: dict[Place, list[OldKey]] = defaultdict(list)
     others: dict[Place, list[OldIndex]] = defaultdict(list)
     text = (
         "select user_name(o.uid), o.name, i.name, i.indid, i.status from sysobjects o, sysindexes i"
@@ -117,18 +130,28 @@ def indexes(cursor: Any, unread: list[str]) -> tuple[Mapping[Place, Any], Mappin
         found = sorted(cursor.fetchall(), key=lambda row: (not int(row[4]) & _PRIMARY, row[3]))
         for owner, table, name, index, status in found:
             columns = tuple(_columns_of(cursor, str(owner), str(table), int(index)))
-            if int(status) & (_UNIQUE | _PRIMARY):
-                keys[str(owner), str(table)].append(columns)
+            place, unique = (str(owner), str(table)), bool(int(status) & (_UNIQUE | _PRIMARY))
+            if not columns:
+                left.append(
+                    f"index {name} of {table} is not migrated: the server does not report its columns"
+                )
+                continue
+            if int(status) & _IGNORES:
+                left.append(f"index {name} of {table} ignores repeated rows there: here they are errors")
+            if unique:
+                keys[place].append(columns)
+            if int(status) & _PRIMARY:
+                primary[place].append(OldKey(str(name), columns, True))
             else:
-                others[str(owner), str(table)].append(OldIndex(str(name), tuple(map(quoted, columns))))
+                others[place].append(OldIndex(str(name), tuple(map(quoted, columns)), unique))
     except pymssql.Error as error:
         unread.append(f"indexes: {error.args[-1]!r}")
-    return keys, others
+    return keys, primary, others
 
 
 def _columns_of(cursor: Any, owner: str, table: str, index: int) -> Iterator[str]:
-    named = table if owner == "dbo" else f"{owner}.{table}"
-    places = ", ".join(f"index_col('{named}', {index}, {place})" for place in range(1, 17))
+    named = (table if owner == "dbo" else f"{owner}.{table}").replace("'", "''")
+    places = ", ".join(f"index_col('{named}', {index}, {place})" for place in range(1, 32))
     cursor.execute(f"select {places}")
     yield from (str(name) for name in cursor.fetchall()[0] if name is not None)
 

@@ -5,7 +5,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ringlog.adoption.objects import Module, Old
@@ -43,6 +43,8 @@ class Assessment:
     logins: tuple[str, ...]
     decisions: tuple[str, ...]
     """ranked: what keeps something from working first"""
+    descriptions: tuple[dict[str, str], ...] = ()
+    """what the old server says of columns of the site's tables"""
 
     @property
     def refused(self) -> tuple[Verdict, ...]:
@@ -83,6 +85,8 @@ def assess(
         *([f"{by_gateway} procedures are {BY_GATEWAY}: grant these what they do"] if by_gateway else []),
         *(f"the old server does not report its {line}" for line in old.unread),
         *old.hidden,
+        *old.left,
+        *_undescribed(tables),
         *(lost for made in tables for lost in made.lost),
         *of_texts,
         *rights.decisions,
@@ -107,8 +111,28 @@ def assess(
         {"name": table.name, "rows": table.rows, "bytes": table.bytes} for table in found.site
     )
     return Assessment(
-        old.version, database, rings, site, modules, len(old.grants), old.logins, tuple(decisions)
+        old.version,
+        database,
+        rings,
+        site,
+        modules,
+        len(old.grants),
+        old.logins,
+        tuple(decisions),
+        tuple(_descriptions(tables)),
     )
+
+
+def _descriptions(tables: Sequence[Made]) -> Iterator[dict[str, str]]:
+    for made in tables:
+        for column in made.table.columns:
+            if column.description:
+                yield {"table": made.table.name, "column": column.name, "description": column.description}
+
+
+def _undescribed(tables: Sequence[Made]) -> Iterator[str]:
+    if count := len([*_descriptions(tables)]):
+        yield f"descriptions of {count} columns of the site's tables are kept in assessment.json only"
 
 
 def _verdict(module: Module, sybase: bool) -> Verdict:
@@ -118,7 +142,7 @@ def _verdict(module: Module, sybase: bool) -> Verdict:
             module.kind, module.name, False, 0, None, None, "the old server does not return its text"
         )
     try:
-        made = translate(module.text, database="dbo", sybase=sybase)
+        made = translate(module.text, database="dbo", sybase=sybase, quoted_identifiers=module.quoted)
     except TsqlError as error:
         number, line, why = error.args
         return Verdict(module.kind, module.name, False, lines, number, line, why)

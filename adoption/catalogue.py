@@ -6,24 +6,22 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
 from importlib.resources import files
 from typing import Any
 
 import pymssql
 from pymssql import _mssql
 
-from ringlog.adoption import ase, sql_server
+from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Member, Module, Old, OldTable
+from ringlog.adoption.objects import Member, Module, Old, OldTable, Reference
 from ringlog.adoption.parts import Parts, Rows
 from ringlog.clients import Address
 
 SYBASE = "5.0"
-_YEAR_0 = timedelta(days=366)
 _TIMEOUT = 600  # seconds for one answer
 _COUNTED = 10_000_000  # rows; of larger tables the server's own word is taken
 _KINDS = {
@@ -36,9 +34,23 @@ _KINDS = {
     "SF": "function",
 }
 # error numbers of clauses that are left out: no such object, column, or permission
-_ABSENT = frozenset({207, 208, 229, 911})
+ABSENT = frozenset({207, 208, 229, 230, 911})
 # what servers before some version have not
-_OPTIONAL = frozenset({"computed", "charset"})
+_OPTIONAL = frozenset(
+    {
+        "computed",
+        "charset",
+        "sort_order",
+        "left_references",
+        "left_tables",
+        "left_columns",
+        "left_policies",
+        "left_types",
+    }
+)
+_BEFORE = r"(?:\s|--[^\n]*|/\*.*?\*/)*"
+_FUNCTION = re.compile(rf"(?is){_BEFORE}create\s+function\b")
+_ALTERED = re.compile(rf"(?is)\A({_BEFORE})alter\b")
 _OWN_LOGINS = re.compile(r"##.*|sa|probe|NT .*|jstask|postgres|ringlog_.*|pg_.*", re.IGNORECASE)
 
 
@@ -87,17 +99,25 @@ def read(connection: pymssql.Connection) -> Old:
         hidden = Hidden()
         parts = ase.table_parts(asked) if is_ase else sql_server.table_parts(asked)
         pages = {} if is_ase else _code_pages(cursor, parts)
-        keys, indexes = ase.indexes(cursor, unread) if is_ase else sql_server.indexes(asked("keys"))
+        reported = [*parts.left, *(left.of_ase(asked) if is_ase else left.of_sql_server(asked))]
+        said, said_of_columns = ({}, {}) if is_ase else left.descriptions(asked, reported)
+        keys, constraints, indexes = (
+            ase.indexes(cursor, unread, reported) if is_ase else sql_server.indexes(asked("keys"))
+        )
         tables = []
         for owner, name, rows in asked("tables"):
             place = str(owner), str(name)
             if place in parts.columns and hidden.is_first("table", *place):
-                count = _rows(cursor, str(owner), str(name), rows)
+                count = _rows(cursor, *place, rows, reported)
                 tables.append(
                     OldTable(
                         str(name),
                         tuple(
-                            replace(column, code_page=pages.get(column.code_page, ""))
+                            replace(
+                                column,
+                                code_page=pages.get(column.code_page, ""),
+                                description=said_of_columns.get((*place, column.name), ""),
+                            )
                             for column in parts.columns[place]
                         ),
                         tuple(keys.get(place, ())),
@@ -105,9 +125,18 @@ def read(connection: pymssql.Connection) -> Old:
                         tuple(parts.checks.get(place, ())),
                         tuple(parts.references.get(place, ())),
                         tuple(indexes.get(place, ())),
+                        tuple(constraints.get(place, ())),
+                        str(owner),
+                        said.get(place, ""),
                     )
                 )
-        modules = tuple(_modules(asked("modules"), hidden))
+        tables = [
+            replace(table, references=tuple(hidden.referred(table.name, table.references)))
+            for table in tables
+        ]
+        reported += left.of_collations(parts.columns)
+        modules = tuple(_modules(asked("modules"), hidden, reported))
+        hidden.report_named(modules)
         if is_ase:
             grants = ase.grants(asked("grants"), {table.name: table for table in tables})
             members = [*_members(asked("members")), *_members(asked("role_members"))]
@@ -136,6 +165,7 @@ def read(connection: pymssql.Connection) -> Old:
         users,
         tuple(hidden.reported),
         charset,
+        tuple(reported),
     )
 
 
@@ -143,32 +173,57 @@ class Hidden:
     """Reports objects whose name another owner's object has already: here a name has no owner."""
 
     def __init__(self) -> None:
-        self._owners: dict[tuple[str, str], str] = {}
+        self._first: dict[tuple[str, str], tuple[str, str]] = {}
+        self._others: dict[tuple[str, str], tuple[str, str]] = {}
         self.reported: list[str] = []
 
     def is_first(self, kind: str, owner: str, name: str) -> bool:
-        first = self._owners.setdefault((kind, name.lower()), owner)
-        if first != owner:
-            self.reported.append(
-                f"{kind} {owner}.{name}: {first} has one of this name, and here names have no owner"
+        first = self._first.setdefault((kind, name.lower()), (owner, name))
+        if first == (owner, name):
+            return True
+        if self._others.setdefault((owner, name), first) == first:
+            why = (
+                f"{first[0]} has one of this name, and here names have no owner"
+                if first[0] != owner
+                else f"there is {first[1]} beside it, and here names differ by more than their case"
             )
-        return first == owner
+            line = f"{kind} {owner}.{name}: {why}"
+            if line not in self.reported:
+                self.reported.append(line)
+        return False
+
+    def referred(self, table: str, references: Iterable[Reference]) -> Iterator[Reference]:
+        """Foreign keys without those to a table that has not come."""
+        for each in references:
+            if not each.owner or self._first.get(("table", each.table.lower())) == (each.owner, each.table):
+                yield each
+            else:
+                self.reported.append(
+                    f"foreign key {each.name} of {table} is not migrated: "
+                    f"it refers to {each.owner}.{each.table}"
+                )
+
+    def report_named(self, modules: Iterable[Module]) -> None:
+        """Reports texts that name an object which is not migrated: here they would find the other one."""
+        for (owner, name), (first, _) in self._others.items():
+            if owner == first:
+                continue
+            of = re.compile(_part(owner) + r"\s*\.\s*" + _part(name), re.IGNORECASE)
+            if named := [module.name for module in modules if of.search(module.text)]:
+                self.reported.append(
+                    f"{left.listed(named)}: the text names {owner}.{name}, and here finds that of {first}"
+                )
+
+
+def _part(name: str) -> str:
+    """A pattern of one part of a name in a text."""
+    return rf'(?<![\w$#@])[\["]?{re.escape(name)}[\]"]?(?![\w$#@])'
 
 
 def rows_of(cursor: Any) -> list[tuple[Any, ...]]:
     """All rows of what a cursor has asked, in whatever types the server has them."""
     rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
-
-
-def moment(value: Any) -> Any:
-    """A time as Python has it; pymssql gives a bigdatetime of TDS 5.0 as its eight bytes.
-
-    They are microseconds since the first day of the year 0 (SAP ASE, Reference Manual: bigdatetime).
-    """
-    if isinstance(value, bytes) and len(value) == 8:
-        return datetime(1, 1, 1) + timedelta(microseconds=int.from_bytes(value, "little")) - _YEAR_0
-    return value
 
 
 def _is_ase(cursor: Any, version: str) -> bool:
@@ -187,7 +242,7 @@ def _asked(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[A
         cursor.execute(files(__name__.rpartition(".")[0]).joinpath("sql", f"{file}.sql").read_text())
         return rows_of(cursor)
     except pymssql.Error as error:
-        if number(error) not in _ABSENT:
+        if number(error) not in ABSENT:
             raise
         unread.append(f"{what}: {words(error)}")
         return []
@@ -220,23 +275,46 @@ def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:
     return found
 
 
-def _rows(cursor: Any, owner: str, table: str, reported: Any) -> int:
+def _rows(cursor: Any, owner: str, table: str, reported: Any, unread: list[str]) -> int:
     if reported is not None and int(reported) > _COUNTED:
         return int(reported)
-    cursor.execute(f"select count(*) from {quoted(owner)}.{quoted(table)}")
-    return int(cursor.fetchall()[0][0])
+    try:
+        cursor.execute(f"select count(*) from {quoted(owner)}.{quoted(table)}")
+        return int(cursor.fetchall()[0][0])
+    except pymssql.Error as error:
+        if number(error) not in ABSENT:
+            raise
+        unread.append(f"the rows of table {table} cannot be read: {words(error)}")
+        return 0
 
 
-def _modules(rows: Rows, hidden: Hidden) -> Iterator[Module]:
+def _modules(rows: Rows, hidden: Hidden, left_: list[str]) -> Iterator[Module]:
     """ASE gives texts in pieces; those of one object come one after the other."""
     texts: dict[tuple[str, str], str] = {}
-    for owner, plain, kind, number, text in rows:
+    quoted_: dict[tuple[str, str], bool] = {}
+    unknown_nulls: list[str] = []
+    for owner, plain, kind, number, text, *settings in rows:
         name = str(plain) if int(number or 1) == 1 else f"{plain};{number}"
         key = _KINDS[str(kind).strip()], name
         if hidden.is_first(key[0], str(owner), name):
             texts[key] = texts.get(key, "") + ("" if text is None else str(text))
+            if settings and settings[0] is not None:
+                quoted_[key] = bool(settings[0])
+                if not settings[1]:
+                    unknown_nulls.append(name)
     for (kind, name), text in texts.items():
-        yield Module(kind, name, text)
+        plain = name.partition(";")[0]
+        if text.strip() and not re.search(_part(plain), text, re.IGNORECASE):
+            left_.append(f"{kind} {name} has another name in its text: it was renamed there; rename it here")
+        # ringlog as the old server gives the last text, and has procedures and functions as one
+        text = _ALTERED.sub(r"\1create", text, count=1)
+        is_function = kind == "procedure" and _FUNCTION.match(text)
+        yield Module("function" if is_function else kind, name, text, quoted_.get((kind, name)))
+    if unknown_nulls:
+        left_.append(
+            f"{left.listed(unknown_nulls)}: made with ansi_nulls off, under which NULL = NULL is true; "
+            "here it is unknown"
+        )
 
 
 def _members(rows: Rows) -> list[Member]:

@@ -17,11 +17,12 @@ from zoneinfo import ZoneInfo
 import psycopg
 from psycopg import sql
 
-from ringlog.adoption.catalogue import connected, moment, rows_of
+from ringlog.adoption.catalogue import connected, rows_of
 from ringlog.adoption.digest import Digest
+from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.texts import Unreadable, reading
+from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 from ringlog.clients import Address
 
 _BATCH = 2000  # rows
@@ -100,7 +101,7 @@ def parts(source: Source, rings: Sequence[Ring]) -> Iterator[Part]:
         for ring in rings:
             if ring.log is not None:
                 time = quoted(ring.time)
-                cursor.execute(f"select min({time}), max({time}) from {quoted(ring.log.name)}")
+                cursor.execute(f"select min({time}), max({time}) from {ring.log.place}")
                 first, last = map(moment, rows_of(cursor)[0])
                 if first is not None:
                     begins = _EPOCH + (first - _EPOCH) // WEEK * WEEK
@@ -141,6 +142,10 @@ def copy(
                     copied = _copy(old, new, part, source)
                 except Unreadable as error:
                     copied = Copied(part, 0, 0, "", False, str(error))
+                except psycopg.Error as error:
+                    if new.broken:
+                        raise
+                    copied = Copied(part, 0, 0, "", False, str(error).strip().replace("\n", "; "))
                 ledger.note(copied)
                 with lock:
                     done.append(copied)
@@ -154,7 +159,7 @@ def copy(
 
 def _table(part: Part) -> str:
     ring = part.ring
-    return quoted((ring.table if part.begins is None or ring.log is None else ring.log).name)
+    return (ring.table if part.begins is None or ring.log is None else ring.log).place
 
 
 def _within(part: Part) -> str:
@@ -204,22 +209,20 @@ def _type(ring: Ring, name: str) -> str:
 def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Source) -> Iterator[Row]:
     """The rows at the old server, with times that have a zone. Raises Unreadable for a text."""
     zone = ZoneInfo(source.timezone)
-    of = [
-        reading(column, source.charset, source.is_ase)
-        for name in readings
-        if (column := ring.table.column(name))
-    ]
+    columns = [column for name in readings if (column := ring.table.column(name))]
+    of = [reading(column, source.charset, source.is_ase) for column in columns]
+    marks = QuestionMarks(columns, of)
     names = ", ".join([quoted(ring.seq_no), quoted(ring.time), *(each.expression for each in of)])
     with old.cursor() as cursor:
         cursor.execute(f"select {names} from {_table(part)} where {_within(part)}")
         while batch := cursor.fetchmany(_BATCH):
             for seq_no, stored, *values in batch:
                 time = moment(stored)
-                yield (
-                    int(seq_no),
-                    (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC),
-                    *(each.text(value) for each, value in zip(of, values, strict=True)),
-                )
+                read = [each.value(value) for each, value in zip(of, values, strict=True)]
+                marks.add(read)
+                yield int(seq_no), (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC), *read
+        if lost := marks.lost(cursor, f"{_table(part)} where {_within(part)}"):
+            raise Unreadable("; ".join(lost))
 
 
 def _store(new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part) -> int:

@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from ringlog.adoption.names import quoted
+
+NO_SCALE = -1
+"""Of a time whose type has none, as ASE's."""
+
 
 @dataclass(frozen=True)
 class OldColumn:
@@ -19,8 +24,13 @@ class OldColumn:
     """a T-SQL expression"""
     identity: tuple[int, int] | None = None
     """its first value and its step"""
+    last: int | None = None
+    """the last value that an identity gave, where the server reports it"""
     code_page: str = ""
     """of a char, varchar or text where it has one of its own: SQL Server's number"""
+    collation: str = ""
+    """by which its texts are compared, where the server reports it"""
+    description: str = ""
 
     @property
     def declared(self) -> str:
@@ -31,7 +41,7 @@ class OldColumn:
             return f"{self.type}({'max' if self.length < 0 else self.length // 2})"
         if self.type in ("decimal", "numeric"):
             return f"{self.type}({self.precision}, {self.scale})"
-        if self.type in ("datetime2", "datetimeoffset", "time"):
+        if self.type in ("datetime2", "datetimeoffset", "time") and self.scale != NO_SCALE:
             return f"{self.type}({self.scale})"
         return self.type
 
@@ -55,6 +65,18 @@ class Reference:
     on_delete: str = ""
     """CASCADE, SET NULL, SET DEFAULT; empty: it is refused"""
     on_update: str = ""
+    owner: str = ""
+    """of the table that it refers to, where the server reports it"""
+
+
+@dataclass(frozen=True)
+class OldKey:
+    """A PRIMARY KEY or UNIQUE constraint."""
+
+    name: str
+    """"" where the server has made its name"""
+    columns: tuple[str, ...]
+    primary: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,14 +98,23 @@ class OldTable:
     name: str
     columns: tuple[OldColumn, ...]
     keys: tuple[tuple[str, ...], ...]
-    """columns of its unique indexes, the primary key first"""
+    """columns of its unique indexes, those of constraints too, the primary key first"""
     rows: int
     checks: tuple[Check, ...] = ()
     references: tuple[Reference, ...] = ()
     indexes: tuple[OldIndex, ...] = ()
+    constraints: tuple[OldKey, ...] = ()
+    owner: str = ""
+    """its schema at the old server"""
+    description: str = ""
 
     def column(self, name: str) -> OldColumn | None:
         return next((column for column in self.columns if column.name == name), None)
+
+    @property
+    def place(self) -> str:
+        """Its name as the old server takes it in a text."""
+        return f"{quoted(self.owner)}.{quoted(self.name)}" if self.owner else quoted(self.name)
 
     @property
     def bytes(self) -> int:
@@ -98,6 +129,8 @@ class Module:
     kind: str
     name: str
     text: str
+    quoted: bool | None = None
+    """whether "x" is a name in it; None: as the server's dialect has it"""
 
 
 @dataclass(frozen=True)
@@ -141,3 +174,5 @@ class Old:
     """objects that would have the same name here, with the reason"""
     charset: str = ""
     """what its char, varchar and text are in, by its own name for it"""
+    left: tuple[str, ...] = ()
+    """objects and properties that are not migrated, with the reason"""

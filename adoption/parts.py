@@ -1,5 +1,6 @@
 """The parts of tables (columns, checks, references), grouped by table from the rows of either catalogue."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ class Parts:
     columns: dict[Place, list[OldColumn]] = field(default_factory=lambda: defaultdict(list))
     checks: dict[Place, list[Check]] = field(default_factory=lambda: defaultdict(list))
     references: dict[Place, list[Reference]] = field(default_factory=lambda: defaultdict(list))
+    left: list[str] = field(default_factory=list)
+    """what is not migrated, with the reason"""
 
 
 def joined(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, ...], str]:
@@ -30,3 +33,14 @@ def joined(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, ...], str]:
         place = tuple(map(str, key))
         texts[place] = texts.get(place, "") + ("" if piece is None else str(piece))
     return texts
+
+
+def default_of(text: str) -> str:
+    """`default 'x'` of a column, `create default d as 'x'` bound to it, or the value itself."""
+    return re.sub(r"(?is)^\s*(?:create\s+default\s+\S+\s+as|default)\s+", "", text).strip()
+
+
+def condition_of_rule(text: str, column: str) -> str:
+    """`create rule r as @x like 'a%'`: a condition of any variable, which is the column."""
+    condition = re.sub(r"(?is)^\s*create\s+rule\s+\S+\s+as\s+", "", text).strip()
+    return re.sub(r"@\w+|'(?:[^']|'')*'", lambda found: column if found[0][0] == "@" else found[0], condition)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pymssql
 
-from ringlog.adoption.catalogue import moment, rows_of
+from ringlog.adoption.catalogue import rows_of
+from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Old, OldTable
 from ringlog.errors import UsageError
@@ -93,7 +94,7 @@ def bounds_by(connection: pymssql.Connection) -> Bounds:
 
     def asked(table: OldTable, column: str) -> tuple[Any, Any]:
         with connection.cursor() as cursor:
-            cursor.execute(f"select min({quoted(column)}), max({quoted(column)}) from {quoted(table.name)}")
+            cursor.execute(f"select min({quoted(column)}), max({quoted(column)}) from {table.place}")
             first, last = rows_of(cursor)[0]
         return moment(first), moment(last)
 
@@ -118,9 +119,11 @@ def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
         seq_no, time = shape
         reasons = [] if rule is not None else [*_against(table, seq_no, time, bounds)]
         if reasons:
-            decisions.append(
-                f"table {table.name} could be a ring, but {'; '.join(reasons)}: it stays a site table"
-            )
+            # an empty table, or one that misses by more, is no ring to anybody
+            if len(reasons) == 1 and table.rows > 1:
+                decisions.append(
+                    f"table {table.name} could be a ring, but {reasons[0]}: it stays a site table"
+                )
             continue
         log = _log_of(table, seq_no, time, old, rule, tables)
         cycle = float(rule["cycle"]) if rule and "cycle" in rule else _cycle(table, log, time, bounds)

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ringlog.adoption.objects import Old
+from psycopg import sql
+
+from ringlog.adoption.objects import Module, Old
 from ringlog.adoption.order import ordered
 from ringlog.adoption.rights import Rights
 from ringlog.adoption.rings import Ring, Sorted, facility_type
@@ -19,7 +21,13 @@ _ORDER = (
 
 
 def write(
-    folder: Path, old: Old, found: Sorted, tables: Sequence[Made], rights: Rights, timezone: str
+    folder: Path,
+    old: Old,
+    found: Sorted,
+    tables: Sequence[Made],
+    rights: Rights,
+    timezone: str,
+    database: str,
 ) -> list[str]:
     """Writes the files into the folder; their names, with what is in them."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -29,17 +37,26 @@ def write(
         written.append(f"facility.toml: {len(found.rings)} tables")
     made = [table for table in tables if not table.refused]
     scripts: dict[str, list[str]] = {
-        "1_tables.sql": [*(table.text for table in made), *(text for table in made for text in table.after)]
+        "1_tables.sql": [
+            *(table.text for table in made),
+            *(text for table in made for text in table.indexes),
+            *(text for table in made for text in table.references),
+        ]
     }
     for place, (name, kinds) in enumerate(_ORDER, 2):
         modules = [module for module in old.modules if module.kind in kinds and module.text.strip()]
-        scripts[f"{place}_{name}.sql"] = [module.text.strip() for module in ordered(modules)]
+        scripts[f"{place}_{name}.sql"] = [_text(module) for module in ordered(modules)]
     scripts["5_grants.sql"] = list(rights.tsql)
     for file, texts in scripts.items():
         if texts:
             (folder / file).write_text("".join(f"{text}\ngo\n" for text in texts))
             written.append(f"{file}: {len(texts)}")
-    for file, lines in (("0_roles.psql", rights.roles), ("6_rights.psql", rights.sql)):
+    described = [*_descriptions(made, database)]
+    for file, lines in (
+        ("0_roles.psql", rights.roles),
+        ("6_rights.psql", rights.sql),
+        ("7_descriptions.psql", described),
+    ):
         if lines:
             (folder / file).write_text("\n".join([*lines, ""]))
             written.append(f"{file}: {len(lines)}")
@@ -54,6 +71,20 @@ def write(
     return written
 
 
+def _text(module: Module) -> str:
+    """Its T-SQL, read as it was when it was made."""
+    if module.quoted is False:
+        return f"set quoted_identifier off\ngo\n{module.text.strip()}\ngo\nset quoted_identifier on"
+    return module.text.strip()
+
+
+def _descriptions(tables: Sequence[Made], database: str) -> Iterator[str]:
+    for made in tables:
+        if made.table.description:
+            place = sql.Identifier(database, made.table.name.lower()).as_string(None)
+            yield f"comment on table {place} is {sql.Literal(made.table.description).as_string(None)};"
+
+
 def _shell(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
@@ -64,6 +95,8 @@ def facility(rings: Sequence[Ring], timezone: str) -> Iterator[str]:
     for ring in rings:
         yield "\n[[table]]"
         yield f"name = {json.dumps(ring.table.name.lower())}"
+        if ring.table.description:
+            yield f"description = {json.dumps(ring.table.description, ensure_ascii=False)}"
         yield f"rows = {ring.table.rows}"
         yield f"cycle = {ring.cycle}"
         yield 'log = "every"'
@@ -73,3 +106,5 @@ def facility(rings: Sequence[Ring], timezone: str) -> Iterator[str]:
             yield "\n[[table.column]]"
             yield f"name = {json.dumps(column.name.lower())}"
             yield f"type = {json.dumps(facility_type(column.type, column.length))}"
+            if column.description:
+                yield f"description = {json.dumps(column.description, ensure_ascii=False)}"

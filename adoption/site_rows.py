@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+import pymssql
 from psycopg import sql
 
-from ringlog.adoption.catalogue import connected
+from ringlog.adoption.catalogue import ABSENT, connected, number, words
 from ringlog.adoption.copying import Source
 from ringlog.adoption.digest import Digest
-from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import OldColumn, OldTable
-from ringlog.adoption.texts import Unreadable, reading
+from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 
 _BATCH = 2000  # rows
 _MOST_UNREAD = 5  # texts that cannot be read, reported of a table
@@ -65,7 +65,7 @@ def copy_site(
                     table = next(waiting, None)
                 if table is None:
                     return
-                copied = _copy(old, new, table, database, source)
+                copied = _tried(old, new, table, database, source)
                 with lock:
                     done.append(copied)
                     report(copied)
@@ -74,6 +74,22 @@ def copy_site(
         for running in [pool.submit(work) for _ in range(connections)]:
             running.result()
     return done
+
+
+def _tried(
+    old: Any, new: psycopg.Connection[Any], table: OldTable, database: str, source: Source
+) -> SiteCopied:
+    """One table that cannot be copied keeps no other from it."""
+    try:
+        return _copy(old, new, table, database, source)
+    except psycopg.Error as error:
+        if new.broken:
+            raise
+        return SiteCopied(table.name, 0, False, False, (), str(error).strip().replace("\n", "; "))
+    except pymssql.Error as error:
+        if number(error) not in ABSENT:
+            raise
+        return SiteCopied(table.name, 0, False, False, (), f"the old server says: {words(error)}")
 
 
 def _copy(
@@ -86,11 +102,12 @@ def _copy(
         what = f"has no column {lost[0]}" if there else "is not there: run 1_tables.sql"
         return SiteCopied(table.name, 0, False, False, (), f"{database}.{table.name} {what}")
     readings = [reading(column, source.charset, source.is_ase) for column in columns]
-    asked = f"select {', '.join(of.expression for of in readings)} from {quoted(table.name)}"
+    asked = f"select {', '.join(of.expression for of in readings)} from {table.place}"
     names = sql.SQL(", ").join(sql.Identifier(column.name.lower()) for column in columns)
     singles = [place for place, column in enumerate(columns) if column.type == "real"]
     came, was, stored = Digest(singles), Digest(singles), Digest(singles)
     unread: list[str] = []
+    marks = QuestionMarks(columns, readings)
     with new.transaction():
         new.execute(
             sql.SQL("create temporary table arrived on commit drop as select {} from {} limit 0").format(
@@ -103,12 +120,14 @@ def _copy(
             while batch := from_old.fetchmany(_BATCH):
                 for row in batch:
                     try:
-                        values = [of.text(each) for of, each in zip(readings, row, strict=True)]
+                        values = [of.value(each) for of, each in zip(readings, row, strict=True)]
                     except Unreadable as error:
                         unread.append(f"{table.name}, {_key(table, columns, row)}: {error}")
                         continue
                     into.write_row(values)
                     came.add(values)
+                    marks.add(values)
+            lost_characters = [f"{table.name}: {line}" for line in marks.lost(from_old, table.place)]
         _read(new, sql.SQL("select {} from {}").format(names, here), was)
         if was.text() != came.text():
             new.execute(sql.SQL("delete from {}").format(here))
@@ -124,7 +143,7 @@ def _copy(
             if column.identity is not None:
                 _go_on(new, here, column)
     more = [f"{table.name}: {len(unread)} rows in all"] if len(unread) > _MOST_UNREAD else []
-    left_out = (*unread[:_MOST_UNREAD], *more)
+    left_out = (*lost_characters, *unread[:_MOST_UNREAD], *more)
     same = stored.text() == came.text()
     return SiteCopied(table.name, came.rows, was.text() != came.text(), same, left_out)
 
@@ -155,16 +174,21 @@ def _read(new: psycopg.Connection[Any], question: sql.Composed, into: Digest) ->
 
 
 def _go_on(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColumn) -> None:
-    """Lets an identity column continue after its last value."""
+    """An identity goes on behind the last value that it has given there, or that there is."""
     name = column.name.lower()
+    falls = column.identity is not None and column.identity[1] < 0
     new.execute(
         sql.SQL(
-            "select setval(pg_get_serial_sequence({table_text}, {name_text}), max({name})) from {table}"
-            " having max({name}) is not null"
+            "select setval(pg_get_serial_sequence({table_text}, {name_text}), last.value)"
+            " from (select {further}({extreme}({name}), {last}::bigint) as value from {table}) as last"
+            " where last.value is not null"
         ).format(
             table_text=sql.Literal(table.as_string(None)),
             name_text=sql.Literal(name),
             name=sql.Identifier(name),
+            further=sql.SQL("least" if falls else "greatest"),
+            extreme=sql.SQL("min" if falls else "max"),
+            last=sql.Literal(column.last),
             table=table,
         )
     )

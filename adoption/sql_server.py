@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, Reference
-from ringlog.adoption.parts import Asked, Parts, Place, Rows
+from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, OldKey, Reference
+from ringlog.adoption.parts import Asked, Parts, Place, Rows, condition_of_rule, default_of
 
 _OBJECT = 1  # database_permissions.class
 # rights that every object may have, and that are granted with a schema or the database too
@@ -16,14 +16,16 @@ _PLAIN = {"text", "char", "varchar"}
 
 
 def table_parts(asked: Asked) -> Parts:
-    """Columns with their defaults, checks, foreign keys."""
+    """Columns with their defaults, checks with rules, foreign keys."""
     parts = Parts()
     identities = {
-        (str(owner), str(table)): (int(seed), int(step)) for owner, table, seed, step in asked("identities")
+        (str(owner), str(table)): ((int(seed), int(step)), None if last is None else int(last))
+        for owner, table, seed, step, last in asked("identities")
     }
     for owner, table, name, kind, length, precision, scale, *more in asked("columns"):
         nullable, default, computed, identity, collation = more
         place = str(owner), str(table)
+        first, last = identities.get(place, ((1, 1), None))
         parts.columns[place].append(
             OldColumn(
                 str(name),
@@ -32,20 +34,30 @@ def table_parts(asked: Asked) -> Parts:
                 int(precision or 0),
                 int(scale or 0),
                 bool(nullable),
-                str(default or ""),
+                default_of(str(default or "")),
                 str(computed or ""),
-                identities.get(place, (1, 1)) if identity else None,
+                first if identity else None,
+                last if identity else None,
                 str(collation or "") if str(kind) in _PLAIN else "",
+                str(collation or ""),
             )
         )
     for owner, table, name, condition, disabled in asked("checks"):
-        if not disabled:
+        if disabled:
+            parts.left.append(f"check {name} of {table} is disabled there, and not migrated: {condition}")
+        else:
             parts.checks[str(owner), str(table)].append(Check(str(name), str(condition)))
+    for owner, table, column, name, text in asked("rules"):
+        condition = condition_of_rule(str(text), quoted(str(column)))
+        parts.checks[str(owner), str(table)].append(Check(f"{name}_{column}", condition))
     found: dict[tuple[Place, str], list[tuple[Any, ...]]] = defaultdict(list)
     for owner, table, name, *rest in asked("references"):
         found[(str(owner), str(table)), str(name)].append(tuple(rest))
     for (place, name), rows in found.items():
-        _, table, _, deleting, updating = rows[0]
+        _, table, _, deleting, updating, owner, disabled = rows[0]
+        if disabled:
+            parts.left.append(f"foreign key {name} of {place[1]} is disabled there, and not migrated")
+            continue
         parts.references[place].append(
             Reference(
                 name,
@@ -54,6 +66,7 @@ def table_parts(asked: Asked) -> Parts:
                 tuple(str(row[2]) for row in rows),
                 _action(deleting),
                 _action(updating),
+                str(owner),
             )
         )
     return parts
@@ -63,21 +76,29 @@ def _action(given: Any) -> str:
     return "" if str(given) == "NO_ACTION" else str(given).replace("_", " ")
 
 
-def indexes(rows: Rows) -> tuple[Mapping[Place, Any], Mapping[Place, Any]]:
-    """Keys, the primary one first, and other indexes. One of some rows only is no key."""
+def indexes(rows: Rows) -> tuple[Mapping[Place, Any], Mapping[Place, Any], Mapping[Place, Any]]:
+    """Keys, the primary one first, those of them that are constraints, and other indexes.
+
+    An index of some rows only is no key. One that is unique is both a key and an index: repeated rows are
+    another error there (2601) than of a constraint (2627).
+    """
     found: dict[tuple[Place, str], list[tuple[Any, ...]]] = defaultdict(list)
     for owner, table, name, *rest in rows:
         found[(str(owner), str(table)), str(name)].append(tuple(rest))
     keys: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
+    constraints: dict[Place, list[OldKey]] = defaultdict(list)
     others: dict[Place, list[OldIndex]] = defaultdict(list)
     for (place, name), columns in sorted(found.items(), key=lambda each: not each[1][0][1]):
-        _, _, unique, _, condition = columns[0]
+        _, primary, unique, _, condition, of_constraint, by_server = columns[0]
+        named = tuple(str(column[0]) for column in columns)
         if unique and condition is None:
-            keys[place].append(tuple(str(column[0]) for column in columns))
+            keys[place].append(named)
+        if primary or of_constraint:
+            constraints[place].append(OldKey("" if by_server else name, named, bool(primary)))
         else:
             directed = tuple(quoted(str(column[0])) + (" desc" if column[3] else "") for column in columns)
             others[place].append(OldIndex(name, directed, bool(unique), str(condition or "")))
-    return keys, others
+    return keys, constraints, others
 
 
 def grants(rows: Rows, tables: Sequence[str], called: Sequence[str]) -> list[Grant]:

@@ -1,10 +1,11 @@
 """The tables of a site as T-SQL for ringlog, and the parts that are refused."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import OldColumn, OldTable
+from ringlog.adoption.objects import OldColumn, OldKey, OldTable
 from ringlog.gateway import TsqlError, translate
 
 
@@ -14,15 +15,27 @@ class Made:
 
     table: OldTable
     text: str = ""
-    after: list[str] = field(default_factory=list)
-    """what is made when all tables are there: indexes and foreign keys"""
+    indexes: list[str] = field(default_factory=list)
+    """made when all tables are there"""
+    references: list[str] = field(default_factory=list)
+    """made when all indexes are there, on which foreign keys may lean"""
     refused: str = ""
     lost: list[str] = field(default_factory=list)
     """what it demands there and not here, with why"""
 
 
-def made(table: OldTable, there: Sequence[str], sybase: bool) -> Made:
-    """The T-SQL of a table beside others; parts that the front end refuses are left out, and reported."""
+def made_all(tables: Sequence[OldTable], sybase: bool) -> list[Made]:
+    """The T-SQL of the tables of a site."""
+    there = [table.name for table in tables]
+    taken = {name.lower() for name in there}
+    return [made(table, there, sybase, taken) for table in tables]
+
+
+def made(table: OldTable, there: Sequence[str], sybase: bool, taken: set[str]) -> Made:
+    """The T-SQL of a table beside others; parts that the front end refuses are left out, and reported.
+
+    `taken` are names that a key cannot have, since it stands beside the tables here; in small letters.
+    """
     result = Made(table)
     bare = [_column(column) for column in table.columns]
     for column, line in zip(table.columns, bare, strict=True):
@@ -32,12 +45,13 @@ def made(table: OldTable, there: Sequence[str], sybase: bool) -> Made:
     lines = [
         _with_rest(column, line, sybase, result) for column, line in zip(table.columns, bare, strict=True)
     ]
-    lines += [
-        f"{'primary key' if place == 0 else 'unique'} ({_listed(key)})"
-        for place, key in enumerate(table.keys)
-    ]
+    lines += [_key(key, sybase, taken) for key in table.constraints]
     for check in table.checks:
-        line = f"constraint {quoted(check.name)} check ({check.condition})"
+        condition = f"check ({check.condition})"
+        line = f"constraint {quoted(check.name)} {condition}"
+        if _refusal(f"create table t ({', '.join([*bare, line])})", sybase):
+            # longer than a name may be here
+            line = condition
         if why := _refusal(f"create table t ({', '.join([*bare, line])})", sybase):
             result.lost.append(f"table {table.name}: check {check.name} ({check.condition}): {why}")
         else:
@@ -46,8 +60,19 @@ def made(table: OldTable, there: Sequence[str], sybase: bool) -> Made:
     if why := _refusal(result.text, sybase):
         result.refused = why
         return result
-    result.after = [*_indexes(table, sybase, result), *_references(table, there, sybase, result)]
+    result.indexes = [*_indexes(table, sybase, result)]
+    result.references = [*_references(table, there, sybase, result)]
     return result
+
+
+def _key(key: OldKey, sybase: bool, taken: set[str]) -> str:
+    line = f"{'primary key' if key.primary else 'unique'} ({_listed(key.columns)})"
+    named = f"constraint {quoted(key.name)} {line}"
+    columns = ", ".join(f"{quoted(name)} int not null" for name in key.columns)
+    if not key.name or key.name.lower() in taken or _refusal(f"create table t ({columns}, {named})", sybase):
+        return line
+    taken.add(key.name.lower())
+    return named
 
 
 def _column(column: OldColumn) -> str:
@@ -96,13 +121,16 @@ def _indexes(table: OldTable, sybase: bool, result: Made) -> Iterator[str]:
 
 def _references(table: OldTable, there: Sequence[str], sybase: bool, result: Made) -> Iterator[str]:
     for reference in table.references:
-        text = (
-            f"alter table {quoted(table.name)} add constraint {quoted(reference.name)} foreign key"
-            f" ({_listed(reference.columns)}) references {quoted(reference.table)}"
+        key = (
+            f"foreign key ({_listed(reference.columns)}) references {quoted(reference.table)}"
             f" ({_listed(reference.referenced)})"
         )
-        text += f" on delete {reference.on_delete.lower()}" if reference.on_delete else ""
-        text += f" on update {reference.on_update.lower()}" if reference.on_update else ""
+        key += f" on delete {reference.on_delete.lower()}" if reference.on_delete else ""
+        key += f" on update {reference.on_update.lower()}" if reference.on_update else ""
+        text = f"alter table {quoted(table.name)} add constraint {quoted(reference.name)} {key}"
+        if _refusal(text, sybase):
+            # longer than a name may be here
+            text = f"alter table {quoted(table.name)} add {key}"
         why = (
             _refusal(text, sybase)
             if reference.table in there
@@ -120,6 +148,8 @@ def _listed(names: Sequence[str]) -> str:
 
 def _refusal(text: str, sybase: bool) -> str:
     """Why the front end does not take a text; empty when it does."""
+    if re.search(r"(?i)\btsql\s*\.", text):
+        return "ringlog as the old server reports it in PostgreSQL's words"
     try:
         translate(text, database="dbo", sybase=sybase)
     except TsqlError as error:

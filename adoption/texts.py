@@ -4,36 +4,26 @@ A driver puts a question mark where it cannot read a character. Here such a text
 not copied.
 """
 
-import codecs
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
+from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Old, OldColumn
 from ringlog.errors import UsageError
+from ringlog.gateway import charset_name, decode_text
 
-# names of ASE's character sets (System Administration Guide: Character Sets), where Python has another
-_CODECS = {
-    "ascii_7": "ascii",
-    "iso_1": "latin-1",
-    "iso15": "iso8859-15",
-    "iso88592": "iso8859-2",
-    "iso88595": "iso8859-5",
-    "iso88596": "iso8859-6",
-    "iso88597": "iso8859-7",
-    "iso88598": "iso8859-8",
-    "iso88599": "iso8859-9",
-    "roman8": "hp-roman8",
-    "mac": "mac-roman",
-    "eucjis": "euc_jp",
-    "sjis": "shift_jis",
-    "eucksc": "euc_kr",
-    "eucgb": "gb2312",
-    "koi8": "koi8-r",
-    "tis620": "tis-620",
-    "utf8": "utf-8",
-    "65001": "utf-8",
-}
+_UTF_8 = "utf8"
+# code pages that have no name of their own number
+_PAGES = {"65001": _UTF_8, "20127": "ascii", "28591": "iso_1"}
 _PLAIN = ("char", "varchar")
+# ASE's national texts are in its own character set too, with up to so many bytes a character
+_NATIONAL, _WIDEST = ("nchar", "nvarchar"), 4
+_CONTROLS = re.compile("[\x80-\x9f]")
+_MIDNIGHT = datetime(1, 1, 1)
 
 
 class Unreadable(ValueError):
@@ -47,27 +37,30 @@ class Reading:
 
     expression: str
     codec: str | None = None
+    type: str = ""
 
-    def text(self, value: object) -> object:
+    def value(self, value: object) -> object:
         """The value as it is to be stored. Raises Unreadable."""
+        if self.type in ("bigdatetime", "bigtime"):
+            return moment(value) if self.type == "bigdatetime" else _time(value)
         if isinstance(value, bytes) and self.codec is not None:
-            try:
-                value = value.decode(self.codec)
-            except UnicodeDecodeError as error:
-                raise Unreadable(f"{value!r} is no text in {self.codec}: {error.reason}") from None
+            text = decode_text(self.codec, value)
+            # a Windows code page has no control characters: bytes without a character are read as such
+            if text is None or (self.codec.startswith("cp12") and _CONTROLS.search(text)):
+                raise Unreadable(f"{value!r} is no text in {self.codec}")
+            value = text
         if isinstance(value, str) and "\0" in value:
             raise Unreadable(f"{value!r} holds a zero byte, which no text of PostgreSQL may")
         return value
 
 
 def codec(name: str) -> str:
-    """Python's name of a character set of ASE, or of a code page by its number. Raises UsageError."""
+    """The gateway's name of a character set of ASE, or of a code page by its number. Raises UsageError."""
     plain = name.strip().lower()
-    found = _CODECS.get(plain, f"cp{plain}" if plain.isdigit() else plain)
-    try:
-        return codecs.lookup(found).name
-    except LookupError:
-        raise UsageError(f"the character set {name!r} is not known: name it by --charset") from None
+    found = charset_name(_PAGES.get(plain, f"cp{plain}" if plain.isdigit() else plain))
+    if found is None:
+        raise UsageError(f"the character set {name!r} is not known: name it by --charset")
+    return found
 
 
 def reading(column: OldColumn, charset: str, is_ase: bool) -> Reading:
@@ -75,14 +68,23 @@ def reading(column: OldColumn, charset: str, is_ase: bool) -> Reading:
     name = charset or column.code_page
     here = codec(name) if name else ""
     plain = quoted(column.name)
-    if here in ("", "utf-8"):
-        return Reading(plain)
+    if here in ("", _UTF_8):
+        return Reading(plain, type=column.type)
+    if is_ase and column.type in _NATIONAL:
+        return Reading(f"convert(varbinary({column.length // 2 * _WIDEST}), {plain})", here)
     if column.type in _PLAIN:
         length = "max" if column.length < 0 else column.length
         return Reading(f"convert(varbinary({length}), {plain})", here)
     if column.type == "text" and not is_ase:
         return Reading(f"convert(varbinary(max), convert(varchar(max), {plain}))", here)
-    return Reading(plain)
+    return Reading(plain, type=column.type)
+
+
+def _time(value: object) -> object:
+    """A bigtime, which the driver gives as microseconds since midnight in eight bytes."""
+    if isinstance(value, bytes) and len(value) == 8:
+        return (_MIDNIGHT + timedelta(microseconds=int.from_bytes(value, "little"))).time()
+    return value
 
 
 def doubts(old: Old, charset: str) -> list[str]:
@@ -94,6 +96,47 @@ def doubts(old: Old, charset: str) -> list[str]:
             "the old server does not report its character set: texts are taken as the driver reads them; "
             "name it by --charset"
         ]
-    if old.is_ase and name and codec(name) != "utf-8" and any(column.type == "text" for column in columns):
+    if old.is_ase and name and codec(name) != _UTF_8 and any(column.type == "text" for column in columns):
         return ["columns of type text are taken as the driver reads them: ASE gives no bytes of them"]
     return []
+
+
+# texts that the driver reads
+_OF_DRIVER = frozenset(
+    {*_PLAIN, *_NATIONAL, "text", "ntext", "unitext", "unichar", "univarchar", "sysname", "longsysname"}
+)
+
+
+class QuestionMarks:
+    """Counts texts that have a question mark: the driver puts one where it cannot read a character."""
+
+    def __init__(self, columns: Sequence[OldColumn], readings: Sequence[Reading]) -> None:
+        self._read = {
+            place: column.name
+            for place, (column, of) in enumerate(zip(columns, readings, strict=True))
+            if of.codec is None and column.type in _OF_DRIVER
+        }
+        self._came = dict.fromkeys(self._read, 0)
+
+    def add(self, values: Sequence[object]) -> None:
+        for place in self._read:
+            value = values[place]
+            if isinstance(value, str) and "?" in value:
+                self._came[place] += 1
+
+    def lost(self, cursor: Any, of: str) -> list[str]:
+        """Columns of which more texts came with one than have one there. `of`: what stands behind FROM."""
+        suspected = [place for place, count in self._came.items() if count]
+        if not suspected:
+            return []
+        counts = ", ".join(
+            f"sum(case when {quoted(self._read[place])} like '%?%' then 1 else 0 end)" for place in suspected
+        )
+        cursor.execute(f"select {counts} from {of}")
+        (there,) = cursor.fetchall()
+        return [
+            f"{self._came[place] - int(count or 0)} texts of {self._read[place]} came with question marks "
+            "that are not there: the driver could not read characters of theirs (--charset)"
+            for place, count in zip(suspected, there, strict=True)
+            if self._came[place] > int(count or 0)
+        ]

@@ -9,7 +9,15 @@ from typing import Literal, TypeAlias
 from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.gateway._core import Mirror as _Mirror
-from ringlog.gateway._core import Server, TsqlError, self_signed, start_log, translate
+from ringlog.gateway._core import (
+    Server,
+    TsqlError,
+    charset_name,
+    decode_text,
+    self_signed,
+    start_log,
+    translate,
+)
 
 __all__ = [
     "Gateway",
@@ -18,6 +26,8 @@ __all__ = [
     "Mirror",
     "Tls",
     "TsqlError",
+    "charset_name",
+    "decode_text",
     "self_signed",
     "start_log",
     "translate",

@@ -69,12 +69,14 @@ def adopt(
     from ringlog.adoption.rights import rights
     from ringlog.adoption.rings import Rules, bounds_by, read_rules, sort
     from ringlog.adoption.site_rows import copy_site, unreferenced
-    from ringlog.adoption.tables import made
+    from ringlog.adoption.tables import made_all
     from ringlog.adoption.texts import codec, doubts
 
     address = Address.parse(old)
     if not address.database:
         raise UsageError(f"the URL names no database: write {address}/DATABASE")
+    # a schema of PostgreSQL, as T-SQL here looks for it
+    database = address.database.lower()
     decided = Rules() if rules is None else read_rules(rules)
     password = find_password(address)
     if charset:
@@ -84,11 +86,10 @@ def adopt(
             found = read(connection)
             tables = sort(found, decided, bounds_by(connection))
         source = Source(address, password, tds_version, timezone, charset or found.charset, found.is_ase)
-        there = [table.name for table in tables.site]
-        site = [made(table, there, found.is_ase) for table in tables.site]
-        allowed = rights(found, tables, address.database)
-        judged = assessment.assess(found, tables, site, allowed, address.database, doubts(found, charset))
-        written = scripts.write(output, found, tables, site, allowed, timezone)
+        site = made_all(tables.site, found.is_ase)
+        allowed = rights(found, tables, database)
+        judged = assessment.assess(found, tables, site, allowed, database, doubts(found, charset))
+        written = scripts.write(output, found, tables, site, allowed, timezone, database)
         (output / "assessment.json").write_text(assessment.as_json(judged))
         (output / "assessment.html").write_text(assessment.as_html(judged))
         for line in written:
@@ -106,7 +107,6 @@ def adopt(
                     source, conninfo, tables.rings, connections, Ledger(output / "copied.json"), _report
                 )
                 made_here = [each.table for each in site if not each.refused]
-                database = address.database.lower()
                 beside = copy_site(source, conninfo, database, made_here, connections, _report_site)
                 loose = unreferenced(conninfo, database)
             differ = sum(not one.same for one in done) + sum(

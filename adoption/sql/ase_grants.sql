@@ -1,7 +1,7 @@
 -- ASE: who may do what with which object (id 0: the database). Columns are bits: 0 is all of them.
 select g.name, p.action, p.protecttype, p.id, o.name, p.columns
 from sysprotects p, sysusers g, sysobjects o
-where g.uid = p.uid and o.id = p.id and o.type in ('U', 'P', 'V')
+where g.uid = p.uid and o.id = p.id and o.type in ('U', 'P', 'V', 'SF')
 union all
 select g.name, p.action, p.protecttype, 0, null, null
 from sysprotects p, sysusers g

@@ -1,7 +1,7 @@
 -- SQL Server: foreign keys, column by column.
 select
   schema_name(o.schema_id), o.name, f.name, c.name, r.name, d.name,
-  f.delete_referential_action_desc, f.update_referential_action_desc
+  f.delete_referential_action_desc, f.update_referential_action_desc, schema_name(r.schema_id), f.is_disabled
 from sys.objects o
 join sys.foreign_keys f on f.parent_object_id = o.object_id
 join sys.foreign_key_columns k on k.constraint_object_id = f.object_id

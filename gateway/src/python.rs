@@ -9,6 +9,7 @@ use crate::nodes::{Nodes, Place};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Encryption, Host, PgError, Wanted};
 use crate::program::Settings;
+use crate::tds::charset::Charset;
 use crate::threads::Threads;
 use crate::tls::{self, Tls};
 use pyo3::create_exception;
@@ -176,16 +177,39 @@ create_exception!(_core, TsqlError, PyException, "A text of T-SQL cannot be run:
 /// The SQL for PostgreSQL that the statements of a batch become, in their order: what a session runs, with `$1`, `$2`
 /// and so on for variables. What needs no SQL is left out. Raises TsqlError.
 #[pyfunction]
-#[pyo3(signature = (text, *, database = String::new(), sybase = false))]
-fn translate(text: &str, database: String, sybase: bool) -> PyResult<Vec<String>> {
-    let settings = Settings { database, sybase, quoted_identifiers: !sybase, ..Settings::default() };
+#[pyo3(signature = (text, *, database = String::new(), sybase = false, quoted_identifiers = None))]
+fn translate(
+    text: &str,
+    database: String,
+    sybase: bool,
+    quoted_identifiers: Option<bool>,
+) -> PyResult<Vec<String>> {
+    let quoted_identifiers = quoted_identifiers.unwrap_or(!sybase);
+    let settings = Settings { database, sybase, quoted_identifiers, ..Settings::default() };
     let program = tsql::compile(text, &settings)
         .map_err(|error| TsqlError::new_err((error.number, error.line, error.text)))?;
     Ok(program.sql())
 }
 
+/// The name of a character set, by one that clients of Sybase or code pages of Windows have for it; None: not known.
+#[pyfunction]
+fn charset_name(name: &str) -> Option<&'static str> {
+    Charset::named(name).map(Charset::name)
+}
+
+/// The text that these bytes are in a character set, as the gateway reads clients' texts; None: some are no
+/// characters, or the set is not known.
+#[pyfunction]
+fn decode_text(charset: &str, bytes: &[u8]) -> Option<String> {
+    Some(Charset::named(charset)?.decode(bytes)?.into_owned())
+}
+
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::charset_name;
+    #[pymodule_export]
+    use super::decode_text;
     #[pymodule_export]
     use super::self_signed;
     #[pymodule_export]

@@ -86,7 +86,8 @@ select
   columns.*,
   sequences.seqstart as seed_value,
   sequences.seqincrement as increment_value,
-  null::bigint as last_value,
+  case when pg_catalog.has_sequence_privilege(sequences.seqrelid, 'select, usage')
+    then pg_catalog.pg_sequence_last_value(sequences.seqrelid) end as last_value,
   false as is_not_for_replication
 from sys.columns as columns
 join pg_catalog.pg_depend as depending

@@ -1,4 +1,4 @@
--- The texts of procedures and views.
+-- The texts of procedures, views and triggers.
 create function sys.object_definition(id integer)
 returns text
 language plpgsql
@@ -7,7 +7,9 @@ as $$
 declare
   source text;
 begin
-  if exists (select from sys.every_procedure as procedures where procedures.oid = id::oid) then
+  if exists (select from sys.every_procedure as procedures where procedures.oid = id::oid)
+    or exists (select from sys.every_trigger as triggers where triggers.oid = id::oid)
+  then
     -- a procedure written in T-SQL keeps the text it was made of
     if pg_catalog.to_regprocedure('tsql.source(oid)') is not null then
       execute 'select tsql.source($1)' into source using id::oid;
@@ -32,7 +34,7 @@ end
 $$;
 
 comment on function sys.object_definition(integer) is
-'SQL Server: OBJECT_DEFINITION, the text of a procedure, view, default or check; null for anything else';
+'SQL Server: OBJECT_DEFINITION, the text of a procedure, view, trigger, default or check; null for anything else';
 
 create view sys.sql_modules as
 select
@@ -46,7 +48,7 @@ select
   false as null_on_null_input,
   null::integer as execute_as_principal_id
 from sys.objects as objects
-where objects.type in ('P', 'V');
+where objects.type in ('P', 'V', 'TR');
 
 comment on view sys.sql_modules is 'SQL Server: Catalog Views, sys.sql_modules';
 
@@ -68,7 +70,7 @@ select
 from sys.objects as objects
 cross join lateral (select sys.object_definition(objects.object_id) as text) as definitions
 cross join lateral generate_series(1, (pg_catalog.length(definitions.text) + 254) / 255) as chunks (number)
-where objects.type in ('P', 'V', 'D', 'C');
+where objects.type in ('P', 'V', 'TR', 'D', 'C');
 
 comment on view sys.syscomments is
 'SQL Server: System Compatibility Views, sys.syscomments; in pieces of 255 characters as in syscomments of ASE';

@@ -119,6 +119,16 @@ begin
     order by procedures.schema = 'ringlog', procedures.name <> object, procedures.oid
     limit 1;
   end if;
+  if id is null and coalesce(kind, 'TR') = 'TR' then
+    select triggers.tgfoid into id
+    from pg_catalog.pg_trigger as triggers
+    join pg_catalog.pg_class as relations on relations.oid = triggers.tgrelid
+    where triggers.tgname = any (spellings) and relations.relnamespace = schema
+      and not triggers.tgisinternal
+      and sys.may_see(relations.oid)
+    order by triggers.tgname <> object, triggers.tgfoid
+    limit 1;
+  end if;
   if id is null and coalesce(kind, 'C') in ('C', 'F', 'PK', 'UQ') then
     select constraints.oid into id
     from pg_catalog.pg_constraint as constraints

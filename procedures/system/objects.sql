@@ -118,7 +118,7 @@ as $$
   from (
     select pg_catalog.regexp_match(
       expression,
-      '^\(*(?:tsql\.to_[a-z0-9_]+\(\(*)?'
+      '^\(*(?:tsql\.(?:to_[a-z0-9_]+|carry)\(\(*)?'
       '(?:(''(?:[^'']|'''')*''|-?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
       '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
     ) as found
@@ -141,6 +141,26 @@ from pg_catalog.pg_attrdef as defaults
 join sys.every_relation as relations on relations.oid = defaults.adrelid
 join pg_catalog.pg_attribute as columns
   on columns.attrelid = defaults.adrelid and columns.attnum = defaults.adnum;
+
+-- Triggers that T-SQL made, each by the function that has its text; those of further events are parts of it.
+create view sys.every_trigger as
+select
+  functions.oid,
+  functions.proname as name,
+  triggers.tgrelid as relation,
+  triggers.tgenabled = 'D' as is_disabled
+from pg_catalog.pg_trigger as triggers
+join sys.every_relation as relations on relations.oid = triggers.tgrelid
+join pg_catalog.pg_proc as functions on functions.oid = triggers.tgfoid and functions.proname = triggers.tgname
+where not triggers.tgisinternal
+  and functions.prosrc like '%-- compiled from T-SQL, %'
+  -- tsql.create_trigger names the function of a further event so
+  and not exists (
+    select from pg_catalog.pg_proc as first
+    where first.pronamespace = functions.pronamespace
+      and functions.proname in (first.proname || ' insert', first.proname || ' update', first.proname || ' delete')
+      and pg_catalog.obj_description(first.oid, 'pg_proc') = pg_catalog.obj_description(functions.oid, 'pg_proc')
+  );
 
 create view sys.objects as
 select
@@ -167,11 +187,14 @@ from (
   select oid, name, relation, type from sys.every_constraint
   union all
   select oid, name, relation, 'D' from sys.every_default where generated = ''
+  union all
+  select oid, name, relation, 'TR' from sys.every_trigger
 ) as listed
 join (values
   ('U', 'USER_TABLE'),
   ('V', 'VIEW'),
   ('P', 'SQL_STORED_PROCEDURE'),
+  ('TR', 'SQL_TRIGGER'),
   ('PK', 'PRIMARY_KEY_CONSTRAINT'),
   ('UQ', 'UNIQUE_CONSTRAINT'),
   ('F', 'FOREIGN_KEY_CONSTRAINT'),
@@ -230,27 +253,30 @@ where objects.type = 'P';
 
 comment on view sys.procedures is 'SQL Server: Catalog Views, sys.procedures';
 
+create view sys.triggers as
+select
+  objects.name,
+  objects.object_id,
+  1::smallint as parent_class,
+  'OBJECT_OR_COLUMN'::sys.sysname as parent_class_desc,
+  objects.parent_object_id as parent_id,
+  objects.type,
+  objects.type_desc,
+  objects.create_date,
+  objects.modify_date,
+  objects.is_ms_shipped,
+  triggers.is_disabled,
+  false as is_not_for_replication,
+  false as is_instead_of_trigger
+from sys.objects as objects
+join sys.every_trigger as triggers on triggers.oid::integer = objects.object_id
+where objects.type = 'TR';
+
+comment on view sys.triggers is 'SQL Server: Catalog Views, sys.triggers';
+
 -- Kinds of objects that there are none of, for those who ask.
 create view sys.synonyms as
 select objects.*, null::text as base_object_name from sys.objects as objects where false;
-
-create view sys.triggers as
-select
-  name,
-  object_id,
-  0::smallint as parent_class,
-  'OBJECT_OR_COLUMN'::sys.sysname as parent_class_desc,
-  parent_object_id as parent_id,
-  type,
-  type_desc,
-  create_date,
-  modify_date,
-  is_ms_shipped,
-  false as is_disabled,
-  false as is_not_for_replication,
-  false as is_instead_of_trigger
-from sys.objects
-where false;
 
 create view sys.sequences as
 select objects.*, null::bigint as start_value, null::bigint as increment from sys.objects as objects where false;
@@ -301,4 +327,4 @@ select
 from sys.objects as objects;
 
 comment on view sys.sysobjects is
-'SQL Server: System Compatibility Views, sys.sysobjects; type (U, V, P, K, RI, D) and loginame as in sysobjects of ASE';
+'SQL Server: System Compatibility Views, sys.sysobjects; type (U, V, P, TR, K, RI, D) and loginame as in sysobjects of ASE';

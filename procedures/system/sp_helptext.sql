@@ -18,5 +18,5 @@ end
 $$;
 
 comment on function sys.sp_helptext(text) is
-$$SQL Server and ASE: sp_helptext. The text of a procedure or view, by lines, those longer than 255 characters in pieces:
+$$SQL Server and ASE: sp_helptext. The text of a procedure, view or trigger, by lines, those longer than 255 characters in pieces:
 in T-SQL what was created in T-SQL, in PostgreSQL's words what was not.$$;

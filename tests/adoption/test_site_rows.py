@@ -34,6 +34,15 @@ create unique index noted on [Order] (grade) where grade is not null
 go
 insert suppliers (name, rated) values ('Müller & Söhne', 0.1)
 insert suppliers (name, rated) values (N'加速器', null)
+insert suppliers (name) values ('gone')
+delete suppliers where name = 'gone'
+go
+create unique index once on suppliers (name)
+go
+create function twice (@a int) returns int as begin return 3 * @a end
+go
+-- alter
+alter function twice (@a int) returns int as begin return 2 * @a end
 go
 insert [Order] ([key], supplier, price, ratio, made, day, code, flag, note, grade)
 values (1, 10, $12.3456, 0.1, '2026-03-02 01:02:03.456', '2026-03-02', 0x01020304, 1, 'a ''text''', 'a')
@@ -89,7 +98,18 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
                 "alter role builder set role = plant"
             )
             execute(new, (tmp_path / "1_tables.sql").read_text())
-            execute(new, TABLES[TABLES.index("create trigger") :])
+            for file in ("2_functions_and_views.sql", "4_triggers.sql"):
+                execute(new, (tmp_path / file).read_text())
+            assert execute(new, "select dbo.twice(4)") == [(8,)]
+            asked = (
+                "select o.type, t.is_disabled, object_name(t.parent_id), m.definition from sys.objects o"
+                " join sys.triggers t on t.object_id = o.object_id"
+                " join sys.sql_modules m on m.object_id = object_id('counted', 'TR')"
+                " where o.name = 'counted'"
+            )
+            text = TABLES[TABLES.index("create trigger") : TABLES.rindex("\ngo")]
+            assert execute(new, asked) == [("TR", False, "order", text)]
+            assert execute(new, "exec sp_helptext counted") == [(text,)]
             copied = ringlog(*words, *data, timeout=120)
             assert "copied 4 rows, 4 of them new; 0 parts differ" in copied.stdout, copied.stdout
             columns = "[key], supplier, price, half, ratio, made, day, code, flag, note, grade"
@@ -101,20 +121,21 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             # no trigger has fired, and identities go on behind the last
             assert execute(new, "select max(rated) from suppliers") == [(pytest.approx(0.1),)]
             execute(new, "insert suppliers (name) values ('next')")
-            assert execute(new, "select max(id) from suppliers") == [(20,)]
+            assert execute(new, "select max(id) from suppliers") == [(25,)]
             # what the tables demand holds here as well, and defaults are as they were
             execute(new, "insert suppliers default values")
             execute(new, "insert [Order] ([key], flag) values (3, 0)")
             asked = (
                 "select name, price, sign(datediff(day, '20260101', made)) from suppliers, [Order]"
-                " where id = 25 and [key] = 3"
+                " where id = 30 and [key] = 3"
             )
             assert execute(new, asked) == [("nobody", 0, 1)]
-            execute(new, "delete suppliers where id = 25 delete [Order] where [key] = 3")
+            execute(new, "delete suppliers where id = 30 delete [Order] where [key] = 3")
             for wrong, number in (
                 ("insert [Order] ([key], price, flag) values (1, 1, 0)", 2627),
                 ("insert [Order] ([key], supplier, price, flag) values (7, 3, 1, 0)", 547),
                 ("insert [Order] ([key], price, flag, grade) values (8, 1, 0, 'a')", 2601),
+                ("insert suppliers (name) values ('next')", 2601),
             ):
                 with pytest.raises(pymssql.Error) as refused:
                     execute(new, wrong)
@@ -128,6 +149,15 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             assert execute(new, "select price from [Order] where [key] = 2") == execute(
                 old, "select price from [Order] where [key] = 2"
             )
+            # a table that cannot be copied keeps no other from it
+            administrator.execute("alter table plant.suppliers add check (rated < 0) not valid")
+            execute(old, "update [Order] set price = 8 where [key] = 2")
+            execute(old, "update suppliers set rated = 0.2 where id = 10")
+            refused_one = ringlog(*words, *data, timeout=120)
+            assert refused_one.returncode == 1
+            assert 'suppliers: not copied: new row for relation "suppliers" violates' in refused_one.stdout
+            assert execute(new, "select price from [Order] where [key] = 2") == [(8,)]
+            administrator.execute("alter table plant.suppliers drop constraint suppliers_rated_check")
             # and says when rows of different moments do not fit together
             administrator.execute("set session_replication_role to replica")
             with psycopg.connect(old.dsn, autocommit=True) as there:

@@ -6,8 +6,8 @@ from ringlog.adoption import ase
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
 from ringlog.adoption.order import ordered
-from ringlog.adoption.tables import made
-from ringlog.adoption.texts import Unreadable, codec, doubts, reading
+from ringlog.adoption.tables import made_all
+from ringlog.adoption.texts import QuestionMarks, Unreadable, codec, doubts, reading
 from ringlog.errors import UsageError
 
 
@@ -26,13 +26,17 @@ def column(name: str, kind: str, length: int = 4, code_page: str = "") -> OldCol
         ("eucjis", b"\xc6\xfc\xcb\xdc", "日本"),
         ("sjis", b"\x93\xfa\x96\x7b", "日本"),
         ("850", b"\x81", "ü"),
+        # as clients of that character set have them from the gateway: Windows' dashes, and NEC's circled one
+        ("sjis", b"\x81\x60\x81\x7c\x87\x40", "\uff5e\uff0d①"),
+        ("eucjis", b"\xa1\xc1\xa1\xdd", "\uff5e\uff0d"),
+        ("iso_1", b"\x81", "\x81"),
     ],
 )
 def test_a_text_is_read_in_the_server_s_own_code_page(charset: str, value: bytes, text: str) -> None:
     of = reading(column("name", "varchar", 20), charset, True)
     assert of.expression == "convert(varbinary(20), name)"
-    assert of.text(value) == text
-    assert of.text(None) is None
+    assert of.value(value) == text
+    assert of.value(None) is None
 
 
 @pytest.mark.parametrize(
@@ -40,11 +44,11 @@ def test_a_text_is_read_in_the_server_s_own_code_page(charset: str, value: bytes
 )
 def test_a_text_that_cannot_be_read_is_reported(charset: str, value: bytes) -> None:
     with pytest.raises(Unreadable):
-        reading(column("name", "char", 4), charset, True).text(value)
+        reading(column("name", "char", 4), charset, True).value(value)
 
 
 def test_a_column_s_own_code_page_and_what_needs_none() -> None:
-    assert reading(column("a", "varchar", -1, "932"), "", False).codec == "cp932"
+    assert reading(column("a", "varchar", -1, "932"), "", False).codec == "sjis"
     assert reading(column("a", "varchar", -1, "932"), "", False).expression == "convert(varbinary(max), a)"
     for unicode in (column("a", "nvarchar", 8), column("a", "varchar", 8, "65001"), column("a", "int")):
         assert reading(unicode, "", False).expression == "a"
@@ -121,11 +125,56 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
         (Check("odd", "a % 2 = 1"), Check("xml", "a for xml auto")),
         (Reference("fk", ("a",), "gone", ("a",)),),
     )
-    result = made(table, ["t"], False)
+    (result,) = made_all([table], False)
     assert "constraint odd check (a % 2 = 1)" in result.text
     assert "next value" not in result.text
     assert [line.partition(":")[0] for line in result.lost] == ["table t, column b", "table t", "table t"]
     long = OldTable("v", (column("a", "int"),), (), 0, indexes=(OldIndex(60 * "long", ("a",)),))
-    assert made(long, ["v"], False).after == ["create index i_1 on v (a)"]
+    assert made_all([long], False)[0].indexes == ["create index i_1 on v (a)"]
+    # a name that is too long here is left out, what it names is not
+    named = OldTable(
+        "w",
+        (column("a", "int"),),
+        (),
+        0,
+        (Check(70 * "c", "a > 0"),),
+        (Reference(70 * "f", ("a",), "w", ("a",)),),
+    )
+    (whole,) = made_all([named], False)
+    assert whole.text.endswith("    check (a > 0)\n)")
+    assert whole.references == ["alter table w add foreign key (a) references w (a)"]
+    assert whole.lost == []
     shape = OldTable("u", (column("where_it_is", "geography", 16),), (), 0)
-    assert made(shape, ["u"], False).refused.startswith("column where_it_is is geography")
+    assert made_all([shape], False)[0].refused.startswith("column where_it_is is geography")
+
+
+class Answering:
+    """A cursor at an old server of which each text column has so many rows with a question mark."""
+
+    def __init__(self, *counts: int | None) -> None:
+        self.counts = counts
+        self.asked = ""
+
+    def execute(self, text: str) -> None:
+        self.asked = text
+
+    def fetchall(self) -> list[tuple[int | None, ...]]:
+        return [self.counts]
+
+
+def test_a_question_mark_that_the_driver_has_put() -> None:
+    columns = (column("id", "int"), column("note", "text"), column("key", "nvarchar"), column("c", "char"))
+    readings = [reading(each, "iso_1" if each.type == "char" else "", True) for each in columns]
+    marks = QuestionMarks(columns, readings)
+    for row in ((1, "really?", "a", "?"), (2, "? and ?", "b?", "?"), (3, "plain", None, "?")):
+        marks.add(row)
+    cursor = Answering(1, 1)
+    assert marks.lost(cursor, "dbo.t") == [
+        "1 texts of note came with question marks that are not there: "
+        "the driver could not read characters of theirs (--charset)"
+    ]
+    assert cursor.asked == (
+        "select sum(case when note like '%?%' then 1 else 0 end), "
+        "sum(case when [key] like '%?%' then 1 else 0 end) from dbo.t"
+    )
+    assert QuestionMarks(columns, readings).lost(Answering(), "dbo.t") == []

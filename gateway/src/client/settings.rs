@@ -245,8 +245,17 @@ impl Settings {
                 Ok(number) if number >= 0 => self.locking.timeout = number.try_into().ok(),
                 _ => return refused(),
             },
+            // several options may share a value: set ansi_nulls, quoted_identifier on
+            [options @ .., value]
+                if options.contains(&",") && options.split(|word| *word == ",").all(|one| one.len() == 1) =>
+            {
+                let mut changed = self.clone();
+                for option in options.iter().filter(|option| **option != ",") {
+                    changed.apply(&[(*option).to_owned(), (*value).to_owned()])?;
+                }
+                *self = changed;
+            }
             [options @ .., value] if !options.is_empty() => {
-                // several options may share a value: set ansi_nulls, ansi_padding on
                 for option in options.iter().filter(|option| **option != ",") {
                     if !HOLDS.iter().any(|(name, values)| name == option && values.contains(value)) {
                         return refused();
@@ -274,6 +283,13 @@ mod tests {
     fn settings_that_change_and_those_that_hold() {
         assert!(!set("quoted_identifier off").unwrap().quoted_identifiers);
         assert!(set("implicit_transactions on").unwrap().implicit_transactions);
+        // SQL Server, CREATE INDEX: the options that indexed views need
+        let several = set("ansi_padding , ansi_nulls , quoted_identifier , nocount on").unwrap();
+        assert!(several.quoted_identifiers && several.no_count);
+        assert_eq!(
+            set("ansi_nulls , quoted_identifier , ansi_padding off").unwrap_err().text,
+            "'set ansi_nulls off' is not understood: ringlog has no such setting."
+        );
         for text in ["arithabort on", "transaction isolation level read committed", "rowcount 0"] {
             assert!(set(text).is_ok(), "{text}");
         }

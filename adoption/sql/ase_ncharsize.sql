@@ -1,0 +1,2 @@
+-- ASE: the bytes of a character of nchar and nvarchar.
+select @@ncharsize

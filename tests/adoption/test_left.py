@@ -1,0 +1,236 @@
+"""Objects that are not migrated are reported; those with settings of their own keep them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringlog.adoption import ase, left, sql_server
+from ringlog.adoption.assessment import assess
+from ringlog.adoption.catalogue import Hidden
+from ringlog.adoption.objects import Module, Old, OldColumn, OldIndex, OldKey, OldTable, Reference
+from ringlog.adoption.rights import rights
+from ringlog.adoption.rings import Rules, sort
+from ringlog.adoption.scripts import write
+from ringlog.adoption.tables import made_all
+from ringlog.adoption.texts import reading
+
+
+def asking(**answers: list[tuple[Any, ...]]):  # type: ignore[no-untyped-def]
+    return lambda name: answers.get(name, [])
+
+
+def column(name: str, kind: str = "int", length: int = 4, **more: Any) -> OldColumn:
+    return OldColumn(name, kind, length, 0, 0, True, **more)
+
+
+def of(*tables: OldTable, modules: tuple[Module, ...] = (), left_: tuple[str, ...] = ()) -> Old:
+    return Old("Microsoft SQL Server", False, tables, modules, (), (), left=left_)
+
+
+def test_kinds_of_sql_server_that_there_are_none_of_here() -> None:
+    """Columns and codes of sys.objects, sys.triggers, sys.indexes, sys.tables (System Catalog Views)."""
+    told = [
+        *left.of_sql_server(
+            asking(
+                left_objects=[("SYNONYM", "dbo", "Far"), ("SEQUENCE_OBJECT", "dbo", "numbers")],
+                left_triggers=[
+                    ("ddl_log", 0, False, "TR"),
+                    ("clr", 1, False, "TA"),
+                    ("checked", 1, True, "TR"),
+                ],
+                left_indexes=[
+                    ("orders", "once", "NONCLUSTERED", False, True, "U "),
+                    ("orders", "old", "NONCLUSTERED", True, False, "U "),
+                    ("orders", "doc", "XML", False, False, "U "),
+                    ("totals", "by_day", "CLUSTERED", False, False, "V "),
+                ],
+                left_tables=[("Prices", 2), ("PricesHistory", 1)],
+                left_columns=[("people", "phone")],
+                left_policies=[("own_rows",)],
+                left_types=[("IdList",)],
+            )
+        )
+    ]
+    assert told == [
+        "not migrated, of kind synonym: dbo.Far",
+        "not migrated, of kind sequence object: dbo.numbers",
+        "trigger ddl_log of the whole database is not migrated: there is none of these here",
+        "trigger clr is not migrated: it is of an assembly",
+        "trigger checked is disabled there: disable it here too, or drop it",
+        "index once of orders ignores repeated rows there (ignore_dup_key): here they are errors",
+        "index old of orders is disabled there, and not migrated",
+        "index doc of orders is not migrated: it is xml",
+        "index by_day of totals, a view, is not migrated: views have none here",
+        "table Prices keeps its own history there (temporal): here its rows are only those of now",
+        "columns with masked values: people.phone: copy by a login that may see them (unmask)",
+        "policies show a login some rows only: own_rows: copy by a login that sees all",
+        "not migrated, types that are tables: IdList",
+    ]
+
+
+def test_constraints_that_are_disabled_and_objects_bound_to_columns() -> None:
+    """sys.check_constraints and sys.foreign_keys: is_disabled; sp_bindefault, sp_bindrule (Transact-SQL)."""
+    parts = sql_server.table_parts(
+        asking(
+            columns=[
+                ("dbo", "t", "a b", "int", 4, 10, 0, True, "CREATE DEFAULT none AS 7", None, False, None),
+                ("dbo", "t", "n", "int", 4, 10, 0, False, None, None, True, None),
+            ],
+            checks=[("dbo", "t", "on", "([n]>(0))", False), ("dbo", "t", "off", "([n]>(9))", True)],
+            rules=[("dbo", "t", "a b", "small", "CREATE RULE small AS @value < 10 or @value = 11")],
+            references=[
+                ("dbo", "t", "fk_off", "n", "other", "id", "NO_ACTION", "NO_ACTION", "dbo", True),
+                ("dbo", "t", "fk", "n", "other", "id", "CASCADE", "NO_ACTION", "sales", False),
+            ],
+            identities=[("dbo", "t", 5, -1, -40)],
+        )
+    )
+    bound, identity = parts.columns["dbo", "t"]
+    assert bound.default == "7"
+    assert (identity.identity, identity.last) == ((5, -1), -40)
+    assert [(check.name, check.condition) for check in parts.checks["dbo", "t"]] == [
+        ("on", "([n]>(0))"),
+        ("small_a b", "[a b] < 10 or [a b] = 11"),
+    ]
+    assert parts.references["dbo", "t"] == [Reference("fk", ("n",), "other", ("id",), "CASCADE", "", "sales")]
+    assert parts.left == [
+        "check off of t is disabled there, and not migrated: ([n]>(9))",
+        "foreign key fk_off of t is disabled there, and not migrated",
+    ]
+
+
+def test_names_that_only_owners_or_case_tell_apart() -> None:
+    hidden = Hidden()
+    places = (("dbo", "Customer"), ("sales", "Customer"), ("dbo", "CUSTOMER"))
+    assert [hidden.is_first("table", *place) for place in places] == [True, False, False]
+    here = Reference("fk_1", ("c",), "Customer", ("id",), owner="dbo")
+    other = Reference("fk_2", ("c",), "Customer", ("id",), owner="sales")
+    assert [*hidden.referred("orders", [here, other])] == [here]
+    hidden.report_named(
+        [
+            Module("view", "all_of_sales", "create view all_of_sales as select * from [Sales] . Customer"),
+            Module("view", "other", "create view other as select * from dbo.Customer, my_sales.Customers"),
+        ]
+    )
+    assert hidden.reported == [
+        "table sales.Customer: dbo has one of this name, and here names have no owner",
+        "table dbo.CUSTOMER: there is Customer beside it, and here names differ by more than their case",
+        "foreign key fk_2 of orders is not migrated: it refers to sales.Customer",
+        "all_of_sales: the text names sales.Customer, and here finds that of dbo",
+    ]
+
+
+def test_keys_and_unique_indexes() -> None:
+    """Only constraints become constraints: a repeated row is error 2627 for these, 2601 for an index."""
+    rows = [
+        ("dbo", "t", "PK_t", "a", True, True, False, None, False, False),
+        ("dbo", "t", "UQ__t__1234", "b", False, True, False, None, True, True),
+        ("dbo", "t", "once", "c", False, True, True, None, False, None),
+        ("dbo", "t", "once", "d", False, True, False, None, False, None),
+    ]
+    keys, constraints, indexes = sql_server.indexes(rows)
+    place = ("dbo", "t")
+    assert keys[place] == [("a",), ("b",), ("c", "d")]
+    assert constraints[place] == [OldKey("PK_t", ("a",), True), OldKey("", ("b",))]
+    assert indexes[place] == [OldIndex("once", ("c desc", "d"), True)]
+    columns = tuple(column(name) for name in "abcd")
+    tables = [
+        OldTable("t", columns, (), 0, constraints=tuple(constraints[place])),
+        # the name of its key is that of a table, and of another key
+        OldTable("u", columns, (), 0, constraints=(OldKey("T", ("a",), True), OldKey("pk_T", ("b",)))),
+    ]
+    first, second = made_all(tables, False)
+    assert "constraint PK_t primary key (a),\n    unique (b)\n" in first.text
+    assert second.text.endswith("    primary key (a),\n    unique (b)\n)")
+
+
+def test_a_foreign_key_on_a_unique_index_is_made_after_it(tmp_path: Path) -> None:
+    columns = (column("a"), column("b"))
+    child = OldTable("child", columns, (), 0, references=(Reference("fk", ("a",), "parent", ("b",)),))
+    parent = OldTable("parent", columns, (), 0, indexes=(OldIndex("one_b", ("b",), True),))
+    old = of(child, parent)
+    found = sort(old, Rules(), lambda *_: (None, None))
+    write(tmp_path, old, found, made_all(found.site, False), rights(old, found, "site"), "UTC", "site")
+    text = (tmp_path / "1_tables.sql").read_text()
+    assert text.index("create unique index one_b") < text.index("add constraint fk")
+
+
+def test_texts_are_read_as_they_were_when_they_were_made(tmp_path: Path) -> None:
+    """sys.sql_modules.uses_quoted_identifier: 0 where "x" is a text."""
+    text = 'create procedure p as select "a text" as said'
+    modules = (
+        Module("procedure", "p", text, quoted=False),
+        Module("procedure", "q", "create proc q as select 1"),
+    )
+    old = of(modules=modules)
+    found = sort(old, Rules(), lambda *_: (None, None))
+    judged = assess(old, found, [], rights(old, found, "site"), "site")
+    assert all(verdict.compiled for verdict in judged.modules)
+    write(tmp_path, old, found, [], rights(old, found, "site"), "UTC", "site")
+    assert (tmp_path / "3_procedures.sql").read_text() == (
+        f"set quoted_identifier off\ngo\n{text}\ngo\nset quoted_identifier on\ngo\n"
+        "create proc q as select 1\ngo\n"
+    )
+
+
+def test_descriptions_and_collations(tmp_path: Path) -> None:
+    """sys.extended_properties: MS_Description; collations as Windows Collation Name has them."""
+    told: list[str] = []
+    rows = [
+        ("dbo", "t", None, "MS_Description", "what's in it"),
+        ("dbo", "t", "a", "MS_Description", "A of it"),
+        ("dbo", "t", "a", "Caption", "x"),
+    ]
+    tables, columns = left.descriptions(asking(descriptions=rows), told)
+    assert (tables, columns) == ({("dbo", "t"): "what's in it"}, {("dbo", "t", "a"): "A of it"})
+    assert told == ["not migrated, the property Caption of t.a"]
+    texts: Mapping[tuple[str, str], Any] = {
+        ("dbo", "t"): [
+            column("a", "varchar", 8, collation="Latin1_General_CI_AS"),
+            column("b", "varchar", 8, collation="Latin1_General_CS_AS"),
+            column("c", "varchar", 8, collation="Latin1_General_CI_AS"),
+        ]
+    }
+    assert [*left.of_collations(texts)] == [
+        "texts of 2 columns are compared by Latin1_General_CI_AS there (t.a, t.c): "
+        "here they are compared exactly, with their case and accents"
+    ]
+    table = OldTable("T", (column("a", description="A of it"),), (), 0, description="what's in it")
+    old = of(table, left_=("index x is not migrated",))
+    found = sort(old, Rules(), lambda *_: (None, None))
+    made = made_all(found.site, False)
+    write(tmp_path, old, found, made, rights(old, found, "site"), "UTC", "site")
+    assert (tmp_path / "7_descriptions.psql").read_text() == (
+        "comment on table \"site\".\"t\" is 'what''s in it';\n"
+    )
+    judged = assess(old, found, made, rights(old, found, "site"), "site")
+    assert "index x is not migrated" in judged.decisions
+    assert judged.descriptions == ({"table": "T", "column": "a", "description": "A of it"},)
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "width", "declared"),
+    [
+        # nchar and nvarchar: n characters of @@ncharsize bytes (SAP ASE, Reference Manual: Building Blocks)
+        ("nvarchar", 40, 1, "nvarchar(40)"),
+        ("nchar", 60, 3, "nchar(20)"),
+        ("univarchar", 40, 1, "univarchar(20)"),
+        # a time of ASE has no scale
+        ("timen", 4, 1, "time"),
+        ("bigdatetimen", 8, 1, "bigdatetime"),
+    ],
+)
+def test_types_of_ase(kind: str, length: int, width: int, declared: str) -> None:
+    row = ("dbo", "t", "a", kind, length, None, None, 8, None, None, 0, None)
+    parts = ase.table_parts(asking(columns=[row], ncharsize=[(width,)]))
+    (of_ase,) = parts.columns["dbo", "t"]
+    assert of_ase.declared == declared
+
+
+def test_national_texts_of_ase_are_in_its_own_character_set() -> None:
+    as_bytes = reading(column("a", "nvarchar", 80), "eucjis", True)
+    assert as_bytes.expression == "convert(varbinary(160), a)"
+    assert as_bytes.value(b"\xc6\xfc") == "日"
+    assert reading(column("a", "nvarchar", 80), "eucjis", False).expression == "a"
