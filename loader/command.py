@@ -36,7 +36,7 @@ from ringlog.loader.reload import Reload
 from ringlog.loader.sources import SourceError
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.supervisor import Job, Supervisor
-from ringlog.loader.writer import Writer
+from ringlog.loader.writer import WriterProcess
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
 
@@ -174,7 +174,7 @@ def load(
         raise typer.Exit(1) from None
     zone = ZoneInfo(loaded.timezone)
     writers = [
-        Writer(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)
+        WriterProcess(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)
         for table in written
     ]
     try:
@@ -239,7 +239,7 @@ def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
 
 
 def _run(
-    writers: Sequence[Writer],
+    writers: Sequence[WriterProcess],
     file: Path,
     facility: Facility,
     spools: Path,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ringlog.loader.policy_channel import Policy
 from ringlog.loader.supervisor import Job, Supervisor
-from ringlog.loader.writer import Writer
+from ringlog.loader.writer import WriterProcess
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
 
@@ -24,7 +24,7 @@ class Reload:
     """Reads a facility file again, for the writers of a supervisor."""
 
     def __init__(
-        self, file: Path, facility: Facility, writers: Sequence[Writer], supervisor: Supervisor
+        self, file: Path, facility: Facility, writers: Sequence[WriterProcess], supervisor: Supervisor
     ) -> None:
         self._file = file
         self._facility = facility
@@ -70,7 +70,7 @@ class Reload:
         lines = (*accepted, *refused) or ("nothing has changed",)
         return Reloaded(not refused, lines)
 
-    def _renew(self, writer: Writer) -> None:
+    def _renew(self, writer: WriterProcess) -> None:
         self._writers[writer.table.name] = writer
         self._supervisor.renew(Job(writer.table.name, writer.run))
 

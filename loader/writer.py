@@ -9,7 +9,7 @@ from ringlog.clients import Address
 from ringlog.clients.moments import microseconds
 from ringlog.clients.reconnecting import Failed
 from ringlog.clients.spool import GiB
-from ringlog.clients.writer import Writer as SpoolingWriter
+from ringlog.clients.writer import Writer
 from ringlog.loader.ack_log import AckLog
 from ringlog.loader.gaps import Gaps
 from ringlog.loader.policy_channel import PolicyChannel
@@ -26,7 +26,7 @@ _AHEAD = 1000
 
 
 @dataclass(frozen=True)
-class Writer:
+class WriterProcess:
     """The parameters of a writer process. `spool` is the folder of spools, `budget` bytes a table."""
 
     table: Table
@@ -43,7 +43,7 @@ class Writer:
     def run(self, statistics: Statistics, stop: StopSignal) -> None:
         """Writes until the source ends and the server has its rows, or the stop is released."""
         acknowledgements = AckLog(self.acknowledgements) if self.acknowledgements else None
-        writer = SpoolingWriter(
+        writer = Writer(
             self.table,
             self.zone,
             self.address,
@@ -68,7 +68,7 @@ class Writer:
             if writer.error:
                 raise writer.error
 
-    def _write(self, writer: SpoolingWriter, statistics: Statistics, stop: StopSignal) -> None:
+    def _write(self, writer: Writer, statistics: Statistics, stop: StopSignal) -> None:
         while self.source.recorded and not writer.began:
             stop.sleep(_LOOK)
         before = None if writer.latest is None else microseconds(writer.latest)

@@ -19,7 +19,7 @@ class Pace(StrEnum):
 
 
 @dataclass(frozen=True)
-class Load:
+class LocustLoad:
     """Who calls what on which server, and where the record of it goes."""
 
     facility: Path
@@ -38,7 +38,7 @@ class Load:
         return {ENVIRONMENT: json.dumps(asdict(self), default=str)}
 
     @classmethod
-    def from_environment(cls) -> "Load":
+    def from_environment(cls) -> "LocustLoad":
         """The load that this process has been started for."""
         given = json.loads(os.environ[ENVIRONMENT])
         return cls(

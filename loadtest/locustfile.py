@@ -10,7 +10,7 @@ from locust.env import Environment
 from locust.rpc import Message
 from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 
-from ringlog.loadtest.load import Load
+from ringlog.loadtest.load import LocustLoad
 from ringlog.loadtest.users import Counter, let_others_run, users
 
 # Seconds between two deliveries of records; how long the last one may take.
@@ -20,7 +20,7 @@ _PATIENCE = 70.0
 # Seconds of silence after which locust gives up a worker: 3 are little on a machine that is meant to be busy.
 runners.HEARTBEAT_LIVENESS = 30
 
-load = Load.from_environment()
+load = LocustLoad.from_environment()
 counter = Counter()
 let_others_run()
 globals().update({user.__name__: user for user in users(load, counter)})

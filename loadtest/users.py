@@ -21,7 +21,7 @@ from ringlog.clients.procedure import Argument, Connection
 from ringlog.loader.schedule import SECOND, Schedule, now
 from ringlog.loader.sources import Reading
 from ringlog.loadtest.calls import Call, Calls, Kind
-from ringlog.loadtest.load import Load, Pace
+from ringlog.loadtest.load import LocustLoad, Pace
 from ringlog.loadtest.parameters import of_a_reader
 from ringlog.loadtest.reader import question
 from ringlog.loadtest.readings import chosen, readings
@@ -83,7 +83,7 @@ class OnlineUser(User):
     """A user that is logged in and calls procedures of one table."""
 
     abstract = True
-    load: ClassVar[Load]
+    load: ClassVar[LocustLoad]
     counter: ClassVar[Counter]
     address: ClassVar[Address]
     table: ClassVar[Table]
@@ -217,7 +217,7 @@ def _readings(table: Table) -> Sequence[Mapping[str, Reading]]:
     return readings(table)
 
 
-def users(load: Load, counter: Counter) -> list[type[OnlineUser]]:
+def users(load: LocustLoad, counter: Counter) -> list[type[OnlineUser]]:
     """A class of writers for each table of the load, and one of readers where the load has readers.
 
     With as many users as classes, locust makes one of each.

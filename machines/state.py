@@ -79,7 +79,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class State(Cluster):
+class SiteState(Cluster):
     """The site at a moment."""
 
     etcd: dict[str, bool]
@@ -113,12 +113,12 @@ class State(Cluster):
         return found
 
 
-def state(access: Access) -> State:
+def state(access: Access) -> SiteState:
     """Asks every machine. Raises Unreachable when no Patroni answers."""
     known = cluster(access, access.machines)
     etcd = _each(_etcd_is_well, access.machines)
     reaches = _each(_reached, [one.metrics for one in known.members])
-    return State(
+    return SiteState(
         known.members,
         known.paused,
         dict(zip(access.machines, etcd, strict=True)),

@@ -177,10 +177,6 @@ def latest(connection: Connection, table: str, columns: Sequence[str]) -> pa.Rec
     return found[0] if found else None
 
 
-def column_types(batch: pa.RecordBatch) -> dict[str, pa.DataType]:
-    return {field.name: field.type for field in batch.schema}
-
-
 def shown_type(kind: str) -> str:
     """The type reported for a facility file's: double for numeric, varchar for datetime and text."""
     if kind.startswith("numeric"):

@@ -32,7 +32,7 @@ from ringlog.loader.display import milliseconds
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Latencies, Statistics
 from ringlog.loader.supervisor import Job, Supervisor
-from ringlog.loader.writer import Writer
+from ringlog.loader.writer import WriterProcess
 from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
 from ringlog.loadtest.trend import draw, example_signals, read_trends
@@ -175,7 +175,7 @@ def _demonstrate(
     simulator = Simulator()
     zone = ZoneInfo(facility.timezone)
     writers = [
-        Writer(
+        WriterProcess(
             table,
             zone,
             server.address(WRITER),

@@ -20,7 +20,7 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 from ringlog.machines.guard import guard as guard_until
 from ringlog.machines.site import Layout, Machine, Site, SiteError, Unreachable
-from ringlog.machines.state import Access, Member, State, ask_switchover, cluster, is_primary, state
+from ringlog.machines.state import Access, Member, SiteState, ask_switchover, cluster, is_primary, state
 from ringlog.options import logging_command
 from ringlog.programs import MAJOR_VERSION, packaged_programs
 from ringlog.settings import machine_memory, parse_memory, sized
@@ -184,7 +184,7 @@ def _watched(known: tuple[Member, ...], asked: Future[tuple[int, str]]) -> Itera
             primary = found[0] if found else None
 
 
-def _show(now: State) -> None:
+def _show(now: SiteState) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
     grid = Grid(box=None, pad_edge=False)
     for heading in (

@@ -13,7 +13,7 @@ from ringlog.loadtest.killed_server import RINGLOG
 from ringlog.loadtest.machines.host import Host, account, lay_network
 from ringlog.machines.access import read_access
 from ringlog.machines.site import GATEWAY_PORT, Unreachable
-from ringlog.machines.state import State, state
+from ringlog.machines.state import SiteState, state
 from ringlog.machines.units import ETCD, GATEWAY, GUARD, PATRONI
 
 # A network for documentation (RFC 5737), which is not used outside of these namespaces either.
@@ -87,12 +87,12 @@ class Cluster:
             raise RuntimeError(f"ringlog {shlex.join(words)}: {ran.stdout}{ran.stderr}")
         return ran.stdout
 
-    def state(self) -> State:
+    def state(self) -> SiteState:
         """The state of the cluster; an empty one while no machine answers."""
         try:
             return state(self._access)
         except Unreachable:
-            return State((), False, {}, {})
+            return SiteState((), False, {}, {})
 
     @property
     def primary(self) -> Host:

@@ -74,10 +74,6 @@ class Host:
         (self.folder / "var/lib/ringlog").mkdir(parents=True)
         _give_away(self.folder, *self.folder.rglob("*"))
 
-    @property
-    def is_up(self) -> bool:
-        return self._holder is not None
-
     def boot(self) -> None:
         """Switches it on. Nothing runs yet."""
         assert self._holder is None

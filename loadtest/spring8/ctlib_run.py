@@ -43,7 +43,7 @@ _BEGUN, _ENDED = 60.0, 60.0
 
 
 @dataclass
-class Writer:
+class CtlibWriter:
     """A running writer and its output so far."""
 
     tables: Tables
@@ -108,7 +108,7 @@ class Writer:
 @contextmanager
 def _writers(
     program: Path, server: Server, groups: Sequence[Tables], seconds: float
-) -> Iterator[list[Writer]]:
+) -> Iterator[list[CtlibWriter]]:
     writers = []
     lines = str(_LINES if seconds <= 60 else _LINES_OF_LONG)
     try:
@@ -121,7 +121,7 @@ def _writers(
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            writers.append(Writer(tables, process))
+            writers.append(CtlibWriter(tables, process))
             assert process.stdin is not None
             process.stdin.write(f"{server.password}\n")
             process.stdin.close()
@@ -209,7 +209,7 @@ def _together(tables: Sequence[TableFigures], seconds: float) -> Calls:
     )
 
 
-def _by_second(writers: Sequence[Writer], began: float, end: float) -> list[tuple[int, float]]:
+def _by_second(writers: Sequence[CtlibWriter], began: float, end: float) -> list[tuple[int, float]]:
     """Rows acknowledged in each second, and the longest time of one; the last second may be a part of one."""
     edges = np.append(np.arange(began, end), end)
     rows, longest = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)

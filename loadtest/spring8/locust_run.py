@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ringlog.clients import Address
-from ringlog.loadtest.load import Load, Pace
+from ringlog.loadtest.load import LocustLoad, Pace
 from ringlog.loadtest.spring8.python_run import check
 from ringlog.loadtest.spring8.recorded import Recorded
 from ringlog.loadtest.spring8.swarm import locust_command, locust_environment
@@ -20,7 +20,7 @@ def work(
     pace: Pace, facility: Path, writer: Address, reader: Address | None, arguments: Sequence[str]
 ) -> int:
     """Runs users for a master elsewhere, who keeps the records; returns locust's exit code."""
-    load = Load(facility, str(writer), str(reader) if reader else None, pace)
+    load = LocustLoad(facility, str(writer), str(reader) if reader else None, pace)
     return _locust(load, writer.password, arguments)
 
 
@@ -38,7 +38,7 @@ def run(
             shutil.copy(facility, folder / "facility.toml")
             given = stack.enter_context(own_target(folder / "facility.toml", data))
         reader = str(given.reader) if pace is Pace.NORMAL and given.reader else None
-        load = Load(facility, str(given.writer), reader, pace, calls=folder / "calls")
+        load = LocustLoad(facility, str(given.writer), reader, pace, calls=folder / "calls")
         one_of_each = len(loaded.tables) * (2 if reader else 1)
         # what is said later wins
         usual = ["--users", str(one_of_each), "--spawn-rate", str(min(100, one_of_each))]
@@ -51,7 +51,7 @@ def run(
     return code if found.good else 1
 
 
-def _locust(load: Load, password: str | None, arguments: Sequence[str]) -> int:
+def _locust(load: LocustLoad, password: str | None, arguments: Sequence[str]) -> int:
     with subprocess.Popen(locust_command(arguments), env=locust_environment(load, password)) as process:
         # Ctrl-C reaches locust by itself, and afterwards there is something left to do here
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)

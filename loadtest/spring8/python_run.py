@@ -11,7 +11,7 @@ from ringlog.loader.schedule import SECOND, now
 from ringlog.loadtest.calls import Kind
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.machine import this_machine
-from ringlog.loadtest.load import Load, Pace
+from ringlog.loadtest.load import LocustLoad, Pace
 from ringlog.loadtest.readings import readings
 from ringlog.loadtest.spring8 import recorded, sampling
 from ringlog.loadtest.spring8.recorded import Recorded
@@ -31,7 +31,7 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
     experiment, target, facility = scene.experiment, scene.target, scene.facility
     file_of_calls = experiment.folder / f"{label}.calls"
     reader = str(target.reader) if pace is Pace.NORMAL else None
-    load = Load(scene.file, str(target.writer), reader, pace, width, file_of_calls)
+    load = LocustLoad(scene.file, str(target.writer), reader, pace, width, file_of_calls)
     folder = experiment.folder / label
     folder.mkdir()
     with ExitStack() as stack:

@@ -18,7 +18,7 @@ from ringlog.clients.listening import free_port
 from ringlog.clients.password import ENVIRONMENT as PASSWORD
 from ringlog.loadtest.calls import Kind
 from ringlog.loadtest.experiment.errors import LoadTestError
-from ringlog.loadtest.load import Load
+from ringlog.loadtest.load import LocustLoad
 from ringlog.loadtest.spring8.recorded import Recorded, of_kind, well
 
 _LOCUSTFILE = Path(ringlog.loadtest.__file__).parent / "locustfile.py"
@@ -36,7 +36,7 @@ def locust_command(arguments: Sequence[str]) -> list[str]:
     return [sys.executable, "-P", "-c", _LOCUST, "-f", str(_LOCUSTFILE), *arguments]
 
 
-def locust_environment(load: Load, password: str | None) -> dict[str, str]:
+def locust_environment(load: LocustLoad, password: str | None) -> dict[str, str]:
     """The environment of its processes."""
     own = {} if password is None else {PASSWORD: password}
     return os.environ | load.environment() | own
@@ -45,7 +45,7 @@ def locust_environment(load: Load, password: str | None) -> dict[str, str]:
 class Swarm:
     """Running users and what they have done so far."""
 
-    def __init__(self, process: subprocess.Popen[bytes], load: Load, log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], load: LocustLoad, log: Path) -> None:
         assert load.calls is not None
         self.process = psutil.Process(process.pid)
         self.recorded = Recorded(load.calls)
@@ -127,7 +127,7 @@ class Workers:
 
 @contextmanager
 def swarm(
-    load: Load, password: str | None, users: int, workers: Workers, seconds: float, folder: Path
+    load: LocustLoad, password: str | None, users: int, workers: Workers, seconds: float, folder: Path
 ) -> Iterator[Swarm]:
     """Users without locust's web page, for some seconds once all are logged in; `folder` is for its log."""
     longest = seconds + _UP + _LOGIN * users + _AT_MOST

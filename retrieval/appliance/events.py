@@ -10,7 +10,7 @@ from ringlog.history.signals import Place
 from ringlog.retrieval.samples import Samples
 
 # EPICS Base, alarm.h
-NO_ALARM, INVALID = 0, 3
+INVALID = 3
 UDF = 17
 _MOST = 2**31 - 1
 

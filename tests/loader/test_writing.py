@@ -23,7 +23,7 @@ from ringlog.clients.figures import State
 from ringlog.loader.ack_log import read_acknowledgements
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.supervisor import Job, Supervisor
-from ringlog.loader.writer import Writer
+from ringlog.loader.writer import WriterProcess
 from ringlog.loadtest.verification import verify
 from ringlog.schema.facility import Facility
 from servers import RunningServer
@@ -71,7 +71,7 @@ def test_killed_writers_go_on_at_the_next_row(
         [
             Job(
                 table.name,
-                Writer(
+                WriterProcess(
                     table,
                     ZoneInfo(facility.timezone),
                     address,
@@ -110,7 +110,7 @@ def test_verification_finds_what_is_missing_or_altered(
 ) -> None:
     table = facility.tables[0]
     simulator = Simulator(seed=4)
-    writer = Writer(
+    writer = WriterProcess(
         table,
         ZoneInfo(facility.timezone),
         address,
