@@ -19,8 +19,9 @@ from ringlog.schema.facility import Facility
 from ringlog.schema.install import install
 from servers import TEST_MEMORY, RunningServer, free_port, ringlog, serving, set_path, sqlalchemy_url
 
-# Folders with the longest files, which begin first where several workers share them.
-LONG = ("loadtest", "loader", "machines")
+# Folders with the longest files, or whose files are one conversation: they begin first where several workers
+# share the tests, so that none is left over for one of them.
+LONG = ("loadtest", "loader", "machines", "client_compat")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

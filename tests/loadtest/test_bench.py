@@ -430,7 +430,7 @@ def test_verdicts(tmp_path: Path) -> None:
 
 def test_waveforms_are_measured(temporary_directory: Path) -> None:
     out = temporary_directory / "bench-waveforms"
-    arguments = ["--only", "waveforms", "--seconds", "3", "--rounds", "1", "--columns", "2"]
+    arguments = ["--only", "waveforms", "--seconds", "1.5", "--rounds", "1", "--columns", "2"]
     said = run(RINGLOG, "bench", *arguments, "--out", out, timeout=900)
     assert said.returncode == 0, said.stderr
     results = Results.read(out / "bench.json")
