@@ -68,6 +68,12 @@ def table_states(connection: psycopg.Connection) -> list[TableState]:
         return cursor.execute(query).fetchall()
 
 
+def _has_nodes(connection: psycopg.Connection) -> bool:
+    if connection.execute("select to_regclass('ringlog.node')").fetchone() == (None,):
+        return False
+    return connection.execute("select exists (select from ringlog.node)").fetchone() == (True,)
+
+
 def states_everywhere(servers: Everywhere) -> dict[str | None, list[TableState]]:
     """The tables of every server that can be reached, without old copies of tables that move."""
     where = placing_of(servers.conninfo)
@@ -171,15 +177,18 @@ class Watch:
         with self._lock:
             if time.monotonic() - self._asked > _FRESH:
                 try:
-                    servers = Everywhere(self._conninfo)
-                    states = [state for own in states_everywhere(servers).values() for state in own]
                     with look(self._conninfo) as connection:
+                        states, nodes = table_states(connection), {}
+                        if _has_nodes(connection):
+                            servers = Everywhere(self._conninfo)
+                            states = [state for own in states_everywhere(servers).values() for state in own]
+                            nodes = {name: name not in servers.away for name in servers.nodes}
                         self._text = _metrics(
                             states,
                             space(connection, self._data) if self._data else None,
                             (connection.info.host, connection.info.port),
                             standbys(connection),
-                            {name: name not in servers.away for name in servers.nodes},
+                            nodes,
                         )
                 except (psycopg.Error, DBAPIError, OSError):
                     self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
