@@ -151,8 +151,10 @@ impl Backend {
         Ok(self.open.insert(Open::new(connection)))
     }
 
-    /// The connection, opened if need be, with the database in use first in its search path.
+    /// The connection, opened if need be, with the database in use first in its search path. What it was sent ahead is
+    /// given up.
     pub async fn open(&mut self) -> Result<&mut Open, PgError> {
+        self.forget_ahead().await?;
         if self.open.is_none() {
             let default = self.connect().await?.connection.query_text("select current_schema()").await?;
             let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
@@ -322,7 +324,7 @@ impl Backend {
             return;
         }
         if let Some(open) = &mut self.open {
-            if open.connection.has_ended().await {
+            if open.ahead.is_empty() && open.connection.has_ended().await {
                 self.open = None;
             }
         }

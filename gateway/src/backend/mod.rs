@@ -1,5 +1,6 @@
 //! The session's use of PostgreSQL: its connection, prepared statements, transaction, result sets and COPY.
 
+mod ahead;
 mod begin_commit;
 mod bulk_copy;
 mod connection;

@@ -1,6 +1,8 @@
 //! An open connection of a session to PostgreSQL, and what is prepared on it.
 
+use super::ahead::Sent;
 use super::declarations::{adds_nulls, nullable, Declarations};
+use super::result_set::LastDescription;
 use crate::catalogue::Catalogue;
 use crate::client::{Calendar, Isolation, Locking};
 use crate::convert::Zone;
@@ -9,7 +11,7 @@ use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use tsql::quoting::literal;
@@ -28,6 +30,14 @@ pub struct Described {
     /// The types it has found for the parameters.
     pub parameters: Vec<u32>,
     pub columns: Arc<[PgColumn]>,
+    pub(super) last_description: LastDescription,
+}
+
+impl Described {
+    fn new(name: String, parameters: Vec<u32>, columns: Vec<PgColumn>) -> Arc<Described> {
+        let (columns, last_description) = (columns.into(), LastDescription::default());
+        Arc::new(Described { name, parameters, columns, last_description })
+    }
 }
 
 pub struct Open {
@@ -49,6 +59,8 @@ pub struct Open {
     is_set: bool,
     /// The session's temporary procedures; None when they have to be read.
     pub(super) temporary: Option<Arc<Catalogue>>,
+    /// What it was sent before its turn, in order.
+    pub(super) ahead: VecDeque<Sent>,
 }
 
 impl Open {
@@ -65,6 +77,7 @@ impl Open {
             calendar: Some(Calendar::default()),
             is_set: false,
             temporary: None,
+            ahead: VecDeque::new(),
         }
     }
 
@@ -208,6 +221,7 @@ impl Open {
         if let Some(described) = self.queries.get(&key) {
             return Ok(described.clone());
         }
+        self.forget_ahead().await?;
         let (sql, parameters) = &key;
         let comes_again = sql.len() <= LONGEST_KEPT && !names_a_cursor(sql);
         if !comes_again || parameters.is_empty() && self.is_new(sql) {
@@ -216,11 +230,23 @@ impl Open {
                 // asking loses the statement without a name
                 self.connection.prepare("", sql, &parameters).await?;
             }
-            return Ok(Arc::new(Described { name: String::new(), parameters, columns: columns.into() }));
+            return Ok(Described::new(String::new(), parameters, columns));
         }
         let described = self.describe(sql, parameters).await?;
         self.queries.insert(key, described.clone());
         Ok(described)
+    }
+
+    /// A query that is prepared on this connection.
+    pub(super) fn known(&self, sql: String, parameters: Vec<u32>) -> Option<Arc<Described>> {
+        self.queries.get(&(sql, parameters)).cloned()
+    }
+
+    /// Whether a statement in this schema under these settings has nothing to tell PostgreSQL first.
+    pub(super) fn is_set(&self, schema: &str, locking: Locking, calendar: Calendar) -> bool {
+        self.schema.as_deref() == Some(schema)
+            && self.locking == Some(locking)
+            && self.calendar == Some(calendar)
     }
 
     /// Whether a text has not come before, as far as that is remembered.
@@ -240,7 +266,7 @@ impl Open {
         let name = self.connection.statement_name();
         let (parameters, mut columns) = self.connection.prepare(&name, sql, types).await?;
         self.declare(&mut columns, sql).await?;
-        Ok(Arc::new(Described { name, parameters, columns: columns.into() }))
+        Ok(Described::new(name, parameters, columns))
     }
 
     /// Sets the T-SQL declarations of a query's columns. Returns whether PostgreSQL had to be asked.

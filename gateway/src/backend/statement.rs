@@ -136,6 +136,9 @@ impl Backend {
         source: &Source<'_>,
         rows: Rows<'_>,
     ) -> Result<Completed, Unfinished> {
+        if !source.is_pure() {
+            self.forget_ahead().await?;
+        }
         // what only reads needs no transaction that has done nothing yet
         let may_wait = source.is_pure() && self.locking.isolation == Isolation::ReadCommitted;
         let in_transaction = self.transaction.is_open() && (self.transaction.started || !may_wait);
@@ -256,7 +259,10 @@ impl Backend {
     ) -> Result<Completed, Unfinished> {
         let stopping = self.gateway.stopping.clone();
         let (turn, most_rows) = (self.turn(), self.most_rows);
-        let open = self.open().await?;
+        if !self.has_ahead() {
+            self.open().await?;
+        }
+        let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
         let zone = open.zone()?;
         let prepared = match source {
             Source::Call { statement, .. } => open.prepare(statement).await,
@@ -272,34 +278,45 @@ impl Backend {
             Rows::ToClient(_) => client.settings().row_limit,
             Rows::OfCursor(_) | Rows::Kept => 0,
         };
-        match source {
+        let is_sent = match source {
             Source::Call { statement, values, .. } => {
                 let sent = &statement.parameter_formats;
                 open.connection.put_execute(&prepared.name, sent, values, &formats, limit);
+                false
             }
             Source::Query { parameters, .. } => {
                 let (sent, values) = parameters::bind(parameters, &prepared.parameters, &zone)
                     .map_err(Unfinished::Unsendable)?;
-                open.connection.put_execute(&prepared.name, &sent, &values, &formats, limit);
+                let is_sent = open.was_sent(&prepared, &values, limit).await?;
+                if !is_sent {
+                    open.connection.put_execute(&prepared.name, &sent, &values, &formats, limit);
+                }
+                is_sent
             }
-        }
+        };
         let is_call = matches!(source, Source::Call { .. });
         // cursors end with the transaction, which is the statement's own unless the client has begun one
         let may_open_cursors = is_call && !source.only_reads();
         if may_open_cursors {
             open.connection.put_flush();
-        } else {
+        } else if !is_sent {
             open.connection.put_sync();
         }
         open.connection.flush().await?;
         let only_reads = is_call && source.only_reads();
-        let columns = prepared.columns.clone();
-        let mut stream = RowStream::new(client, open, &zone, columns, turn, stopping);
+        let mut stream = RowStream::new(client, open, &zone, prepared, turn, stopping);
         stream.only_reads(only_reads);
         stream.most_rows(most_rows);
         stream.may_open_cursors(may_open_cursors);
         let ran = stream.run(rows).await;
         stream.finish_cancelling().await;
+        drop(stream);
+        match &ran {
+            Ok(_) | Err(Unfinished::Session(_)) => {}
+            Err(Unfinished::Failed(error) | Unfinished::Refused(error)) if error.is_fatal() => {}
+            // it may not be wanted any more, and a cancel may have met it
+            Err(_) => open.forget_ahead().await?,
+        }
         ran
     }
 }

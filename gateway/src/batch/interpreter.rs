@@ -10,7 +10,7 @@ use crate::calls::Procedures;
 use crate::client::{self, Client};
 use crate::gateway::Gateway;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
-use crate::program::{Compiled, Settings};
+use crate::program::{Compiled, Latest, Settings};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
@@ -40,6 +40,7 @@ pub struct Interpreter {
     pub(super) inserted: Option<String>,
     /// The columns that inserts without columns fill, by the tables that have been asked for.
     filled: BTreeMap<String, Option<Vec<String>>>,
+    latest: Latest,
 }
 
 impl Interpreter {
@@ -60,6 +61,7 @@ impl Interpreter {
             server_cursors: ServerCursors::default(),
             inserted: None,
             filled: BTreeMap::new(),
+            latest: Latest::default(),
         }
     }
 
@@ -107,6 +109,10 @@ impl Interpreter {
         settings: &Settings,
         lifts: bool,
     ) -> Result<Compiled, ServerMessage> {
+        if let Some(latest) = self.latest.get(text, settings, lifts) {
+            self.gateway.metrics.compiled_again.inc();
+            return Ok(latest.clone());
+        }
         let programs = self.gateway.programs.clone();
         let compiled = programs.compile(text, settings, lifts).await?;
         let mut filled = BTreeMap::new();
@@ -114,6 +120,9 @@ impl Interpreter {
             if let Some(columns) = self.filled_columns(client, table).await? {
                 filled.insert(table.clone(), columns);
             }
+        }
+        if compiled.program.unlisted.is_empty() {
+            self.latest.keep(text, settings, lifts, &compiled);
         }
         if filled.is_empty() {
             return Ok(compiled);

@@ -1,6 +1,7 @@
 //! The interpreter of T-SQL: statements, expressions, variables and errors; sp_executesql and prepared statements.
 //! The only recursive part of the gateway.
 
+mod ahead;
 mod cursor;
 mod cursors;
 mod datatypes;

@@ -87,13 +87,34 @@ impl Interpreter {
         statements: &[Statement],
         variables: &mut Variables<'_>,
     ) -> Result<Flow, Interrupt> {
+        let flow = self.run_in_order(client, statements, variables).await;
+        if !matches!(flow, Err(Interrupt::Session(_))) {
+            let backend = &mut self.procedures.backend;
+            if let Err(error) = backend.forget_ahead().await {
+                backend.check(&error, client);
+            }
+        }
+        flow
+    }
+
+    async fn run_in_order(
+        &mut self,
+        client: &mut Client,
+        statements: &[Statement],
+        variables: &mut Variables<'_>,
+    ) -> Result<Flow, Interrupt> {
         let mut at = 0;
         while let Some(statement) = statements.get(at) {
+            let rest = statements.get(at..).unwrap_or_default();
             at += 1;
             if is_cancelled(client).await? {
                 return Err(Interrupt::Cancelled);
             }
-            let flow = match self.run_statement(client, statement, variables).await {
+            let ran = match self.send_ahead(client, rest, variables).await {
+                Ok(()) => self.run_statement(client, statement, variables).await,
+                Err(interrupt) => Err(interrupt),
+            };
+            let flow = match ran {
                 Ok(flow) => flow,
                 Err(Interrupt::Failed(failure)) => {
                     self.failed(client, failure, statement.line).await?;

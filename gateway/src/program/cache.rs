@@ -27,7 +27,7 @@ const LONGEST_KEPT: usize = 256 << 10;
 const MOST_VARIANTS: usize = 32;
 
 /// A text ready to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Compiled {
     pub program: Arc<Program>,
     /// The variables that stand for literals, with what this text writes there.
@@ -40,6 +40,23 @@ pub struct Given {
     pub name: String,
     pub sql_type: SqlType,
     pub value: Value<'static>,
+}
+
+/// What a session has compiled last: who sends one text again and again has it read once.
+#[derive(Debug, Default)]
+pub struct Latest(Option<(String, Settings, bool, Compiled)>);
+
+impl Latest {
+    pub fn get(&self, text: &str, settings: &Settings, lifts: bool) -> Option<&Compiled> {
+        let (of, under, lifted, compiled) = self.0.as_ref()?;
+        (of == text && under == settings && *lifted == lifts).then_some(compiled)
+    }
+
+    pub fn keep(&mut self, text: &str, settings: &Settings, lifts: bool, compiled: &Compiled) {
+        if text.len() <= LONGEST_AT_ONCE {
+            self.0 = Some((text.to_owned(), settings.clone(), lifts, compiled.clone()));
+        }
+    }
 }
 
 pub struct Programs {
@@ -262,6 +279,22 @@ mod tests {
         }
         assert!(programs.kept.lock().weight() <= ROOM as u64);
         assert!(Arc::ptr_eq(&usual, &compile(&programs, "select usual from t").program));
+    }
+
+    #[test]
+    fn the_latest_is_that_of_its_text_and_settings() {
+        let settings = Settings { quoted_identifiers: true, ..Settings::default() };
+        let mut latest = Latest::default();
+        for text in ["select a from t where b = 1", "select a from t where b = 2"] {
+            assert!(latest.get(text, &settings, true).is_none());
+            let compiled = compile(&programs(), text);
+            latest.keep(text, &settings, true, &compiled);
+            let again = latest.get(text, &settings, true).unwrap();
+            assert!(Arc::ptr_eq(&again.program, &compiled.program));
+            assert_eq!(again.literals[0].value, compiled.literals[0].value);
+            assert!(latest.get(text, &settings, false).is_none());
+            assert!(latest.get(text, &Settings::default(), true).is_none());
+        }
     }
 
     #[test]

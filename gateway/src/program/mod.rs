@@ -3,7 +3,7 @@
 mod cache;
 mod literal;
 
-pub use cache::{Compiled, Given, Programs};
+pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
     placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Expression,

@@ -2,6 +2,8 @@
 
 use super::dialect::Endian;
 use bytes::{BufMut, BytesMut};
+use encoding_rs::UTF_16LE;
+use std::borrow::Cow;
 
 /// A message that does not hold what its format demands. Always fatal for the connection.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -89,11 +91,7 @@ impl<'a> Reader<'a> {
 
 /// UTF-16LE bytes to text; None for an odd length or a lone surrogate.
 pub fn utf16_text(raw: &[u8]) -> Option<String> {
-    if !raw.len().is_multiple_of(2) {
-        return None;
-    }
-    let units = raw.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    char::decode_utf16(units).collect::<std::result::Result<String, _>>().ok()
+    UTF_16LE.decode_without_bom_handling_and_without_replacement(raw).map(Cow::into_owned)
 }
 
 /// Writing in the client's byte order.

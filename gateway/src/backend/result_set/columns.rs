@@ -8,10 +8,12 @@ use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column, Traits};
 use crate::tds::types::{encode_value, ConvertError, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use tsql::quoting::{literal, quoted};
 
 /// One result column: how PostgreSQL sends it and how the client gets it.
+#[derive(Debug)]
 pub struct SentAs {
     pg_type: PgType,
     type_info: TypeInfo,
@@ -33,6 +35,45 @@ impl SentAs {
         let value = from_pg(self.pg_type, raw, zone)?;
         let value = if self.is_long { limit.cut(value) } else { value };
         encode_value(&value, &self.type_info, dialect, out)
+    }
+}
+
+/// How the result set of a query was described last: the next one is mostly the same.
+#[derive(Debug, Default)]
+pub struct LastDescription(Mutex<Option<Description>>);
+
+#[derive(Debug)]
+struct Description {
+    titles: Option<Box<[Title]>>,
+    /// All else of a session's dialect stays as it is.
+    text_size: u32,
+    tokens: Box<[u8]>,
+    sent_as: Arc<[SentAs]>,
+}
+
+impl LastDescription {
+    /// As `put_columns` of the query's columns.
+    pub fn put_columns(
+        &self,
+        pg_columns: &[PgColumn],
+        names: Option<&[Title]>,
+        reply: &mut Reply,
+    ) -> Arc<[SentAs]> {
+        let text_size = reply.dialect.text_size;
+        let mut last = self.0.lock();
+        if let Some(last) = &*last {
+            if last.text_size == text_size && last.titles.as_deref() == names {
+                reply.tokens.extend_from_slice(&last.tokens);
+                reply.rows_open = true;
+                return last.sent_as.clone();
+            }
+        }
+        let before = reply.tokens.len();
+        let sent_as = put_columns(pg_columns, names, reply);
+        let tokens = reply.tokens[before..].into();
+        *last =
+            Some(Description { titles: names.map(Into::into), text_size, tokens, sent_as: sent_as.clone() });
+        sent_as
     }
 }
 
@@ -64,7 +105,7 @@ pub struct KeyedColumns {
 }
 
 /// Puts the description of a result set of these columns.
-pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut Reply) -> Vec<SentAs> {
+pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut Reply) -> Arc<[SentAs]> {
     let (sent_as, columns) = sent_columns(pg_columns, names, &reply.dialect);
     columns::put(&mut reply.tokens, &columns, &reply.dialect);
     reply.rows_open = true;
@@ -73,7 +114,7 @@ pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut
 
 /// The same of a server cursor. At 7.x its rows end with a hidden column that says what has become of the row
 /// (sp_cursorfetch, RPC Considerations).
-pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Vec<SentAs> {
+pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Arc<[SentAs]> {
     let dialect = reply.dialect;
     let pg_columns = fetched.keyed.map_or(pg_columns, |keyed| &keyed.columns);
     let (sent_as, mut columns) = sent_columns(pg_columns, fetched.titles, &dialect);
@@ -106,7 +147,7 @@ fn sent_columns(
     pg_columns: &[PgColumn],
     names: Option<&[Title]>,
     dialect: &Dialect,
-) -> (Vec<SentAs>, Vec<Column>) {
+) -> (Arc<[SentAs]>, Vec<Column>) {
     let columns = described_as(pg_columns, names, dialect);
     let sent_as = |(pg_column, column): (&PgColumn, &Column)| {
         let (pg_type, _) = sent_type(pg_column);
@@ -183,4 +224,36 @@ pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dia
 /// The formats in which PostgreSQL sends these columns, 0 for text and 1 for binary.
 pub fn formats(columns: &[PgColumn]) -> Vec<i16> {
     columns.iter().map(|column| i16::from(!PgType::from_oid(column.oid).wants_text())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::{Declaration, SqlType};
+    use crate::tds::dialect::Version;
+
+    #[test]
+    fn a_description_is_repeated_for_the_same_titles_and_size() {
+        let text = PgColumn {
+            name: "a".into(),
+            oid: SqlType::TEXT.oid,
+            typmod: -1,
+            origin: (0, 0),
+            declared: Declaration::default(),
+        };
+        let (last, columns) = (LastDescription::default(), [text]);
+        let mut reply = Reply::new(Dialect::new(Version::Tds50));
+        let titles = ["a", "A"].map(|title| vec![Title::given(title)]);
+        let cases = [(None, 100), (Some(&titles[0]), 100), (Some(&titles[1]), 100), (Some(&titles[1]), 200)];
+        for (titles, text_size) in cases.into_iter().flat_map(|case| [case, case]) {
+            reply.dialect.text_size = text_size;
+            let names = titles.map(Vec::as_slice);
+            reply.tokens.clear();
+            put_columns(&columns, names, &mut reply);
+            let expected = reply.tokens.split();
+            reply.rows_open = false;
+            let sent_as = last.put_columns(&columns, names, &mut reply);
+            assert_eq!((&reply.tokens, reply.rows_open, sent_as.len()), (&expected, true, 1));
+        }
+    }
 }

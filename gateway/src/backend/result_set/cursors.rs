@@ -1,6 +1,6 @@
 //! The result sets of a procedure: cursors, which are fetched when it has returned and before its transaction ends.
 
-use super::columns::{formats, put_columns};
+use super::columns::{formats, put_columns, SentAs};
 use super::RowStream;
 use crate::backend::declarations::{nullable, Declarations};
 use crate::backend::notices::Announced;
@@ -9,6 +9,7 @@ use crate::postgres::message::{read_columns, row_values, server_error, Message};
 use crate::postgres::{Notice, PgError};
 use crate::program::Title;
 use crate::tds::tokens::done::{Command, Scope, Status};
+use std::sync::Arc;
 use tsql::quoting::quoted;
 
 impl RowStream<'_> {
@@ -49,7 +50,7 @@ impl RowStream<'_> {
     async fn cursor(&mut self, cursor: &str, names: Option<&[Title]>) -> Result<u64, Unfinished> {
         let fetch = format!("fetch all from {}", quoted(cursor));
         self.connection.put_parse(&fetch).await?;
-        let mut sent_as = Vec::new();
+        let mut sent_as: Arc<[SentAs]> = Arc::default();
         let mut count = 0;
         let mut is_gone = false;
         loop {

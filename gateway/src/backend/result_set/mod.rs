@@ -4,11 +4,13 @@ mod columns;
 mod cursors;
 mod interruption;
 
-pub use columns::{declaring, described_as, formats, put_description, Fetched, KeyedColumns};
+pub use columns::{
+    declaring, described_as, formats, put_description, Fetched, KeyedColumns, LastDescription,
+};
 
 use super::declarations::Declarations;
 use super::notices::{left_error_of, Announced};
-use super::open::Open;
+use super::open::{Described, Open};
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{unsendable, Client, TextSize};
 use crate::convert::Zone;
@@ -21,7 +23,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::Put;
 use crate::turns::Turn;
 use bytes::{BufMut, Bytes};
-use columns::{put_columns, put_cursor_columns, SentAs};
+use columns::{put_cursor_columns, SentAs};
 use interruption::{event, server_stops, stopped, Event, Stopping};
 use std::pin::pin;
 use std::sync::Arc;
@@ -55,9 +57,11 @@ pub struct RowStream<'a> {
     zone: &'a Zone,
     declarations: &'a mut Declarations,
     turn: Turn,
+    /// What runs.
+    described: Arc<Described>,
     columns: Arc<[PgColumn]>,
     /// How the columns go to the client, when they do.
-    sent_as: Option<Vec<SentAs>>,
+    sent_as: Option<Arc<[SentAs]>>,
     /// Each row ends with its status.
     has_status: bool,
     /// Each row of PostgreSQL's ends with its version.
@@ -99,7 +103,7 @@ impl<'a> RowStream<'a> {
         client: &'a mut Client,
         open: &'a mut Open,
         zone: &'a Zone,
-        columns: Arc<[PgColumn]>,
+        described: Arc<Described>,
         turn: Turn,
         stopping: CancellationToken,
     ) -> RowStream<'a> {
@@ -110,7 +114,8 @@ impl<'a> RowStream<'a> {
             zone,
             declarations: &mut open.declarations,
             turn,
-            columns,
+            columns: described.columns.clone(),
+            described,
             sent_as: None,
             has_status: false,
             has_version: false,
@@ -160,7 +165,8 @@ impl<'a> RowStream<'a> {
                     let reply = &mut self.client.reply;
                     match rows {
                         Rows::ToClient(names) if !self.columns.is_empty() => {
-                            self.sent_as = Some(put_columns(&self.columns, names, reply));
+                            let last = &self.described.last_description;
+                            self.sent_as = Some(last.put_columns(&self.columns, names, reply));
                         }
                         Rows::OfCursor(fetched) => {
                             self.sent_as = Some(put_cursor_columns(&self.columns, fetched, reply));

@@ -1,7 +1,7 @@
 //! The state of the compilation of a batch, and SQL with its variables.
 
 use crate::error::Error;
-use crate::program::{Settings, Sql};
+use crate::program::{keeps, Settings, Sql};
 use crate::resolve::Scope;
 use crate::translate::Numbered;
 use crate::tree;
@@ -37,5 +37,6 @@ pub fn numbered_sql(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
     let mut read =
         Sql::read(sql, names).map_err(|problem| Error::new(8623, problem, 1u32).with_severity(16))?;
     read.calls = calls;
+    read.keeps = keeps(sql);
     Ok(read)
 }

@@ -6,6 +6,7 @@ use super::variable::{CURSOR, N, ROW};
 use super::writer::{array, quoted, Purpose, Rows, Writer};
 use crate::compile::defined_sql;
 use crate::error::Error;
+use crate::program::keeps;
 use crate::resolve::names::{literal, table, table_variable};
 use crate::translate::{self, Kind, ResultType, Title, Translated};
 use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
@@ -205,87 +206,6 @@ fn made_by(statement: &Tree) -> Option<String> {
     }
 }
 
-/// Functions of schema tsql that return the time or the session's state begin with these words.
-const CHANGES: [&str; 7] =
-    ["getdate", "getutcdate", "sys", "last_identity", "transaction_count", "new", "rand"];
-
-/// What may stand before a parenthesis beside them.
-const KEEPS: &[&str] = &[
-    "all",
-    "and",
-    "any",
-    "array",
-    "as",
-    "avg",
-    "between",
-    "case",
-    "cast",
-    "char",
-    "character",
-    "coalesce",
-    "count",
-    "distinct",
-    "else",
-    "exists",
-    "filter",
-    "from",
-    "group",
-    "having",
-    "in",
-    "join",
-    "max",
-    "min",
-    "not",
-    "nullif",
-    "numeric",
-    "on",
-    "operator",
-    "or",
-    "over",
-    "select",
-    "sum",
-    "then",
-    "time",
-    "timestamp",
-    "values",
-    "varchar",
-    "when",
-    "where",
-    "with",
-    "within",
-];
-
-/// Whether a query gives the same rows whenever it runs on the same tables: it calls no function that may return the
-/// time or the session's state, and none of the site's own.
-fn keeps(sql: &str) -> bool {
-    let mut rest = sql;
-    let is_name = |character: char| character.is_alphanumeric() || "_.\"@#".contains(character);
-    while let Some(at) = rest.find(|character: char| character == '\'' || is_name(character)) {
-        rest = &rest[at..];
-        if let Some(text) = rest.strip_prefix('\'') {
-            rest = text.find('\'').map_or("", |end| &text[end + 1..]);
-            continue;
-        }
-        let end = rest.find(|character: char| !is_name(character)).unwrap_or(rest.len());
-        let (name, after) = rest.split_at(end);
-        rest = after;
-        if !rest.trim_start().starts_with('(') {
-            continue;
-        }
-        let known = match name.strip_prefix("tsql.") {
-            Some(own) => !CHANGES.iter().any(|begin| own.starts_with(begin)),
-            None => {
-                let name = name.to_lowercase();
-                KEEPS.binary_search(&name.as_str()).is_ok() || name.bytes().all(|byte| byte.is_ascii_digit())
-            }
-        };
-        if !known {
-            return false;
-        }
-    }
-    true
-}
-
 /// A list of texts as JSON.
 fn json(titles: &[Title]) -> String {
     let one = |Title { text, is_own, result_type }: &Title| match result_type {
@@ -316,23 +236,6 @@ fn json_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn queries_that_give_the_same_rows_at_any_time() {
-        for (sql, expected) in [
-            ("select \"a\" from \"t\" where (\"a\" operator(tsql.=) 1)", true),
-            ("select tsql.to_int(\"a\"), count(*) from t", true),
-            ("select tsql.getdate()", false),
-            ("select tsql.newid()", false),
-            ("select site.own(1)", false),
-            ("select 'now() it''s' || \"x\"", true),
-            ("select now()", false),
-            ("select 'a'::varchar(3), ('b')", true),
-        ] {
-            assert_eq!(keeps(sql), expected, "{sql}");
-        }
-        assert!(KEEPS.windows(2).all(|pair| pair[0] < pair[1]));
-    }
 
     #[test]
     fn names_as_json() {

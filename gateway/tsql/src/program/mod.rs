@@ -1,7 +1,9 @@
 //! The program of a batch, which the gateway's session runs: a tree of statements, with queries in PostgreSQL's SQL.
 
+mod keeping;
 mod sql;
 
+pub use keeping::keeps;
 pub use sql::Sql;
 
 use crate::facts::types::Type;

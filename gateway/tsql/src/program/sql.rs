@@ -11,12 +11,14 @@ pub struct Sql {
     pub variables: Vec<String>,
     /// It calls functions that are none of T-SQL's, and may change something.
     pub calls: bool,
+    /// See [`keeps`](super::keeps).
+    pub keeps: bool,
 }
 
 impl Sql {
     /// The error names a `$n` that is no variable.
     pub fn read(text: &str, variables: Vec<String>) -> Result<Sql, String> {
-        let mut sql = Sql { pieces: Vec::new(), places: Vec::new(), variables, calls: true };
+        let mut sql = Sql { pieces: Vec::new(), places: Vec::new(), variables, calls: true, keeps: false };
         let mut piece = String::new();
         let mut rest = text;
         while let Some(at) = rest.find(['$', '\'', '"']) {
@@ -45,7 +47,13 @@ impl Sql {
 
     /// SQL that names no variable.
     pub fn plain(text: impl Into<String>) -> Sql {
-        Sql { pieces: vec![text.into()], places: Vec::new(), variables: Vec::new(), calls: true }
+        Sql {
+            pieces: vec![text.into()],
+            places: Vec::new(),
+            variables: Vec::new(),
+            calls: true,
+            keeps: false,
+        }
     }
 
     /// The same without so many bytes at its beginning, in which no variable stands.

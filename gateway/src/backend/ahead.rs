@@ -1,0 +1,134 @@
+//! Queries that PostgreSQL is sent before their turn, so that a text of several that only read waits for it once. The
+//! answers are taken one by one as each query's turn comes, as if it had been sent then.
+
+use super::connection::Backend;
+use super::open::{Described, Open};
+use super::parameters::{self, Parameter, Typing};
+use super::result_set::formats;
+use crate::client::{Client, Isolation};
+use crate::convert::SqlType;
+use crate::postgres::message::Message;
+use crate::postgres::PgError;
+use crate::program::Sql;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{timeout, timeout_at, Instant};
+
+/// What PostgreSQL's socket takes while PostgreSQL, which waits for us to read, reads nothing itself; in bytes.
+const MOST_BYTES: usize = 16 << 10;
+/// How long answers that nobody wants may take before they are cancelled, and again.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How long PostgreSQL may take to accept a cancel.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A query that PostgreSQL was sent.
+pub(super) struct Sent {
+    prepared: Arc<Described>,
+    values: Bytes,
+    limit: i32,
+}
+
+impl Backend {
+    pub(super) fn has_ahead(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.ahead.is_empty())
+    }
+
+    /// Whether queries that only read may be sent before their turn: each is a transaction of its own, and PostgreSQL
+    /// knows all that the client has set.
+    pub async fn may_send_ahead(&mut self, client: &Client) -> bool {
+        let settings = client.settings();
+        if self.has_ahead()
+            || self.transaction.started
+            || settings.only_formats
+            || settings.implicit_transactions
+            || settings.locking.isolation != Isolation::ReadCommitted
+        {
+            return false;
+        }
+        self.let_go_if_ended().await;
+        let database = self.database.as_str();
+        self.open.as_ref().is_some_and(|open| open.is_set(database, settings.locking, settings.calendar))
+    }
+
+    /// Puts a query behind those that are to be sent ahead. False: it cannot be one of them.
+    pub fn put_ahead(
+        &mut self,
+        client: &Client,
+        sql: &Sql,
+        parameters: &[Parameter<'_>],
+    ) -> Result<bool, PgError> {
+        let Some(open) = &mut self.open else { return Ok(false) };
+        let zone = open.zone()?;
+        let types: Vec<SqlType> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+        let (text, oids) = parameters::statement(sql, &types, Typing::Declared);
+        let Some(prepared) = open.known(text, oids) else { return Ok(false) };
+        let Ok((sent, values)) = parameters::bind(parameters, &prepared.parameters, &zone) else {
+            return Ok(false);
+        };
+        if open.connection.unsent() + values.len() + 4 * prepared.columns.len() > MOST_BYTES {
+            return Ok(false);
+        }
+        let limit = client.settings().row_limit;
+        let columns = formats(&prepared.columns);
+        open.connection.put_execute(&prepared.name, &sent, &values, &columns, limit);
+        open.connection.put_sync();
+        open.ahead.push_back(Sent { prepared, values, limit });
+        Ok(true)
+    }
+
+    /// Sends what was put.
+    pub async fn send_ahead(&mut self) -> Result<(), PgError> {
+        match &mut self.open {
+            Some(open) => open.connection.flush().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Lets go of what was sent ahead, if anything.
+    pub async fn forget_ahead(&mut self) -> Result<(), PgError> {
+        match &mut self.open {
+            Some(open) => open.forget_ahead().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Open {
+    /// Whether this query is what was sent first. Another one: what was sent is given up.
+    pub(super) async fn was_sent(
+        &mut self,
+        prepared: &Arc<Described>,
+        values: &Bytes,
+        limit: i32,
+    ) -> Result<bool, PgError> {
+        let is_first = self.ahead.front().is_some_and(|sent| {
+            Arc::ptr_eq(&sent.prepared, prepared) && sent.values == *values && sent.limit == limit
+        });
+        if is_first {
+            self.ahead.pop_front();
+        } else {
+            self.forget_ahead().await?;
+        }
+        Ok(is_first)
+    }
+
+    /// Reads the answers to what was sent ahead, which nobody wants.
+    pub(super) async fn forget_ahead(&mut self) -> Result<(), PgError> {
+        let mut left = std::mem::take(&mut self.ahead).len();
+        let mut until = Instant::now() + PATIENCE;
+        while left > 0 {
+            let message = timeout_at(until, self.connection.receive()).await;
+            match message {
+                Ok(Ok(Message::ReadyForQuery(_)) | Err(PgError::Unconfirmed)) => left -= 1,
+                Ok(message) => drop(message?),
+                Err(_) => {}
+            }
+            if left > 0 && Instant::now() >= until {
+                let _ = timeout(CANCEL_TIMEOUT, self.connection.canceller().cancel()).await;
+                until = Instant::now() + PATIENCE;
+            }
+        }
+        Ok(())
+    }
+}
