@@ -88,6 +88,9 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     # the end of a text: the ways in which it is answered otherwise, and why (docs/migrating.md)
     "create procedure q as use log exec ('x')": (PROCEDURES, IN_A_PROCEDURE),
     "create procedure #p as select 2": (PROCEDURES, IN_A_PROCEDURE),
+    "with execute as owner as select user_name()": (PROCEDURES, IN_A_PROCEDURE),
+    "with execute as owner as exec ('select 1')": (PROCEDURES, IN_A_PROCEDURE),
+    "insert #t exec p select @@trancount select a from #t commit": (PROCEDURES, COUNTS_TRANSACTIONS),
     "selec 1": (PROCEDURES, "a procedure is called without EXECUTE at the beginning of a batch only"),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
@@ -219,7 +222,10 @@ def make_procedures(dsn: str) -> Made:
     with psycopg.connect(dsn, options=f"-c search_path={DATABASE}") as author, author.pipeline():
         for version in WAYS:
             for text in TEXTS:
-                for kind, label in (("compiled", ""), ("interpreted", " begins_here:")):
+                for kind, label in (
+                    ("compiled", ""),
+                    ("interpreted", " begins_here: if 1 = 2 goto begins_here"),
+                ):
                     if not text.is_for(version):
                         continue
                     name = procedure(kind, version, text.name)

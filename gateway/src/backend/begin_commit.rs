@@ -11,6 +11,9 @@ use crate::tds::tokens::message::ServerMessage;
 /// The client's savepoints have numbers in PostgreSQL, where a long name would be cut.
 const SAVEPOINT: &str = "client_savepoint_";
 
+/// The session's own one.
+const OWN_SAVEPOINT: &str = "ringlog_own";
+
 impl Backend {
     /// @@trancount
     pub fn transaction_depth(&self) -> i32 {
@@ -175,6 +178,23 @@ impl Backend {
         Ok(())
     }
 
+    /// A savepoint of the session's own in the client's transaction; `settle_own` ends it.
+    pub async fn save_own(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
+        let begin = if self.transaction.started { "" } else { "begin; " };
+        self.run_text(client, &format!("{begin}savepoint {OWN_SAVEPOINT}")).await?;
+        self.transaction.started = true;
+        Ok(())
+    }
+
+    /// Keeps or undoes what was done since `save_own`.
+    pub async fn settle_own(&mut self, client: &mut Client, keep: bool) -> Result<(), ServerMessage> {
+        let undo = match keep {
+            true => String::new(),
+            false => format!("rollback to savepoint {OWN_SAVEPOINT}; "),
+        };
+        self.run_text(client, &format!("{undo}release savepoint {OWN_SAVEPOINT}")).await
+    }
+
     async fn run_text(&mut self, client: &mut Client, sql: &str) -> Result<(), ServerMessage> {
         let done = match self.open().await {
             Ok(open) => open.connection.query_text(sql).await,
@@ -191,7 +211,8 @@ impl Backend {
 
     fn put_change(&mut self, client: &mut Client, change: Change) {
         let dialect = client.dialect();
-        if dialect.version >= Version::Tds72 {
+        let is_own = client.reply.gathering.as_ref().is_some_and(|gathering| gathering.has_own_transaction);
+        if dialect.version >= Version::Tds72 && !is_own {
             envchange::put_transaction(&mut client.reply.tokens, change, u64::from(self.spid) + 1, &dialect);
         }
     }

@@ -50,13 +50,13 @@ impl Interpreter {
         }
     }
 
-    /// Runs a call written as text; its status and outputs go to variables.
+    /// Runs a call written as text; its status and outputs go to variables. Whether it has succeeded.
     pub(super) async fn run_execute(
         &mut self,
         client: &mut Client,
         execute: &Execute,
         variables: &mut Variables<'_>,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<bool, Interrupt> {
         if client.settings().only_formats {
             let text =
                 "'exec' is not understood under SET FMTONLY ON: the columns of a procedure are known only \
@@ -79,7 +79,7 @@ impl Interpreter {
                 called = Err(Failure::of_statement(message).into());
             }
         }
-        self.end_call(client, called, &params, Form::Text).await.map(|_| ())
+        self.end_call(client, called, &params, Form::Text).await
     }
 
     /// Makes of the outputs of a call what the variables that take them are.
@@ -110,6 +110,10 @@ impl Interpreter {
         described: bool,
     ) -> Result<Option<Returned>, Interrupt> {
         if let Some(system) = SystemProcedure::named(split_name(name).1) {
+            if client.reply.gathering.is_some() && system != SystemProcedure::ExecuteSql {
+                let text = format!("'insert … execute' of {name} is not supported.");
+                return Err(Failure::of_statement(ServerMessage::error(102, 15, text)).into());
+            }
             return self.call_system(client, system, params, form, described).await;
         }
         let function = self.procedures.called(client, name, params).await?;

@@ -165,6 +165,7 @@ impl Interpreter {
         variables: &Variables<'_>,
     ) -> Result<(), Interrupt> {
         let mut columns = Vec::with_capacity(names.len());
+        let mut types = Vec::with_capacity(names.len());
         let mut values = Vec::with_capacity(names.len());
         for (name, alias) in names {
             let (sql_type, value, declared) = match variables.get(name) {
@@ -185,9 +186,16 @@ impl Interpreter {
                 type_info: client_type(pg_type, sql_type.typmod, declared, &client.dialect()),
                 traits: Traits::default(),
             });
+            types.push(sql_type);
             values.push(value);
         }
-        client.reply.rows_of(&columns, &[values])?;
+        match &mut client.reply.gathering {
+            Some(gathering) => {
+                gathering.begin_set(types);
+                gathering.row(values)?;
+            }
+            None => client.reply.rows_of(&columns, &[values])?,
+        }
         client.reply.command = Command::Select;
         client.reply.end(Status::empty(), Some(1));
         client.reply.passed(Some(1));

@@ -2,6 +2,7 @@
 
 use super::interpreter::Interpreter;
 use super::messages::integer;
+use super::messages::printed;
 use super::procedure::too_deep;
 use super::tries::Tries;
 use super::variables::Variables;
@@ -190,7 +191,10 @@ impl Interpreter {
                 return Err(Failure::of_batch(message).into());
             }
             Action::Wait(seconds) => self.wait(client, seconds, variables).await?,
-            Action::Execute(execute) => self.run_execute(client, execute, variables).await?,
+            Action::Execute(execute) => {
+                self.run_execute(client, execute, variables).await?;
+            }
+            Action::InsertExecute(insert) => self.insert_execute(client, insert, variables).await?,
             Action::ExecuteText(text) => self.execute_text(client, text, variables).await?,
             Action::Use(name) => {
                 self.use_database(client, name).await?;
@@ -202,25 +206,30 @@ impl Interpreter {
                 client.reply.finished(0);
             }
             Action::Begin(name) => {
-                self.procedures.backend.begin_statement(client, name);
+                let name = transaction_name(name, variables)?;
+                self.procedures.backend.begin_statement(client, &name);
                 client.reply.finished(0);
             }
             Action::Commit => {
+                self.may_commit(client)?;
                 self.procedures.backend.commit(client).await?;
                 client.reply.finished(0);
             }
             Action::Rollback(name) => {
+                self.may_roll_back(client)?;
                 if !self.tables.is_empty() && self.procedures.backend.in_transaction() {
                     let text =
                         "'rollback with a table variable' is not supported: it would remove the rows of a \
                                 table variable of the calling text.";
                     return Err(ServerMessage::error(102, 15, text).into());
                 }
-                self.procedures.backend.rollback(client, name).await?;
+                let name = transaction_name(name, variables)?;
+                self.procedures.backend.rollback(client, &name).await?;
                 client.reply.finished(0);
             }
             Action::Save(name) => {
-                self.procedures.backend.save(client, name).await?;
+                let name = transaction_name(name, variables)?;
+                self.procedures.backend.save(client, &name).await?;
                 client.reply.finished(0);
             }
             Action::InsertBulk(bulk) => self.open_bulk(client, bulk).await?,
@@ -370,6 +379,14 @@ impl Interpreter {
             client.reply.finished(0);
         }
         Ok(())
+    }
+}
+
+/// The name of a transaction or savepoint, which a variable may have.
+fn transaction_name(name: &str, variables: &Variables<'_>) -> Result<String, Failure> {
+    match variables.get(name).filter(|_| name.starts_with('@')) {
+        Some(variable) => printed(&variable.value),
+        None => Ok(name.to_owned()),
     }
 }
 

@@ -119,7 +119,7 @@ pub fn end_failed_inside(
 
 /// Status and outputs; those of a call inside a procedure stay inside.
 fn put_returned(reply: &mut Reply, status: i32, outputs: &[Output], form: Form) {
-    if form == Form::Rpc || reply.nesting == 0 {
+    if (form == Form::Rpc || reply.nesting == 0) && reply.gathering.is_none() {
         let dialect = reply.dialect;
         returns::put_status(&mut reply.tokens, status, &dialect);
         returns::put_outputs(&mut reply.tokens, outputs, &dialect);

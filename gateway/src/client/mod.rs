@@ -1,10 +1,12 @@
 //! A client: reads messages, and sends the reply as packets.
 
 mod error;
+mod gathering;
 mod reply;
 mod settings;
 
 pub use error::{SessionError, LOGIN_TIMEOUT, STALLED};
+pub use gathering::{GatheredSet, Gathering};
 pub use reply::{unsendable, Reply};
 pub use settings::{Calendar, Isolation, Locking, Settings, TextSize};
 

@@ -1,5 +1,6 @@
 //! The reply under construction: its tokens, and the state that decides their form.
 
+use super::gathering::Gathering;
 use crate::convert::{column_type, PgType};
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column, Traits};
@@ -27,6 +28,8 @@ pub struct Reply {
     pub rows_open: bool,
     /// The kind of the next DONE.
     pub command: Command,
+    /// INSERT … EXECUTE takes the rows: neither they nor ends of statements are sent.
+    pub gathering: Option<Gathering>,
     /// The end of the latest DONE in `tokens`.
     done: Option<usize>,
 }
@@ -43,6 +46,7 @@ impl Reply {
             row_count: 0,
             rows_open: false,
             command: Command::Other,
+            gathering: None,
             done: None,
         }
     }
@@ -138,10 +142,13 @@ impl Reply {
 
     fn put_done(&mut self, scope: Scope, status: Status, count: Option<u64>) {
         let command = std::mem::take(&mut self.command);
+        self.rows_open = false;
+        if self.gathering.is_some() {
+            return;
+        }
         let command = if scope == Scope::Procedure { Command::Execute } else { command };
         Done::new(scope, status, command, count, &self.dialect).encode(&mut self.tokens, &self.dialect);
         self.done = Some(self.tokens.len());
-        self.rows_open = false;
     }
 
     /// Begins the answer to another command.
@@ -193,6 +200,10 @@ impl Reply {
             type_info: column_type(*pg_type, *typmod, &self.dialect),
             traits: Traits::default(),
         };
+        if self.gathering.is_some() {
+            let text = "'insert … execute' of this procedure is not supported: the gateway makes its rows.";
+            return Err(ServerMessage::error(102, 15, text));
+        }
         let columns: Vec<Column> = columns.iter().map(column).collect();
         self.rows_of(&columns, rows)
     }

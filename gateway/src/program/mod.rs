@@ -6,8 +6,9 @@ mod literal;
 pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
-    placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Expression,
-    FetchFrom, InsertBulk, Kind, Made, Program, Query, ResultType, Settings, Sql, Statement, Title, CLOCKS,
+    placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Executed,
+    Expression, FetchFrom, Filled, InsertBulk, InsertExecute, Kind, Made, Program, Query, ResultType,
+    Settings, Sql, Statement, Title, CLOCKS,
 };
 
 use crate::convert::SqlType;

@@ -24,3 +24,4 @@ pub use error::Error;
 pub use lexer::Syntax;
 pub use parser::{parse, parse_parameters, Batch};
 pub use reading::{compile, declarations, Reading};
+pub use translate::insert_of_rows;

@@ -1,7 +1,7 @@
 //! The columns of a result set: the format in which PostgreSQL sends them, and their description for the client.
 
 use crate::client::{Reply, TextSize};
-use crate::convert::{client_type, from_pg, Declared, PgType, Zone};
+use crate::convert::{client_type, from_pg, Declared, PgType, SqlType, Zone};
 use crate::postgres::message::PgColumn;
 use crate::program::Title;
 use crate::tds::dialect::Dialect;
@@ -22,6 +22,14 @@ pub struct SentAs {
 }
 
 impl SentAs {
+    /// A value of a row, None for NULL.
+    pub fn value(&self, raw: Option<&[u8]>, zone: &Zone) -> Result<Value<'static>, ConvertError> {
+        match raw {
+            None => Ok(Value::Null),
+            Some(raw) => from_pg(self.pg_type, raw, zone).map(Value::into_owned),
+        }
+    }
+
     /// Appends a value of a row, None for NULL.
     pub fn put(
         &self,
@@ -107,6 +115,10 @@ pub struct KeyedColumns {
 /// Puts the description of a result set of these columns.
 pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut Reply) -> Arc<[SentAs]> {
     let (sent_as, columns) = sent_columns(pg_columns, names, &reply.dialect);
+    if let Some(gathering) = &mut reply.gathering {
+        gathering.begin_set(pg_columns.iter().map(gathered_type).collect());
+        return sent_as;
+    }
     columns::put(&mut reply.tokens, &columns, &reply.dialect);
     reply.rows_open = true;
     sent_as
@@ -171,6 +183,14 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
         }
     };
     pg_columns.iter().enumerate().map(described).collect()
+}
+
+/// The type of the values of a column that are kept.
+fn gathered_type(column: &PgColumn) -> SqlType {
+    match sent_type(column) {
+        (PgType::Text | PgType::Array(_), _) => SqlType::TEXT,
+        (_, typmod) => SqlType { oid: column.oid, typmod },
+    }
 }
 
 /// The type in which PostgreSQL sends the column, with its modifier: types without an own encoding here go as text.

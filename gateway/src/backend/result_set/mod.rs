@@ -219,6 +219,12 @@ impl<'a> RowStream<'a> {
                 _ => {}
             }
         }
+        if let (true, Some(gathering)) = (
+            self.sent_as.is_some() && (self.end.is_some() || error.is_some()),
+            &mut self.client.reply.gathering,
+        ) {
+            gathering.abandon_set();
+        }
         match (self.end.take(), error) {
             (Some(end), _) => Err(end),
             (None, Some(error)) if self.has_effects => Err(Unfinished::Failed(error)),
@@ -339,6 +345,16 @@ impl<'a> RowStream<'a> {
         self.sent += 1;
         let dialect = self.client.dialect();
         let Some(sent_as) = &self.sent_as else { return };
+        if let Some(gathering) = &mut self.client.reply.gathering {
+            let values =
+                sent_as.iter().zip(row_values(row)).map(|(sent_as, raw)| sent_as.value(raw, self.zone));
+            let values = values.collect::<Result<Vec<_>, _>>();
+            let values = values.map_err(|error| unsendable("A column", &error));
+            if let Err(message) = values.and_then(|values| gathering.row(values)) {
+                self.stop(Unfinished::Unsendable(message));
+            }
+            return;
+        }
         let out = &mut self.client.reply.tokens;
         let start = out.len();
         out.put_u8(ROW);

@@ -1,11 +1,10 @@
 //! Procedure calls of a batch.
 
-use super::compiler::{numbered_sql, Compiler};
+use super::compiler::Compiler;
 use crate::error::Error;
-use crate::facts::system;
-use crate::program::{Action, Argument, Execute, Expression, Kind, Query};
+use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute};
 use crate::resolve::names;
-use crate::translate::{self, Numbered};
+use crate::translate;
 use crate::tree::{self, ArgumentValue};
 
 impl Compiler<'_> {
@@ -50,61 +49,26 @@ impl Compiler<'_> {
         })
     }
 
-    /// `insert … execute` of a system procedure, which is a function of PostgreSQL that gives rows.
+    /// `insert … execute` of any procedure or text.
     pub(super) fn insert_execute(
         &mut self,
         insert: &tree::Insert,
-        execute: &tree::Execute,
+        source: Executed,
         line: u32,
     ) -> Result<Action, Error> {
-        let rows = match &execute.procedure {
-            Ok(name) if execute.status.is_none() => {
-                let own = name.name.to_lowercase();
-                let schema = system::rows_of(&own, self.scope.sybase);
-                schema
-                    .filter(|_| matches!(names::schema_of(name), Ok("" | "sys")))
-                    .map(|schema| (schema, own))
-            }
-            _ => None,
-        };
-        let Some((schema, own)) = rows else { return Err(no_insert_execute(line)) };
-        let mut numbered = Numbered::default();
-        let mut arguments = Vec::new();
-        for argument in &execute.arguments {
-            let ArgumentValue::Value(value) = &argument.value else {
-                let why = "it takes no default and no output";
-                return Err(Error::refused("insert … execute", why, argument.at));
-            };
-            let value = translate::value(value, &self.scope, &mut numbered, None)?.sql;
-            arguments.push(match &argument.name {
-                Some(name) => {
-                    let name = names::identifier(name.trim_start_matches('@'), argument.at.line)?;
-                    format!("{name} => {value}")
-                }
-                None => value,
-            });
+        if insert.output.is_some() {
+            let text = "The OUTPUT clause cannot be used in an INSERT...EXEC statement.";
+            return Err(Error::new(483, text, line));
         }
-        let into = match &insert.target {
-            tree::Target::Table(table) => names::table(table)?,
-            tree::Target::Variable(variable) => names::table(&names::table_variable(variable))?,
-        };
-        let columns = names::in_parentheses(&insert.columns)?;
-        let arguments = arguments.join(", ");
-        let rows = format!("select * from {schema}.{}({arguments})", names::quoted(&own));
-        let sql = numbered_sql(&format!("insert into {into}{columns} {rows}"), numbered)?;
-        let query = Query {
-            sql,
-            kind: Kind::Change,
-            assigns: Vec::new(),
-            columns: None,
-            into: Some(into),
-            made: None,
-        };
-        Ok(Action::Query(query))
+        if let Some(top) = &insert.top {
+            return Err(Error::refused(
+                "insert top … execute",
+                "the rows of the procedure are all taken",
+                top.at,
+            ));
+        }
+        let (target, unlisted) = translate::filled(insert, &self.scope)?;
+        self.unlisted.extend(unlisted);
+        Ok(Action::InsertExecute(Box::new(InsertExecute { target, source })))
     }
-}
-
-pub(super) fn no_insert_execute(line: u32) -> Error {
-    let why = "that is for system procedures; run the procedure's query, or select into a table";
-    Error::refused("insert … execute", why, line)
 }

@@ -19,11 +19,12 @@ use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
-    Action, Condition, CursorAction, Declaration, Kind, Lifted, Program, Query, Settings, Sql, Statement,
+    Action, Condition, CursorAction, Declaration, Executed, Kind, Lifted, Program, Query, Settings, Sql,
+    Statement,
 };
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Clock, Numbered};
-use crate::tree::{self, Assign, Declared, Raise, StatementKind as Tree, TableVariable};
+use crate::tree::{self, Assign, Declared, Raise, StatementKind as Tree, TableVariable, TransactionName};
 use compiler::{numbered_sql, selected, Compiler};
 use std::collections::HashMap;
 
@@ -154,8 +155,14 @@ impl Compiler<'_> {
                 None => self.query(&statement.kind)?,
             },
             Tree::Insert(insert) => match &insert.source {
-                tree::InsertSource::Execute(execute) => self.insert_execute(insert, execute, line)?,
-                tree::InsertSource::ExecuteText(_) => return Err(call::no_insert_execute(line)),
+                tree::InsertSource::Execute(execute) => {
+                    let execute = Executed::Procedure(self.execute(execute)?);
+                    self.insert_execute(insert, execute, line)?
+                }
+                tree::InsertSource::ExecuteText(text) => {
+                    let text = Executed::Text(self.value(&text.text, Some(VARCHAR))?);
+                    self.insert_execute(insert, text, line)?
+                }
                 _ => self.query(&statement.kind)?,
             },
             Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => self.query(&statement.kind)?,
@@ -211,10 +218,13 @@ impl Compiler<'_> {
                 Action::Use(name.text.clone())
             }
             Tree::Set(words) => Action::Set(session::words(words)),
-            Tree::BeginTransaction(name) => Action::Begin(session::optional(name)),
-            Tree::Commit(_) => Action::Commit,
-            Tree::Rollback(name) => Action::Rollback(session::optional(name)),
-            Tree::Save(name) => Action::Save(name.text.clone()),
+            Tree::BeginTransaction(name) => Action::Begin(self.transaction_name(name.as_ref())?),
+            Tree::Commit(name) => {
+                self.transaction_name(name.as_ref())?;
+                Action::Commit
+            }
+            Tree::Rollback(name) => Action::Rollback(self.transaction_name(name.as_ref())?),
+            Tree::Save(name) => Action::Save(self.transaction_name(Some(name))?),
             Tree::CreateProcedure(create) => {
                 let created = crate::procedure::create(create, self.text, line, &self.scope, self.settings)?;
                 self.created(created)
@@ -311,6 +321,14 @@ impl Compiler<'_> {
             None => self.value(&assign.value, of)?,
         };
         Ok(Action::Assign(assign.variable.name.clone(), value))
+    }
+
+    /// The name of a transaction or savepoint, or the variable that has it, with its @; "" for none.
+    fn transaction_name(&self, name: Option<&TransactionName>) -> Result<String, Error> {
+        if let Some(TransactionName::Variable(variable)) = name {
+            self.declared(variable)?;
+        }
+        Ok(name.map(|name| name.text().to_owned()).unwrap_or_default())
     }
 
     /// The type of a variable that takes a value. None: PostgreSQL's alone.

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::program::InsertBulk;
 use crate::resolve::names::{folded, table};
-use crate::tree::{self, Name, SetWord};
+use crate::tree::{self, SetWord};
 
 /// The words of SET; a variable stands by its name with @.
 pub fn words(words: &[SetWord]) -> Vec<String> {
@@ -12,10 +12,6 @@ pub fn words(words: &[SetWord]) -> Vec<String> {
         SetWord::Variable(variable) => variable.name.clone(),
     };
     words.iter().map(word).collect()
-}
-
-pub fn optional(name: &Option<Name>) -> String {
-    name.as_ref().map(|name| name.text.clone()).unwrap_or_default()
 }
 
 /// Where the rows of a bulk copy go. The declared types say nothing new: the rows come with their own.

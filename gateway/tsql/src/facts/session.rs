@@ -25,6 +25,7 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@options", INT),
     ("@@packet_size", INT),
     ("@@pagesize", INT),
+    ("@@procid", INT),
     ("@@rowcount", INT),
     ("@@servername", NAME),
     ("@@servicename", NAME),

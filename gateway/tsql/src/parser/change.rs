@@ -133,6 +133,10 @@ impl<'t> Parser<'t> {
         }
         if self.word("values") {
             let rows = self.list(|parser| parser.in_parentheses(Self::value_or_default))?;
+            let at = self.position();
+            if self.plan_hints()?.is_some() {
+                return Err(Error::refused("option (maxrecursion …)", "there is no query", at));
+            }
             return Ok(InsertSource::Values(rows));
         }
         if self.next_is_any(&["exec", "execute"]) {

@@ -11,10 +11,19 @@ impl<'t> Parser<'t> {
     /// `(column, constraint, …)`
     pub(super) fn table_elements(&mut self) -> Result<Vec<TableElement>, Error> {
         self.expect_symbol("(")?;
-        let mut elements = vec![self.table_element()?];
-        // a comma may stand before the parenthesis
-        while self.symbol(",") && !self.next_is_symbol(")") {
-            elements.push(self.table_element()?);
+        let mut elements = Vec::new();
+        loop {
+            let mut element = self.table_element()?;
+            let of_table = match &mut element {
+                TableElement::Column(column) => keys_of_table(column),
+                TableElement::Constraint(_) => Vec::new(),
+            };
+            elements.push(element);
+            elements.extend(of_table.into_iter().map(TableElement::Constraint));
+            // a comma may stand before the parenthesis
+            if !self.symbol(",") || self.next_is_symbol(")") {
+                break;
+            }
         }
         self.expect_symbol(")")?;
         let is_column = |element: &TableElement| matches!(element, TableElement::Column(_));
@@ -27,6 +36,9 @@ impl<'t> Parser<'t> {
     pub(super) fn table_element(&mut self) -> Result<TableElement, Error> {
         if self.next_is_any(&["constraint", "primary", "unique", "check", "foreign", "default"]) {
             return self.table_constraint().map(TableElement::Constraint);
+        }
+        if self.next_is("index") {
+            return Err(Error::refused("index", "create index makes one of a table", self.position()));
         }
         self.column_definition().map(TableElement::Column)
     }
@@ -65,6 +77,9 @@ impl<'t> Parser<'t> {
     /// The next thing said of a column; false when nothing is.
     fn column_property(&mut self, column: &mut ColumnDefinition) -> Result<bool, Error> {
         let at = column.name.at;
+        if self.next_is("index") {
+            return Err(Error::refused("index", "create index makes one of a table", at));
+        }
         if self.words(&["not", "null"]) {
             column.nullable = Some(false);
         } else if self.word("null") {
@@ -245,4 +260,16 @@ impl<'t> Parser<'t> {
         };
         Ok(Constraint { name, kind, at })
     }
+}
+
+/// A key that stands behind a column and names columns is the table's: takes it from the column.
+fn keys_of_table(column: &mut ColumnDefinition) -> Vec<Constraint> {
+    let names_columns = |constraint: &Constraint| match &constraint.kind {
+        ConstraintKind::PrimaryKey { columns } | ConstraintKind::Unique { columns } => !columns.is_empty(),
+        _ => false,
+    };
+    let constraints = std::mem::take(&mut column.constraints);
+    let (of_table, own) = constraints.into_iter().partition(names_columns);
+    column.constraints = own;
+    of_table
 }

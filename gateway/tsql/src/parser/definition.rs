@@ -260,6 +260,9 @@ impl<'t> Parser<'t> {
 
     pub(super) fn truncate(&mut self) -> Result<StatementKind, Error> {
         self.expect_word("truncate")?;
+        if self.next_is("lob") {
+            return Err(Error::refused("truncate lob", "texts have no locators", self.position()));
+        }
         self.expect_word("table")?;
         self.object_name().map(StatementKind::Truncate)
     }

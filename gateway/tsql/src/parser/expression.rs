@@ -272,8 +272,23 @@ impl<'t> Parser<'t> {
         Ok(Expression::Unary { operator, operand: Box::new(operand), at })
     }
 
+    /// `value.method (…)` and `type::method (…)`
+    pub(super) fn refuse_method(&self) -> Result<(), Error> {
+        let Some(name) = self.ahead(1).filter(|name| name.is_name()) else { return Ok(()) };
+        if self.next_is_symbol(".") && self.ahead_is_symbol(2, "(") {
+            let what = format!(".{}()", name.value);
+            return Err(Error::refused(&what, "ringlog has no types with methods", name.at));
+        }
+        if self.next_is_symbol("::") {
+            let what = format!("::{}", name.value);
+            return Err(Error::refused(&what, "ringlog has no types with methods", name.at));
+        }
+        Ok(())
+    }
+
     fn postfix(&mut self) -> Result<Expression, Error> {
         let mut operand = self.primary()?;
+        self.refuse_method()?;
         let mut chain = 0;
         loop {
             if self.word("collate") {
@@ -324,6 +339,16 @@ impl<'t> Parser<'t> {
         if token.is_any(&NILADIC) && !called {
             self.at += 1;
             return Ok(self.niladic(token));
+        }
+        if token.is("update") && called {
+            return Err(Error::refused("update()", "compare the rows of inserted and deleted", token.at));
+        }
+        if token.is("next") && self.ahead_is(1, "value") && self.ahead_is(2, "for") {
+            return Err(Error::refused(
+                "next value for",
+                "there are no sequences: use an identity column",
+                token.at,
+            ));
         }
         if token.is_any(&["values", "pivot", "unpivot", "compute"]) {
             return Err(self.refused_word(token));

@@ -37,25 +37,50 @@ impl<'t> Parser<'t> {
             return Err(Error::refused(&what, "procedures have no numbers", name.at));
         }
         let parameters = self.parameters()?;
+        let mut as_owner = None;
         while self.word("with") {
-            self.list(Self::procedure_option)?;
+            self.list(|parser| {
+                let at = parser.position();
+                if parser.words(&["execute", "as", "owner"]) || parser.words(&["exec", "as", "owner"]) {
+                    as_owner = Some(at);
+                    return Ok(());
+                }
+                parser.procedure_option()
+            })?;
         }
         if self.next_is("for") {
             let why = "there is no replication of procedures";
             return Err(Error::refused("for replication", why, self.position()));
         }
         self.expect_word("as")?;
+        if self.next_is("external") && self.ahead_is(1, "name") {
+            return Err(Error::refused("external name", "procedures are T-SQL", self.position()));
+        }
         let body = self.rest_of_batch()?;
-        Ok(StatementKind::CreateProcedure(Box::new(CreateProcedure { mode, name, parameters, body })))
+        Ok(StatementKind::CreateProcedure(Box::new(CreateProcedure {
+            mode,
+            name,
+            parameters,
+            as_owner,
+            body,
+        })))
     }
 
     fn procedure_option(&mut self) -> Result<(), Error> {
         let at = self.position();
-        if self.word("recompile") || self.words(&["execute", "as", "caller"]) {
+        if self.word("recompile")
+            || self.words(&["execute", "as", "caller"])
+            || self.words(&["exec", "as", "caller"])
+        {
             return Ok(());
         }
+        if self.next_is_any(&["exec", "execute"]) && self.ahead_is(1, "as") {
+            let who = self.ahead(2).map_or("", |token| &*token.value).to_lowercase();
+            let what = format!("with execute as {who}");
+            return Err(Error::refused(&what, "a procedure runs as its caller or its owner", at));
+        }
         let what = format!("with {}", self.advance()?.shown());
-        Err(Error::refused(&what, "a procedure runs as its caller, and shows its text", at))
+        Err(Error::refused(&what, "a procedure shows its text", at))
     }
 
     fn rest_of_batch(&mut self) -> Result<Vec<Statement>, Error> {
@@ -247,6 +272,9 @@ impl<'t> Parser<'t> {
     pub(super) fn execute(&mut self) -> Result<StatementKind, Error> {
         let start = self.position();
         self.at += 1;
+        if self.next_is("as") {
+            return Err(Error::refused("execute as", "a session has one user", start));
+        }
         if self.symbol("(") {
             let text = self.value()?;
             if self.next_is_symbol(",") {

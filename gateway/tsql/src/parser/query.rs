@@ -82,6 +82,13 @@ impl<'t> Parser<'t> {
         if !self.word("with") {
             return Ok(Vec::new());
         }
+        if self.next_is("xmlnamespaces") {
+            return Err(Error::refused(
+                "with xmlnamespaces",
+                "a result is rows and columns",
+                self.position(),
+            ));
+        }
         self.list(|parser| {
             let name = parser.name()?;
             let columns =

@@ -4,7 +4,7 @@ use super::names::is_free;
 use super::Parser;
 use crate::error::Error;
 use crate::lexer::Kind;
-use crate::tree::{Name, StatementKind, Writetext};
+use crate::tree::{StatementKind, TransactionName, Writetext};
 
 impl<'t> Parser<'t> {
     pub(super) fn use_(&mut self) -> Result<StatementKind, Error> {
@@ -39,13 +39,14 @@ impl<'t> Parser<'t> {
         }
     }
 
-    pub(super) fn transaction_name(&mut self) -> Result<Option<Name>, Error> {
+    pub(super) fn transaction_name(&mut self) -> Result<Option<TransactionName>, Error> {
         match self.peek() {
             Some(token) if token.kind == Kind::Variable => {
-                let what = format!("a transaction named by {}", token.value);
-                Err(Error::refused(&what, "the name must be written out", token.at))
+                self.own_variable().map(TransactionName::Variable).map(Some)
             }
-            Some(token) if is_free(token) && !self.at_statement_end() => self.name().map(Some),
+            Some(token) if is_free(token) && !self.at_statement_end() => {
+                self.name().map(TransactionName::Name).map(Some)
+            }
             _ => Ok(None),
         }
     }

@@ -11,6 +11,10 @@ const HARMLESS: [&str; 6] = ["nolock", "readuncommitted", "readcommitted", "rowl
 const LOCKING: [&str; 7] =
     ["holdlock", "updlock", "tablock", "tablockx", "xlock", "readpast", "serializable"];
 
+fn has_condition(kind: JoinKind) -> bool {
+    !matches!(kind, JoinKind::Cross | JoinKind::CrossApply | JoinKind::OuterApply)
+}
+
 impl<'t> Parser<'t> {
     /// A table and what is joined to it.
     pub(super) fn table_source(&mut self) -> Result<TableSource, Error> {
@@ -21,7 +25,7 @@ impl<'t> Parser<'t> {
             if chain > LONGEST_CHAIN {
                 return Err(Error::nested_too_deeply(self.position()));
             }
-            let conditional = !matches!(kind, JoinKind::Cross | JoinKind::CrossApply | JoinKind::OuterApply);
+            let conditional = has_condition(kind);
             // a join b join c on … on …
             let nested = conditional && self.joins_before_on();
             let right =
@@ -48,11 +52,10 @@ impl<'t> Parser<'t> {
                 let Some(less) = depth.checked_sub(1) else { return false };
                 depth = less;
             } else if depth == 0 {
-                if token.is("join") {
+                if token.is_any(&["join", "apply"]) {
                     return true;
                 }
-                if token.is_any(&["on", "where", "select", "order", "group", "apply"]) || token.is_symbol(",")
-                {
+                if token.is_any(&["on", "where", "select", "order", "group"]) || token.is_symbol(",") {
                     return false;
                 }
             }
@@ -69,11 +72,17 @@ impl<'t> Parser<'t> {
             if chain > LONGEST_CHAIN {
                 return Err(Error::nested_too_deeply(self.position()));
             }
-            let nested = self.joins_before_on();
+            let conditional = has_condition(kind);
+            let nested = conditional && self.joins_before_on();
             let right =
                 if nested { self.deeper(Self::nested_source)? } else { self.deeper(Self::table_factor)? };
-            self.expect_word("on")?;
-            let condition = Some(self.condition()?);
+            let condition = match conditional {
+                true => {
+                    self.expect_word("on")?;
+                    Some(self.condition()?)
+                }
+                false => None,
+            };
             left = TableSource::Join { kind, left: Box::new(left), right: Box::new(right), condition };
         }
         Ok(left)
@@ -125,13 +134,18 @@ impl<'t> Parser<'t> {
         }
         if self.next_is_variable() {
             let variable = self.own_variable()?;
+            self.refuse_method()?;
             let alias = self.table_alias()?;
             self.hints(false)?;
             return Ok(TableSource::Variable { variable, alias });
         }
+        self.refuse_method()?;
         let name = self.object_name()?;
         if self.next_is_symbol("(") && !self.bare_hints(&name)? {
             let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
+            if ["containstable", "freetexttable", "openjson", "openxml"].contains(&&*of) {
+                return Err(Error::refused(&format!("{of}()"), "ringlog has no such function", name.at));
+            }
             let call = Box::new(self.deeper(|parser| parser.function_call(name, &of))?);
             let alias = self.table_alias()?;
             let columns = self.alias_columns(alias.as_ref())?;

@@ -128,6 +128,9 @@ impl<'t> Parser<'t> {
         if self.any_word(&["tran", "transaction"]) {
             return self.transaction_name().map(StatementKind::BeginTransaction);
         }
+        if self.next_is_any(&["dialog", "conversation"]) {
+            return Err(Error::refused("begin dialog", "there are no queues of messages", line));
+        }
         if self.word("distributed") {
             return Err(Error::refused("begin distributed transaction", "there is one server", line));
         }
@@ -239,6 +242,9 @@ impl<'t> Parser<'t> {
         if self.next_is_any(&["errorexit", "processexit", "mirrorexit"]) {
             let what = format!("waitfor {}", self.advance()?.value);
             return Err(Error::refused(&what, "only WAITFOR DELAY and WAITFOR TIME are", line));
+        }
+        if self.next_is_symbol("(") {
+            return Err(Error::refused("waitfor (…)", "there are no queues of messages", line));
         }
         if self.word("time") {
             return self.value().map(StatementKind::WaitforTime);

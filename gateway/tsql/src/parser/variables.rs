@@ -58,7 +58,22 @@ impl<'t> Parser<'t> {
             }
             return Ok(StatementKind::SetIdentityInsert { table, on });
         }
-        self.option_words().map(StatementKind::Set)
+        let at = self.position();
+        let words = self.option_words()?;
+        // set a, b on
+        let is_comma = |word: &SetWord| matches!(word, SetWord::Word(word) if word == ",");
+        let (Some((value, names)), true) = (words.split_last(), words.iter().any(is_comma)) else {
+            return Ok(StatementKind::Set(words));
+        };
+        let mut settings = Vec::new();
+        for name in names.split(is_comma) {
+            if name.len() != 1 {
+                return Ok(StatementKind::Set(words));
+            }
+            let words = vec![name[0].clone(), value.clone()];
+            settings.push(Statement { kind: StatementKind::Set(words), at });
+        }
+        Ok(StatementKind::Block(settings))
     }
 
     fn assign(&mut self) -> Result<StatementKind, Error> {

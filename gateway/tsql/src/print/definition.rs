@@ -206,8 +206,9 @@ impl Display for Grant {
 
 impl Display for CreateProcedure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let CreateProcedure { mode, name, parameters, body } = self;
-        write!(f, "{mode} procedure {name}{} as\n{}", Enclosed(parameters), Lines(body))
+        let CreateProcedure { mode, name, parameters, as_owner, body } = self;
+        let with = if as_owner.is_some() { " with execute as owner" } else { "" };
+        write!(f, "{mode} procedure {name}{}{with} as\n{}", Enclosed(parameters), Lines(body))
     }
 }
 

@@ -1,9 +1,18 @@
 use super::{list, Lines, Optional};
 use crate::tree::{
     Argument, ArgumentValue, CursorName, DeclareCursor, Declared, Direction, Execute, ExecuteText,
-    Expression, Fetch, Raise, SetWord, Statement, StatementKind,
+    Expression, Fetch, Raise, SetWord, Statement, StatementKind, TransactionName,
 };
 use std::fmt::{self, Display, Formatter};
+
+impl Display for TransactionName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            TransactionName::Name(name) => name.fmt(f),
+            TransactionName::Variable(variable) => variable.fmt(f),
+        }
+    }
+}
 
 impl Display for Statement {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -16,6 +16,7 @@ mod declared;
 mod digest;
 mod function;
 mod interpreted;
+mod labels;
 mod message;
 mod names;
 mod option;
@@ -82,6 +83,12 @@ pub fn create(
     settings: &Settings,
 ) -> Result<Created, Error> {
     let header = header_of(&create.name, ObjectKind::Procedure, &create.parameters, line, scope)?;
+    if let Some(at) = create.as_owner {
+        if let Some(function) = asks_for_user(text)? {
+            let why = format!("{function} returns the caller here");
+            return Err(Error::refused("with execute as owner", &why, at));
+        }
+    }
     let source = text.trim();
     let mut unlisted = Vec::new();
     let (definition, notice) = match compiled(create, &header, text, scope, settings, &mut unlisted) {
@@ -89,6 +96,10 @@ pub fn create(
         Err(refusal) => {
             let notice = interpreted::notice(&header, &refusal);
             interpreted::check(create, &header, text, settings, refusal)?;
+            if let Some(at) = create.as_owner {
+                let why = "the gateway would run it, with the rights of its callers";
+                return Err(Error::refused("with execute as owner", why, at));
+            }
             (interpreted::definition(&header, source, scope, settings)?, Some(notice))
         }
     };
@@ -250,6 +261,26 @@ fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
     names::check(&tokens[body..], procedure)?;
     let variables = tokens.iter().filter(|token| token.kind == lexer::Kind::Variable);
     Ok(variables.map(|token| token.value.to_lowercase()).collect())
+}
+
+/// A function of the user that the text names.
+fn asks_for_user(text: &str) -> Result<Option<String>, Error> {
+    const OF_USER: [&str; 12] = [
+        "current_user",
+        "has_perms_by_name",
+        "is_member",
+        "is_srvrolemember",
+        "session_user",
+        "suser_id",
+        "suser_name",
+        "suser_sname",
+        "system_user",
+        "user",
+        "user_id",
+        "user_name",
+    ];
+    let tokens = lexer::tokens(text, Syntax::default())?;
+    Ok(tokens.iter().find(|token| token.is_any(&OF_USER)).map(|token| token.value.to_lowercase()))
 }
 
 fn definition(

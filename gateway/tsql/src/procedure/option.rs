@@ -24,7 +24,7 @@ impl Writer<'_> {
         let words = set_words(set);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
-            ["nocount", ..] | ["xact_abort", ..] if self.indent > 2 => {
+            ["nocount", ..] | ["xact_abort", ..] if self.indent > 2 + self.labels.len() => {
                 let why = "it must be on the procedure's own level";
                 return Err(Error::refused(&format!("set {}", words[0]), why, line));
             }

@@ -1,6 +1,6 @@
 //! The statements that enclose a statement of a procedure.
 
-use crate::tree::Statement;
+use crate::tree::{Statement, StatementKind};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -58,6 +58,22 @@ pub struct Body<'t> {
 impl<'t> Body<'t> {
     pub fn of(statements: &'t [Statement]) -> Body<'t> {
         Body { all: statements.iter().collect(), from: 0 }
+    }
+
+    /// Statements and those of the blocks among them, which are no scopes.
+    pub fn flat(statements: &'t [Statement]) -> Body<'t> {
+        let mut all = Vec::new();
+        let mut lists = vec![statements.iter()];
+        while let Some(list) = lists.last_mut() {
+            match list.next() {
+                None => {
+                    lists.pop();
+                }
+                Some(Statement { kind: StatementKind::Block(inner), .. }) => lists.push(inner.iter()),
+                Some(statement) => all.push(statement),
+            }
+        }
+        Body { all: all.into(), from: 0 }
     }
 
     pub fn after(&self, at: usize) -> Body<'t> {
@@ -144,6 +160,8 @@ pub struct Site<'t> {
 pub struct Region<'t> {
     pub number: u32,
     pub line: u32,
+    /// In lower case.
+    pub name: Option<String>,
     pub loops: u32,
     pub sites: RefCell<Vec<Site<'t>>>,
     /// The line of a result set inside.

@@ -7,7 +7,7 @@ use super::variable::caught_name;
 use super::writer::{quoted, Purpose, Writer};
 use crate::error::Error;
 use crate::resolve::names::literal;
-use crate::tree::Statement;
+use crate::tree::{Statement, StatementKind as Tree, TransactionName};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -23,6 +23,10 @@ impl<'t> Writer<'t> {
         let region = Rc::new(Region {
             number,
             line,
+            name: match &begin.kind {
+                Tree::BeginTransaction(name) => name.as_ref().map(|name| name.text().to_lowercase()),
+                _ => None,
+            },
             loops: place.loops,
             sites: RefCell::default(),
             results: Cell::default(),
@@ -148,7 +152,12 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    pub(super) fn rollback(&mut self, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    pub(super) fn rollback(
+        &mut self,
+        name: Option<&TransactionName>,
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
         let Some(region) = &place.region else {
             let name = literal(&self.name);
             let lines = vec![match self.purpose {
@@ -161,6 +170,11 @@ impl<'t> Writer<'t> {
             self.run(place, line, Run::new(lines));
             return Ok(());
         };
+        let is_it = |name: &TransactionName| Some(name.text().to_lowercase()) == region.name;
+        if name.is_some_and(|name| !is_it(name)) {
+            let why = format!("the transaction begun in line {} has another name", region.line);
+            return Err(Error::refused("rollback", &why, line));
+        }
         if !self.scope.table_variables.is_empty() {
             return Err(Error::refused("rollback with a table variable", "it would remove its rows", line));
         }

@@ -69,6 +69,7 @@ impl<'t> Writer<'t> {
                 let otherwise = otherwise.as_deref().map_or(&[][..], Statement::body);
                 self.if_(condition, then.body(), otherwise, place)
             }
+            Tree::Goto(name) => self.goto(name, place),
             Tree::While { condition, body } => self.while_(condition, body.body(), place),
             Tree::Break => self.leave_loop("exit", line, place),
             Tree::Continue => self.leave_loop("continue", line, place),
@@ -79,7 +80,7 @@ impl<'t> Writer<'t> {
             }
             Tree::Insert(insert) => match &insert.source {
                 tree::InsertSource::Execute(_) | tree::InsertSource::ExecuteText(_) => {
-                    Err(Error::refused("insert … execute", "not inside a procedure", line))
+                    Err(Error::refused("insert … execute", "PostgreSQL has no rows of a call", line))
                 }
                 _ => self.query(&statement.kind, line, place),
             },
@@ -100,7 +101,7 @@ impl<'t> Writer<'t> {
                 self.try_catch(&Body::of(body), guard, place)
             }
             Tree::Commit(_) => self.commit(line, place),
-            Tree::Rollback(_) => self.rollback(line, place),
+            Tree::Rollback(name) => self.rollback(name.as_ref(), line, place),
             Tree::Set(words) => self.option(words, line),
             Tree::DeclareCursor(cursor) => self.declare_cursor(cursor, line, place),
             Tree::OpenCursor(name) => self.open(name, line, place),
@@ -176,7 +177,7 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
         Tree::Save(_) => ("save transaction", "a part of a transaction cannot be taken back alone"),
         Tree::BeginTransaction(_) => ("begin transaction", "one inside another"),
         Tree::Use(_) => ("use", NOT_INSIDE),
-        Tree::Goto(_) | Tree::Label(_) => ("goto", "there is no goto"),
+        Tree::Goto(_) | Tree::Label(_) => ("goto", "the label is not further down, outside of all blocks"),
         Tree::AlterTable { .. } => ("alter table", NOT_INSIDE),
         Tree::CreateView(_) => ("create view", NOT_INSIDE),
         Tree::CreateProcedure(_) => ("create procedure", NOT_INSIDE),

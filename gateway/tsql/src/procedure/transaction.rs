@@ -126,7 +126,8 @@ fn after(statement: &Statement, looped: bool) -> Result<u8, Error> {
 fn leaves(statements: &[Statement], looped: bool) -> bool {
     for statement in statements {
         match &statement.kind {
-            Tree::Return(_) | Tree::Throw(_) => return true,
+            // the label stands outside of the transaction, or the procedure is refused
+            Tree::Return(_) | Tree::Throw(_) | Tree::Goto(_) => return true,
             Tree::Break | Tree::Continue => return !looped,
             Tree::If { then, otherwise: Some(otherwise), .. }
                 if leaves(then.body(), looped) && leaves(otherwise.body(), looped) =>

@@ -9,7 +9,8 @@
 //! remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
 use super::declared::{Cursor, FETCH_STATUS};
-use super::place::{Body, Handler, Place};
+use super::labels::Label;
+use super::place::{Handler, Place};
 use super::run::COUNTED;
 use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
@@ -70,6 +71,8 @@ pub struct Writer<'t> {
     pub unlisted: Vec<String>,
     /// Variables that stand for others while a cursor is opened.
     pub(super) copies: HashMap<String, String>,
+    /// Labels further down, the next one last.
+    pub(super) labels: Vec<Label>,
     pub(super) caught: Option<u32>,
     pub(super) sends_counts: bool,
     pub(super) calls: bool,
@@ -114,6 +117,7 @@ impl<'t> Writer<'t> {
             cursors: HashMap::new(),
             unlisted: Vec::new(),
             copies: HashMap::new(),
+            labels: Vec::new(),
             caught: None,
             sends_counts: true,
             calls: false,
@@ -172,7 +176,7 @@ impl<'t> Writer<'t> {
         self.add(format!("<<{}>>", quoted(BODY)));
         let handler = if goes_on { Handler::GoOn } else { Handler::None };
         self.block("begin", "end;", |writer| {
-            writer.body(&Body::of(body), &Place { handler, ..Place::default() })?;
+            writer.labelled(body, &Place { handler, ..Place::default() })?;
             if !writer.lines.last().is_some_and(|line| line.trim().ends_with(';')) {
                 writer.add("null;");
             }

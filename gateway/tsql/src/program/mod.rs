@@ -103,13 +103,14 @@ pub enum Action {
     Execute(Execute),
     /// `exec ('text')`
     ExecuteText(Expression),
+    InsertExecute(Box<InsertExecute>),
     Use(String),
     /// `set name value …`
     Set(Vec<String>),
-    /// The name of the transaction, or "".
+    /// The name of the transaction, or the variable that has it, with its @, or "".
     Begin(String),
     Commit,
-    /// The name of a savepoint or of the transaction, or "" for the whole transaction.
+    /// The same, or of a savepoint; "" for the whole transaction.
     Rollback(String),
     Save(String),
     Try {
@@ -257,6 +258,30 @@ pub struct Execute {
     pub arguments: Vec<Argument>,
 }
 
+/// `insert … execute`: a table takes the rows that a procedure or a text selects.
+#[derive(Debug, PartialEq)]
+pub struct InsertExecute {
+    pub target: Filled,
+    pub source: Executed,
+}
+
+/// A table and the columns of it that take values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// As SQL names it.
+    pub table: String,
+    /// As SQL names them; None: all of it, or those that a definition leaves.
+    pub columns: Option<Vec<String>>,
+    /// Identity columns take values too.
+    pub with_identity: bool,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Executed {
+    Procedure(Execute),
+    Text(Expression),
+}
+
 #[derive(Debug, PartialEq)]
 pub struct Argument {
     /// Without its @; "" for a positional one.
@@ -331,7 +356,11 @@ impl Action {
             Action::Declare(declaration) => declaration.value.iter().for_each(value),
             Action::Return(returned) => returned.iter().for_each(value),
             Action::Print(text) | Action::ExecuteText(text) | Action::Wait(text) => value(text),
-            Action::Execute(execute) => execute.arguments.iter().flat_map(|a| &a.value).for_each(value),
+            Action::Execute(execute) => execute.values().for_each(value),
+            Action::InsertExecute(insert) => match &insert.source {
+                Executed::Procedure(execute) => execute.values().for_each(value),
+                Executed::Text(text) => value(text),
+            },
             Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) => found.push(sql.numbered()),
             Action::Cursor(CursorAction::Declare { query, .. }) => found.push(query.numbered()),
             Action::Define(define) => found.extend(define.statements.iter().cloned()),
@@ -364,9 +393,11 @@ impl Action {
             Action::Assign(_, value) | Action::Print(value) | Action::ExecuteText(value) => value.size(),
             Action::Declare(declaration) => declaration.value.as_ref().map_or(0, Expression::size),
             Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) => sql.len(),
-            Action::Execute(execute) => {
-                execute.arguments.iter().map(|a| a.value.as_ref().map_or(0, Expression::size) + 64).sum()
-            }
+            Action::Execute(execute) => execute.size(),
+            Action::InsertExecute(insert) => match &insert.source {
+                Executed::Procedure(execute) => execute.size(),
+                Executed::Text(text) => text.size(),
+            },
             Action::Cursor(CursorAction::Declare { query, .. }) => query.len(),
             Action::Define(define) => define.statements.iter().map(String::len).sum(),
             Action::If { condition, then, otherwise } => condition.size() + all(then) + all(otherwise),
@@ -374,6 +405,16 @@ impl Action {
             Action::Try { body, catch } => all(body) + all(catch),
             _ => 0,
         }
+    }
+}
+
+impl Execute {
+    fn values(&self) -> impl Iterator<Item = &Expression> {
+        self.arguments.iter().flat_map(|argument| &argument.value)
+    }
+
+    fn size(&self) -> usize {
+        self.arguments.len() * 64 + self.values().map(Expression::size).sum::<usize>()
     }
 }
 

@@ -16,7 +16,7 @@ pub fn arithmetic(
     line: u32,
     sybase: bool,
 ) -> Result<Value, Error> {
-    let [left, right] = whole_numbers(left, right, line, sybase)?;
+    let [left, right] = whole_numbers(operator, left, right, line, sybase)?;
     if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
         refuse(operator, &left, &right, line, sybase)?;
         if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, sybase)? {
@@ -49,8 +49,26 @@ pub fn refuse(operator: &str, left: &Value, right: &Value, line: u32, sybase: bo
     }
 }
 
-/// Bytes beside a whole number are one ("Data type precedence").
-fn whole_numbers(left: Value, right: Value, line: u32, sybase: bool) -> Result<[Value; 2], Error> {
+/// Bytes beside a whole number are one ("Data type precedence"), and so are those beside a column in an operation on
+/// bits, of which only one operand can be bytes ("& (Bitwise AND)").
+fn whole_numbers(
+    operator: &str,
+    left: Value,
+    right: Value,
+    line: u32,
+    sybase: bool,
+) -> Result<[Value; 2], Error> {
+    let is_short = |of: Option<Type>| {
+        of.is_some_and(|of| of.family == Family::Binary && of.length.is_some_and(|length| length <= 4))
+    };
+    if matches!(operator, "&" | "|" | "^") {
+        if left.of.is_none() && is_short(right.of) {
+            return Ok([left, converted(right, INT, line, sybase)?]);
+        }
+        if is_short(left.of) && right.of.is_none() {
+            return Ok([converted(left, INT, line, sybase)?, right]);
+        }
+    }
     Ok(match [left.of, right.of].map(|of| of.map(|of| of.family)) {
         [Some(Family::Binary), Some(Family::Integer)] => {
             [converted(left, right.of.unwrap_or(INT), line, sybase)?, right]

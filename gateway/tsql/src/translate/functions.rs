@@ -72,8 +72,14 @@ impl Translation<'_> {
         if parts.len() > 2 {
             return Err(Error::refused(&shown(name), "a function has a name and at most a schema", line));
         }
-        let mut values = Vec::with_capacity(arguments.len());
-        for argument in arguments {
+        // a parameter that is left out takes its default: so do the last ones
+        let is_given = |argument: &Expression| !matches!(argument, Expression::Default(_));
+        let given = arguments.iter().rposition(is_given).map_or(0, |last| last + 1);
+        let mut values = Vec::with_capacity(given);
+        for argument in &arguments[..given] {
+            if let Expression::Default(at) = argument {
+                return Err(Error::refused("default", "it stands before an argument that is given", *at));
+            }
             let value = self.value(argument)?;
             values.push(value.text().map(literal).unwrap_or(value.sql));
         }

@@ -5,6 +5,7 @@ use super::translation::Translation;
 use super::value::{carried, implicit, Value};
 use crate::error::Error;
 use crate::facts::types::unified;
+use crate::program::Filled;
 use crate::resolve::names::{self, identifier, literal, table};
 use crate::tree::{
     Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
@@ -22,10 +23,8 @@ impl Translation<'_> {
         let with = self.with(&insert.with, max_recursion)?;
         let columns = self.inserted_columns(&into, &insert.columns, line)?;
         let mut sql = format!("insert into {into}");
-        if insert.source == InsertSource::DefaultValues && !insert.columns.is_empty() {
-            return Err(Error::keyword("default", line));
-        }
-        if let (Some(columns), false) = (&columns, insert.source == InsertSource::DefaultValues) {
+        let only_defaults = insert.source == InsertSource::DefaultValues && insert.columns.is_empty();
+        if let (Some(columns), false) = (&columns, only_defaults) {
             sql.push_str(&format!(" ({})", columns.join(", ")));
         }
         if self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty() {
@@ -45,7 +44,11 @@ impl Translation<'_> {
             None => Some(format!("tsql.takes({}, {number})", literal(&into))),
         };
         match &insert.source {
-            InsertSource::DefaultValues => sql.push_str(" default values"),
+            InsertSource::DefaultValues if only_defaults => sql.push_str(" default values"),
+            InsertSource::DefaultValues => {
+                let values = vec!["default"; insert.columns.len()].join(", ");
+                sql.push_str(&format!(" values ({values})"));
+            }
             InsertSource::Values(rows) => {
                 let values = self.values_of(rows, width, guard, line)?;
                 sql.push_str(&if limit.is_empty() {
@@ -69,6 +72,25 @@ impl Translation<'_> {
         self.into = Some(into);
         let sql = self.with_output(sql, insert.output.as_ref(), line, Some(new), None)?;
         Ok(format!("{with}{sql}"))
+    }
+
+    /// The table that `insert … execute` fills.
+    pub fn filled(&mut self, insert: &Insert) -> Result<Filled, Error> {
+        let target = self.target(&insert.target)?;
+        let into = table(&target)?;
+        if let Some(with) = insert.with.first() {
+            return Err(Error::refused(
+                "with … insert … execute",
+                "the procedure does not see it",
+                with.name.at,
+            ));
+        }
+        let columns = self.inserted_columns(&into, &insert.columns, target.at.line)?;
+        if columns.is_none() && !self.scope.filled.contains_key(&into) {
+            self.unlisted = Some(into.clone());
+        }
+        let with_identity = self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
+        Ok(Filled { table: into, columns, with_identity })
     }
 
     /// The table that a statement changes.
@@ -217,6 +239,28 @@ impl Translation<'_> {
         };
         Ok(format!("tsql.same_columns({}, {columns}, {})", literal(&table(target)?), literal(&source)))
     }
+}
+
+/// The insert of so many rows of values, which have the types of their parameters: `$1` to `$width` are the first row.
+pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) -> String {
+    let columns =
+        filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
+    let overriding = if filled.with_identity { " overriding system value" } else { "" };
+    let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
+    let values: Vec<String> =
+        names.iter().map(|name| carried(&Value::unknown(name.as_str()), sybase)).collect();
+    let row = |row: usize| {
+        let places: Vec<String> = (1..=width).map(|place| format!("${}", row * width + place)).collect();
+        format!("({})", places.join(", "))
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    format!(
+        "insert into {}{columns}{overriding} select {} from (values {}) as \"source\" ({})",
+        filled.table,
+        values.join(", "),
+        rows.join(", "),
+        names.join(", ")
+    )
 }
 
 /// Rows on their way into columns; `write` has the last word on each value.

@@ -39,8 +39,9 @@ pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::Type;
+use crate::program::Filled;
 use crate::resolve::Scope;
-use crate::tree::{Expression, StatementKind};
+use crate::tree::{Expression, Insert, StatementKind};
 use translation::Translation;
 
 /// A query or change.
@@ -114,7 +115,17 @@ pub fn condition(
     Translation::new(scope, variables).condition(expression)
 }
 
+/// The table and columns that `insert … execute` fills, and the table again when the insert names no columns and the
+/// scope does not know which take values.
+pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>), Error> {
+    let mut variables = NoVariables("the target of an insert");
+    let mut translation = Translation::new(scope, &mut variables);
+    let filled = translation.filled(insert)?;
+    Ok((filled, translation.unlisted))
+}
+
 pub use definition::definition;
+pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
 pub use tables::{filled_columns, forgotten};
 pub use title::{ResultType, Title};

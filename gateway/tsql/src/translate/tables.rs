@@ -2,7 +2,7 @@
 
 use super::translation::Translation;
 use super::value::{carried, converted};
-use super::variables::NoVariables;
+use super::variables::{NoVariables, Variables};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{self, Type, BIT, DATETIME2};
@@ -296,17 +296,28 @@ fn computed(
     Ok(format!("{} generated always as ({}) stored", column_type(of, line)?, value.sql))
 }
 
+/// What a default may ask the session for.
+struct OfDefault;
+
+impl Variables for OfDefault {
+    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+        match name {
+            "@@suser_name" | "@@user_name" => Ok(String::from("tsql.caller()")),
+            _ => NoVariables(NO_VARIABLES).write(name, line),
+        }
+    }
+}
+
 fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<String, Error> {
     let scope = Scope { definition: true, ..scope.clone() };
-    let value = super::value(value, &scope, &mut NoVariables(NO_VARIABLES), Some(of))?;
+    let value = super::value(value, &scope, &mut OfDefault, Some(of))?;
     Ok(value.sql)
 }
 
 /// A default whose column's type PostgreSQL knows.
 fn carried_constant(value: &Expression, scope: &Scope) -> Result<String, Error> {
     let scope = Scope { definition: true, ..scope.clone() };
-    let mut none = NoVariables(NO_VARIABLES);
-    let value = Translation::new(&scope, &mut none).value(value)?;
+    let value = Translation::new(&scope, &mut OfDefault).value(value)?;
     Ok(carried(&value, scope.sybase))
 }
 

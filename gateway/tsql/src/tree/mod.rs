@@ -40,7 +40,7 @@ pub use query::{
 };
 pub use statement::{
     set_words, Assign, AssignOperator, Declared, Raise, SetWord, Statement, StatementKind, TableVariable,
-    Throw, Writetext,
+    Throw, TransactionName, Writetext,
 };
 pub use types::{TypeArgument, TypeName};
 pub use walk::{every, Every};

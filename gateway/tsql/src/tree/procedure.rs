@@ -10,6 +10,8 @@ pub struct CreateProcedure {
     pub mode: Mode,
     pub name: ObjectName,
     pub parameters: Vec<Parameter>,
+    /// `with execute as owner`
+    pub as_owner: Option<Position>,
     pub body: Vec<Statement>,
 }
 

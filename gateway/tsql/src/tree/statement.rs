@@ -13,6 +13,23 @@ pub struct Statement {
     pub at: Position,
 }
 
+/// The name of a transaction or savepoint.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TransactionName {
+    Name(Name),
+    Variable(Variable),
+}
+
+impl TransactionName {
+    /// A variable's begins with @.
+    pub fn text(&self) -> &str {
+        match self {
+            TransactionName::Name(name) => &name.text,
+            TransactionName::Variable(variable) => &variable.name,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum StatementKind {
     // rows
@@ -85,11 +102,11 @@ pub enum StatementKind {
         table: ObjectName,
         on: bool,
     },
-    BeginTransaction(Option<Name>),
-    Commit(Option<Name>),
+    BeginTransaction(Option<TransactionName>),
+    Commit(Option<TransactionName>),
     /// Of a savepoint or of a transaction; None for all of it.
-    Rollback(Option<Name>),
-    Save(Name),
+    Rollback(Option<TransactionName>),
+    Save(TransactionName),
 
     // definitions
     CreateTable(Box<CreateTable>),

@@ -1,0 +1,193 @@
+//! INSERT … EXECUTE: the rows that a procedure or a text selects are kept until it has ended, and then fill the table.
+//!
+//! All of it is one statement: where the client has no transaction it has one of its own (SQL Server, "INSERT",
+//! execute_statement; errors 3915, 3916, 8164).
+
+use super::interpreter::Interpreter;
+use super::variables::Variables;
+use crate::backend::{Completed, Parameter, Rows, Source};
+use crate::client::{Client, GatheredSet, Gathering};
+use crate::interrupt::{Failure, Interrupt};
+use crate::program::{Executed, Filled, InsertExecute, Sql};
+use crate::tds::tokens::done::{Command, Status};
+use crate::tds::tokens::message::ServerMessage;
+use std::borrow::Cow;
+use tsql::quoting::literal;
+
+/// Rows that one statement of PostgreSQL inserts: few numbers, since it is prepared for each.
+const ROWS: [usize; 4] = [256, 32, 4, 1];
+/// Parameters of one statement: PostgreSQL counts them in 16 bits.
+const MOST_PARAMETERS: usize = 30_000;
+
+impl Interpreter {
+    pub(super) async fn insert_execute(
+        &mut self,
+        client: &mut Client,
+        insert: &InsertExecute,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        if client.reply.gathering.is_some() {
+            let text = "An INSERT EXEC statement cannot be nested.";
+            return Err(ServerMessage::error(8164, 16, text).into());
+        }
+        if client.settings().row_limit > 0 {
+            let text =
+                "Under SET ROWCOUNT only rows that are selected are limited: insert … execute is refused.";
+            return Err(ServerMessage::error(195, 15, text).into());
+        }
+        let backend = &mut self.procedures.backend;
+        let begins_implicitly = client.settings().implicit_transactions;
+        if begins_implicitly && !backend.in_transaction() {
+            backend.begin(client, "");
+        }
+        let has_own = !backend.in_transaction();
+        let transactions = backend.transaction_depth() + i32::from(has_own);
+        client.reply.gathering = Some(Gathering::new(has_own, transactions));
+        if has_own {
+            backend.begin(client, "");
+        }
+        let called = match &insert.source {
+            Executed::Procedure(execute) => self.run_execute(client, execute, variables).await,
+            Executed::Text(text) => self.execute_text(client, text, variables).await.map(|()| true),
+        };
+        let inserted = match called {
+            Ok(true) => self.insert_gathered(client, &insert.target, transactions).await,
+            Ok(false) => Ok(None),
+            Err(interrupt) => Err(interrupt),
+        };
+        let inserted = match inserted {
+            Err(Interrupt::Session(error)) => return Err(Interrupt::Session(error)),
+            inserted => inserted,
+        };
+        let backend = &mut self.procedures.backend;
+        let mut ended = Ok(());
+        if has_own && backend.in_transaction() {
+            ended = match &inserted {
+                Ok(Some(_)) => backend.commit(client).await,
+                _ => backend.rollback(client, "").await,
+            };
+        }
+        client.reply.gathering = None;
+        let inserted = inserted?;
+        ended?;
+        let Some(rows) = inserted else {
+            // the call has failed, and the client knows why
+            client.reply.end(Status::ERROR, None);
+            return Ok(());
+        };
+        self.inserted = Some(insert.target.table.clone());
+        client.reply.command = Command::Insert;
+        client.reply.end(Status::empty(), Some(rows));
+        client.reply.passed(Some(i64::try_from(rows).unwrap_or(i64::MAX)));
+        Ok(())
+    }
+
+    /// 3916: the transaction of INSERT … EXECUTE is not the procedure's to commit.
+    pub(super) fn may_commit(&self, client: &Client) -> Result<(), Failure> {
+        match &client.reply.gathering {
+            Some(gathering) if self.procedures.backend.transaction_depth() <= gathering.transactions => {
+                let text = "Cannot use the COMMIT statement within an INSERT-EXEC statement unless BEGIN TRANSACTION \
+                            is used first.";
+                Err(Failure::of_batch(ServerMessage::error(3916, 16, text)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// 3915: nor to undo.
+    pub(super) fn may_roll_back(&self, client: &Client) -> Result<(), Failure> {
+        match &client.reply.gathering {
+            Some(_) => Err(no_rollback()),
+            None => Ok(()),
+        }
+    }
+
+    /// Inserts what was kept, all of it or nothing. Returns the number of rows; None where there were too many.
+    async fn insert_gathered(
+        &mut self,
+        client: &mut Client,
+        target: &Filled,
+        transactions: i32,
+    ) -> Result<Option<u64>, Interrupt> {
+        if self.procedures.backend.transaction_depth() != transactions {
+            return Err(no_rollback().into());
+        }
+        let Some(sets) = client.reply.gathering.as_mut().and_then(Gathering::take) else { return Ok(None) };
+        for set in &sets {
+            self.takes(client, target, set.types.len()).await?;
+        }
+        if sets.iter().all(|set| set.rows.is_empty()) {
+            return Ok(Some(0));
+        }
+        self.procedures.backend.save_own(client).await?;
+        let inserted = match self.insert_sets(client, target, &sets).await {
+            Err(Interrupt::Session(error)) => return Err(Interrupt::Session(error)),
+            inserted => inserted,
+        };
+        self.procedures.backend.settle_own(client, inserted.is_ok()).await?;
+        inserted.map(Some)
+    }
+
+    /// 213: the rows have more or fewer values than the insert fills columns.
+    async fn takes(&mut self, client: &mut Client, target: &Filled, width: usize) -> Result<(), Interrupt> {
+        match &target.columns {
+            Some(columns) if columns.len() == width => Ok(()),
+            Some(_) => {
+                let text = "Column name or number of supplied values does not match table definition.";
+                Err(ServerMessage::error(213, 16, text).into())
+            }
+            None => {
+                let backend = &mut self.procedures.backend;
+                let asked = format!("select tsql.takes({}, {width})", literal(&target.table));
+                match backend.ask(&asked).await {
+                    Ok(_) => Ok(()),
+                    Err(error) => {
+                        backend.message_of(&error, client);
+                        Err((&error).into())
+                    }
+                }
+            }
+        }
+    }
+
+    async fn insert_sets(
+        &mut self,
+        client: &mut Client,
+        target: &Filled,
+        sets: &[GatheredSet],
+    ) -> Result<u64, Interrupt> {
+        let sybase = !client.dialect().is_tds7();
+        let mut inserted = 0;
+        for set in sets {
+            let width = set.types.len();
+            let mut rest = set.rows.as_slice();
+            while !rest.is_empty() {
+                let fits = |rows: &&usize| **rows <= rest.len() && **rows * width <= MOST_PARAMETERS;
+                let (rows, tail) = rest.split_at(ROWS.iter().find(fits).copied().unwrap_or(1));
+                rest = tail;
+                let text = tsql::insert_of_rows(target, width, rows.len(), sybase);
+                let names = (1..=rows.len() * width).map(|place| format!("@{place}")).collect();
+                let sql = Sql::read(&text, names).map_err(|error| ServerMessage::error(102, 15, error))?;
+                let values = rows.iter().flat_map(|row| row.iter().zip(&set.types));
+                let parameters: Vec<Parameter<'_>> = values
+                    .zip(&sql.variables)
+                    .map(|((value, sql_type), name)| Parameter {
+                        name,
+                        sql_type: *sql_type,
+                        value: Cow::Borrowed(value),
+                    })
+                    .collect();
+                let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
+                let Completed { outcome, .. } =
+                    self.procedures.backend.run(client, source, Rows::Kept).await?;
+                inserted += outcome.count.unwrap_or(0);
+            }
+        }
+        Ok(inserted)
+    }
+}
+
+fn no_rollback() -> Failure {
+    let text = "Cannot use the ROLLBACK statement within an INSERT-EXEC statement.";
+    Failure::of_batch(ServerMessage::error(3915, 16, text))
+}

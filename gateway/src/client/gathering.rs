@@ -1,0 +1,73 @@
+//! The rows that INSERT … EXECUTE takes: the result sets of what it calls are kept here and not sent.
+
+use crate::convert::{SqlType, Value};
+use crate::tds::tokens::message::ServerMessage;
+
+/// Bytes of rows of one statement.
+const MOST: usize = 16 << 20;
+
+#[derive(Debug, Default)]
+pub struct Gathering {
+    sets: Vec<GatheredSet>,
+    bytes: usize,
+    /// There were more rows than are kept.
+    overflowed: bool,
+    /// The statement has a transaction of its own, of which the client is told nothing.
+    pub has_own_transaction: bool,
+    /// @@trancount inside it.
+    pub transactions: i32,
+}
+
+/// The rows of one result set.
+#[derive(Debug)]
+pub struct GatheredSet {
+    pub types: Vec<SqlType>,
+    pub rows: Vec<Vec<Value<'static>>>,
+}
+
+impl Gathering {
+    pub fn new(has_own_transaction: bool, transactions: i32) -> Gathering {
+        Gathering { has_own_transaction, transactions, ..Gathering::default() }
+    }
+
+    pub fn begin_set(&mut self, types: Vec<SqlType>) {
+        self.sets.push(GatheredSet { types, rows: Vec::new() });
+    }
+
+    /// A row of the latest set.
+    pub fn row(&mut self, values: Vec<Value<'static>>) -> Result<(), ServerMessage> {
+        self.bytes += values.iter().map(size).sum::<usize>();
+        if self.bytes > MOST {
+            self.overflowed = true;
+            self.sets.clear();
+            let text = format!(
+                "'insert … execute' takes at most {} MiB of rows at a time, and these are more.",
+                MOST >> 20
+            );
+            return Err(ServerMessage::error(8623, 16, text));
+        }
+        if let Some(set) = self.sets.last_mut() {
+            set.rows.push(values);
+        }
+        Ok(())
+    }
+
+    /// The statement of the latest set has failed: its rows are not taken.
+    pub fn abandon_set(&mut self) {
+        self.sets.pop();
+    }
+
+    /// All sets; None where there were too many rows, which the client was told.
+    pub fn take(&mut self) -> Option<Vec<GatheredSet>> {
+        (!self.overflowed).then(|| std::mem::take(&mut self.sets))
+    }
+}
+
+fn size(value: &Value<'_>) -> usize {
+    let own = match value {
+        Value::Text(text) => text.len(),
+        Value::Binary(bytes) => bytes.len(),
+        _ => 0,
+    };
+    own + size_of::<Value<'_>>()
+}
