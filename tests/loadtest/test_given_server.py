@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog.loadtest.load import Load
+from ringlog.loadtest.load import LocustLoad
 from ringlog.loadtest.spring8.results import read_results
 from servers import RINGLOG, RunningServer, free_port, run
 from waiting import wait_until
@@ -190,7 +190,7 @@ print(*({*sys.modules} - before))
 def test_threads_that_log_in_import_nothing(there: tuple[str, ...], home: Path) -> None:
     """Users log in at once, each in a thread: of several that import the same, one could wait for ever."""
     options = dict(zip(there[::2], there[1::2], strict=True))
-    load = Load(Path(options["--facility"]), options["--url"], None)
+    load = LocustLoad(Path(options["--facility"]), options["--url"], None)
     done = run(sys.executable, "-P", "-c", LOG_IN, HOME=str(home), **load.environment())
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
