@@ -132,7 +132,7 @@ class Queries:
 
 
 def _leave(servers: Servers, failure: BaseException | None) -> None:
-    """Gives the connections back; what has failed is told by the one whom it failed."""
+    """Gives the connections back; a failure is reported by its caller."""
     if failure is None:
         servers.__exit__(None, None, None)
         return

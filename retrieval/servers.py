@@ -76,7 +76,7 @@ class Servers:
                 connection.adbc_cancel()
 
     def _take(self, node: str | None, login: Login) -> Connection:
-        # so that a node that is away is told as such, and one that was started anew is read
+        # checked, so that a node that is away is reported as such, and a restarted one is read
         taken = self._connections.taken(login, sure=node is not None)
         connection = self._stack.enter_context(taken)
         self._taken[node] = connection

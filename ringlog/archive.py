@@ -42,7 +42,7 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        for _, server in Everywhere(conninfo).told():
+        for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 _print_archive(settings(connection), manifest(connection))
 
@@ -71,7 +71,7 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         damaged = 0
-        for _, server in Everywhere(conninfo).told():
+        for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 chosen = settings(connection)
                 weeks = manifest(connection)
@@ -103,7 +103,7 @@ def archive_now(data: Data = None, dsn: Dsn = None) -> None:
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        for _, server in Everywhere(conninfo).told():
+        for _, server in Everywhere(conninfo).with_headlines():
             summarise(server, enough=1)
             for line in archive(engine(server), server, pauses=0.0):
                 print(line, flush=True)

@@ -13,7 +13,7 @@ def maintain(data: Data = None, dsn: Dsn = None) -> None:
     hourly."""
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        for _, server in Everywhere(conninfo).told():
+        for _, server in Everywhere(conninfo).with_headlines():
             administrator = engine(server)
             print(maintain_partitions(administrator))
             for line in merge(administrator):

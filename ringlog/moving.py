@@ -70,7 +70,7 @@ def moves_under_way(connection: sa.Connection) -> list[Move]:
 
 
 def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> Iterator[str]:
-    """Moves these tables, all if none are named, to where the facility says; tells what it does.
+    """Moves these tables, all if none are named, to where the facility says. Yields lines on the progress.
 
     Raises ServerError for what a person can mend. What was begun before goes on, or is taken back where the
     facility wants the table elsewhere again.
@@ -408,7 +408,7 @@ class _Moving:
             carrier.source.execute(moves.closing(self.table, carrier.ring))
             carrier.carry_log()
             carrier.carry_ring(None)
-            # nobody waits for these: what writers told meanwhile goes on growing on the target
+            # nobody waits for these: what writers report meanwhile is added on the target
             carrier.carry_books()
 
     def _compare(self, carrier: Carrier) -> None:

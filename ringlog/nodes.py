@@ -272,12 +272,12 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
 def nodes_followed(
     conninfo: str,
     known: Mapping[str, tuple[str, str]],
-    tell: Callable[[Mapping[str, tuple[str, str]]], None],
+    report: Callable[[Mapping[str, tuple[str, str]]], None],
     *,
     looked_after: bool = True,
 ) -> Iterator[None]:
-    """Tells of nodes that come to be known until the end, beside those that are `known`. All of them are
-    looked after, as `housekeeping_of` does, unless that is said otherwise."""
+    """Reports nodes that are added until the end, beside those that are `known`. `looked_after`: with the
+    housekeeping of `housekeeping_of` for all of them."""
     end = threading.Event()
 
     def follow() -> None:
@@ -299,7 +299,7 @@ def nodes_followed(
                     for now in _changes_of_nodes(conninfo, end):
                         new = {name: each for name, each in now.items() if followed.get(name) != each}
                         if new:
-                            tell(new)
+                            report(new)
                             followed |= new
                         for name, (dsn, _) in new.items():
                             log.info("node %s is known from now on", name)
@@ -352,7 +352,7 @@ class Everywhere:
             else:
                 yield name, reached(dsn)
 
-    def told(self) -> Iterator[tuple[str | None, str]]:
+    def with_headlines(self) -> Iterator[tuple[str | None, str]]:
         """The same, each with a headline where there are several. Raises ServerError at the end for those
         that are away."""
         for name, server in self:

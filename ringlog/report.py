@@ -53,8 +53,12 @@ def losses(
     begin = moment_of(since)
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        servers = [server_of(conninfo, table)] if table else (each for _, each in Everywhere(conninfo).told())
-        # all of them are told
+        servers = (
+            [server_of(conninfo, table)]
+            if table
+            else (each for _, each in Everywhere(conninfo).with_headlines())
+        )
+        # the losses of all servers are printed
         none_lost = [print_losses(server, begin, table, hourly) for server in servers]
         if not all(none_lost):
             raise typer.Exit(1)
@@ -80,7 +84,7 @@ def status(
                 left = None if disk is None else space(connection, disk)
             print(json.dumps(as_json(found, left, servers.away)))
         else:
-            for node, server in servers.told():
+            for node, server in servers.with_headlines():
                 with look(server) as connection:
                     print_status(connection, disk if node is None else None, found.get(node, []))
         servers.demand_all()

@@ -137,12 +137,12 @@ class Server:
                 self.http = running.address
             role = None if self._http is None else self._http.role
 
-            def tell(new: Mapping[str, tuple[str, str]]) -> None:
+            def add(new: Mapping[str, tuple[str, str]]) -> None:
                 gateway.know_nodes(known_by_gateway(new))
                 if running is not None:
                     running.know_nodes(web.places_of_nodes(new, role))
 
-            stack.enter_context(nodes_followed(self.conninfo, nodes, tell))
+            stack.enter_context(nodes_followed(self.conninfo, nodes, add))
             self._stack = stack.pop_all()
         return self
 

@@ -255,8 +255,8 @@ def web(
     with ExitStack() as stack:
         running = stack.enter_context(Web(wanted).running())
         if nodes is not None:
-            tell = lambda new: running.know_nodes(places_of_nodes(new, http_role))  # noqa: E731
-            stack.enter_context(nodes_followed(database.conninfo, nodes, tell, looked_after=False))
+            add = lambda new: running.know_nodes(places_of_nodes(new, http_role))  # noqa: E731
+            stack.enter_context(nodes_followed(database.conninfo, nodes, add, looked_after=False))
         print(f"HTTP on {running.address}\n  stop: Ctrl-C", flush=True)
         stop.wait()
     print("stopped", flush=True)

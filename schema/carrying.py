@@ -188,7 +188,7 @@ class Carrier:
             self._replace("signal")
 
     def carry_books(self) -> None:
-        """What writers have told of their rows."""
+        """Copies the ledger and the events of the table."""
         grows = ("produced", "acknowledged", "thinned", "refused", "late", "repeated")
         self._carry_own("ledger", ("table_name", "hour", "spool"), dict.fromkeys(grows, "greatest"))
         self._carry_own("event", ("spool", "number"), {"until": "greatest", "rows": "greatest"})

@@ -134,7 +134,7 @@ as $$
   from regexp_match(comment, '^T-SQL "((?:[^"]|"")+)" ?(.*)$') as found
 $$;
 
-create function sys.described_type(type oid, typmod integer, told text default null)
+create function sys.described_type(type oid, typmod integer, declaration text default null)
 returns table (
   name sys.sysname,
   system_type_id integer,
@@ -246,12 +246,12 @@ as $$
       parts.name not in ('time', 'datetime2', 'datetimeoffset', 'ntext') and parts.argument is distinct from 'max' as is_ases
     from (
       select
-        split_part(written.told, '(', 1) as name,
+        split_part(written.declaration, '(', 1) as name,
         written.argument,
-        case when written.told ~ '^(var)?(char|binary)' and written.argument ~ '^[0-9]+$' then written.argument::integer
+        case when written.declaration ~ '^(var)?(char|binary)' and written.argument ~ '^[0-9]+$' then written.argument::integer
           end as length,
-        case when written.told ~ '^(time|datetime2|datetimeoffset)' then coalesce(written.argument::integer, 7) end as digits
-      from (select described_type.told, substring(described_type.told from '[(](.*)[)]') as argument) as written
+        case when written.declaration ~ '^(time|datetime2|datetimeoffset)' then coalesce(written.argument::integer, 7) end as digits
+      from (select described_type.declaration, substring(described_type.declaration from '[(](.*)[)]') as argument) as written
     ) as parts
   ) as said
   join sys.system_types as types on types.name = coalesce(said.name, announced.name)
