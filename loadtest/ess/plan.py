@@ -1,4 +1,5 @@
-"""The command `ringlog plan`: the size of a machine for waveforms, from measured points."""
+"""The command `ringlog plan`: the size of a machine for waveforms, and the number of servers for rows, from
+measured points."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -12,6 +13,7 @@ import ringlog.loadtest
 from ringlog.loadtest.ess.model import cost, regression
 from ringlog.loadtest.ess.saturation import source
 from ringlog.loadtest.ess.scenarios import SIZES
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome, Point
 from ringlog.loadtest.experiment.running import OUTPUT, errors_reported
 
@@ -30,9 +32,27 @@ class Type(StrEnum):
 
 
 def plan(
-    waveforms: Annotated[int, typer.Option(metavar="N", min=1, help="Waveforms stored at once.")],
-    points: Annotated[int, typer.Option(metavar="N", min=1, help="Points of each.")],
-    rate: Annotated[float, typer.Option(metavar="HZ", min=1e-6, help="Updates of each a second.")],
+    rate: Annotated[
+        float, typer.Option(metavar="HZ", min=1e-6, help="Updates of each waveform or signal per second.")
+    ],
+    waveforms: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, show_default=False, help="Waveforms that are stored at once."),
+    ] = None,
+    points: Annotated[
+        int | None, typer.Option(metavar="N", min=1, show_default=False, help="Points of each waveform.")
+    ] = None,
+    nodes: Annotated[
+        bool, typer.Option("--nodes", help="How many servers rows of signals need, instead of waveforms.")
+    ] = False,
+    signals: Annotated[
+        int | None, typer.Option(metavar="N", min=1, show_default=False, help="With --nodes: signals.")
+    ] = None,
+    columns: Annotated[int, typer.Option(metavar="N", min=1, help="With --nodes: of each table.")] = 200,
+    cores: Annotated[int, typer.Option(metavar="N", min=1, help="With --nodes: of each server.")] = 8,
+    disk: Annotated[
+        float, typer.Option(metavar="MB/S", min=1, help="With --nodes: what a disk writes durably.")
+    ] = 100.0,
     readers: Annotated[int, typer.Option(metavar="N", min=0, help="Who read at once, without a pause.")] = 0,
     type: Annotated[Type, typer.Option(help="Of the points.")] = Type.DOUBLE,
     results: Annotated[
@@ -40,21 +60,35 @@ def plan(
         typer.Option(
             metavar="DIR",
             show_default=False,
-            help="Results of `ringlog loadtest ess`. Default: those in .loadtest, else those that come with "
-            "ringlog.",
+            help="Results of `ringlog loadtest ess`, with --nodes of `columns`. Default: those in .loadtest, "
+            "else those that come with ringlog.",
         ),
     ] = None,
 ) -> None:
-    """What a machine needs to store waveforms and serve readers, from what was measured."""
+    """What a machine needs to store waveforms and serve readers, or how many servers (nodes) rows need, from
+    what was measured."""
     with errors_reported():
-        for line in answer(source(_folder(results)), waveforms, points, rate, readers, type):
+        if nodes:
+            if signals is None or waveforms is not None or points is not None:
+                raise LoadTestUsageError("--nodes needs --signals, and is without --waveforms and --points")
+            # it takes what waveforms do not need
+            from ringlog.loadtest.spring8.plan import answer as answer_of_rows
+            from ringlog.loadtest.spring8.plan import row_cost
+
+            cost = row_cost(_folder(results, "columns"))
+            lines = answer_of_rows(cost, signals, rate, columns, cores, disk)
+        elif waveforms is None or points is None:
+            raise LoadTestUsageError("give --waveforms and --points, or --nodes with --signals")
+        else:
+            lines = answer(source(_folder(results)), waveforms, points, rate, readers, type)
+        for line in lines:
             print(line)
 
 
-def _folder(results: Path | None) -> Path:
+def _folder(results: Path | None, experiment: str = "ess") -> Path:
     if results is not None:
         return results
-    return OUTPUT if (OUTPUT / "ess.json").exists() else KEPT
+    return OUTPUT if (OUTPUT / f"{experiment}.json").exists() else KEPT
 
 
 def answer(ess: Outcome, waveforms: int, points: int, rate: float, readers: int, type: Type) -> Sequence[str]:

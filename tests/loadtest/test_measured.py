@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from ringlog.loadtest.experiment.measured import KEPT, text
+from ringlog.loadtest.spring8.plan import cpu_of, row_cost, wal_of
+from ringlog.loadtest.spring8.results import read_results
 from servers import ringlog
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "measured.md"
@@ -28,3 +32,30 @@ def test_a_plan_comes_from_the_kept_results() -> None:
     done = ringlog("plan", *options, "--results", KEPT)
     assert done.returncode == 0, done.stderr
     assert "14,000 frames/s, 1,120.0 MB/s" in done.stdout
+
+
+def test_a_plan_of_nodes_is_held_against_a_load_that_it_was_not_made_of() -> None:
+    cost = row_cost(KEPT)
+    # the highest rate of SPring-8's tables, whose widths differ: another load, on another day
+    (found,) = read_results(KEPT, ("max",))
+    (run,) = (run for run in found.runs if run.clients == "native")
+    assert cost.cpu.at(run.columns) == pytest.approx(cpu_of(run), rel=0.25)
+    assert cost.wal.at(run.columns) == pytest.approx(wal_of(run), rel=0.4)
+
+
+def test_a_plan_of_nodes_comes_from_the_kept_results() -> None:
+    options = ("--nodes", "--signals", "1600000", "--rate", "14", "--cores", "16", "--results", KEPT)
+    done = ringlog("plan", *options)
+    assert done.returncode == 0, done.stderr
+    assert "112,000 rows/s, 22.40 million values/s" in done.stdout
+    servers = re.search(r"^servers +(\d+) of 16 cores", done.stdout, re.MULTILINE)
+    assert servers is not None
+    assert int(servers[1]) >= 3
+    assert "the figures are extrapolated" in done.stdout
+    small = ringlog("plan", "--nodes", "--signals", "25000", "--rate", "10", "--results", KEPT)
+    assert re.search(r"^servers +1 of 8 cores", small.stdout, re.MULTILINE)
+    refused = ringlog("plan", "--nodes", "--rate", "1")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "ringlog: --nodes needs --signals, and is without --waveforms and --points\n",
+    )
