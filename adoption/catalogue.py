@@ -258,9 +258,13 @@ def number(error: pymssql.Error) -> int:
 
 def words(error: pymssql.Error) -> str:
     """The server's error message."""
-    said = error.args[1] if len(error.args) > 1 else error.args[0] if error.args else ""
+    said: object = error.args
+    while isinstance(said, tuple):
+        said = said[-1] if said else ""
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-    return text.partition("DB-Lib error")[0].strip()
+    of_server, _, of_driver = text.partition("DB-Lib error")
+    # the driver's own, as of a server that cannot be reached: what stands below its number
+    return of_server.strip() or " ".join(of_driver.partition("\n")[2].split())
 
 
 def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:

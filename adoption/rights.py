@@ -5,7 +5,7 @@ rights of names with capitals are SQL for psql, since ringlog's T-SQL cannot exp
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from psycopg import sql
@@ -18,6 +18,8 @@ _OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE")
 _CALLED = ("procedure", "function")
 _READERS, _WRITERS, _OWNERS = "db_datareader", "db_datawriter", "db_owner"
+# here from the beginning
+_OWN_ROLES = frozenset({"daq_reader", "daq_writer"})
 # not reported: owners, who have all rights, and the server's own
 _NOBODY = frozenset({"dbo", "sys", "INFORMATION_SCHEMA"})
 
@@ -37,8 +39,11 @@ class Rights:
     decisions: tuple[str, ...]
 
 
-def rights(old: Old, found: Sorted, database: str) -> Rights:
-    """The statements that give users and roles the rights that they have at the old server."""
+def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = ()) -> Rights:
+    """The statements that give users and roles the rights that they have at the old server.
+
+    `replaced` are procedures in whose place are ringlog's own.
+    """
     login_of = {user: login or user for user, login in old.users}
     kinds = {module.name: module.kind for module in old.modules}
     rings = {ring.table.name for ring in found.rings} | {
@@ -60,6 +65,10 @@ def rights(old: Old, found: Sorted, database: str) -> Rights:
             continue
         if grant.state != "denied" and (not grant.what or grant.right not in (*_OF_TABLES, "EXECUTE")):
             others[who, grant.right] += 1
+            continue
+        if grant.what in replaced:
+            if who not in _OWN_ROLES:
+                decisions.append(f"{who} calls {grant.what}: give the login --writer")
             continue
         if why := _refused(grant, who, kinds, rings):
             decisions.append(why)
@@ -88,7 +97,10 @@ def rights(old: Old, found: Sorted, database: str) -> Rights:
             f"create schema {_name(database)} authorization {_name(database)};",
             f"grant usage on schema {_name(database)} to public;",
             f"grant daq_reader, daq_writer to {_name(database)};",
-            *(f"create role {_name(role)} nologin;" for role in sorted({*roles, *loose})),
+            *(
+                f"create role {_name(role)} nologin;"
+                for role in sorted({*roles, *loose} - _OWN_ROLES - {database})
+            ),
         ),
         tuple(dict.fromkeys(tsql)),
         tuple(dict.fromkeys(beside)),
@@ -115,7 +127,8 @@ def _refused(grant: Grant, who: str, kinds: dict[str, str], rings: set[str]) -> 
         return f"whoever has no user there is guest and has {_shown(grant)}: here everybody has a login"
     if grant.what in rings:
         if grant.right == "SELECT" and not grant.columns:
-            return "" if who == "public" else f"{who} reads {grant.what}: give the login --reader"
+            whose = "every login" if who == "public" else "the login"
+            return f"{who} reads {grant.what}: give {whose} --reader"
         return f"{who} has {_shown(grant)}, a ring or log, which only its put procedure writes (--writer)"
     if grant.right == "EXECUTE" and kinds.get(grant.what) not in _CALLED:
         return f"{who} has {_shown(grant)}, of which the old server reports nothing"

@@ -62,11 +62,14 @@ def write(
             written.append(f"{file}: {len(lines)}")
     if old.logins:
         logins = [
-            f"ringlog user add {_shell(login)} --reader{' --writer' if login in rights.writers else ''}"
+            f'ringlog user add {_shell(login)} --reader{" --writer" if login in rights.writers else ""} "$@"'
             for login in old.logins
         ]
         written.append(f"logins.sh: {len(logins)}")
-        head = "# each asks for a password; --writer: who calls procedures or changes rows there"
+        head = (
+            "# each asks for a password; --writer: who calls procedures or changes rows there. "
+            "Give it --data or --dsn"
+        )
         (folder / "logins.sh").write_text("\n".join([head, *logins, ""]))
     return written
 

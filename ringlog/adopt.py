@@ -1,5 +1,6 @@
 """The command `ringlog adopt`: migrates the catalogue of an old database, and its rows."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,6 +72,7 @@ def adopt(
     from ringlog.adoption.site_rows import copy_site, unreferenced
     from ringlog.adoption.tables import made_all
     from ringlog.adoption.texts import codec, doubts
+    from ringlog.adoption.writers import decisions, replaced
 
     address = Address.parse(old)
     if not address.database:
@@ -85,9 +87,15 @@ def adopt(
         with connected(address, password, tds_version) as connection:
             found = read(connection)
             tables = sort(found, decided, bounds_by(connection))
+            lines, own = decisions(found.modules, tables.rings), replaced(found.modules, tables.rings)
+        found = replace(
+            found,
+            modules=tuple(each for each in found.modules if each.name not in own),
+            left=(*lines, *found.left),
+        )
         source = Source(address, password, tds_version, timezone, charset or found.charset, found.is_ase)
         site = made_all(tables.site, found.is_ase)
-        allowed = rights(found, tables, database)
+        allowed = rights(found, tables, database, own)
         judged = assessment.assess(found, tables, site, allowed, database, doubts(found, charset))
         written = scripts.write(output, found, tables, site, allowed, timezone, database)
         (output / "assessment.json").write_text(assessment.as_json(judged))

@@ -1,6 +1,7 @@
 """`ringlog adopt`: a site with tables and T-SQL of its own, on ringlog itself as the old server, moves in."""
 
 import json
+import socket
 import tomllib
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from ringlog.adoption.assessment import assess
 from ringlog.adoption.objects import Grant, Module, Old, OldColumn, OldTable
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, read_rules, sort
+from ringlog.adoption.writers import decisions, replaced
 from ringlog.errors import UsageError
 from ringlog.schema.facility_file import load_facility
 from servers import RunningServer, ringlog, serving
@@ -82,7 +84,7 @@ def test_a_site_is_read_and_moves_in(
     assert table.cycle == pytest.approx(10_800, rel=0.01)
     told = json.loads((output / "assessment.json").read_text())
     assert {(each["kind"], each["name"]): each["compiled"] for each in told["modules"]} == {
-        ("procedure", name): True for name in ("byroyalty", "put_beam_loss", "raise_price")
+        ("procedure", name): True for name in ("byroyalty", "raise_price")
     }
     assert {each["name"]: each["rows"] for each in told["site_tables"]} == {
         "authors": 1,
@@ -92,6 +94,12 @@ def test_a_site_is_read_and_moves_in(
     }
     assert [(ring["log"], ring["log_rows"]) for ring in told["rings"]] == [("beam_loss_log", ROWS)]
     assert "raise_price" in (output / "assessment.html").read_text()
+    own = (
+        "procedure put_beam_loss is not migrated: ringlog's own writes the ring beam_loss, with "
+        "@seq_no, @time, @loss, @gate by name or in this order (without @seq_no: the next row)"
+    )
+    assert own in told["decisions"]
+    assert "put_beam_loss" not in (output / "3_procedures.sql").read_text()
     assert "create table titleauthor" in (output / "1_tables.sql").read_text()
     assert "print 'no such title'" in (output / "3_procedures.sql").read_text()
 
@@ -114,6 +122,12 @@ def test_a_site_is_read_and_moves_in(
         assert "copied 52 rows, 2 of them new; 0 parts differ" in again.stdout
         authors = connection.execute("select au_id, au_lname, contract from site.authors").fetchall()
         assert authors == [("172-32-1176", "White", True)]
+        with session(here) as client, client.cursor() as cursor:
+            # a writer of the old server, which names its parameters
+            cursor.execute(f"exec put_beam_loss @time = '{BEGIN - timedelta(days=1)}', @loss = -1, @gate = 7")
+            cursor.execute("select loss, gate from log..beam_loss where loss < 0")
+            assert cursor.fetchall() == [(-1.0, 7)]
+        connection.execute("delete from log.beam_loss where loss < 0")
         rows = connection.execute(
             'select seq_no, "time", loss, gate from log.beam_loss order by "time"'
         ).fetchall()
@@ -132,6 +146,11 @@ def test_what_is_wrong_with_the_question(old: RunningServer, tmp_path: Path) -> 
     refused = ringlog("adopt", f"tds://developer:wrong@{address}/site", "--output", tmp_path / "a")
     assert refused.returncode == 1
     assert "wrong" not in refused.stderr
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    away = ringlog("adopt", f"tds://developer:develop-1@127.0.0.1:{port}/site", "--output", tmp_path / "a")
+    assert away.returncode == 1
+    assert "20009 Unable to connect" in away.stderr
 
 
 def column(name: str, kind: str, length: int = 4) -> OldColumn:
@@ -205,6 +224,24 @@ def test_every_object_is_compiled_or_refused_with_its_line() -> None:
     assert verdicts["hidden"].why == "the old server does not return its text"
     assert any("objects are refused" in decision for decision in judged.decisions)
     assert any("login x needs a password" in decision for decision in judged.decisions)
+
+
+def test_procedures_that_write_a_ring_are_reported() -> None:
+    rings = sort(of(RING, HISTORY), Rules(), bounds).rings
+    modules = (
+        Module("procedure", "Put_SR_VAC", "create procedure Put_SR_VAC as update SR_VAC set P1 = 0"),
+        Module("procedure", "trim", "create proc trim as DELETE FROM dbo.[SR_VAC_HIST] where No = 1"),
+        Module("trigger", "mark", "create trigger mark on t for insert as update control..sr_vac set No = 1"),
+        Module("procedure", "read", "create proc read as -- update SR_VAC\nupdate SR_VAC_2 set a = 1"),
+        Module(
+            "procedure", "show", "create proc show as select * from SR_VAC update t set a = 1 from SR_VAC"
+        ),
+    )
+    assert list(replaced(modules, rings)) == ["Put_SR_VAC"]
+    own, trims, marks = decisions(modules, rings)
+    assert own.endswith("with @seq_no, @time, @p1 by name or in this order (without @seq_no: the next row)")
+    assert trims.startswith("procedure trim changes SR_VAC_HIST, which only put_sr_vac does here")
+    assert marks.startswith("trigger mark changes SR_VAC, which only put_sr_vac does here")
 
 
 def test_the_facility_file_is_toml(tmp_path: Path) -> None:
