@@ -42,6 +42,7 @@ OVER_ALL_TABLES = (
     "byte_order",
     "find_signals",
     "demand_here",
+    "node_of_tables",
     "demand_online",
     "signal_places",
     "trend_places",

@@ -126,6 +126,11 @@ impl Backend {
         self.node.as_ref().is_some_and(|own| Arc::ptr_eq(own, node))
     }
 
+    /// Whether it is on a node.
+    pub(super) fn is_there(&self) -> bool {
+        self.node.is_some()
+    }
+
     pub fn user(&self) -> &str {
         &self.user
     }
@@ -158,7 +163,7 @@ impl Backend {
         if self.open.is_none() {
             let default = self.connect().await?.connection.query_text("select current_schema()").await?;
             let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
-            if self.node.is_some() {
+            if self.node.is_some() && self.database.is_empty() {
                 // what is called there is named with its schema
                 self.database.clone_from(&default);
             }

@@ -9,7 +9,7 @@ use super::unfinished::{Completed, Unfinished};
 use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
 use crate::postgres::commit::Statement;
-use crate::postgres::PgError;
+use crate::postgres::{Notice, PgError};
 use crate::program::Sql;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -97,10 +97,27 @@ impl Backend {
             };
             match typing.after(&error) {
                 Some(next) => typing = next,
-                None => return Err(refusal.unwrap_or(error)),
+                None => return Err(self.with_node(refusal.unwrap_or(error), sql)),
             }
             refusal = Some(error);
         }
+    }
+
+    /// The error of a statement, or that one of its tables is on a node, if that is why.
+    fn with_node(&self, error: PgError, sql: &Sql) -> PgError {
+        // wrong_object_type: only the row type of such a table is here
+        if error.sqlstate() != Some("42809") || self.is_there() {
+            return error;
+        }
+        let catalogue = self.catalogue();
+        let found = sql.tables.iter().find_map(|table| Some((table, catalogue.node_of_table(table)?)));
+        let Some((table, node)) = found else { return error };
+        PgError::Server(Box::new(Notice {
+            severity: "ERROR".into(),
+            sqlstate: "0A000".into(),
+            message: format!("{table} is on node {node}, and can be read by a select of its own only"),
+            ..Notice::default()
+        }))
     }
 
     /// Runs `source`, whose rows go where `rows` says.
@@ -111,7 +128,12 @@ impl Backend {
         rows: Rows<'_>,
     ) -> Result<Completed, Unfinished> {
         self.before_statement(client, source.begins(), !source.only_reads()).await;
-        let ran = self.run_set(client, &source, rows).await;
+        let ran = match (self.run_set(client, &source, rows).await, &source) {
+            (Err(Unfinished::Refused(error)), Source::Query { sql, .. }) => {
+                Err(Unfinished::Refused(self.with_node(error, sql)))
+            }
+            (ran, _) => ran,
+        };
         if let Err(Unfinished::Failed(error) | Unfinished::Refused(error)) = &ran {
             self.check(error, client);
         }

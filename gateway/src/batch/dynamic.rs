@@ -165,7 +165,8 @@ impl Interpreter {
             shape.names.clone_from(&query.columns);
             // the client sends the types of values only with the values
             let types = vec![SqlType::TEXT; query.sql.variables.len()];
-            match self.procedures.backend.describe(&query.sql, &types).await {
+            let backend = self.procedures.describing(client, query).await?;
+            match backend.describe(&query.sql, &types).await {
                 Ok(described) => {
                     for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
                         let place =
@@ -178,7 +179,7 @@ impl Interpreter {
                 }
                 // described when the types of the values are known
                 Err(error) if Typing::Declared.after(&error).is_some() => {}
-                Err(error) => return Err(self.procedures.backend.message_of(&error, client)),
+                Err(error) => return Err(backend.message_of(&error, client)),
             }
         }
         Ok(shape)

@@ -44,7 +44,7 @@ impl Interpreter {
     ) -> Result<Vec<Value<'static>>, Interrupt> {
         let parameters = self.parameters(client, sql, variables).await?;
         let source = Source::Query { sql, parameters: &parameters, only_reads: true };
-        let backend = &mut self.procedures.backend;
+        let backend = self.procedures.backend_of(client, sql).await?;
         if sql.calls {
             backend.pin();
         }

@@ -71,7 +71,7 @@ impl Interpreter {
                     declared.map_or(SqlType::TEXT, sql_type)
                 };
                 let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
-                let backend = &mut self.procedures.backend;
+                let backend = self.procedures.describing(client, query).await?;
                 match backend.describe(&query.sql, &types).await {
                     Ok(described) => {
                         let dialect = Dialect::new(Version::Tds74);

@@ -149,7 +149,7 @@ impl Interpreter {
                 declared.map_or(SqlType::TEXT, sql_type)
             };
             let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
-            let backend = &mut self.procedures.backend;
+            let backend = self.procedures.describing(client, query).await?;
             let described = match backend.describe(&query.sql, &types).await {
                 Ok(described) => described,
                 Err(error) => return Err(backend.message_of(&error, client)),

@@ -40,10 +40,14 @@ impl Interpreter {
             }
             let only_reads = query.only_reads();
             let source = Source::Query { sql: &query.sql, parameters: &parameters, only_reads };
+            let backend = match only_reads {
+                true => self.procedures.backend_of(client, &query.sql).await?,
+                false => &mut self.procedures.backend,
+            };
             if !only_reads || query.sql.calls {
-                self.procedures.backend.pin();
+                backend.pin();
             }
-            self.procedures.backend.run(client, source, rows).await?
+            backend.run(client, source, rows).await?
         };
         if let Some(sql) = declaring {
             let backend = &mut self.procedures.backend;
@@ -115,7 +119,8 @@ impl Interpreter {
         if query.kind != Kind::Select || !query.assigns.is_empty() {
             return Ok(());
         }
-        match self.procedures.backend.describe(&query.sql, &types).await {
+        let backend = self.procedures.backend_of(client, &query.sql).await?;
+        match backend.describe(&query.sql, &types).await {
             Ok(described) => {
                 if !described.columns.is_empty() {
                     put_description(&described.columns, query.columns.as_deref(), &mut client.reply);
@@ -126,7 +131,7 @@ impl Interpreter {
                 Ok(())
             }
             Err(error) => {
-                self.procedures.backend.message_of(&error, client);
+                backend.message_of(&error, client);
                 Err((&error).into())
             }
         }

@@ -3,7 +3,7 @@
 
 use super::procedures::{completed, refusal, Procedures, Refusal};
 use super::returned::Returned;
-use crate::backend::{Rows, Source};
+use crate::backend::{Backend, Rows, Source};
 use crate::catalogue::{Function, Returns};
 use crate::client::{Client, Locking};
 use crate::convert::Zone;
@@ -11,12 +11,22 @@ use crate::interrupt::Failure;
 use crate::nodes::Node;
 use crate::postgres::commit::{not_written, Statement};
 use crate::postgres::PgError;
+use crate::program::{Query, Sql};
 use crate::tds::tokens::message::ServerMessage;
 use bytes::Bytes;
 use std::sync::Arc;
+use tsql::quoting::literal;
 
 /// SQL Server's number for a distributed transaction that was given up.
 const NO_DISTRIBUTED_TRANSACTION: i32 = 1206;
+/// SQL Server's number for a name of another server's where there may be none.
+const NO_REFERENCE: i32 = 40515;
+
+/// Whether statements are of no transaction but their own, with the usual isolation and lock timeout.
+fn as_usual(client: &Client) -> bool {
+    let settings = client.settings();
+    !settings.implicit_transactions && settings.locking == Locking::default()
+}
 
 impl Procedures {
     /// The node that a call of `function` with these values is for; None: it is for here.
@@ -59,9 +69,7 @@ impl Procedures {
         values: &Bytes,
         zone: &Zone,
     ) -> Result<Returned, Refusal> {
-        let settings = client.settings();
-        let as_usual = !settings.implicit_transactions && settings.locking == Locking::default();
-        if !(function.only_reads && function.returns == Returns::Rows && as_usual) {
+        if !(function.only_reads && function.returns == Returns::Rows && as_usual(client)) {
             let text = format!(
                 "{} is on node {}, and a call of it can be no part of a transaction, have another isolation level or \
                  lock timeout, or a time that was twice when clocks were set back. Nothing was done.",
@@ -71,23 +79,91 @@ impl Procedures {
                 Failure::of_statement(ServerMessage::error(NO_DISTRIBUTED_TRANSACTION, 16, text)).into()
             );
         }
+        // named with its schema: the database of a text before need not be there
+        let backend = self.opened_on(node, "").await.map_err(Failure::of_statement)?;
+        let source = Source::Call { statement, values, only_reads: true, repeated: "", in_try: false };
+        match backend.run(client, source, Rows::ToClient(None)).await {
+            Ok(done) => Ok(completed(function, &[], &done.outcome, zone)?),
+            Err(unfinished) => Err(refusal(unfinished, function)),
+        }
+    }
+
+    /// The connection on which a query runs that only reads: one to the node that has its tables, else the session's own.
+    pub async fn backend_of(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+    ) -> Result<&mut Backend, ServerMessage> {
+        let Some(node) = self.node_of_tables(client, sql).await? else {
+            return Ok(&mut self.backend);
+        };
+        let cannot = |why: &str| {
+            let text = format!("Node {} has the tables of this query: {why}.", node.name);
+            ServerMessage::error(NO_REFERENCE, 16, text)
+        };
+        if sql.calls {
+            return Err(cannot("it cannot call functions of a site there"));
+        }
+        if !as_usual(client) {
+            return Err(cannot(
+                "it can be no part of a transaction, or have another isolation level or lock timeout",
+            ));
+        }
+        let database = self.backend.database.clone();
+        self.opened_on(&node, &database).await
+    }
+
+    /// The connection that describes a query.
+    pub async fn describing(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+    ) -> Result<&mut Backend, ServerMessage> {
+        match query.only_reads() {
+            true => self.backend_of(client, &query.sql).await,
+            false => Ok(&mut self.backend),
+        }
+    }
+
+    /// The node that has all tables which a query names; None: they are here, as far as they are anywhere.
+    async fn node_of_tables(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+    ) -> Result<Option<Arc<Node>>, ServerMessage> {
+        let catalogue = self.catalogue();
+        if !sql.tables.iter().any(|table| catalogue.node_of_table(table).is_some()) {
+            return Ok(None);
+        }
+        let names: Vec<_> = sql.tables.iter().map(|table| literal(table)).collect();
+        let asked = format!("select ringlog.node_of_tables(array[{}])", names.join(", "));
+        let found = match self.backend.ask(&asked).await {
+            Ok(rows) => rows.into_iter().flatten().next().flatten(),
+            Err(error) => return Err(self.backend.message_of(&error, client)),
+        };
+        found.map(|name| self.node_named(&name).map_err(|error| error.to_message())).transpose()
+    }
+
+    /// The session's connection to a node, which uses this database; "" is the login's own there.
+    async fn opened_on(&mut self, node: &Arc<Node>, database: &str) -> Result<&mut Backend, ServerMessage> {
         let place = self.elsewhere.iter().position(|backend| backend.is_of(node));
         let place = place.unwrap_or_else(|| {
             self.elsewhere.push(self.backend.on_node(node.clone()));
             self.elsewhere.len() - 1
         });
         let Some(backend) = self.elsewhere.get_mut(place) else {
-            return Err(Failure::of_call(&PgError::Protocol("no connection".into())).into());
+            return Err(PgError::Protocol("no connection".into()).to_message());
         };
         backend.let_go_if_ended().await;
-        if let Err(error) = backend.open().await {
-            let text = format!("Node {} cannot be read: {error}", node.name);
-            return Err(Failure::of_statement(ServerMessage::error(50000, 16, text)).into());
+        if !(database.is_empty() && backend.is_open()) {
+            backend.database = database.to_owned();
         }
-        let source = Source::Call { statement, values, only_reads: true, repeated: "", in_try: false };
-        match backend.run(client, source, Rows::ToClient(None)).await {
-            Ok(done) => Ok(completed(function, &[], &done.outcome, zone)?),
-            Err(unfinished) => Err(refusal(unfinished, function)),
+        match backend.open().await {
+            Ok(_) => Ok(backend),
+            Err(error) => {
+                let text = format!("Node {} cannot be read: {error}", node.name);
+                Err(ServerMessage::error(50000, 16, text))
+            }
         }
     }
 

@@ -74,6 +74,13 @@ impl Catalogue {
         self.nodes.get(std::str::from_utf8(name).ok()?)
     }
 
+    /// The node that may have the table which SQL names so; None: none has.
+    pub fn node_of_table(&self, table: &str) -> Option<&Arc<str>> {
+        let name = table.strip_suffix('"')?;
+        let name = name.rfind('"').and_then(|quote| name.get(quote + 1..))?;
+        self.nodes.get(name)
+    }
+
     /// The function a client of `dialect` means by `name` in the database (schema) it names, else in `place`. Other
     /// databases are not looked into; system procedures and ringlog's own are in all of them. A system procedure
     /// wins over every other, then the database's own, then the first of the path, an exact spelling over one that

@@ -13,12 +13,15 @@ pub struct Sql {
     pub calls: bool,
     /// See [`keeps`](super::keeps).
     pub keeps: bool,
+    /// The tables and views that it names, as it names them, and common tables of its own; functions that look into
+    /// the catalogue, with ().
+    pub tables: Vec<String>,
 }
 
 impl Sql {
     /// The error names a `$n` that is no variable.
     pub fn read(text: &str, variables: Vec<String>) -> Result<Sql, String> {
-        let mut sql = Sql { pieces: Vec::new(), places: Vec::new(), variables, calls: true, keeps: false };
+        let mut sql = Sql { variables, calls: true, ..Sql::default() };
         let mut piece = String::new();
         let mut rest = text;
         while let Some(at) = rest.find(['$', '\'', '"']) {
@@ -47,13 +50,7 @@ impl Sql {
 
     /// SQL that names no variable.
     pub fn plain(text: impl Into<String>) -> Sql {
-        Sql {
-            pieces: vec![text.into()],
-            places: Vec::new(),
-            variables: Vec::new(),
-            calls: true,
-            keeps: false,
-        }
+        Sql { pieces: vec![text.into()], calls: true, ..Sql::default() }
     }
 
     /// The same without so many bytes at its beginning, in which no variable stands.

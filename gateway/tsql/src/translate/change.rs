@@ -187,8 +187,9 @@ impl Translation<'_> {
         };
         let groups: Vec<Group> = from.iter().map(Group::of).collect();
         let Some((at, place)) = self.found(target, &groups)? else {
-            let sources = self.from(from)?;
-            return plain(sources);
+            let changed = plain(self.from(from)?)?;
+            self.variables.note_table(&changed.target);
+            return Ok(changed);
         };
         let group = &groups[at];
         let source = group.sources[place];

@@ -293,6 +293,8 @@ impl Call<'_, '_, '_> {
             ..ObjectName::default()
         };
         let value = self.translation.passed_on(&name, self.arguments)?;
+        // it looks into the catalogue of the server, as a view of the system does
+        self.translation.variables.note_table(&format!("{SYSTEM}.{}()", self.name));
         if self.arguments.iter().any(walk::has_column) {
             return Ok(value);
         }

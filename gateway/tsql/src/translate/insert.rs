@@ -15,7 +15,7 @@ impl Translation<'_> {
     pub fn insert(&mut self, insert: &Insert) -> Result<String, Error> {
         let target = self.target(&insert.target)?;
         let line = target.at.line;
-        let into = table(&target)?;
+        let into = self.table(&target)?;
         let max_recursion = match &insert.source {
             InsertSource::Query(query) => query.max_recursion,
             _ => None,

@@ -43,10 +43,12 @@ impl Translation<'_> {
                 };
                 Ok(format!("({rows}){named}"))
             }
-            TableSource::Table { name, alias } => Ok(format!("{}{}", table(name)?, self.alias(alias, &[])?)),
+            TableSource::Table { name, alias } => {
+                Ok(format!("{}{}", self.table(name)?, self.alias(alias, &[])?))
+            }
             TableSource::Variable { variable, alias } => {
                 let name = self.table_variable(variable)?;
-                Ok(format!("{}{}", table(&name)?, self.alias(alias, &[])?))
+                Ok(format!("{}{}", self.table(&name)?, self.alias(alias, &[])?))
             }
             TableSource::Function { call, alias, columns } => {
                 Ok(format!("{}{}", self.rows_of(call)?, self.alias(alias, columns)?))
@@ -54,6 +56,13 @@ impl Translation<'_> {
             TableSource::Query { query, alias, columns } => self.derived(query, alias, columns),
             TableSource::Join { .. } => self.joined(source),
         }
+    }
+
+    /// A table or view as SQL names it, which is noted.
+    pub fn table(&mut self, name: &ObjectName) -> Result<String, Error> {
+        let sql = table(name)?;
+        self.variables.note_table(&sql);
+        Ok(sql)
     }
 
     fn empty(&self, name: &ObjectName) -> Option<String> {

@@ -10,6 +10,9 @@ pub trait Variables {
     /// The SQL calls a function that is none of T-SQL's, and may change something.
     fn note_call(&mut self) {}
 
+    /// The SQL names a table so.
+    fn note_table(&mut self, _table: &str) {}
+
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
@@ -25,6 +28,8 @@ pub struct Numbered {
     pub names: Vec<String>,
     /// See `Variables::note_call`.
     pub calls: bool,
+    /// See `Variables::note_table`.
+    pub tables: Vec<String>,
     pub clock: Clock,
 }
 
@@ -60,6 +65,12 @@ impl Variables for Numbered {
 
     fn note_call(&mut self) {
         self.calls = true;
+    }
+
+    fn note_table(&mut self, table: &str) {
+        if !self.tables.iter().any(|known| known == table) {
+            self.tables.push(table.to_owned());
+        }
     }
 
     fn note_clock(&mut self) {
