@@ -6,6 +6,7 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from pymssql import _mssql
 from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Member, Module, Old, OldTable, Reference
+from ringlog.adoption.owners import without_owners
 from ringlog.adoption.parts import Parts, Rows
 from ringlog.clients import Address
 
@@ -137,6 +139,10 @@ def read(connection: pymssql.Connection) -> Old:
         reported += left.of_collations(parts.columns)
         modules = tuple(_modules(asked("modules"), hidden, reported))
         hidden.report_named(modules)
+        owned: dict[str, set[str]] = defaultdict(set)
+        for owner, name in ((each.owner, each.name) for of in (tables, modules) for each in of):
+            owned[owner.lower()].add(name.lower())
+        modules = tuple(replace(each, text=without_owners(each.text, owned)) for each in modules)
         if is_ase:
             grants = ase.grants(asked("grants"), {table.name: table for table in tables})
             members = [*_members(asked("members")), *_members(asked("role_members"))]
@@ -204,14 +210,14 @@ class Hidden:
                 )
 
     def report_named(self, modules: Iterable[Module]) -> None:
-        """Reports texts that name an object which is not migrated: here they would find the other one."""
+        """Reports texts that name an object which is not migrated."""
         for (owner, name), (first, _) in self._others.items():
             if owner == first:
                 continue
             of = re.compile(_part(owner) + r"\s*\.\s*" + _part(name), re.IGNORECASE)
             if named := [module.name for module in modules if of.search(module.text)]:
                 self.reported.append(
-                    f"{left.listed(named)}: the text names {owner}.{name}, and here finds that of {first}"
+                    f"{left.listed(named)}: the text names {owner}.{name}, which is not migrated"
                 )
 
 
@@ -296,12 +302,14 @@ def _modules(rows: Rows, hidden: Hidden, left_: list[str]) -> Iterator[Module]:
     """ASE gives texts in pieces; those of one object come one after the other."""
     texts: dict[tuple[str, str], str] = {}
     quoted_: dict[tuple[str, str], bool] = {}
+    owners: dict[tuple[str, str], str] = {}
     unknown_nulls: list[str] = []
     for owner, plain, kind, number, text, *settings in rows:
         name = str(plain) if int(number or 1) == 1 else f"{plain};{number}"
         key = _KINDS[str(kind).strip()], name
         if hidden.is_first(key[0], str(owner), name):
             texts[key] = texts.get(key, "") + ("" if text is None else str(text))
+            owners[key] = str(owner)
             if settings and settings[0] is not None:
                 quoted_[key] = bool(settings[0])
                 if not settings[1]:
@@ -313,7 +321,8 @@ def _modules(rows: Rows, hidden: Hidden, left_: list[str]) -> Iterator[Module]:
         # ringlog as the old server gives the last text, and has procedures and functions as one
         text = _ALTERED.sub(r"\1create", text, count=1)
         is_function = kind == "procedure" and _FUNCTION.match(text)
-        yield Module("function" if is_function else kind, name, text, quoted_.get((kind, name)))
+        key = kind, name
+        yield Module("function" if is_function else kind, name, text, quoted_.get(key), owners[key])
     if unknown_nulls:
         left_.append(
             f"{left.listed(unknown_nulls)}: made with ansi_nulls off, under which NULL = NULL is true; "

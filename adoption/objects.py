@@ -131,6 +131,7 @@ class Module:
     text: str
     quoted: bool | None = None
     """whether "x" is a name in it; None: as the server's dialect has it"""
+    owner: str = ""
 
 
 @dataclass(frozen=True)

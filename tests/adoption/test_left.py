@@ -10,6 +10,7 @@ from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.assessment import assess
 from ringlog.adoption.catalogue import Hidden
 from ringlog.adoption.objects import Module, Old, OldColumn, OldIndex, OldKey, OldTable, Reference
+from ringlog.adoption.owners import without_owners
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, sort
 from ringlog.adoption.scripts import write
@@ -118,8 +119,26 @@ def test_names_that_only_owners_or_case_tell_apart() -> None:
         "table sales.Customer: dbo has one of this name, and here names have no owner",
         "table dbo.CUSTOMER: there is Customer beside it, and here names differ by more than their case",
         "foreign key fk_2 of orders is not migrated: it refers to sales.Customer",
-        "all_of_sales: the text names sales.Customer, and here finds that of dbo",
+        "all_of_sales: the text names sales.Customer, which is not migrated",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("create proc [C3G].[up] as exec C3G.up", "create proc [up] as exec up"),
+        ("insert GADATA.C3G.L_error select 1", None),
+        ('print "see C3G.up" exec "C3G"."up"', 'print "see C3G.up" exec "up"'),
+        ('select c3g . "L_error".id from C3G.L_error', 'select "L_error".id from L_error'),
+        ("select 'C3G.L_error' -- c3g.up\n/* C3G.up */", "select 'C3G.L_error' -- c3g.up\n/* C3G.up */"),
+        # an alias, another owner's table, and longer names
+        ("select c3g.id from t c3g, Volvo.up, xC3G.up, C3G.L_error2", None),
+        ("exec dbo.up", None),
+    ],
+)
+def test_names_lose_the_owner(text: str, without: str | None) -> None:
+    names = {"c3g": {"l_error", "up"}, "volvo": {"users"}, "dbo": {"up"}}
+    assert without_owners(text, names) == (without or text)
 
 
 def test_keys_and_unique_indexes() -> None:
