@@ -40,7 +40,7 @@ def test_rows_are_in_the_books_by_the_hour(
             writer.put(noon + timedelta(minutes=minute), an_int=minute)
         writer.put(noon + 2 * HOUR + timedelta(minutes=31), a_varchar="longer than twelve")
         writer.note("gap", 0, "the source gave no rows", until=3_600_000_000, rows=7)
-        assert writer.drain(10)
+        assert writer.drain(100)
     assert losses(quick_server, noon, noon + 3 * HOUR) == [
         ("every_type", noon, 6, 6, 6, 0, 0, 0),
         ("every_type", noon + HOUR, 6, 6, 6, 0, 0, 0),
@@ -114,7 +114,7 @@ def test_a_table_whose_writer_is_gone_is_reported(
     password = quick_server.writer.password
     with Writer(table, ZoneInfo(facility.timezone), address, password, tmp_path, take_over=True) as writer:
         writer.put(datetime.now(UTC), current_1=1.0)
-        assert writer.drain(10)
+        assert writer.drain(100)
     with psycopg.connect(quick_server.dsn) as connection:
         connection.execute(
             'update online.magnet set "time" = "time" - interval \'10 minutes\' where "time" is not null'
