@@ -86,7 +86,7 @@ def connected(address: Address, password: str, version: str) -> Iterator[pymssql
         connection.close()
 
 
-def read(connection: pymssql.Connection) -> Old:
+def read(connection: pymssql.Connection, database: str) -> Old:
     """Reads the catalogue of the session's database. Raises pymssql.Error."""
     with connection.cursor() as cursor:
         cursor.execute("select @@version")
@@ -142,7 +142,7 @@ def read(connection: pymssql.Connection) -> Old:
         owned: dict[str, set[str]] = defaultdict(set)
         for owner, name in ((each.owner, each.name) for of in (tables, modules) for each in of):
             owned[owner.lower()].add(name.lower())
-        modules = tuple(replace(each, text=without_owners(each.text, owned)) for each in modules)
+        modules = tuple(replace(each, text=without_owners(each.text, owned, database)) for each in modules)
         if is_ase:
             grants = ase.grants(asked("grants"), {table.name: table for table in tables})
             members = [*_members(asked("members")), *_members(asked("role_members"))]

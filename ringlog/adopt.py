@@ -85,7 +85,7 @@ def adopt(
         codec(charset)
     try:
         with connected(address, password, tds_version) as connection:
-            found = read(connection)
+            found = read(connection, database)
             tables = sort(found, decided, bounds_by(connection))
             lines, own = decisions(found.modules, tables.rings), replaced(found.modules, tables.rings)
         found = replace(
