@@ -545,7 +545,8 @@ create or replace function tsql.delay(text_ text) returns double precision
 language plpgsql immutable strict
 as $$
 declare
-  clock interval := tsql.read_clock(text_);
+  -- hours may have three digits
+  clock interval := tsql.read_clock(regexp_replace(text_, '^\s*0(\d\d:)', '\1'));
 begin
   if clock is null then
     perform tsql.fail(148, format('Incorrect time syntax in time string ''%s'' used with WAITFOR.', text_));

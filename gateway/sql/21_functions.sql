@@ -138,6 +138,7 @@ as $$
 declare
   exists_already boolean := exists (select from tsql.triggers_named(schema, name));
   own text;
+  left_over regprocedure;
 begin
   if to_regclass(target) is null then
     perform tsql.raise(8197, 16, 4, format('The object ''%s'' does not exist or is invalid for this operation.', target));
@@ -151,6 +152,18 @@ begin
     end if;
     perform tsql.drop_trigger(schema, '', name, false);
   end if;
+  -- of a table that was dropped
+  for left_over in
+    select p.oid
+    from pg_proc p
+    where p.pronamespace = to_regnamespace(quote_ident(schema))
+      and lower(p.proname) = any (array[lower(name), lower(name) || ' insert', lower(name) || ' update', lower(name) || ' delete'])
+      and p.prorettype = 'trigger'::regtype
+      and p.prosrc like '%-- compiled from T-SQL, %'
+      and not exists (select from pg_trigger t where t.tgfoid = p.oid)
+  loop
+    execute format('drop function %s', left_over);
+  end loop;
   if exists (select from pg_proc p where p.pronamespace = to_regnamespace(quote_ident(schema)) and lower(p.proname) = lower(name)) then
     perform tsql.raise(2714, 16, 2, format('There is already an object named ''%s'' in the database.', name));
   end if;

@@ -56,7 +56,8 @@ begin
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,
     sys.odbc_type(types.odbc, odbcver)::smallint,
-    types.name,
+    -- clients know an identity column by it
+    (types.name || case when columns.is_identity then ' identity' else '' end)::sys.sysname,
     types.odbc_precision,
     types.odbc_length,
     types.odbc_scale::smallint,

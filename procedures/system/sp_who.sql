@@ -34,6 +34,7 @@ TDS client, or of another login's client whose number PostgreSQL does not show.$
 create view sys.every_session as
 select
   numbered.spid,
+  sessions.pid = pg_catalog.pg_backend_pid() as is_own,
   sessions.usename as login,
   coalesce(numbered.names[2], host(sessions.client_addr), '') as machine,
   coalesce(numbered.names[1], sessions.application_name, '') as program,
@@ -134,13 +135,28 @@ select
   sessions.program::sys.sysname as program_name,
   sessions.login::sys.sysname as login_name,
   case when sessions.state = 'active' then 'running' else 'sleeping' end::sys.sysname as status,
-  2::smallint as transaction_isolation_level,
+  case when sessions.is_own then own.isolation else 0 end::smallint as transaction_isolation_level,
   (sessions.xact_start is not null)::integer as open_transaction_count,
-  true as is_user_process
-from sys.every_session as sessions;
+  true as is_user_process,
+  case when sessions.is_own then 'us_english' end::sys.sysname as language,
+  case when sessions.is_own then own.date_format end::sys.sysname as date_format,
+  case when sessions.is_own then own.date_first end::smallint as date_first
+from sys.every_session as sessions
+cross join (
+  select
+    case pg_catalog.current_setting('transaction_isolation')
+      when 'repeatable read' then 3
+      when 'serializable' then 4
+      else 2
+    end as isolation,
+    -- as the gateway sets them
+    coalesce(nullif(pg_catalog.current_setting('tsql.dateformat', true), ''), 'mdy') as date_format,
+    coalesce(nullif(pg_catalog.current_setting('tsql.datefirst', true), ''), '7')::integer as date_first
+) as own;
 
 comment on view sys.dm_exec_sessions is
-'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. Every transaction is read committed (2).';
+'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. What a session has set is told of the caller''s own: the
+isolation level of others is 0 (unspecified), other settings are null.';
 
 create view sys.dm_exec_connections as
 select

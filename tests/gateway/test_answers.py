@@ -150,6 +150,25 @@ def test_every_statement_has_an_end_that_says_what_it_was(server: RunningServer)
         assert client.receive()[-13:] == struct.pack("<BHHQ", 0xFD, counted, 0xC1, 1)
 
 
+def test_values_that_a_procedure_selects_are_counted(server: RunningServer, author: Login) -> None:
+    """Drivers of ODBC take a call without any number of rows for one that had nothing to do (SQL_NO_DATA)."""
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+        for text in (
+            "use answers",
+            "create procedure selects as declare @a int select @a = 5",
+            "create procedure is_quiet as set nocount on declare @a int select @a = 5",
+        ):
+            client.send(BATCH7, batch7(text))
+            client.receive()
+        for name, expected in (("selects", [struct.pack("<BHHQ", 0xFF, 0x11, 0xC1, 1)]), ("is_quiet", [])):
+            client.send(RPC7, rpc7(f"answers..{name}"))
+            answer = client.receive()
+            ends_of_statements = [answer[:13]] if answer[0] == 0xFF else []
+            assert ends_of_statements == expected
+            assert answer[13 * len(expected)] == 0x79
+
+
 def said(answer: bytes) -> list[tuple[int, str, int]]:
     """Number, procedure and line of each message of an answer without rows (MS-TDS 2.2.7.10, ERROR)."""
     found, at = [], 0
@@ -244,6 +263,13 @@ def test_an_ordinary_login_sees_its_own_session(clients: Clients, admin: Admin) 
             ):
                 cursor.execute(text)
                 assert cursor.fetchall() == [("seer",)]
+            # tedious, test/integration/connection-test.ts and transactions-test.ts
+            cursor.execute(
+                "set dateformat dmy set datefirst 3 set transaction isolation level repeatable read "
+                "select transaction_isolation_level, date_format, date_first from sys.dm_exec_sessions "
+                "where session_id = @@spid"
+            )
+            assert cursor.fetchall() == [(3, "dmy", 3)]
             cursor.execute("exec sp_who")
             assert "seer" in [row[3] for row in cursor.fetchall()]
     finally:

@@ -7,6 +7,7 @@ precedence", the return types of each function; ISNULL and literals take no null
 import struct
 from collections.abc import Iterator
 
+import pymssql
 import pytest
 
 from raw_tds import BATCH7, RawClient, batch7
@@ -193,6 +194,48 @@ def test_the_first_result_set_of_a_text(clients: Clients) -> None:
         ("c", "datetime2(3)", 7, 23, 3, True, 0x2A),
         (None, "numeric(2,1)", 5, 2, 1, False, 0x6C),
     ]
+
+
+def test_parameters_that_nobody_has_declared(clients: Clients) -> None:
+    """sp_describe_undeclared_parameters, "Parameter selection algorithm": a parameter has the type of what it
+    is compared with or assigned to, by order the longest of its kind."""
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor(as_dict=True) as cursor:
+        cursor.execute(
+            "create table #u (n int identity, i int not null, c char(30), d numeric(17, 5), b varbinary(100),"
+            " w as i + 1)"
+        )
+
+        def types(text: str, declared: str = "") -> list[tuple[object, ...]]:
+            cursor.execute(f"exec sp_describe_undeclared_parameters N'{text}'{declared}")
+            rows = cursor.fetchall()
+            assert cursor.description is not None
+            assert len(cursor.description) == 24
+            assert [row["parameter_ordinal"] for row in rows] == list(range(1, len(rows) + 1))
+            return [(row["name"], row["suggested_system_type_name"]) for row in rows]
+
+        assert types("insert #u (i, c, d) values (@P1, @P2, @P3)") == [
+            ("@P1", "int"), ("@P2", "char(30)"), ("@P3", "numeric(17,5)"),
+        ]  # fmt: skip
+        # identity and computed columns take no value
+        assert types("insert #u values (@P1, ''x'', @P2, @P3)") == [
+            ("@P1", "int"), ("@P2", "numeric(17,5)"), ("@P3", "varbinary(100)"),
+        ]  # fmt: skip
+        # the documentation's own examples
+        assert types("select * from #u where c = @p") == [("@p", "char(30)")]
+        assert types("select * from #u where c > @p") == [("@p", "varchar(8000)")]
+        assert types("select object_id, name from sys.indexes where object_id = @id or name = @name") == [
+            ("@id", "int"), ("@name", "nvarchar(128)"),
+        ]  # fmt: skip
+        assert types("update #u set d = @a where i = @b and c like @C", ", N'@a int'") == [
+            ("@b", "int"), ("@C", "varchar(8000)"),
+        ]  # fmt: skip
+        for text, number in (
+            ("select * from #u where @p1 = @p2", 11502),
+            ("select * from #u where i = @p1 + @p2", 11502),
+            ("select * from #u where i = @p or n = @p", 11508),
+        ):
+            with pytest.raises(pymssql.Error, match=str(number)):
+                types(text)
 
 
 def test_types_that_a_client_of_sybase_may_declare(clients: Clients) -> None:

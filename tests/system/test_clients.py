@@ -137,6 +137,10 @@ def call(cursor: pymssql.Cursor, name: str, *values: object) -> list[tuple[Any, 
 
 def test_calls_by_rpc_and_as_text_say_the_same(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        # by its type JDBC and ODBC know an identity column (jTDS, JtdsDatabaseMetaData.getColumns)
+        cursor.execute("create table #numbered (a int identity, b int)")
+        cursor.execute("exec sp_columns '#numbered%', null, tempdb")
+        assert [row[5] for row in cursor.fetchall()] == ["int identity", "int"]
         by_rpc = call(cursor, "sp_columns", "sr_rf")
         cursor.execute("exec sp_columns sr_rf")
         assert list(cursor) == by_rpc

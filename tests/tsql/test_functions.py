@@ -115,6 +115,11 @@ def test_a_trigger_sees_what_was_inserted_and_deleted(three: Site) -> None:
     three.define("alter trigger watches on points after delete as print 'gone'")
     three.run("insert into site.points values (-5, 'a', 1)")
     three.define("drop trigger watches")
+    # a table takes its triggers with it when it is dropped (SQL Server, "DROP TABLE")
+    for _ in range(2):
+        three.run("create table site.brief (a int)")
+        three.define("create trigger watches on brief for insert, delete as print 'x'")
+        three.run("drop table site.brief")
     assert three.rows("select count(*) from pg_trigger where tgname like 'watches%'") == [(0,)]
     with pytest.raises(psycopg.Error) as missing:
         three.define("create trigger watches on nowhere for insert as print 'x'")

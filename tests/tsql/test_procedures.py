@@ -100,7 +100,8 @@ class Site:
                 case "01R05":
                     called.left = int(message)
                 case "01R02":
-                    called.events.append(("count", int(message)))
+                    kind = "assigned" if notice.message_detail == "select" else "count"
+                    called.events.append((kind, int(message)))
                 case "01R03":
                     number, severity, state, line, _ = (notice.message_detail or "").split(" ", 4)
                     kind = "error" if int(severity) > 10 else "message"
@@ -283,6 +284,8 @@ def test_select_assigns_the_last_row_or_leaves_the_variable(site: Site, points: 
     called = site.call("last_name", 2, "?", 0)
     assert called.outputs == {"name": "c", "n": 3}
     assert called.status == 2
+    # SQL Server tells how many rows gave the variables their values
+    assert called.events == [("assigned", 2)]
     called = site.call("last_name", 9, "kept", 5)
     assert called.outputs == {"name": "kept", "n": 5}
     assert called.status == 0

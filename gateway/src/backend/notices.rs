@@ -2,13 +2,14 @@
 
 use crate::postgres::Notice;
 use crate::program::{ResultType, Title};
+use crate::tds::tokens::done::Command;
 use crate::tds::tokens::message::ServerMessage;
 use tsql::facts::types;
 
 /// Names a cursor, whose rows are a result set; the detail may be a JSON list of names for its columns;
 /// a name in brackets of its own is that of a table's column.
 const RESULT_SET: &str = "01R01";
-/// A number of rows.
+/// A number of rows; the detail `select` says that they gave variables their values.
 const ROW_COUNT: &str = "01R02";
 /// The error that a procedure leaves behind: @@error after its call.
 const LEFT_ERROR: &str = "01R04";
@@ -21,9 +22,11 @@ pub fn left_rows_of(notice: &Notice) -> Option<i64> {
     (notice.sqlstate == LEFT_ROWS).then(|| notice.message.parse().ok()).flatten()
 }
 
-/// The number of rows that a notice of a procedure has.
-pub fn row_count_of(notice: &Notice) -> Option<u64> {
-    (notice.sqlstate == ROW_COUNT).then(|| notice.message.parse().ok()).flatten()
+/// The number of rows that a notice of a procedure has, and the kind of statement that they are of.
+pub fn row_count_of(notice: &Notice) -> Option<(u64, Command)> {
+    let command = if notice.detail == "select" { Command::Select } else { Command::Update };
+    let count = (notice.sqlstate == ROW_COUNT).then(|| notice.message.parse().ok()).flatten()?;
+    Some((count, command))
 }
 
 /// The number of the error that a notice says a procedure leaves.
@@ -38,7 +41,7 @@ pub enum Announced {
         cursor: String,
         columns: Option<Vec<Title>>,
     },
-    Count(u64),
+    Count(u64, Command),
     /// The value of @@rowcount after the call.
     LeftRows(i64),
 }
@@ -53,7 +56,7 @@ impl Announced {
             return Announced::LeftRows(rows);
         }
         match row_count_of(notice).filter(|_| in_call) {
-            Some(count) => Announced::Count(count),
+            Some((count, command)) => Announced::Count(count, command),
             None => Announced::Message(notice.to_message()),
         }
     }

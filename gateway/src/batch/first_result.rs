@@ -53,8 +53,8 @@ const ANSWER: [(&str, PgType); 39] = [
     ("tds_collation_id", PgType::Int4),
     ("tds_collation_sort_id", PgType::Int2),
 ];
-const NAME: i32 = 4 + 128;
-const LONG_NAME: i32 = 4 + 256;
+pub(super) const NAME: i32 = 4 + 128;
+pub(super) const LONG_NAME: i32 = 4 + 256;
 
 impl Interpreter {
     pub(super) async fn describe_first(
@@ -63,24 +63,7 @@ impl Interpreter {
         statements: &[Statement],
         declarations: &[Declaration],
     ) -> Result<Returned, ServerMessage> {
-        let columns = match first(statements)? {
-            None => Vec::new(),
-            Some(query) => {
-                let type_of = |name: &String| {
-                    let declared = declarations.iter().find(|declaration| declaration.name == *name);
-                    declared.map_or(SqlType::TEXT, sql_type)
-                };
-                let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
-                let backend = self.procedures.describing(client, query).await?;
-                match backend.describe(&query.sql, &types).await {
-                    Ok(described) => {
-                        let dialect = Dialect::new(Version::Tds74);
-                        described_as(&described.columns, query.columns.as_deref(), &dialect)
-                    }
-                    Err(error) => return Err(backend.message_of(&error, client)),
-                }
-            }
-        };
+        let columns = self.first_columns(client, statements, declarations).await?;
         let answer = ANSWER.map(|(name, pg_type)| {
             let typmod = match (name, pg_type) {
                 ("system_type_name", _) => LONG_NAME,
@@ -92,6 +75,29 @@ impl Interpreter {
         let rows: Vec<_> = columns.iter().zip(1..).map(|(column, place)| row(column, place)).collect();
         client.reply.result_set(&answer, &rows)?;
         Ok(Returned::rows(Some(rows.len() as u64)))
+    }
+
+    /// The columns of the first result at 7.4.
+    pub(super) async fn first_columns(
+        &mut self,
+        client: &mut Client,
+        statements: &[Statement],
+        declarations: &[Declaration],
+    ) -> Result<Vec<Column>, ServerMessage> {
+        let Some(query) = first(statements)? else { return Ok(Vec::new()) };
+        let type_of = |name: &String| {
+            let declared = declarations.iter().find(|declaration| declaration.name == *name);
+            declared.map_or(SqlType::TEXT, sql_type)
+        };
+        let types: Vec<SqlType> = query.sql.variables.iter().map(type_of).collect();
+        let backend = self.procedures.describing(client, query).await?;
+        match backend.describe(&query.sql, &types).await {
+            Ok(described) => {
+                let dialect = Dialect::new(Version::Tds74);
+                Ok(described_as(&described.columns, query.columns.as_deref(), &dialect))
+            }
+            Err(error) => Err(backend.message_of(&error, client)),
+        }
     }
 }
 
@@ -144,25 +150,29 @@ fn row(column: &Column, place: i64) -> Vec<Value<'static>> {
         flag(false),
     ]);
     row.extend((0..3).map(|_| Value::Null));
-    let wire = type_info.token.to_wire(&Dialect::new(Version::Tds74)).unwrap_or(0);
-    row.push(Value::Int(wire.into()));
-    row.push(Value::Int(if type_info.size == MAX { 65_535 } else { type_info.size.into() }));
+    row.extend(on_the_wire(type_info));
     let [a, b, c, d, sort] = type_info.collation;
     row.push(if is_collated { Value::Int(i32::from_le_bytes([a, b, c, d]).into()) } else { Value::Null });
     row.push(if is_collated { Value::Int(sort.into()) } else { Value::Null });
     row
 }
 
-/// A type as sys.types has it.
-struct SystemType {
-    id: i64,
-    written: String,
-    bytes: i64,
-    precision: i64,
-    scale: i64,
+/// The token and the length of a type at 7.4.
+pub(super) fn on_the_wire(t: &TypeInfo) -> [Value<'static>; 2] {
+    let token = t.token.to_wire(&Dialect::new(Version::Tds74)).unwrap_or(0);
+    [Value::Int(token.into()), Value::Int(if t.size == MAX { 65_535 } else { t.size.into() })]
 }
 
-fn system_type(t: &TypeInfo) -> SystemType {
+/// A type as sys.types has it.
+pub(super) struct SystemType {
+    pub id: i64,
+    pub written: String,
+    pub bytes: i64,
+    pub precision: i64,
+    pub scale: i64,
+}
+
+pub(super) fn system_type(t: &TypeInfo) -> SystemType {
     use TypeToken as T;
     let is_max = t.size == MAX;
     let bytes = if is_max { -1 } else { i64::from(t.size) };

@@ -24,6 +24,7 @@ mod session_variables;
 mod statements;
 mod system_procedures;
 mod tries;
+mod undeclared;
 mod variables;
 
 pub use interpreter::Interpreter;

@@ -10,7 +10,7 @@ use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::client::Client;
 use crate::convert::{PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt, Stage};
-use crate::program::{refusal, sql_type, Action, Compiled, Statement};
+use crate::program::{refusal, sql_type, Action, Compiled, Declaration, Settings, Statement};
 use crate::tds::call::Param;
 use crate::tds::tokens::done::{Scope, Status};
 use crate::tds::tokens::message::ServerMessage;
@@ -60,6 +60,7 @@ impl Interpreter {
                 Err(ServerMessage::error(2812, 16, format!("{name} is not served.")))
             }
             SystemProcedure::DescribeFirstResultSet => self.describe_first_of(client, params).await,
+            SystemProcedure::DescribeUndeclaredParameters => self.describe_undeclared(client, params).await,
         };
         Ok(Some(returned.map_err(Failure::of_statement)?))
     }
@@ -101,16 +102,19 @@ impl Interpreter {
         text: &str,
         lifts: bool,
     ) -> Result<Arc<Prepared>, ServerMessage> {
-        let declarations = match text_of(client, params, declarations)? {
-            Some(declarations) => tsql::declarations(&declarations).map_err(|error| refusal(&error))?,
-            None => Vec::new(),
-        };
-        let mut settings = self.compiling(client);
-        for declaration in &declarations {
-            settings.variables.insert(declaration.name.clone(), Some(declaration.of));
-        }
+        let declarations = declarations_of(client, params, declarations)?;
+        let settings = self.compiling_with(client, &declarations);
         let Compiled { program, literals } = self.compile(client, text, &settings, lifts).await?;
         Ok(Arc::new(Prepared { declarations, program, literals, text: text.to_owned() }))
+    }
+
+    /// What a text is compiled by that has these parameters.
+    pub(super) fn compiling_with(&self, client: &Client, declarations: &[Declaration]) -> Settings {
+        let mut settings = self.compiling(client);
+        for declaration in declarations {
+            settings.variables.insert(declaration.name.clone(), Some(declaration.of));
+        }
+        settings
     }
 
     async fn prepared_and_kept(
@@ -214,6 +218,17 @@ pub(super) fn statement_of(
 ) -> Result<String, ServerMessage> {
     let missing = "The procedure expects the text of a statement, not NULL.";
     text_of(client, params, index)?.ok_or_else(|| ServerMessage::error(214, 16, missing))
+}
+
+pub(super) fn declarations_of(
+    client: &Client,
+    params: &[Param<'_>],
+    index: usize,
+) -> Result<Vec<Declaration>, ServerMessage> {
+    match text_of(client, params, index)? {
+        Some(declarations) => tsql::declarations(&declarations).map_err(|error| refusal(&error)),
+        None => Ok(Vec::new()),
+    }
 }
 
 fn text_of(client: &Client, params: &[Param<'_>], index: usize) -> Result<Option<String>, ServerMessage> {

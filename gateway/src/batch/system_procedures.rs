@@ -14,6 +14,7 @@ pub enum SystemProcedure {
     /// A procedure of server cursors.
     Cursor(CursorProcedure),
     DescribeFirstResultSet,
+    DescribeUndeclaredParameters,
     /// Known and not served.
     Refused(&'static str),
 }
@@ -52,6 +53,7 @@ impl SystemProcedure {
             "sp_prepexec" => SystemProcedure::PrepareAndExecute,
             "sp_unprepare" => SystemProcedure::Unprepare,
             "sp_describe_first_result_set" => SystemProcedure::DescribeFirstResultSet,
+            "sp_describe_undeclared_parameters" => SystemProcedure::DescribeUndeclaredParameters,
             "sp_reset_connection" => SystemProcedure::ResetConnection,
             "sp_datatype_info" | "sp_datatype_info_90" | "sp_datatype_info_100" => {
                 SystemProcedure::DatatypeInfo

@@ -107,7 +107,12 @@ impl Reply {
     /// Variables have been given values of so many rows: to SQL Server that is a SELECT (microsoft/mssql-rs, #372).
     pub fn assigned(&mut self, rows: Option<u64>) {
         self.command = Command::Select;
-        self.end(Status::empty(), rows.filter(|_| self.dialect.is_tds7()));
+        self.end(Status::empty(), rows.and_then(|rows| self.count_sent(rows, Command::Select)));
+    }
+
+    /// The number of rows that a statement of a procedure has changed, or that gave variables their values.
+    pub fn count_sent(&self, rows: u64, command: Command) -> Option<u64> {
+        (command != Command::Select || self.dialect.is_tds7()).then_some(rows)
     }
 
     /// A statement has come to its end. `rows`: what it leaves in @@rowcount, if anything.

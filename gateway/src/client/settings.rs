@@ -132,9 +132,23 @@ pub struct TextSize {
 impl TextSize {
     const UNLIMITED: i32 = i32::MAX;
 
+    /// What SQL Server means by 0 (SET TEXTSIZE, "Arguments").
+    const DEFAULT: i32 = 4096;
+    const NO_LIMIT: i32 = -1;
+
     /// @@textsize
     pub fn bytes(self) -> i32 {
         self.bytes
+    }
+
+    /// SQL Server: 0 is its default, and -1 no limit. At 5.0 neither limits anything.
+    fn set(&mut self, size: i64) {
+        self.bytes = match i32::try_from(size) {
+            Ok(0) if self.counts_characters => TextSize::DEFAULT,
+            Ok(TextSize::NO_LIMIT) if self.counts_characters => TextSize::NO_LIMIT,
+            Ok(size @ 1..) => size,
+            _ => TextSize::UNLIMITED,
+        };
     }
 
     /// The client's setting, if it has set one.
@@ -221,12 +235,8 @@ impl Settings {
             ["implicit_transactions" | "chained", value @ ("on" | "off")] => {
                 self.implicit_transactions = *value == "on";
             }
-            ["textsize", size] => match size.parse::<i64>() {
-                // 0 is the default, which here as with -1 is no limit
-                Ok(size) => {
-                    let size = i32::try_from(size).ok().filter(|size| *size > 0);
-                    self.text_size.bytes = size.unwrap_or(TextSize::UNLIMITED);
-                }
+            ["textsize", size @ ..] => match size.concat().parse::<i64>() {
+                Ok(size) => self.text_size.set(size),
                 Err(_) => return refused(),
             },
             [what @ ("datefirst" | "dateformat"), value] => {
@@ -234,8 +244,8 @@ impl Settings {
                     return refused();
                 }
             }
-            // it sets these two
-            ["language", "us_english" | "english"] => self.calendar = Calendar::default(),
+            // what has been set by DATEFIRST and DATEFORMAT stays: the language is this one already
+            ["language", "us_english" | "english"] => {}
             ["transaction", "isolation", "level", level @ ..] => match Isolation::of(level) {
                 Some(isolation) => self.locking.isolation = isolation,
                 None => return refused(),
@@ -303,6 +313,9 @@ mod tests {
         let calendar = |text: &str| set(text).unwrap().calendar;
         assert_eq!((calendar("datefirst 1").first_day, calendar("dateformat dmy").order), (1, "dmy"));
         assert_eq!(calendar("language english"), Calendar::default());
+        let text_size = |text: &str| set(text).unwrap().text_size;
+        assert_eq!((text_size("textsize 0").bytes(), text_size("textsize 0").limit()), (4096, Some(4096)));
+        assert_eq!((text_size("textsize -1").bytes(), text_size("textsize -1").limit()), (-1, None));
         assert_eq!(set("lock_timeout - 1").unwrap().locking.timeout, None);
     }
 

@@ -19,7 +19,7 @@ pub mod resolve;
 pub mod translate;
 pub mod tree;
 
-pub use compile::{keyed, Keyed};
+pub use compile::{keyed, undeclared, Keyed, Undeclared};
 pub use error::Error;
 pub use lexer::Syntax;
 pub use parser::{parse, parse_parameters, Batch};

@@ -16,7 +16,6 @@ impl RowStream<'_> {
     /// Sends what the function has beside what it returns, in its order.
     pub(super) async fn send_held(&mut self) -> Result<(), Unfinished> {
         for held in std::mem::take(&mut self.held) {
-            let mut command = Command::Select;
             let count = match held {
                 Announced::Message(message) => {
                     self.client.reply.message(&message);
@@ -26,13 +25,15 @@ impl RowStream<'_> {
                     self.outcome.row_count = Some(rows);
                     continue;
                 }
-                Announced::Count(count) => {
+                Announced::Count(count, of) => {
                     self.outcome.row_count = i64::try_from(count).ok();
                     if self.client.settings().no_count {
                         continue;
                     }
-                    command = Command::Update;
-                    count
+                    self.client.reply.command = of;
+                    let count = self.client.reply.count_sent(count, of);
+                    self.client.reply.done(Scope::InProcedure, Status::empty(), count);
+                    continue;
                 }
                 Announced::ResultSet { cursor, columns } => self.cursor(&cursor, columns.as_deref()).await?,
             };
@@ -40,7 +41,7 @@ impl RowStream<'_> {
                 break;
             }
             self.outcome.row_count = i64::try_from(count).ok();
-            self.client.reply.command = command;
+            self.client.reply.command = Command::Select;
             self.client.reply.done(Scope::InProcedure, Status::empty(), Some(count));
         }
         Ok(())

@@ -127,9 +127,8 @@ pub fn put_colinfo(
     const DIFFERENT_NAME: u8 = 0x20;
     if let Some((table, _)) = source {
         let _ = put_token(out, TABNAME, dialect, |out| {
-            if dialect.version >= Version::Tds72 {
-                out.put_u8(1);
-            }
+            // one part: since revision 1 of 7.1, though in COLMETADATA since 7.2 only
+            out.put_u8(1);
             put_long(out, table, LONGEST_NAME, dialect);
         });
     }
@@ -275,6 +274,22 @@ mod tests {
             let mut out = BytesMut::new();
             put(&mut out, std::slice::from_ref(&column), &dialect);
             assert_eq!(out[0], token);
+        }
+    }
+
+    #[test]
+    fn the_table_of_a_cursor_has_one_part() {
+        let column = Column {
+            name: "a".into(),
+            type_info: TypeInfo::new(TypeToken::IntN, 4),
+            traits: Traits::default(),
+        };
+        for version in [Version::Tds71, Version::Tds74] {
+            let mut out = BytesMut::new();
+            let own = [Some("a".to_owned())];
+            put_colinfo(&mut out, std::slice::from_ref(&column), Some(("t", &own)), &Dialect::new(version));
+            // jTDS's TdsCore.tdsTableNameToken, FreeTDS's tds71_read_table_names
+            assert_eq!(out[..], [0xA4, 5, 0, 1, 1, 0, b't', 0, 0xA5, 3, 0, 1, 1, 0], "{version:?}");
         }
     }
 

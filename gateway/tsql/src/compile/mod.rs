@@ -8,10 +8,12 @@ mod keyed;
 mod labels;
 mod procedure;
 mod session;
+mod undeclared;
 mod value;
 
 pub use keyed::{keyed, Keyed};
 pub(crate) use procedure::body;
+pub use undeclared::{undeclared, Undeclared};
 pub(crate) use value::{literal, of_number};
 
 use crate::error::Error;

@@ -1,5 +1,6 @@
 //! Insert, update and delete.
 
+use super::names::is_free;
 use super::query::assignment;
 use super::Parser;
 use crate::error::Error;
@@ -52,7 +53,9 @@ impl<'t> Parser<'t> {
     pub(super) fn insert(&mut self, with: Vec<CommonTable>) -> Result<StatementKind, Error> {
         let start = self.at;
         self.expect_word("insert")?;
-        if self.next_is("bulk") && with.is_empty() && self.ahead(1).is_none_or(super::names::is_free) {
+        // insert bulk ..t
+        let names_table = self.ahead(1).is_none_or(is_free) || self.ahead_is_symbol(1, ".");
+        if self.next_is("bulk") && with.is_empty() && names_table {
             self.at += 1;
             return self.insert_bulk(start).map(StatementKind::InsertBulk);
         }

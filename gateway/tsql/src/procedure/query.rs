@@ -54,10 +54,7 @@ impl<'t> Writer<'t> {
         }
         self.declare(N, "bigint");
         let n = quoted(N);
-        vec![
-            format!("get diagnostics {n} = row_count;"),
-            format!("raise notice using errcode = '01R02', message = {n}::text;"),
-        ]
+        vec![format!("get diagnostics {n} = row_count;"), count_of(&n, "")]
     }
 
     /// SELECT @a = …: the values of the last row, or what the variables were when there is none.
@@ -76,7 +73,12 @@ impl<'t> Writer<'t> {
         }
         lines.push(format!("  {n} := {n} + 1;"));
         lines.push(String::from("end loop;"));
-        Run::leaving(lines, n)
+        if !self.sends_counts || self.purpose != Purpose::Procedure {
+            return Run::leaving(lines, n);
+        }
+        lines.push(count_of(&n, ", detail = 'select'"));
+        let rows = if self.rows == Rows::Left { String::from(SENT) } else { n };
+        Run::leaving(lines, rows)
     }
 
     /// A result set: a cursor, from which the caller fetches.
@@ -175,6 +177,11 @@ impl<'t> Writer<'t> {
         self.run(place, line, Run::keeping(lines));
         Ok(())
     }
+}
+
+/// The notice of a number of rows, which stands in a variable; `more`: its other fields.
+fn count_of(variable: &str, more: &str) -> String {
+    format!("raise notice using errcode = '01R02', message = {variable}::text{more};")
 }
 
 /// Whether a change gives the client rows, by OUTPUT.

@@ -130,3 +130,4 @@ pub use keyed::{of_table, OfTable};
 pub use tables::{filled_columns, forgotten};
 pub use title::{ResultType, Title};
 pub use translation::{Kind, Made};
+pub(crate) use walk::any;

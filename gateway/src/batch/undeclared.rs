@@ -1,0 +1,122 @@
+//! sp_describe_undeclared_parameters: the types of parameters that a text has and nobody has declared.
+
+use super::first_result::{on_the_wire, system_type, LONG_NAME, NAME};
+use super::interpreter::Interpreter;
+use super::parameterised::{declarations_of, statement_of};
+use crate::calls::Returned;
+use crate::client::Client;
+use crate::convert::PgType;
+use crate::program::{refusal, Compiled, Declaration};
+use crate::tds::call::Param;
+use crate::tds::tokens::columns::Traits;
+use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::{TypeInfo, TypeToken, Value, MAX};
+use tsql::{Syntax, Undeclared};
+
+/// Columns of the answer, in its order (SQL Server, "sp_describe_undeclared_parameters").
+const ANSWER: [(&str, PgType, i32); 24] = [
+    ("parameter_ordinal", PgType::Int4, -1),
+    ("name", PgType::Varchar, NAME),
+    ("suggested_system_type_id", PgType::Int4, -1),
+    ("suggested_system_type_name", PgType::Varchar, LONG_NAME),
+    ("suggested_max_length", PgType::Int2, -1),
+    ("suggested_precision", PgType::Int2, -1),
+    ("suggested_scale", PgType::Int2, -1),
+    ("suggested_user_type_id", PgType::Int4, -1),
+    ("suggested_user_type_database", PgType::Varchar, NAME),
+    ("suggested_user_type_schema", PgType::Varchar, NAME),
+    ("suggested_user_type_name", PgType::Varchar, NAME),
+    ("suggested_assembly_qualified_type_name", PgType::Varchar, NAME),
+    ("suggested_xml_collection_id", PgType::Int4, -1),
+    ("suggested_xml_collection_database", PgType::Varchar, NAME),
+    ("suggested_xml_collection_schema", PgType::Varchar, NAME),
+    ("suggested_xml_collection_name", PgType::Varchar, NAME),
+    ("suggested_is_xml_document", PgType::Bool, -1),
+    ("suggested_is_case_sensitive", PgType::Bool, -1),
+    ("suggested_is_fixed_length_clr_type", PgType::Bool, -1),
+    ("suggested_is_input", PgType::Bool, -1),
+    ("suggested_is_output", PgType::Bool, -1),
+    ("formal_parameter_name", PgType::Varchar, NAME),
+    ("suggested_tds_type_id", PgType::Int4, -1),
+    ("suggested_tds_length", PgType::Int4, -1),
+];
+
+impl Interpreter {
+    /// Text, declarations.
+    pub(super) async fn describe_undeclared(
+        &mut self,
+        client: &mut Client,
+        params: &[Param<'_>],
+    ) -> Result<Returned, ServerMessage> {
+        let text = statement_of(client, params, 0)?;
+        let declarations = declarations_of(client, params, 1)?;
+        let declared = declarations.iter().map(|declaration| declaration.name.clone()).collect();
+        let quoted_identifiers = client.settings().quoted_identifiers;
+        let syntax = Syntax { quoted_identifiers, ..Syntax::default() };
+        let found = tsql::undeclared(&text, syntax, &declared).map_err(|error| refusal(&error))?;
+        let mut rows = Vec::with_capacity(found.len());
+        for (one, place) in found.iter().zip(1..) {
+            let of = self.type_of(client, one, &declarations).await?;
+            rows.push(row(&one.name, place, &of));
+        }
+        let answer = ANSWER.map(|(name, pg_type, typmod)| (name.to_owned(), pg_type, typmod));
+        client.reply.result_set(&answer, &rows)?;
+        Ok(Returned::rows(Some(rows.len() as u64)))
+    }
+
+    async fn type_of(
+        &mut self,
+        client: &mut Client,
+        one: &Undeclared,
+        declarations: &[Declaration],
+    ) -> Result<TypeInfo, ServerMessage> {
+        let settings = self.compiling_with(client, declarations);
+        let Compiled { program, .. } = self.compile(client, &one.query, &settings, false).await?;
+        let columns = self.first_columns(client, &program.statements, declarations).await?;
+        let takes = |traits: &Traits| one.place.is_none() || !(traits.identity || traits.computed);
+        let mut columns = columns.into_iter().filter(|column| takes(&column.traits));
+        let of = columns.nth(one.place.unwrap_or(0)).map(|column| column.type_info);
+        let of = if one.longest { of.and_then(longest) } else { of };
+        of.ok_or_else(|| {
+            let text = format!("The type for parameter '{}' cannot be deduced in this context.", one.name);
+            ServerMessage::error(11502, 16, text)
+        })
+    }
+}
+
+/// The type that is taken of all of a kind ("General deduction"); None for a kind that has none.
+fn longest(of: TypeInfo) -> Option<TypeInfo> {
+    use TypeToken as T;
+    /// Bytes, where it is not of any length.
+    const LONGEST: u32 = 8000;
+    let size = if of.size == MAX { MAX } else { LONGEST };
+    Some(match of.token {
+        T::BigChar | T::BigVarChar => TypeInfo { token: T::BigVarChar, size, ..of },
+        T::NChar | T::NVarChar => TypeInfo { token: T::NVarChar, size, ..of },
+        T::BigBinary | T::BigVarBinary => TypeInfo { token: T::BigVarBinary, size, ..of },
+        T::Decimal | T::Numeric => TypeInfo { token: T::Numeric, precision: 38, scale: 19, size: 17, ..of },
+        T::TimeN | T::DateTime2N | T::DateTimeOffset => TypeInfo::of_time(of.token, 7),
+        T::IntN | T::BitN | T::FloatN | T::MoneyN | T::DateTimeN | T::DateN => of,
+        _ => return None,
+    })
+}
+
+fn row(name: &str, place: i64, t: &TypeInfo) -> Vec<Value<'static>> {
+    let of = system_type(t);
+    let mut row = vec![
+        Value::Int(place),
+        Value::Text(name.to_owned().into()),
+        Value::Int(of.id),
+        Value::Text(of.written.into()),
+        Value::Int(of.bytes),
+        Value::Int(of.precision),
+        Value::Int(of.scale),
+    ];
+    // no type of a user's, no XML
+    row.extend((0..9).map(|_| Value::Null));
+    let is_collated = t.collation != [0; 5];
+    row.extend([false, is_collated, false, true, false].map(Value::Bit));
+    row.push(Value::Null);
+    row.extend(on_the_wire(t));
+    row
+}
