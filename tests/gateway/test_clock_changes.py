@@ -115,9 +115,9 @@ def test_the_hour_that_never_was(zurich_clients: Clients, version: int, policy: 
                     assert error.number == 8114
                     if way != "text":
                         assert error.text == (
-                            f"Parameter '@time' of put_{table}: cannot convert a local time to timestamp "
-                            "with time zone that never was: the clocks were set ahead past it. Send UTC, or "
-                            "the time with its offset"
+                            f"Parameter '@time' of put_{table}: cannot convert a local time that does not "
+                            "exist, because the clocks were set ahead past it, to timestamp with time zone: "
+                            "send UTC, or the time with its offset"
                         )
             local = (SPRING + timedelta(minutes=minute)).astimezone(ZURICH).replace(tzinfo=None)
             assert client_put(client, table, way, minute, local).errors == []

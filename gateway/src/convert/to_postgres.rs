@@ -13,7 +13,7 @@ use std::str::FromStr;
 /// * Numbers convert among each other when exact: a fraction is no integer. To a float they round to the
 ///   nearest; a float goes to numeric and to text by its shortest decimal.
 /// * A text becomes a number, date, time, boolean (`true`, `false` or a number) or uuid when it is one.
-/// * A time without a zone is `zone`'s in a `timestamp with time zone`; one that never was there is refused, of
+/// * A time without a zone is `zone`'s in a `timestamp with time zone`; one that does not exist there is refused, of
 ///   one that was twice the later reading is taken (see [`repeated`]).
 /// * Packed binary or a text becomes an array of numbers (`arrays`).
 /// * A datetime becomes a date only at midnight, and a time only on 1900-01-01.
@@ -199,10 +199,10 @@ fn uuid(v: &Value, to: &str) -> Result<[u8; 16], ConvertError> {
     Ok(number.to_be_bytes())
 }
 
-fn never_was(to: &str) -> ConvertError {
+fn nonexistent(to: &str) -> ConvertError {
     let text = format!(
-        "cannot convert a local time to {to} that never was: the clocks were set ahead past it. \
-         Send UTC, or the time with its offset"
+        "cannot convert a local time that does not exist, because the clocks were set ahead past it, to {to}: \
+         send UTC, or the time with its offset"
     );
     ConvertError::new(ErrorKind::Conversion, text)
 }
@@ -255,7 +255,7 @@ fn put_time(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Resul
         (PgType::TimestampTz, Value::DateTimeOffset { utc, .. }) => *utc,
         (PgType::TimestampTz, _) => match zone.instants(v.to_datetime(name)?) {
             Instants::One(utc) | Instants::Two { later: utc, .. } => utc,
-            Instants::None { .. } => return Err(never_was(name)),
+            Instants::None { .. } => return Err(nonexistent(name)),
         },
         _ => v.to_datetime(name)?,
     };

@@ -196,8 +196,8 @@ impl<'a> Lexer<'a> {
             '"' if self.syntax.quoted_identifiers => (Kind::Name, self.quoted('"')?),
             '"' => (Kind::Text { national: false }, self.quoted('"')?),
             '[' => (Kind::Name, self.quoted(']')?),
-            '0'..='9' => self.number(),
-            '.' if self.byte(1).is_some_and(|byte| byte.is_ascii_digit()) => self.number(),
+            '0'..='9' => self.number()?,
+            '.' if self.byte(1).is_some_and(|byte| byte.is_ascii_digit()) => self.number()?,
             '$' if self.is_action() => (Kind::Word(Class::Plain), Cow::Borrowed(self.skip(ACTION.len()))),
             '$' | '£' | '¥' | '€' => self.money(first)?,
             '@' => self.variable(),
@@ -259,7 +259,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn number(&mut self) -> (Kind, Cow<'a, str>) {
+    fn number(&mut self) -> Result<(Kind, Cow<'a, str>), Error> {
         let start = self.at;
         if self.byte(0) == Some(b'0') && matches!(self.byte(1), Some(b'x' | b'X')) {
             self.at += 2;
@@ -267,7 +267,7 @@ impl<'a> Lexer<'a> {
             while self.byte(0).is_some_and(|byte| byte.is_ascii_hexdigit()) {
                 self.at += 1;
             }
-            return (Kind::Binary, Cow::Borrowed(&self.text[begin..self.at]));
+            return Ok((Kind::Binary, Cow::Borrowed(&self.text[begin..self.at])));
         }
         let mut kind = Kind::Integer;
         self.digits();
@@ -285,7 +285,14 @@ impl<'a> Lexer<'a> {
                 self.digits();
             }
         }
-        (kind, Cow::Borrowed(&self.text[start..self.at]))
+        let written = &self.text[start..self.at];
+        if kind == Kind::Float && !is_double(written) {
+            let text = format!(
+                "The floating point value '{written}' is out of the range of computer representation (8 bytes)."
+            );
+            return Err(Error::new(168, text, self.line));
+        }
+        Ok((kind, Cow::Borrowed(written)))
     }
 
     /// The amount may have a sign and blanks before it; a sign of a currency alone is nothing of it.
@@ -373,4 +380,13 @@ impl<'a> Lexer<'a> {
         }
         Cow::Borrowed(&self.text[start..self.at])
     }
+}
+
+/// Whether eight bytes hold the number: neither too large, nor a zero of other digits.
+fn is_double(written: &str) -> bool {
+    let mantissa = written.split(['e', 'E']).next().unwrap_or(written);
+    // `1e` is 1e0
+    let whole = if written.ends_with(['e', 'E']) { mantissa } else { written };
+    let is_zero = mantissa.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+    whole.parse::<f64>().is_ok_and(|value| value.is_finite() && (value != 0.0 || is_zero))
 }

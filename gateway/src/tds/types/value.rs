@@ -33,7 +33,8 @@ impl ConvertError {
     }
 
     pub fn overflow(from: &str, to: &str) -> ConvertError {
-        ConvertError::new(ErrorKind::Overflow, format!("a value of type {from} is out of range for {to}"))
+        let of = if from == to { String::new() } else { format!(" of type {from}") };
+        ConvertError::new(ErrorKind::Overflow, format!("a value{of} is out of range for {to}"))
     }
 
     pub fn truncation(from: &str, to: &str) -> ConvertError {
