@@ -232,7 +232,7 @@ REFUSED: list[tuple[tuple[bytes | str | None, ...], str]] = [
     (("{1,NULL}",), "Parameter '@trace' of put_scope: element 2 of double precision"),
     ((None, b"\0\0" * 6), "put_scope: words has 6 points, and the facility file says at most 5"),
     ((None, "70000"), "Parameter '@words' of put_scope: element 1 of smallint"),
-    ((None, None, b"\2"), "Parameter '@bits' of put_scope: the byte 2 is no element"),
+    ((None, None, b"\2"), "Parameter '@bits' of put_scope: the byte 2 is not an element"),
     ((None, None, None, "{a,null}"), "Parameter '@states' of put_scope: element 2 of character varying"),
     ((None, None, None, "a,b,c,d"), "put_scope: states has 4 points, and the facility file says at most 3"),
     ((None, None, None, "123456789"), "value too long for type character varying(8)"),
