@@ -282,6 +282,7 @@ def nodes_followed(
 
     def follow() -> None:
         followed = dict(known)
+        warned = ""
         with ExitStack() as every:
             after: dict[str, ExitStack] = {}
 
@@ -305,7 +306,10 @@ def nodes_followed(
                             log.info("node %s is known from now on", name)
                             look_after(name, dsn)
                 except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
-                    log.warning("nodes cannot be read: %s", " ".join(str(error).split()))
+                    words = " ".join(str(error).split())
+                    if words != warned:  # once is enough while the reason lasts
+                        log.warning("nodes cannot be read: %s", words)
+                    warned = words
                     end.wait(_PAUSE)
 
     thread = threading.Thread(target=follow, name="nodes")

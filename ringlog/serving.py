@@ -14,7 +14,7 @@ from ringlog.certificate import TlsUse, chosen_tls
 from ringlog.clients.password import PasswordError, only_line
 from ringlog.database import Embedded, External, chosen_database
 from ringlog.errors import UsageError
-from ringlog.nodes import nodes_followed, nodes_of
+from ringlog.nodes import nodes_followed, nodes_of, reached
 from ringlog.options import Data, Dsn, logging_command
 from ringlog.postgres import Postgres, Stopped
 from ringlog.schema.facility import Facility
@@ -237,11 +237,13 @@ def web(
         raise UsageError("--tls-cert and --tls-key must be given together")
     chosen = chosen_http(http, http_role, tls_cert, tls_key)
     assert chosen is not None
+    nodes: dict[str, tuple[str, str]] | None
     try:
-        nodes = nodes_of(database.conninfo)
-    except (psycopg.Error, DBAPIError):
-        # who is not the administrator may not read where they are: then a request for one of them is refused
-        nodes = None
+        nodes = nodes_of(reached(database.conninfo))
+    except DBAPIError as error:
+        # only the administrator may read where they are: without that a request for one of them is refused. A
+        # PostgreSQL that does not answer is asked again.
+        nodes = None if isinstance(error.orig, psycopg.errors.InsufficientPrivilege) else {}
     wanted = web_settings(
         chosen.listen.host,
         chosen.listen.port,

@@ -1,6 +1,8 @@
 """Signals of tables on several servers, read over HTTP at one address."""
 
 import io
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -9,9 +11,10 @@ import httpx
 import pyarrow as pa
 import pymssql
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from ringlog.clients.reading import ReadRefused, read
-from servers import free_port, ringlog, serving_external
+from servers import RINGLOG, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
 from waiting import wait_until
 
@@ -207,3 +210,31 @@ def test_a_table_that_moves_is_read_all_the_time(site: Site) -> None:
         found = answered(reader, "/api/v1/data", signal=NAMES, **SPAN)
         samples = [[each["signal"], each["samples"]] for each in found["signals"]]
         assert samples == [[each["signal"], each["samples"]] for each in expected["signals"]]
+
+
+@contextmanager
+def web_alone(dsn: str) -> Iterator[httpx.Client]:
+    """`ringlog web` with this connection string: the reader's client."""
+    command = [RINGLOG, "web", "--http", "127.0.0.1:0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"RINGLOG_DSN": dsn}
+    ) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip().replace("HTTP on ", "http://")
+            with httpx.Client(base_url=url, auth=("reader", "secret"), timeout=60, trust_env=False) as reader:
+                yield reader
+        finally:
+            process.terminate()
+
+
+def test_a_web_server_of_its_own_reads_nodes_by_the_administrators_connection_string(site: Site) -> None:
+    with (site.folder / "passwords").open("a") as file:
+        file.write("*:*:*:reader:secret\n")
+    with web_alone(site.dsn) as reader:
+        answered(reader, "/api/v1/latest", signal=NAMES)
+    with web_alone(make_conninfo(site.dsn, user="reader")) as reader:
+        answered(reader, "/api/v1/latest", signal="magnets")
+        answer = reader.get("/api/v1/latest", params={"signal": "vacuum"})
+        assert answer.status_code == 503
+        assert "node c is not known here" in answer.json()["error"]
