@@ -213,7 +213,7 @@ mod tests {
     fn refused_by_name() {
         let why = |v, element| there_and_back(v, element).unwrap_err().to_string();
         assert!(why(binary(&[1, 2, 3]), Element::Int2).contains("3 bytes are not a whole number"));
-        assert!(why(binary(&[0, 7]), Element::Bool).contains("the byte 7 is no element of boolean[]"));
+        assert!(why(binary(&[0, 7]), Element::Bool).contains("the byte 7 is not an element of boolean[]"));
         assert!(why(text("1,x,3"), Element::Float8).contains("element 2 of double precision[]"));
         assert!(why(text("1,,3"), Element::Float8).contains("element 2"));
         assert!(why(text("40000"), Element::Int2).contains("element 1 of smallint[]"));
