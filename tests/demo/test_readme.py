@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pymssql
 
-from servers import Login, RunningServer, add_logins, serving
+from servers import Login, RunningServer, ringlog, serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,14 +24,17 @@ def connected(server: RunningServer, login: Login) -> pymssql.Connection:
 def test_the_lines_of_use(temporary_directory: Path, tmp_path: Path) -> None:
     (table,) = blocks("toml")
     (statements,) = blocks("sql")
-    put, select = statements.strip().split("\n")
+    put, select, end = statements.strip().split("\n")
+    assert end == "go"
+    (words,) = re.findall(r"^ringlog (user add \w+ [\w -]+?) +#", "\n".join(blocks("sh")), re.MULTILINE)
+    login = Login(words.split()[2], "a password")
     facility = tmp_path / "plant.toml"
     facility.write_text(table)
     with serving(temporary_directory / "readme", facility=facility) as server:
-        add_logins(server)
-        with connected(server, server.writer) as writer, writer.cursor() as cursor:
+        added = ringlog(*words.split(), "--password-stdin", "--data", server.data, stdin=login.password)
+        assert added.returncode == 0, added.stderr
+        with connected(server, login) as session, session.cursor(as_dict=True) as cursor:
             cursor.execute(put)
-        with connected(server, server.reader) as reader, reader.cursor(as_dict=True) as cursor:
             cursor.execute(select)
             ((row),) = cursor.fetchall()
     assert (row["seq_no"], row["valve_open"]) == (1, True)

@@ -154,6 +154,7 @@ def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
             "last_magnets",
             "likely_reading",
             "losses",
+            "node_of_tables",
             "queries_of_bins",
             "signal_bins",
             "signal_places",

@@ -53,6 +53,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "procedure byte_order",
         "procedure find_signals",
         "procedure demand_here",
+        "procedure node_of_tables",
         "procedure demand_online",
         "procedure signal_places",
         "procedure trend_places",
