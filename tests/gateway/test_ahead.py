@@ -134,3 +134,17 @@ def test_a_cancel_ends_all_of_them(clients: Clients, admin: Admin, version: str)
             assert time.monotonic() - start < 20
             assert client.language(select(8)).rows == [["8"]]
             wait_until(lambda: admin.execute(running).fetchone() == (0,))
+
+
+@VERSIONS
+def test_a_query_is_sent_and_inserted_in_turns(clients: Clients, version: str) -> None:
+    """INSERT ... EXECUTE takes the rows of a query that the client is sent at other times."""
+    text = "select n from ahead..numbers where n in (4, 5)\n"
+    inserted = f"create table #kept (n int) insert #kept execute ('{text.strip()}') select n * 10 from #kept"
+    with clients.ct(clients.server.reader, version) as client:
+        for _ in range(2):
+            assert answers(client, text) == ([["4"], ["5"]], [])
+            assert answers(client, f"{inserted} drop table #kept") == ([["40"], ["50"]], [])
+    with clients.ct(clients.server.reader, version) as client:
+        assert answers(client, f"{inserted} drop table #kept") == ([["40"], ["50"]], [])
+        assert answers(client, text) == ([["4"], ["5"]], [])

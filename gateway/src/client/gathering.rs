@@ -46,9 +46,10 @@ impl Gathering {
             );
             return Err(ServerMessage::error(8623, 16, text));
         }
-        if let Some(set) = self.sets.last_mut() {
-            set.rows.push(values);
-        }
+        let Some(set) = self.sets.last_mut() else {
+            return Err(ServerMessage::error(8623, 16, "A row came before its columns were described."));
+        };
+        set.rows.push(values);
         Ok(())
     }
 

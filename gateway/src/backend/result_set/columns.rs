@@ -67,6 +67,10 @@ impl LastDescription {
         names: Option<&[Title]>,
         reply: &mut Reply,
     ) -> Arc<[SentAs]> {
+        if reply.gathering.is_some() {
+            // the client gets no description
+            return put_columns(pg_columns, names, reply);
+        }
         let text_size = reply.dialect.text_size;
         let mut last = self.0.lock();
         if let Some(last) = &*last {
