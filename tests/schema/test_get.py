@@ -125,50 +125,14 @@ def test_last_of_a_ring_never_written(magnets: Magnets) -> None:
 
 
 def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
-    assert magnets.rows(
+    found = magnets.rows(
         "select proname, prosecdef, provolatile from pg_proc where pronamespace = 'ringlog'::regnamespace"
         " and proname !~ '^(put|claim|release|tell|refuse|begin|import)_'"
         " and proname !~ 'parameter|snapshot|demand_version|make_week'"
-        " order by proname"
-    ) == [
-        (name, False, "s")
-        for name in (
-            "byte_order",
-            "demand_here",
-            "demand_online",
-            "find_signals",
-            "get_distribution",
-            "get_latest",
-            "get_magnets",
-            "get_magnets_at",
-            "get_magnets_range",
-            "get_signal",
-            "get_states",
-            "get_statistics",
-            "get_trend",
-            "get_trends",
-            "get_waveform",
-            "get_waveform_points",
-            "get_waveform_trend",
-            "get_waveforms",
-            "last_magnets",
-            "likely_reading",
-            "losses",
-            "node_of_tables",
-            "queries_of_bins",
-            "signal_bins",
-            "signal_places",
-            "silences",
-            "summary_parts",
-            "table_callers",
-            "table_states",
-            "trend_places",
-            "trends_of",
-            "waveform_columns",
-            "waveform_scalars",
-            "waveforms_of",
-        )
-    ]
+    )
+    names = {name for name, _, _ in found}
+    assert names >= {"find_signals", "get_signal", "get_trends", "get_waveform", "get_magnets", "losses"}
+    assert [each for each in found if each[1:] != (False, "s")] == []
 
 
 def test_every_procedure_says_what_it_promises(magnets: Magnets) -> None:
