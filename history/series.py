@@ -91,7 +91,7 @@ def series(
     batch at least, which may be empty.
 
     None where the column is text, or there are too few rows for it to be worth while. The iterator may
-    raise NotInBlocks between two batches, and ReadError.
+    raise NotInBlocks at its end, and ReadError.
     """
     known = _known(connection, table, column)
     if known is None:
@@ -139,10 +139,8 @@ def _known(connection: Connection, table: str, column: str) -> tuple[str, float]
         " join ringlog.logged_table on logged_table.table_name = {}"
         " where attribute.attrelid = to_regclass({}) and attribute.attname = {}"
     ).format(sql.Literal(table), sql.Literal(_log(table).as_string()), sql.Literal(column))
-    for batch in rows(connection, query):
-        for row in batch.to_pylist():
-            return row["kind"], row["seconds"]
-    return None
+    found = [row for batch in rows(connection, query) for row in batch.to_pylist()]
+    return (found[0]["kind"], found[0]["seconds"]) if found else None
 
 
 def _blocks(
@@ -163,8 +161,12 @@ def _blocks(
     record = np.dtype([("time", ">i8"), ("value", sent)])
     schema = pa.schema([("time", TIME), (column, arrow)])
     latest = None
+    since = None
     # each as soon as PostgreSQL has made it: it makes the next one meanwhile
     for batch in rows(connection, query, batch_bytes=1):
+        if since is not None:
+            # to the end: a cancelled query would end the transaction, in which the rows are still to be read
+            continue
         for number, n, samples, missing in zip(*(one.to_pylist() for one in batch.columns), strict=True):
             found = np.frombuffer(samples or b"", record)
             time = found["time"].astype(np.int64) + _EPOCH
@@ -172,13 +174,16 @@ def _blocks(
             without = np.frombuffer(missing or b"", ">i8").astype(np.int64) + _EPOCH
             # of rows of one time their seq_no says which is first, and it is not here
             if n > _MOST or (len(without) and np.isin(without, time).any()):
-                raise NotInBlocks(start + timedelta(microseconds=number * width))
+                since = start + timedelta(microseconds=number * width)
+                break
             if len(without):
                 time, values = _with_missing(time, values, without)
             if len(time) != n or (latest is not None and time[0] < latest):
                 raise ReadError(f"the rows of {table} came out of their order", None)
             latest = int(time[-1])
             yield pa.RecordBatch.from_arrays([pa.array(time, TIME), values.cast(arrow)], schema=schema)
+    if since is not None:
+        raise NotInBlocks(since)
     if latest is None:
         yield pa.RecordBatch.from_pylist([], schema=schema)
 

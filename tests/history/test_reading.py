@@ -7,6 +7,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
+from adbc_driver_manager.dbapi import Cursor
 from psycopg.conninfo import make_conninfo
 
 from ringlog.cli import message_of
@@ -103,6 +104,8 @@ def test_one_column_is_the_same_as_several(
     names = [column.name for column in COLUMNS]
     rows = pa.Table.from_batches(read(conninfo, "every_type", names, start, end))
     assert rows.num_rows > 40_000
+    cancelled: list[Cursor] = []
+    monkeypatch.setattr(Cursor, "adbc_cancel", lambda cursor: cancelled.append(cursor))
     for most in (series._MOST, 3000):
         monkeypatch.setattr(series, "_MOST", most)
         for name in names:
@@ -111,6 +114,8 @@ def test_one_column_is_the_same_as_several(
             assert found["time"].equals(rows["time"])
             # NaN is not equal to itself
             assert [*map(repr, found[name].to_pylist())] == [*map(repr, rows[name].to_pylist())]
+    # what is cancelled ends the transaction in which the rest is read
+    assert cancelled == []
 
 
 def test_blocks_are_small_where_rows_come_faster_than_the_cycle(
