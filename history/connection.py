@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 import pyarrow as pa
 from adbc_driver_manager import Error
@@ -91,6 +92,11 @@ def rows(
                 cursor.adbc_cancel()
         with suppress(Error):
             cursor.close()
+
+
+def records(connection: Connection, query: sql.Composable) -> list[dict[str, Any]]:
+    """All rows of a query's result, which must be small. Raises ReadError."""
+    return [row for batch in rows(connection, query) for row in batch.to_pylist()]
 
 
 def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.connection import Connection, rows, run, transaction
+from ringlog.history.connection import Connection, records, rows, run, transaction
 from ringlog.history.files import read as read_file
 from ringlog.history.folder import Folder
 from ringlog.history.late import merged
@@ -60,7 +60,7 @@ def _read(
     with transaction(database) as connection:
         # no partition leaves the log while this is held: all that is read is of one log
         run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
-        weeks = [*_cold_weeks(connection, table, end)]
+        weeks = _cold_weeks(connection, table, end)
         wanted = [week for week in weeks if start is None or week.ends > start]
         if newest_before and start is not None:
             newest = [*_newest_before(connection, table, columns, start, weeks)]
@@ -113,7 +113,7 @@ class _ColdWeek:
 def count_cold(connection: Connection, table: str, start: datetime, end: datetime) -> int:
     """The number of rows from `start` on and before `end` that are in files. Raises ReadError, Damaged."""
     n = 0
-    for week in [*_cold_weeks(connection, table, end)]:
+    for week in _cold_weeks(connection, table, end):
         if start <= week.begins and week.ends <= end:
             n += week.rows
         elif week.ends > start:
@@ -122,14 +122,12 @@ def count_cold(connection: Connection, table: str, start: datetime, end: datetim
     return n
 
 
-def _cold_weeks(connection: Connection, table: str, end: datetime | None) -> Iterator[_ColdWeek]:
+def _cold_weeks(connection: Connection, table: str, end: datetime | None) -> list[_ColdWeek]:
     query = sql.SQL(
         "select begins, ends, archive as folder, file, rows from ringlog.cold_week, ringlog.history"
         " where table_name = {} and recalled_until is null and rows > 0 and begins < {} order by begins"
     ).format(sql.Literal(table), _moment(end, "infinity"))
-    for batch in rows(connection, query):
-        for row in batch.to_pylist():
-            yield _ColdWeek(**row)
+    return [_ColdWeek(**row) for row in records(connection, query)]
 
 
 def _hot(

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.connection import Connection, ReadError, rows
+from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.history.copying import points
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -119,11 +119,7 @@ def _extent(
     row to row of the first ones. None where there are only some.
     """
     bounds = {"log": _log(table), "start": _moment(start), "end": _moment(end)}
-    (row,) = [
-        row
-        for batch in rows(connection, sql.SQL(_EXTENT).format(some=sql.Literal(_SOME), **bounds))
-        for row in batch.to_pylist()
-    ]
+    (row,) = records(connection, sql.SQL(_EXTENT).format(some=sql.Literal(_SOME), **bounds))
     if row["n"] < _SOME:
         return None
     seconds = (row["later"] - row["first"]).total_seconds() / (_SOME - 1)
@@ -139,7 +135,7 @@ def _known(connection: Connection, table: str, column: str) -> tuple[str, float]
         " join ringlog.logged_table on logged_table.table_name = {}"
         " where attribute.attrelid = to_regclass({}) and attribute.attname = {}"
     ).format(sql.Literal(table), sql.Literal(_log(table).as_string()), sql.Literal(column))
-    found = [row for batch in rows(connection, query) for row in batch.to_pylist()]
+    found = records(connection, query)
     return (found[0]["kind"], found[0]["seconds"]) if found else None
 
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
-from ringlog.history.connection import Connection
+from ringlog.history.connection import Connection, records
 from ringlog.history.reading import count_cold, read
 from ringlog.history.signals import Place, places
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.servers import Servers
-from ringlog.retrieval.signals import Signal, records, reduced, shown_type, waveform_of
+from ringlog.retrieval.signals import Signal, reduced, shown_type, waveform_of
 from ringlog.retrieval.texts import moment, query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
 from ringlog.schema.facility import nanoseconds_of

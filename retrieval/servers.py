@@ -7,7 +7,7 @@ from types import TracebackType
 from adbc_driver_manager import Error
 from psycopg import sql
 
-from ringlog.history.connection import Connection, ReadError, rows
+from ringlog.history.connection import Connection, ReadError, records
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.refused import Refused, refused
@@ -57,9 +57,7 @@ class Servers:
     def each(self, table: str | None = None) -> Iterator[tuple[str | None, Connection | Refused, list[str]]]:
         """Every server: its node, its connection or why there is none, and the tables which it may still have
         and others have now. With `table` only the server that has it."""
-        placed: dict[str, str | None] = {}
-        for batch in rows(self.first, query("placed")):
-            placed |= {row["table_name"]: row["node"] for row in batch.to_pylist()}
+        placed = {row["table_name"]: row["node"] for row in records(self.first, query("placed"))}
         nodes = {*placed.values(), None} if table is None else {placed.get(table)}
         for node in sorted(nodes, key=lambda name: (name is not None, name or "")):
             others = [table for table, place in placed.items() if place != node]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history import waveforms
-from ringlog.history.connection import Connection, rows
+from ringlog.history.connection import Connection, records, rows
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.texts import query
@@ -49,14 +49,6 @@ class Signal:
     def is_number(self) -> bool:
         """Whether it is one number at a time: neither text nor a waveform."""
         return not self.type.startswith("varchar") and not self.type.endswith("[]")
-
-
-def records(connection: Connection, text: sql.Composable) -> list[dict[str, Any]]:
-    """All rows of a query's result, which must be small."""
-    found: list[dict[str, Any]] = []
-    for batch in rows(connection, text):
-        found += batch.to_pylist()
-    return found
 
 
 def describe(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:

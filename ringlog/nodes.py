@@ -221,12 +221,18 @@ def server_of(conninfo: str, table: str) -> str:
     if node is None:
         return conninfo
     server = reached(nodes_of(conninfo)[node][0])
+    if why := _why_away(server):
+        raise ServerError(f"table {table} is on node {node}, which cannot be reached: {why}")
+    return server
+
+
+def _why_away(server: str) -> str:
+    """Why a server cannot be reached; empty if it can."""
     try:
         psycopg.connect(server).close()
     except psycopg.OperationalError as error:
-        why = " ".join(str(error).split())
-        raise ServerError(f"table {table} is on node {node}, which cannot be reached: {why}") from None
-    return server
+        return " ".join(str(error).split())
+    return ""
 
 
 def gateway_conninfo(dsn: str, password: str) -> str:
@@ -349,12 +355,11 @@ class Everywhere:
     def __iter__(self) -> Iterator[tuple[str | None, str]]:
         yield None, self.conninfo
         for name, (dsn, _) in self.nodes.items():
-            try:
-                psycopg.connect(reached(dsn)).close()
-            except psycopg.OperationalError as error:
-                self.away[name] = " ".join(str(error).split())
+            server = reached(dsn)
+            if why := _why_away(server):
+                self.away[name] = why
             else:
-                yield name, reached(dsn)
+                yield name, server
 
     def with_headlines(self) -> Iterator[tuple[str | None, str]]:
         """The same, each with a headline where there are several. Raises ServerError at the end for those

@@ -1,6 +1,7 @@
 """The commands `ringlog serve` and `ringlog web`."""
 
 import logging
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -257,7 +258,10 @@ def web(
     with ExitStack() as stack:
         running = stack.enter_context(Web(wanted).running())
         if nodes is not None:
-            add = lambda new: running.know_nodes(places_of_nodes(new, http_role))  # noqa: E731
+
+            def add(new: Mapping[str, tuple[str, str]]) -> None:
+                running.know_nodes(places_of_nodes(new, http_role))
+
             stack.enter_context(nodes_followed(database.conninfo, nodes, add, looked_after=False))
         print(f"HTTP on {running.address}\n  stop: Ctrl-C", flush=True)
         stop.wait()

@@ -1,7 +1,7 @@
 """The Archiver Appliance's paths: /retrieval/data/…, /retrieval/bpl/…, /mgmt/bpl/…."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -358,8 +358,7 @@ def _one_pv(request: Request) -> str:
 
 
 async def _described(request: Request, names: list[str]) -> dict[str, Signal]:
-    work: Callable[[Servers], dict[str, Signal]] = lambda servers: describe(servers, names)  # noqa: E731
-    return await asked(request).queries.answer(caller(request), work)
+    return await asked(request).queries.answer(caller(request), lambda servers: describe(servers, names))
 
 
 def _names(body: Any) -> list[str]:

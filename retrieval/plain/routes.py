@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from ringlog.history.connection import records
 from ringlog.history.signals import places
 from ringlog.retrieval.asking import asked, caller, json_response, names, number
 from ringlog.retrieval.plain.data import data, described, newest, rows
@@ -22,7 +23,7 @@ from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
 from ringlog.retrieval.servers import Servers, excluded
-from ringlog.retrieval.signals import demand, latest, records, reduced, search
+from ringlog.retrieval.signals import demand, latest, reduced, search
 from ringlog.retrieval.texts import moment, query
 from ringlog.retrieval.times import instant, span
 

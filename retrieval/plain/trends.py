@@ -10,14 +10,14 @@ import orjson
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.connection import Connection, ReadError, rows
+from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.retrieval.bins import Bins, binned
 from ringlog.retrieval.plain.data import TIME, described
 from ringlog.retrieval.plain.forms import formed
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, count, microseconds, samples
 from ringlog.retrieval.servers import Servers
-from ringlog.retrieval.signals import Signal, records
+from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.texts import moment, query
 
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
