@@ -6,8 +6,10 @@ Rows are read on the caller's own connection, so PostgreSQL decides which of the
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history.connection import Connection, records, rows, run, transaction
@@ -48,6 +50,30 @@ def read(
     return _read(database, table, others, start, end, newest_before, limit)
 
 
+def newest(
+    database: str | Connection,
+    table: str,
+    columns: Sequence[str],
+    before: datetime,
+    *,
+    given: Sequence[str] = (),
+) -> pa.RecordBatch | None:
+    """The newest row before an instant, as `read` has it; with `given` the newest that has at least one of
+    these `columns`. None when there is none. Raises as `read` does.
+    """
+    others = [column for column in dict.fromkeys(columns) if column != "time"]
+    with transaction(database) as connection:
+        _hold(connection, table)
+        weeks = _cold_weeks(connection, table, before)
+        # to its end: cancelling could meet the connection's next query
+        return next(iter([*_newest_before(connection, table, others, before, weeks, given)]), None)
+
+
+def _hold(connection: Connection, table: str) -> None:
+    """No partition leaves the log until the transaction ends: all that is read is of one log."""
+    run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
+
+
 def _read(
     database: str | Connection,
     table: str,
@@ -58,15 +84,11 @@ def _read(
     limit: int | None,
 ) -> Iterator[pa.RecordBatch]:
     with transaction(database) as connection:
-        # no partition leaves the log while this is held: all that is read is of one log
-        run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
+        _hold(connection, table)
         weeks = _cold_weeks(connection, table, end)
         wanted = [week for week in weeks if start is None or week.ends > start]
         if newest_before and start is not None:
-            newest = [*_newest_before(connection, table, columns, start, weeks)]
-            yield from newest
-            if newest and start == end:
-                return
+            yield from _newest_before(connection, table, columns, start, weeks)
         left = limit
         for piece in _pieces(connection, table, columns, start, end, wanted, limit):
             # to its end, which is near: cancelling could meet the connection's next query
@@ -180,9 +202,11 @@ def _newest_before(
     columns: Sequence[str],
     start: datetime,
     weeks: Sequence[_ColdWeek],
+    given: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    query = sql.SQL('{} order by "time" desc, seq_no desc limit 1').format(
-        _select(table, columns, None, start)
+    has_one = sql.SQL(" or ").join(sql.SQL("{} is not null").format(sql.Identifier(name)) for name in given)
+    query = sql.SQL('{} and ({}) order by "time" desc, seq_no desc limit 1').format(
+        _select(table, columns, None, start), has_one if given else sql.SQL("true")
     )
     newest = [batch for batch in rows(connection, query) if batch.num_rows]
     since = newest[0]["time"][0].as_py() if newest else None
@@ -191,11 +215,19 @@ def _newest_before(
             continue
         last = None
         for batch in _cold(connection, table, columns, week, week.begins, min(week.ends, start)):
-            last = batch.slice(batch.num_rows - 1) if batch.num_rows else last
+            with_one = _with_one(batch, given)
+            last = with_one.slice(with_one.num_rows - 1) if with_one.num_rows else last
         if last is not None:
             newest = [last]
             break
     yield from newest
+
+
+def _with_one(batch: pa.RecordBatch, given: Sequence[str]) -> pa.RecordBatch:
+    """The rows that have at least one of these columns; all of them where none is asked for."""
+    if not given:
+        return batch
+    return batch.filter(reduce(pc.or_, (batch[name].is_valid() for name in given)))
 
 
 def _select(table: str, columns: Sequence[str], start: datetime | None, end: datetime | None) -> sql.Composed:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history.connection import Connection, records
-from ringlog.history.reading import count_cold, read
+from ringlog.history.reading import count_cold, newest, read
 from ringlog.history.signals import Place, places
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.servers import Servers
@@ -107,8 +107,10 @@ def samples(
 
 
 def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:
-    """The newest sample at or before an instant. None when there is none. Raises ReadError."""
-    return _newest_before(_columns(servers, signal), when + MICROSECOND)
+    """The newest reading at or before an instant: a row without one is passed over, unless it has the
+    signal's alarm. None when there is none. Raises ReadError.
+    """
+    return _newest_before(_columns(servers, signal), when + MICROSECOND, given=True)
 
 
 def demand_few(
@@ -152,19 +154,24 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
     return n
 
 
-def _newest_before(known: Sequence["_Column"], start: datetime) -> Samples | None:
+def _newest_before(known: Sequence["_Column"], start: datetime, *, given: bool = False) -> Samples | None:
+    """The newest sample before an instant; with `given` the newest that has a value or an alarm."""
+    found: Samples | None = None
     for column in reversed(known):
         place = column.place
-        if place.since is not None and place.since >= start:
-            continue
         until = start if place.until is None else min(start, place.until)
-        # to its end: cancelling could meet the connection's next query
-        found = [*read(column.connection, place.table, column.names, until, until, newest_before=True)]
-        if found[0].num_rows:
-            sample = column.samples(found[0])
-            if place.since is None or sample.time[0] >= microseconds(place.since):
-                return sample
-    return None
+        if place.since is not None and place.since >= until:
+            continue
+        # a signal's first column in a table may have older rows than the signal's place before
+        if found is not None and found.time[0] >= microseconds(until):
+            continue
+        row = newest(column.connection, place.table, column.names, until, given=column.said if given else ())
+        sample = None if row is None else column.samples(row)
+        if sample is None or (place.since is not None and sample.time[0] < microseconds(place.since)):
+            continue
+        if found is None or sample.time[0] > found.time[0]:
+            found = sample
+    return found
 
 
 @dataclass(frozen=True)
@@ -181,9 +188,14 @@ class _Column:
     """of the waveforms there; None: the values themselves"""
 
     @property
-    def names(self) -> list[str]:
-        others = (self.nanoseconds, self.severity, self.status)
+    def said(self) -> list[str]:
+        """The value, and its alarm."""
+        others = (self.severity, self.status)
         return [self.place.column, *(name for name in others if name is not None)]
+
+    @property
+    def names(self) -> list[str]:
+        return self.said if self.nanoseconds is None else [*self.said, self.nanoseconds]
 
     def samples(self, batch: pa.RecordBatch) -> Samples:
         time = pc.cast(batch.column(0), pa.int64()).to_numpy(zero_copy_only=False)

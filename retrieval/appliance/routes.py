@@ -167,7 +167,7 @@ def _headers(signal: Signal) -> dict[str, str]:
 
 
 async def get_data_at_time(request: Request) -> Response:
-    """The newest sample at or before an instant, of each of the signals; those without one are left out."""
+    """The newest reading at or before an instant, of each of the signals; those without one are left out."""
     given = request.query_params.getlist("pv")
     if request.method == "POST":
         given += _names(await body_json(request))

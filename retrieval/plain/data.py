@@ -71,7 +71,7 @@ def data(
 
 
 def newest(servers: Servers, signals: Sequence[Signal], when: datetime) -> Iterator[bytes]:
-    """The sample of each signal that is the newest at or before an instant, where there is one, as JSON."""
+    """The newest reading of each signal at or before an instant, where there is one, as JSON."""
 
     def of(signal: Signal) -> Iterator[Samples]:
         found = at(servers, signal, when)

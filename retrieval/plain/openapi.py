@@ -106,7 +106,7 @@ DESCRIPTION: dict[str, Any] = {
             _TABLES,
         ),
         "/api/v1/at": _get(
-            "the newest sample of each signal at or before a time",
+            "the newest reading of each signal at or before a time",
             [_SIGNALS, _parameter("time", f"the time; default now: {_TIME}")],
         ),
         "/api/v1/rows": _get(

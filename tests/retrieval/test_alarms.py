@@ -16,7 +16,10 @@ from ringlog.clients import call, connect
 from ringlog.retrieval.appliance.epics_event import MESSAGE_OF, PayloadType, message
 
 BEGIN = datetime(2026, 5, 1, 12, tzinfo=UTC)
-SPAN = {"from": "2026-05-01T12:00:00Z", "to": "2026-05-01T12:01:00Z"}
+# the appliance's answers begin with the newest sample before the interval: the first row, whatever other
+# tests have put into the log
+SPAN = {"from": "2026-05-01T12:00:00.5Z", "to": "2026-05-01T12:01:00Z"}
+WHOLE = {"from": BEGIN.isoformat()}
 
 # value, severity, status, nanoseconds and waveform of each row
 ROWS: list[tuple[float | None, int | None, str | None, int, list[float] | None]] = [
@@ -52,7 +55,7 @@ def written(web) -> None:
 
 
 def asked(client: httpx.Client, path: str, **parameters: str) -> httpx.Response:
-    answer = client.get(path, params=parameters | SPAN)
+    answer = client.get(path, params=SPAN | parameters)
     assert answer.status_code == 200, answer.text
     return answer
 
@@ -92,13 +95,28 @@ def test_data_at_a_time(anyone: httpx.Client) -> None:
     assert (found["val"], found["severity"], found["status"], found["nanos"]) == (3.5, 2, 3, 2_999)
 
 
+def test_a_row_with_an_alarm_and_no_reading_counts_at_a_time(anyone: httpx.Client) -> None:
+    """The fourth row has the alarm COMM, which is what is known of the signal then."""
+    at = {"at": "2026-05-01T12:00:03.5Z"}
+    found = anyone.get("/retrieval/data/getDataAtTime", params={"pv": "bpm/x"} | at).json()["bpm/x"]
+    assert (found["val"], found["severity"], found["status"]) == (None, 3, 9)
+
+
+def test_a_row_without_a_reading_does_not_count_at_a_time(anyone: httpx.Client) -> None:
+    """The third row has no waveform, the second has."""
+    parameters = {"signal": "bpm/turns", "time": "2026-05-01T12:00:02.5Z"}
+    [found] = anyone.get("/api/v1/at", params=parameters).json()["signals"]
+    assert [value for _, value in found["samples"]] == [ROWS[1][4]]
+
+
 def test_alarms_are_signals_too(anyone: httpx.Client) -> None:
     [found] = asked(anyone, "/retrieval/data/getData.json", pv="bpm/x.SEVR").json()
     assert [event["val"] for event in found["data"]] == [row[1] for row in ROWS]
 
 
 def test_operators_keep_the_alarms_of_samples(anyone: httpx.Client) -> None:
-    [found] = asked(anyone, "/retrieval/data/getData.json", pv="nth_2(bpm/x)").json()
+    # counted within the interval
+    [found] = asked(anyone, "/retrieval/data/getData.json", **WHOLE, pv="nth_2(bpm/x)").json()
     assert [(event["severity"], event["status"]) for event in found["data"]] == ALARMS[::2]
 
 
@@ -115,7 +133,7 @@ def test_waveforms_as_text(anyone: httpx.Client, form: str) -> None:
 
 
 def test_waveforms_as_arrow(anyone: httpx.Client) -> None:
-    answer = asked(anyone, "/api/v1/data", signal="bpm/turns", format="arrow")
+    answer = asked(anyone, "/api/v1/data", **WHOLE, signal="bpm/turns", format="arrow")
     table = pa.ipc.open_stream(answer.content).read_all()
     assert table.schema.field("value").type == pa.list_(pa.float32())
     assert table["value"].to_pylist() == [row[4] for row in ROWS]
