@@ -74,7 +74,7 @@ def test_a_site_is_read_and_moves_in(
     output = tmp_path / "adopted"
     url = f"tds://developer:develop-1@{old.host}:{old.port}/site"
     words = ("adopt", url, "--output", output, "--tds-version", version)
-    done = ringlog(*words, timeout=120)
+    done = ringlog(*words)
     assert done.returncode == 0, done.stderr
     facility = load_facility(output / "facility.toml")
     (table,) = facility.tables

@@ -59,12 +59,12 @@ def test_texts_arrive_as_clients_have_them(
 ) -> None:
     words = ("adopt", f"tds://clerk:clerk-1@{old.host}:{old.port}/notes", "--tds-version", version)
     words = (*words, "--output", tmp_path / "adopted")
-    ringlog(*words, timeout=120)
+    ringlog(*words)
     with serving(temporary_directory / f"notes_{version}") as new:
         with psycopg.connect(new.dsn, autocommit=True) as administrator:
             administrator.execute(SITE)
         tsql(new, tmp_path, "utf8", (tmp_path / "adopted" / "1_tables.sql").read_text())
-        copied = ringlog(*words, "--copy", "--data", new.data, timeout=120)
+        copied = ringlog(*words, "--copy", "--data", new.data)
         assert "note: 6 rows, new, the same on both sides" in copied.stdout, copied.stdout
         for charset, text in TEXTS.items():
             asked = f"select fixed, said, body from note where charset = '{charset}'"

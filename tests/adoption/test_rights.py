@@ -199,7 +199,7 @@ def test_everybody_may_do_here_what_he_may_there(
     there: RunningServer, temporary_directory: Path, tmp_path: Path
 ) -> None:
     url = f"tds://developer:develop-1@{there.host}:{there.port}/site"
-    ringlog("adopt", url, "--output", tmp_path, timeout=120)
+    ringlog("adopt", url, "--output", tmp_path)
     with serving(temporary_directory / "rights_moved") as new:
         with psycopg.connect(new.dsn, autocommit=True) as administrator:
             administrator.execute((tmp_path / "0_roles.psql").read_bytes())

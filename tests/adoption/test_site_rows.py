@@ -87,7 +87,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
 
 def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: Path, tmp_path: Path) -> None:
     words = ("adopt", f"tds://builder:build-1@{old.host}:{old.port}/plant", "--output", tmp_path)
-    assert ringlog(*words, timeout=120).returncode in (0, 1)
+    assert ringlog(*words).returncode in (0, 1)
     with serving(temporary_directory / "plant_moved") as new:
         data = ("--copy", "--data", new.data)
         with psycopg.connect(new.dsn, autocommit=True) as administrator:
@@ -110,7 +110,7 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             text = TABLES[TABLES.index("create trigger") : TABLES.rindex("\ngo")]
             assert execute(new, asked) == [("TR", False, "order", text)]
             assert execute(new, "exec sp_helptext counted") == [(text,)]
-            copied = ringlog(*words, *data, timeout=120)
+            copied = ringlog(*words, *data)
             assert "copied 4 rows, 4 of them new; 0 parts differ" in copied.stdout, copied.stdout
             columns = "[key], supplier, price, half, ratio, made, day, code, flag, note, grade"
             for asked in (
@@ -142,7 +142,7 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
                 assert refused.value.args[0] == number
             # a later run makes the table what it is then
             execute(old, "update [Order] set price = 7 where [key] = 2")
-            again = ringlog(*words, *data, timeout=120)
+            again = ringlog(*words, *data)
             assert "Order: 2 rows, new, the same" in again.stdout.replace("order: 2", "Order: 2"), (
                 again.stdout
             )
@@ -153,7 +153,7 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             administrator.execute("alter table plant.suppliers add check (rated < 0) not valid")
             execute(old, "update [Order] set price = 8 where [key] = 2")
             execute(old, "update suppliers set rated = 0.2 where id = 10")
-            refused_one = ringlog(*words, *data, timeout=120)
+            refused_one = ringlog(*words, *data)
             assert refused_one.returncode == 1
             assert 'suppliers: not copied: new row for relation "suppliers" violates' in refused_one.stdout
             assert execute(new, "select price from [Order] where [key] = 2") == [(8,)]
@@ -163,6 +163,6 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             with psycopg.connect(old.dsn, autocommit=True) as there:
                 there.execute("set session_replication_role to replica")
                 there.execute("delete from plant.suppliers where id = 10")
-            loose = ringlog(*words, *data, timeout=120)
+            loose = ringlog(*words, *data)
             assert loose.returncode == 1
             assert '1 rows of plant."order" refer to no row of plant.suppliers (fk_supplier)' in loose.stdout

@@ -31,11 +31,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from tds_clients import Message, Param
+from waiting import PATIENCE
 
 Row = list[Any]
-
-PATIENCE = 30
-"""seconds that an answer may take"""
 
 
 class Failure(NamedTuple):
@@ -133,7 +131,7 @@ class Session:
             self._process.stdin.close()
         self._process.stdout.close()
         try:
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import Any
 
 import psycopg
@@ -17,6 +17,7 @@ from psycopg import sql
 
 from ringlog.loadtest.proxy import Proxy
 from servers import Login, RunningServer, free_port, ringlog, run, serving
+from waiting import PATIENCE, wait_until
 
 CTLIB = Path(__file__).parent.parent.parent / "clients" / "ctlib"
 FACILITY = Path(__file__).with_name("ctlib.toml")
@@ -104,14 +105,12 @@ class Writer:
 
     def wait_for(self, stored: int) -> None:
         """Waits until it has stored so many rows."""
-        until = monotonic() + 60
-        while (counts := self.counts())["stored"] < stored:
-            assert monotonic() < until, (counts, self.errors.read_text())
+        wait_until(lambda: self.counts()["stored"] >= stored, self.errors.read_text)
 
     def end(self) -> dict[str, Any]:
         """Stops it, unless it has ended; its last counts."""
         self.process.send_signal(signal.SIGTERM)
-        said, _ = self.process.communicate(timeout=60)
+        said, _ = self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0, (said, self.errors.read_text())
         counts: dict[str, Any] = json.loads(said.splitlines()[-1])
         return counts
@@ -176,10 +175,10 @@ def test_cut_connections(program: Path, place: Place, tmp_path: Path) -> None:
     cuts = 0
     with writers(program, proxy.port, place.server.writer, tmp_path, *words) as running:
         while any(one.process.poll() is None for one in running):
-            sleep(random.uniform(0.02, 0.3))
+            # longer and longer, so that a slow machine, too, has time for rows between them
+            sleep(random.uniform(0.02, 0.3) * (1 + cuts / 50))
             proxy.cut()
             cuts += 1
-            assert cuts < 1000
         for one in running:
             counts = one.end()
             assert counts["produced"] == 1500
@@ -193,7 +192,9 @@ def test_a_server_that_does_not_answer(program: Path, place: Place, tmp_path: Pa
         for one in running:
             one.wait_for(5)
         place.server.process.send_signal(signal.SIGSTOP)
-        sleep(2.5)
+        for one in running:
+            # it has waited long enough
+            wait_until(one.errors.read_text)
         place.server.process.send_signal(signal.SIGCONT)
         for one in running:
             one.wait_for(20)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from servers import RINGLOG, ringlog, run
-from waiting import is_alive
+from waiting import PATIENCE, is_alive
 
 QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -35,7 +35,7 @@ def test_the_demo_reports_its_results_and_gives_the_address_of_the_page(tmp_path
         finally:
             demo.send_signal(signal.SIGINT)
             rest = demo.stdout.read()
-        assert demo.wait(30) == 0, said + rest
+        assert demo.wait(PATIENCE) == 0, said + rest
     assert [process for process in processes if is_alive(process.pid)] == []
     folder = re.search(r"on (/\S+)/data", said)
     assert folder

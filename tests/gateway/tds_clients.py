@@ -13,7 +13,7 @@ import psycopg
 import pymssql
 
 from servers import Login, RunningServer
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 SEVENS = ("7.1", "7.2", "7.3", "7.4")
 VERSIONS = ("5.0", *SEVENS)
@@ -191,7 +191,7 @@ class CtClient:
         assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(20)
+        self._process.wait(PATIENCE)
 
 
 def _line(*fields: str) -> str:
@@ -231,7 +231,7 @@ class Clients:
         version: str = "7.4",
         autocommit: bool = True,
         database: str = "",
-        timeout: int = 60,
+        timeout: int = 100,
     ) -> pymssql.Connection:
         return pymssql.connect(
             server=self.server.host,
@@ -241,7 +241,7 @@ class Clients:
             database=database,
             tds_version=version,
             autocommit=autocommit,
-            login_timeout=20,
+            login_timeout=100,
             timeout=timeout,
         )
 
@@ -271,7 +271,7 @@ class Clients:
             env={"FREETDSCONF": str(self.configuration), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
             capture_output=True,
             encoding="utf-8",
-            timeout=60,
+            timeout=PATIENCE,
         )
         found = _TSQL_MESSAGE.findall(done.stderr)
         messages = [Message(int(number), int(severity), text) for number, severity, text in found]

@@ -77,7 +77,7 @@ def test_what_follows_in_the_batch_does_not_run(clients: Clients, admin: Admin, 
         assert client.language("exec enter 'first'").errors == []
         client.cancelled_when(f"exec enter 'before' {sleep} exec enter 'after'", lambda: one_sleeps(admin))
         client.cancelled_when(
-            "exec enter_slowly 'slow', 2 exec enter 'after'",
+            "exec enter_slowly 'slow', 4 exec enter 'after'",
             lambda: admin.execute(slowly).fetchone() != (0,),
         )
         client.cancelled_when(

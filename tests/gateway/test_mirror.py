@@ -18,7 +18,7 @@ import pytest
 from ringlog.gateway import Mirror
 from servers import FACILITY, RINGLOG, RunningServer, add_logins, free_port, ringlog, serving
 from tds_clients import Clients, Param
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ class RunningMirror:
         return [json.loads(line) for line in self.report.read_text().splitlines()]
 
     def count(self, name: str) -> float:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/metrics", timeout=PATIENCE) as answer:
             text = str(answer.read(), "utf-8")
         found = [line for line in text.splitlines() if line.startswith(f"ringlog_mirror_{name} ")]
         return float(found[0].rsplit(" ", 1)[1]) if found else 0.0
@@ -181,7 +181,7 @@ def test_what_passes_is_the_same_byte_for_byte(capture: Path, tmp_path: Path) ->
             "127.0.0.1", 0, f"127.0.0.1:{listener.getsockname()[1]}", "127.0.0.1:1", tmp_path / "r"
         )
         try:
-            with socket.create_connection(mirror.address, timeout=20) as client:
+            with socket.create_connection(mirror.address, timeout=PATIENCE) as client:
                 client.sendall(sent)
                 client.shutdown(socket.SHUT_WR)
                 heard = b"".join(iter(lambda: client.recv(65536), b""))
@@ -209,8 +209,8 @@ def test_a_new_server_that_never_answers_holds_up_nobody(
                 user=server.reader.user,
                 password=server.reader.password,
                 autocommit=True,
-                login_timeout=20,
-                timeout=20,
+                login_timeout=100,
+                timeout=100,
             ) as client:
                 for _ in range(50):
                     with client.cursor() as cursor:

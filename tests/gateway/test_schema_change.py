@@ -127,7 +127,7 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
             writers.wait_for_more(50)
             admin.execute(
                 # the ring first, as put does
-                f"begin; set local lock_timeout = '5s'; alter table online.sr_rf alter power type {type}; "
+                f"begin; set local lock_timeout = '100s'; alter table online.sr_rf alter power type {type}; "
                 "drop view if exists recent.sr_rf; "
                 f"alter table log.sr_rf alter power type {type}; notify ringlog_catalogue; commit"
             )

@@ -141,7 +141,9 @@ def test_a_commit_whose_process_is_ended_is_not_acknowledged(
 
 def test_the_native_driver_does_not_take_it_for_an_answer(alone: RunningServer) -> None:
     address = Address(alone.writer.user, "127.0.0.1", alone.postgres_port, "ringlog", driver="psycopg")
-    connection = driver.connect(address, alone.writer.password, autocommit=True, login_timeout=20, timeout=60)
+    connection = driver.connect(
+        address, alone.writer.password, autocommit=True, login_timeout=100, timeout=100
+    )
     with connection:
         arguments = (1, START.replace(second=40), 1, 1, 1, 1, 1, True, "a")
         with pytest.raises(Unanswered, match="synchronous standby"):

@@ -16,7 +16,7 @@ import pytest
 
 import raw_tds
 from servers import Login, RunningServer, ringlog, serving
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 PLAIN_QUERY = "select 42 as answer"
 
@@ -79,7 +79,7 @@ def tsql(server: RunningServer, directory: Path, version: str, *settings: str) -
         env={"FREETDSCONF": str(configuration), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
     )
     return done.stdout.split() if done.returncode == 0 else None
 
@@ -129,7 +129,7 @@ def test_pymssql(pairing: tuple[str, RunningServer], wish: str) -> None:
         "user": server.reader.user,
         "password": server.reader.password,
         "encryption": wish,
-        "login_timeout": 20,
+        "login_timeout": 100,
     }
     if (use, wish) in (("none", "require"), ("required", "off")):
         with pytest.raises(pymssql.OperationalError):
@@ -182,7 +182,7 @@ def overheard(server: RunningServer) -> Iterator[tuple[int, bytearray]]:
         thread = threading.Thread(target=serve)
         thread.start()
         yield listening.getsockname()[1], heard
-        thread.join(20)
+        thread.join(PATIENCE)
 
 
 @pytest.mark.parametrize(("wish", "hides_rows"), [("request", False), ("require", True)])

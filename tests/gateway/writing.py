@@ -69,7 +69,7 @@ class Writers:
             while not self._stop.is_set():
                 try:
                     connection = connection or self.clients.pymssql(
-                        self.clients.server.writer, version=version, timeout=20
+                        self.clients.server.writer, version=version, timeout=100
                     )
                     connection.cursor().callproc(self.procedure, (*row, *self.extra))
                     self.acknowledged.append(row)

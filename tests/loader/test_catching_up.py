@@ -17,7 +17,7 @@ from ringlog.clients.spool import Spool
 from ringlog.clients.writer import Writer, spool_file
 from ringlog.schema.facility import Facility, Table
 from servers import RunningServer
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 BEGIN = datetime(2024, 2, 5, 12, tzinfo=UTC)
 
@@ -85,10 +85,10 @@ def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
     site.fill(rows)
     figures = Counts()
     with site.writer(figures) as writer:
-        assert writer.drain(20), (writer.error, figures)
+        assert writer.drain(PATIENCE), (writer.error, figures)
         # the rows after the outage are live again
         writer.put(BEGIN + timedelta(seconds=700), a_real=1.0)
-        assert writer.drain(100), (writer.error, figures)
+        assert writer.drain(PATIENCE), (writer.error, figures)
     assert figures.acknowledged == 701
     assert figures.late == 699, "the newest row goes first, for the ring"
     assert 1 <= figures.batches < 100
@@ -116,7 +116,7 @@ def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
     spool.close()
     with site.writer(again) as writer:
         writer._sender._alone = 10**9
-        assert writer.drain(20), (writer.error, again)
+        assert writer.drain(PATIENCE), (writer.error, again)
     assert (again.acknowledged, again.refused, again.batches) == (40, 0, 0)
     with psycopg.connect(site.server.dsn) as connection:
         assert connection.execute("select count(*) from log.every_type").fetchone() == before
@@ -133,7 +133,7 @@ def test_a_row_that_is_refused_does_not_take_its_batch_along(site: Site) -> None
     site.fill(rows)
     figures = Counts()
     with site.writer(figures) as writer:
-        assert writer.drain(20), (writer.error, figures)
+        assert writer.drain(PATIENCE), (writer.error, figures)
     assert (figures.acknowledged, figures.refused) == (98, 2)
     assert figures.batches > 0
     stored = [row[4] for row in site.log(begin, begin + timedelta(hours=1))]
@@ -145,13 +145,17 @@ def test_live_rows_overtake_the_backlog(site: Site) -> None:
     site.fill([(begin + timedelta(seconds=number), [0.5, *[None] * 6]) for number in range(1500)])
     figures = Counts()
     stored: list[datetime] = []
-    with site.writer(figures, stored) as writer:
-        for number in range(8):
-            live = begin + timedelta(seconds=2000 + number)
-            writer.put(live, a_real=1.5)
-            wait_until(lambda live=live: live in stored[-2000:], lambda: (writer.error, figures))
-        assert writer.drain(100), (writer.error, figures)
-    # however late the others were put, the first was there when the backlog began to go
+    with psycopg.connect(site.server.dsn) as holder:
+        # nothing of the backlog is stored before there is a live row
+        holder.execute("lock table log.every_type in share mode")
+        with site.writer(figures, stored) as writer:
+            for number in range(8):
+                live = begin + timedelta(seconds=2000 + number)
+                writer.put(live, a_real=1.5)
+                holder.rollback()
+                wait_until(lambda live=live: live in stored[-2000:], lambda: (writer.error, figures))
+            assert writer.drain(PATIENCE), (writer.error, figures)
+    # however late the others were put, the first was there when the backlog was sent
     assert stored.index(begin + timedelta(seconds=2000)) < 1400, "live rows come between those of the backlog"
     late = [moment for moment in stored if moment < begin + timedelta(seconds=1999)]
     assert late[1:] == sorted(late[1:]), "the backlog comes in order"
@@ -173,7 +177,7 @@ def test_a_row_whose_place_is_taken_goes_to_the_next(
             writer.put(begin + timedelta(seconds=number), current_1=1.0)
         writer.put(begin, current_1=2.0)
         writer.put(begin + timedelta(seconds=1), current_1=2.0)
-        assert writer.drain(100), (writer.error, figures)
+        assert writer.drain(PATIENCE), (writer.error, figures)
     assert (figures.acknowledged, figures.refused) == (9, 0)
     both = [(row[2], row[0]) for row in site.log(begin, begin + timedelta(microseconds=1))]
     (old, place), (new, other) = sorted(both)
@@ -199,9 +203,9 @@ def test_other_drivers_send_batches_too(
     )
     figures = Counts()
     with site.writer(figures) as writer:
-        assert writer.drain(20), (writer.error, figures)
+        assert writer.drain(PATIENCE), (writer.error, figures)
         writer.put(begin + timedelta(seconds=200), an_int=200)
-        assert writer.drain(100), (writer.error, figures)
+        assert writer.drain(PATIENCE), (writer.error, figures)
     assert figures.batches > 0
     stored = site.log(begin, begin + timedelta(hours=1))
     assert [row[4] for row in stored] == [*range(201)]
@@ -219,7 +223,7 @@ def test_a_server_without_batches_gets_rows_one_by_one(
         try:
             figures = Counts()
             with site.writer(figures) as writer:
-                assert writer.drain(20), (writer.error, figures)
+                assert writer.drain(PATIENCE), (writer.error, figures)
         finally:
             administrator.execute(rename.format("put_every_type_elsewhere", "put_every_type_batch").encode())
     assert (figures.acknowledged, figures.batches, figures.refused) == (50, 0, 0)

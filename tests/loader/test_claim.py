@@ -18,7 +18,7 @@ from ringlog.clients import Address, Refused, call, connect, output
 from ringlog.clients.writer import Writer
 from ringlog.schema.facility import Facility
 from servers import RunningServer, ringlog
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 Stored = Callable[[str], list[tuple[Any, ...]]]
 
@@ -180,7 +180,7 @@ def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
     other = connect(address, password)
     call(other, "claim_writer", "beam", "two", "test", True, output(int))
     after = len(stored("beam"))
-    thread.join(10)
+    thread.join(PATIENCE)
     assert not thread.is_alive(), "it was refused"
     assert len(stored("beam")) == after == before + answered
     # legacy writers have no claim, and go on

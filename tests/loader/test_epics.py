@@ -18,7 +18,7 @@ from ringlog.loader.sources.epics import STATUSES, fit, status_of_pva
 from ringlog.loadtest.experiment.epics import own_ports
 from ringlog.schema.facility import Column
 from servers import RINGLOG, RunningServer, free_port, ringlog, serving
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 # papers/002: 2,000 PVs, each updated at 10 Hz
 TABLES, PVS = 8, 250
@@ -152,7 +152,7 @@ class Loader:
 
     def stop(self) -> str:
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(PATIENCE)
         assert self.process.returncode == 0, self.said()
         return self.said()
 

@@ -1,7 +1,6 @@
 """The books: what writers produced is found again by table and hour, and what is missing is named."""
 
 import re
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ from ringlog.clients.writer import Writer
 from ringlog.loader.gaps import Gaps
 from ringlog.schema.facility import Facility
 from servers import RunningServer, ringlog
+from waiting import wait_until
 
 HOUR = timedelta(hours=1)
 
@@ -72,9 +72,12 @@ def test_the_report_names_what_is_lost(
 ) -> None:
     before = len(stored("beam"))
     one = load("--tables", "beam")
-    while len(stored("beam")) < before + 5:
+
+    def come() -> bool:
         assert one.process.poll() is None
-        time.sleep(0.05)
+        return len(stored("beam")) >= before + 5
+
+    wait_until(come)
     assert one.stop()[0] == 0
     shown = ringlog("report", "losses", "--since", "1h", "--table", "beam", "--data", quick_server.data)
     # others have stopped before, too

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ringlog.loader.notify import notify
+from waiting import PATIENCE
 
 
 def test_systemd_hears_that_the_writers_are_ready_alive_and_stopping(
@@ -15,7 +16,7 @@ def test_systemd_hears_that_the_writers_are_ready_alive_and_stopping(
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))
-        systemd.settimeout(20)
+        systemd.settimeout(PATIENCE)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         one = load("--tables", "magnet")
         assert systemd.recv(1000) == b"READY=1"

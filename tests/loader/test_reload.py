@@ -58,12 +58,12 @@ def test_a_new_cycle_reaches_running_writers(
     )  # fmt: skip
     assert reload(spool)[1].endswith(": nothing has changed\n")
     changed = len(stored("beam"))
-    wait_for(stored, "beam", changed + 3)
+    wait_until(lambda: cycles(stored("beam")[changed:]).count(0.5) >= 2)
     # back again, by a signal this time
     file.write_text(text)
     one.process.send_signal(signal.SIGHUP)
     back = len(stored("beam"))
-    wait_for(stored, "beam", back + 8)
+    wait_until(lambda: 0.1 in cycles(stored("beam")[back:]))
     code, said = one.stop()
     assert code == 0, said
     assert "beam: cycle 0.1 s instead of 0.5 s" in said
@@ -124,7 +124,8 @@ def test_a_restarted_writer_keeps_the_new_policy(
     again = len(stored("beam")) + 2
     wait_for(stored, "beam", again + 3)
     assert one.stop()[0] == 0
-    assert cycles(stored("beam"))[-2:] == [0.4, 0.4]
+    # a busy machine misses a cycle, or several
+    assert all(round(distance / 0.4, 2).is_integer() for distance in cycles(stored("beam"))[-2:])
 
 
 def table(sample: str, deadband: float, folder: Path) -> Table:

@@ -32,7 +32,7 @@ from ringlog.loadtest.bench.verification import SETS, reading, verify
 from ringlog.loadtest.bench.waveforms import POINTS
 from ringlog.postgres import Postgres
 from servers import RINGLOG, ringlog, run
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 # rows of the log that is read
 ROWS = 5_000
@@ -375,8 +375,8 @@ def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path) -> 
         children = psutil.Process(running.pid).children(recursive=True)
         assert children
         running.send_signal(signal.SIGINT)
-        assert running.wait(60) == 130
-    _, alive = psutil.wait_procs(children, timeout=10)
+        assert running.wait(PATIENCE) == 130
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not alive
     assert not [*folder.glob("ringlog-bench-*")]
 

@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from clusters import Cluster, cluster_in
 from servers import RINGLOG, free_port, ringlog
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 TABLES = ("magnets", "cavities", "vacuum", "beam")
 FACILITY = 'timezone = "UTC"\n' + "".join(
@@ -237,7 +237,7 @@ def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_
         first.send_signal(signal.SIGKILL)
         rows_go_on(standby)
         load.send_signal(signal.SIGTERM)
-        assert load.wait(60) == 0, (tmp_path / "load.log").read_text()
+        assert load.wait(PATIENCE) == 0, (tmp_path / "load.log").read_text()
     for table in TABLES:
         found = numbers(standby, table)
         count = given(table)

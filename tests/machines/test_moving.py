@@ -15,7 +15,7 @@ import psycopg
 
 from servers import RINGLOG, address_of, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
-from waiting import one_sleeps, wait_until
+from waiting import PATIENCE, one_sleeps, wait_until
 
 COUNTING = Path(__file__).parents[1] / "counting.py"
 WAVES = """
@@ -324,7 +324,7 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
             assert install(site) == "nothing to do\n"
             rows_go_on(WHERE | {"vacuum": "d"})
             load.send_signal(signal.SIGTERM)
-            assert load.wait(60) == 0, (site.folder / "load.log").read_text()
+            assert load.wait(PATIENCE) == 0, (site.folder / "load.log").read_text()
     finally:
         serving.terminate()
         serving.wait()

@@ -14,7 +14,7 @@ import pytest
 
 from servers import RINGLOG, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 COUNTING = Path(__file__).parents[1] / "counting.py"
 
@@ -189,7 +189,7 @@ def test_a_node_dies_and_its_tables_wait(site: Site) -> None:
                 start(site.servers["c"])
             rows_go_on(list(WHERE))
             load.send_signal(signal.SIGTERM)
-            assert load.wait(60) == 0, log.read_text()
+            assert load.wait(PATIENCE) == 0, log.read_text()
     for table, node in WHERE.items():
         found = site.rows(table, node)
         # the row on its way when the writer was told to end may have gone no further than the source

@@ -18,7 +18,7 @@ SPAN = {"from": "2026-08-01T00:00:00Z", "to": "2026-09-01T00:00:00Z"}
 
 
 def done(site: Site, *words: str | Path, code: int = 0) -> str:
-    ran = ringlog(*words, RINGLOG_DSN=site.dsn, timeout=120)
+    ran = ringlog(*words, RINGLOG_DSN=site.dsn)
     assert ran.returncode == code, ran.stdout + ran.stderr
     return ran.stdout + (ran.stderr if code else "")
 

@@ -199,7 +199,7 @@ def test_a_table_that_moves_is_read_all_the_time(site: Site) -> None:
         # a node that the server learns of while it runs
         site.add("d")
         site.write_facility({"magnets": "d", "cavities": "d", "vacuum": "c"})
-        moved = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn, timeout=120)
+        moved = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn)
         assert moved.returncode == 0, moved.stderr
 
         def status_of_data() -> int:

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from ringlog.schema.facility import Column, Facility, LogPolicy, Retention, Table
 from ringlog.schema.install import InstallRefused, InstallReport, install
+from waiting import PATIENCE, wait_until
 
 from .conftest import Connect, magnets_facility, rows
 from .snapshot import snapshot
@@ -199,13 +200,13 @@ def test_growing_waits_for_a_writer_and_lets_others_through(engine: sa.Engine, c
     reports: list[InstallReport] = []
     growing = threading.Thread(target=lambda: reports.append(install(engine, facility(GROWN))))
     growing.start()
-    for number in range(10):
-        started = datetime.now()
-        put(other, 2 + number % 3, float(number), True, "on") if number < 3 else growing.join(0.1)
-        assert (datetime.now() - started).total_seconds() < 2
+    waits = "select from pg_locks where not granted and mode = 'AccessExclusiveLock'"
+    for number in range(3):
+        wait_until(lambda: rows(other, waits))
+        put(other, 2 + number, float(number), True, "on")
     assert growing.is_alive()
     open_writer.commit()
-    growing.join(10)
+    growing.join(PATIENCE)
     assert [report.created for report in reports] == [("column magnets.voltage", "column magnets.step")]
 
 

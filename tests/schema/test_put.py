@@ -8,6 +8,7 @@ import pytest
 from psycopg import errors
 
 from ringlog.schema.facility import LogPolicy
+from waiting import PATIENCE
 
 from .conftest import Magnets, MagnetsWith, at
 
@@ -169,7 +170,7 @@ def test_two_callers_without_a_number_get_two_rows(magnets: Magnets) -> None:
     waiting.join(0.2)
     assert waiting.is_alive()
     first.commit()
-    waiting.join(10)
+    waiting.join(PATIENCE)
     assert [row[:2] for row in magnets.ring()] == [(1, second(1)), (2, second(2))]
 
 
@@ -315,7 +316,7 @@ def test_two_callers_in_one_period(magnets_with: MagnetsWith) -> None:
     waiting.join(0.2)
     assert waiting.is_alive()
     first.commit()
-    waiting.join(10)
+    waiting.join(PATIENCE)
     assert [row[0] for row in magnets.log()] == [1]
     assert [row[0] for row in magnets.ring()] == [1, 2]
 

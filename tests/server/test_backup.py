@@ -10,7 +10,7 @@ import pymssql
 
 from ringlog.postgres import Postgres
 from servers import add_logins, ringlog, serving
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -100,7 +100,7 @@ def test_the_log_is_archived_in_time_after_a_crash_too(temporary_directory: Path
         postmaster = Postgres(data).postmaster()
         assert postmaster is not None
         postmaster.kill()
-        server.process.wait(timeout=60)
+        server.process.wait(PATIENCE)
     with serving(data) as server, psycopg.connect(server.dsn, autocommit=True) as admin:
         admin.execute("create table after_the_crash ()")
         found = admin.execute("select pg_walfile_name(pg_current_wal_lsn())").fetchone()

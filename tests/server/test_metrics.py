@@ -16,11 +16,11 @@ from ringlog.clients import Unanswered, call, connect
 from ringlog.report import lasting
 from ringlog.watching import Space, Watch
 from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 
 def read(port: int, path: str = "/metrics") -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
         return str(answer.read(), "utf-8")
 
@@ -195,7 +195,7 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
     )
 
     def plain() -> str:
-        with urllib.request.urlopen(asked, timeout=10) as answer:
+        with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
             assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
             return str(answer.read(), "utf-8")
 
@@ -209,8 +209,8 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
     assert count(text, 'ringlog_table_default_partition_rows{table="sr_rf"}') == 1
     assert 'ringlog_table_newest_row_age_seconds{table="sr_vac"}' not in text
     for probe, words in (("healthz", b"alive\n"), ("readyz", b"ready\n")):
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{probe}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{probe}", timeout=PATIENCE) as answer:
             assert answer.read() == words
         head = urllib.request.Request(f"http://127.0.0.1:{port}/{probe}", method="HEAD")
-        with urllib.request.urlopen(head, timeout=10) as answer:
+        with urllib.request.urlopen(head, timeout=PATIENCE) as answer:
             assert (answer.status, answer.read()) == (200, b"")

@@ -12,18 +12,18 @@ import psycopg
 import ringlog as package
 from ringlog.loader.metrics import Metrics
 from servers import free_port, serving
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 RULES = Path(package.__file__).parent / "monitoring" / "alerts.yml"
 
 
 def asked(port: int, path: str) -> Any:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
         return json.load(answer)["data"]
 
 
 def told(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
         return str(answer.read(), "utf-8")
 
 

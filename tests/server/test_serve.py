@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
+from waiting import PATIENCE
 
 
 def listens(port: int) -> bool:
@@ -40,7 +41,7 @@ def test_a_signal_stops_all_of_it_cleanly(data: Path, number: signal.Signals) ->
         assert listens(server.port)
         assert listens(server.postgres_port)
         server.process.send_signal(number)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(PATIENCE) == 0
         assert not listens(server.port)
         assert not listens(server.postgres_port)
         assert not any(alive(process) for process in processes)
@@ -55,7 +56,7 @@ def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins
         (postmaster,) = psutil.Process(server.process.pid).children()
         server.process.kill()
         server.process.wait()
-        psutil.wait_procs([postmaster], timeout=30)
+        psutil.wait_procs([postmaster], timeout=PATIENCE)
         assert not alive(postmaster)
     with (
         serving(data, facility=None) as again,
@@ -82,7 +83,7 @@ def test_the_end_of_postgresql_ends_the_server_with_an_error(data: Path) -> None
     with serving(data) as server:
         (postmaster,) = psutil.Process(server.process.pid).children()
         postmaster.kill()
-        assert server.process.wait(30) == 1
+        assert server.process.wait(PATIENCE) == 1
     assert "PostgreSQL has ended unexpectedly" in data.with_name("data.stderr").read_text()
 
 

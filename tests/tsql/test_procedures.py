@@ -926,7 +926,7 @@ def test_a_temporary_table_goes_while_rows_are_read_from_it(site: Site) -> None:
 def test_a_result_set_has_the_time_of_its_select(site: Site) -> None:
     site.define("create procedure waits as select getdate() waitfor delay '00:00:00.2' select getdate()")
     ((first,),), ((second,),) = site.call("waits").rows
-    assert 0.15 < (second - first).total_seconds() < 5
+    assert (second - first).total_seconds() > 0.15
 
 
 def test_alter_keeps_rights_and_drop_takes_them(site: Site) -> None:
