@@ -110,6 +110,37 @@ def test_a_procedure_leaves_nothing_behind_for_the_next(clients: Clients, admin:
     }
 
 
+@pytest.fixture
+def slow_deferred_trigger(admin: Admin, procedures: None) -> Iterator[None]:
+    """Every row of `found` takes 150 ms at the end of its transaction, longer than PATIENCE."""
+    admin.execute(
+        """
+        create function gateway_test.slow_check() returns trigger language plpgsql as
+        $$ begin perform pg_sleep(0.15); return null; end $$;
+        alter function gateway_test.slow_check owner to ringlog_owner;
+        create constraint trigger slow_check after insert on gateway_test.found
+          deferrable initially deferred for each row execute function gateway_test.slow_check()
+        """
+    )
+    yield
+    admin.execute("drop function gateway_test.slow_check cascade")
+
+
+@pytest.mark.parametrize("limit", ["100ms", "1ms"])
+def test_deferred_triggers_have_the_time_they_need(
+    clients: Clients, admin: Admin, slow_deferred_trigger: None, limit: str
+) -> None:
+    """Whatever time limit the procedure has left behind: it is not theirs."""
+    admin.execute("truncate gateway_test.found")
+    leave = f"perform set_config('statement_timeout', '{limit}', false)"
+    define(admin, f"limited_{limit}", f"insert into gateway_test.found (state) {STATE}; {leave}")
+    admin.execute("notify ringlog_catalogue")
+    with clients.pymssql(clients.server.writer) as connection:
+        for _ in range(3):
+            connection.cursor().callproc(f"limited_{limit}")
+    assert len(found(admin)) == 3
+
+
 @pytest.mark.parametrize("procedure", ["lax_transaction", "lax_session", "careful"])
 def test_an_acknowledged_call_is_on_the_disk(clients: Clients, admin: Admin, procedure: str) -> None:
     """Though the procedure, and the gateway's role, want commits not to wait for it."""

@@ -27,7 +27,7 @@ pub struct Open {
 /// Why a group was rolled back.
 pub struct Failure {
     pub error: PgError,
-    /// The index of the call that failed; None, or an index past the last: the commit failed.
+    /// The index of the call that failed. None: one of our own statements, or the commit.
     pub call: Option<usize>,
 }
 
@@ -55,6 +55,8 @@ enum Step {
 const SET_ROLE: &str = "ringlog_set_role";
 /// The last statement of every transaction: commits wait for the disk, whatever procedures or roles have set.
 const DURABLE: &str = "ringlog_durable";
+/// A time limit that a procedure has left behind ends no statement of ours.
+const UNLIMITED: &str = "reset statement_timeout";
 /// Deferred triggers run before it then.
 const CONSTRAINTS: &str = "set constraints all immediate";
 /// A commit that does not wait for its standby says so by a warning.
@@ -69,6 +71,9 @@ const CLEAN: &str =
                      select count(*) filter (where from_sql) \
                             + (count(*) filter (where name = 'ringlog_set_role') = 0)::integer \
                        from pg_catalog.pg_prepared_statements";
+/// SQLSTATEs invalid_parameter_value and insufficient_privilege: what SET_ROLE answers for a role that is gone, or for
+/// which the gateway may act no more.
+const NO_ROLE: [&str; 2] = ["22023", "42501"];
 /// PostgreSQL's own number of the type oid.
 const OID: u32 = 26;
 
@@ -111,7 +116,7 @@ impl Open {
         if self.cleans {
             // earlier prepared statements may be gone
             let durable = self.durable.clone();
-            for sql in [CONSTRAINTS, WARNED, &durable] {
+            for sql in [UNLIMITED, CONSTRAINTS, WARNED, &durable] {
                 self.put_parsed(sql)?;
                 steps.push(Step::Own);
             }
@@ -218,13 +223,15 @@ impl Open {
                     if error.is_fatal() {
                         return Err(error.into());
                     }
+                    let step = steps.next();
                     if let PgError::Server(notice) = &mut error {
-                        if steps.next() == Some(&Step::Role) {
+                        if step == Some(&Step::Role) && NO_ROLE.contains(&notice.sqlstate.as_str()) {
                             **notice = role_is_gone();
                         }
                         notice.before = std::mem::take(&mut current.notices);
                     }
-                    failure = Some(Failure { error, call: Some(outcomes.len()) });
+                    let call = (step != Some(&Step::Own)).then_some(outcomes.len());
+                    failure = Some(Failure { error, call });
                 }
                 Message::ReadyForQuery(_) => return failure.map_or(Ok(outcomes), Err),
                 Message::ParseComplete

@@ -24,8 +24,10 @@ const RETRY: Duration = Duration::from_millis(100);
 const MOST_SPLITS: usize = 3;
 /// A connection for other procedures than the installer's is given up when it was idle for so long.
 const IDLE: Duration = Duration::from_secs(60);
-/// SQLSTATEs lock_not_available and query_canceled: a call waited for a lock, or took, longer than PATIENCE.
-const TOO_LATE: [&str; 2] = ["55P03", "57014"];
+/// SQLSTATE query_canceled: a call took longer than its time limit.
+const CANCELED: &str = "57014";
+/// SQLSTATE lock_not_available, or the former: a call waited for a lock, or took, longer than PATIENCE.
+const TOO_LATE: [&str; 2] = ["55P03", CANCELED];
 /// SQLSTATE invalid_sql_statement_name: a procedure has deallocated what was prepared.
 const NOT_PREPARED: &str = "26000";
 
@@ -77,8 +79,8 @@ impl Maker {
     /// Starts a lane, which connects when it is first needed and ends when its queue is dropped.
     pub(super) fn lane(self: &Arc<Maker>, kind: Kind, routes: Weak<dyn Elsewhere>) -> Queue {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let lane =
-            Lane { maker: self.clone(), kind, routes, open: None, slow: Instant::now(), is_slow: false };
+        let is_slow = kind == Kind::Quarantine;
+        let lane = Lane { maker: self.clone(), kind, routes, open: None, slow: Instant::now(), is_slow };
         self.threads.spawn(lane.run(receiver));
         sender
     }
@@ -145,7 +147,7 @@ impl Lane {
         let mut splits = 0;
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
-            let Some(failure) = self.commit_once(&mut group).await else { continue };
+            let Some(failure) = self.commit_once(&mut group, splits < MOST_SPLITS).await else { continue };
             // all was rolled back: calls may run again
             match self.stuck(&failure, &group) {
                 Some(procedure) => {
@@ -176,10 +178,20 @@ impl Lane {
 
     /// The procedure that has held up the others, if that is why the group failed.
     fn stuck(&self, failure: &Failure, group: &[Call]) -> Option<u32> {
-        let call = group.get(failure.call?)?;
+        let call = match (failure.call, group) {
+            (Some(place), _) => group.get(place)?,
+            // its deferred triggers
+            (None, [alone]) => alone,
+            (None, _) => return None,
+        };
         let is_late = !self.kind.is_patient()
             && failure.error.sqlstate().is_some_and(|state| TOO_LATE.contains(&state));
         is_late.then_some(call.statement.procedure)
+    }
+
+    /// Whether one of our own statements ran into a time limit where we have set none: a procedure had left it behind.
+    fn left_limit(&self, failure: &Failure) -> bool {
+        self.kind.is_patient() && failure.call.is_none() && failure.error.sqlstate() == Some(CANCELED)
     }
 
     /// Moves a procedure and these calls of it to a lane of its own.
@@ -198,9 +210,9 @@ impl Lane {
         }
     }
 
-    /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, or
-    /// on another lane.
-    async fn commit_once(&mut self, group: &mut Vec<Call>) -> Option<Failure> {
+    /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, on
+    /// another lane, or, where that may be tried, once more.
+    async fn commit_once(&mut self, group: &mut Vec<Call>, may_repeat: bool) -> Option<Failure> {
         if group.is_empty() {
             return None;
         }
@@ -248,6 +260,7 @@ impl Lane {
                 // a new connection has nothing that could be gone
                 return Some(failure);
             }
+            Err(failure) if may_repeat && self.left_limit(&failure) => failed = Some(failure),
             Err(failure) if group.len() == 1 && self.stuck(&failure, group).is_none() => {
                 for call in group.drain(..) {
                     let _ = call.answer.send(Err(PgError::Server(Box::new(notice_of(&failure.error)))));
