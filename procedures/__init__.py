@@ -162,7 +162,9 @@ def table_procedures(
     ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
     staged = sql.Identifier("pg_temp", table)
     every_column = ["seq_no", "time", *columns]
-    of_the_table = {
+    quoted = [*map(_quoted, columns)]
+    key = [_quoted("seq_no"), _quoted("time")]
+    of_the_table: dict[str, sql.Composable | str] = {
         "ring": ring,
         "log": log,
         "ring_name": sql.Literal(ring.as_string()),
@@ -175,16 +177,16 @@ def table_procedures(
         "staged_without_nan": _staged_without_nan(staged, without_nan, waveforms),
         "staged_point_checks": _point_checks("import_points", "import", table, waveforms, staged),
         "names": sql.Literal(every_column),
-        "columns": _names(columns),
-        "values": _names(columns, of="r"),
-        "assignments": sql.SQL(
-            ", ".join(f"{name} = {_quoted('r')}.{name}" for name in map(_quoted, ("time", *in_ring)))
+        "columns": ", ".join(quoted),
+        "values": _of("r", quoted),
+        "assignments": ", ".join(
+            f"{name} = {_quoted('r')}.{name}" for name in map(_quoted, ("time", *in_ring))
         ),
         "stored": sql.Identifier(ring_schema, table),
         "point_checks": _point_checks("put_points", "put", table, waveforms),
-        "ring_columns": _names(every_column, of="ring"),
-        "log_columns": _names(every_column, of="logged"),
-        "logged_values": _names(columns, of="logged"),
+        "ring_columns": _of("ring", [*key, *quoted]),
+        "log_columns": _of("logged", [*key, *quoted]),
+        "logged_values": _of("logged", quoted),
         "nth": sql.Literal(nth),
         "period": sql.Literal(None if period is None else timedelta(seconds=period)),
         "lock": sql.Literal(_LOCK),
@@ -197,7 +199,9 @@ def table_procedures(
         "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
         "claimed": sql.Identifier(SCHEMA, OF_A_TABLE["put_claimed"].format(table)),
     }
-    written = {name: value.as_string() for name, value in of_the_table.items()}
+    written = {
+        name: value if isinstance(value, str) else value.as_string() for name, value in of_the_table.items()
+    }
     for file, pattern in OF_A_TABLE.items():
         if retired and file in WRITING:
             continue
@@ -302,16 +306,17 @@ def _template(file: str) -> list[tuple[str, str | None]]:
     return [(text, name) for text, name, *_ in Formatter().parse(_read(file))]
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=4096)
 def _quoted(name: str) -> str:
     """Quotes an identifier like the library, cached: quoting is slow, and a column is used in many
     procedures."""
     return sql.Identifier(name).as_string()
 
 
-def _names(columns: Iterable[str], of: str | None = None) -> sql.SQL:
-    prefix = "" if of is None else f"{_quoted(of)}."
-    return sql.SQL(", ".join(prefix + _quoted(column) for column in columns))
+def _of(relation: str, quoted: Iterable[str]) -> str:
+    """These columns, quoted already, as those of a relation."""
+    prefix = f"{_quoted(relation)}."
+    return ", ".join([prefix + column for column in quoted])
 
 
 def _list(parts: Iterable[sql.Composable]) -> sql.SQL:

@@ -26,6 +26,7 @@ from ringlog.gateway import Gateway, Tls
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.housekeeping import housekeeping
 from ringlog.logins import GATEWAY, set_gateway_password
+from ringlog.memory import give_back_memory
 from ringlog.metrics import served, together
 from ringlog.nodes import install_everywhere, known_by_gateway, nodes_followed, nodes_of
 from ringlog.postgres import Postgres
@@ -126,6 +127,8 @@ class Server:
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
+            # it is large where there are thousands of signals
+            self._facility = None
             stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()
@@ -144,6 +147,7 @@ class Server:
 
             stack.enter_context(nodes_followed(self.conninfo, nodes, add))
             self._stack = stack.pop_all()
+        give_back_memory()
         return self
 
     def __exit__(self, *_: object) -> None:

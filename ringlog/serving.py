@@ -165,7 +165,7 @@ def serve(
         )
     stop = stop_at_signals()
     try:
-        with Server(
+        server = Server(
             database,
             loaded,
             address,
@@ -177,7 +177,9 @@ def serve(
             http=reading,
             gateway_password=password,
             writers_first=writers_first,
-        ) as server:
+        )
+        del loaded  # the server lets go of it when it is installed
+        with server:
             _announce(server, database, data)
             server.wait()
     except Stopped:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 
 from ringlog.schema.entries import WIDTHS, is_text
 from ringlog.schema.parameters import Parameter
@@ -153,7 +154,7 @@ class Table:
         """The table with the columns that are still written."""
         return replace(self, columns=tuple(column for column in self.columns if not column.retired))
 
-    @property
+    @cached_property
     def ring_refers_to_log(self) -> bool:
         """Whether the ring leaves its waveforms to the log, which has every row: each is written once."""
         return self.log.every and any(column.is_waveform for column in self.columns)

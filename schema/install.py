@@ -336,10 +336,13 @@ class _Installation(_Ringlogs):
 
     def _drop_writing(self) -> None:
         """Nobody writes a retired table any more."""
+        retired = [table.name for table in self.facility.tables if table.retired]
+        if not retired:
+            return
         there = registry.made_procedures(self.connection)
         formers = renaming.former_names(self.connection)
-        for table in self.facility.tables:
-            names = (table.name, *formers.get(table.name, ())) if table.retired else ()
+        for table in retired:
+            names = (table, *formers.get(table, ()))
             for name in (OF_A_TABLE[kind].format(name) for name in names for kind in WRITING):
                 if name in there:
                     run(self.connection, sql.SQL("drop function {}").format(sql.Identifier("ringlog", name)))

@@ -27,7 +27,7 @@ from ringlog.schema.partitions import (
     Week,
     alone,
     keep_statistics_small,
-    log_partitions,
+    partitions_of_logs,
     tables_of_logs,
 )
 from ringlog.schema.roles import become_owner
@@ -99,8 +99,8 @@ def merge(
             assert now is not None
             merges = [
                 found
-                for table in tables_of_logs(connection)
-                for found in _due(table, log_partitions(connection, table), now)
+                for table, partitions in partitions_of_logs(connection, tables_of_logs(connection)).items()
+                for found in _due(table, partitions, now)
                 if not _archived(connection, found)
             ]
         lines = []

@@ -92,6 +92,8 @@ def _columns_of(
     table: Table, ring: Columns, log: Columns, is_view: bool, formers: Sequence[str]
 ) -> Iterator[Obstacle]:
     wanted = {column.name: type_name(column.type) for column in table.columns}
+    if wanted == ring == log:
+        return
     new = [name for name in wanted if name not in log]
     for column in {**ring, **log}:
         stored = {schema: part[column] for schema, part in (("online", ring), ("log", log)) if column in part}

@@ -105,7 +105,7 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
     with engine.begin() as connection:
         now = now or connection.scalar(sa.select(sa.func.now()))
         assert now is not None
-        logs = [_read_log(connection, *kept, now) for kept in _retentions(connection, now)]
+        logs = [*_read_logs(connection, now)]
     for log in logs:
         ahead = () if log.retired else _weeks_ahead(now)
         for week in sorted({*ahead, *log.waiting}):
@@ -129,7 +129,10 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
     for table in behind:
         tried(engine, partial(_move_on, table=table, start=start))
     with engine.begin() as connection:
-        counts = {log.table: _rows_in_default(connection, log.table) for log in logs}
+        counts = {
+            table: _rows_in_default(connection, table)
+            for table in _defaults_in_use(connection, [log.table for log in logs])
+        }
     kept = {table: rows for table, rows in counts.items() if rows}
     return MaintenanceReport(tuple(made), moved, tuple(dropped), tuple(postponed), kept)
 
@@ -213,7 +216,6 @@ class _Log:
     keep_from: datetime | None
     partitions: tuple[Partition, ...]
     waiting: tuple[Week, ...]
-    """past weeks, and this one, of rows in the default partition"""
     retired: bool
 
 
@@ -239,25 +241,58 @@ def tables_of_logs(connection: sa.Connection) -> list[str]:
 
 def log_partitions(connection: sa.Connection, table: str) -> tuple[Partition, ...]:
     """The partitions of a log by time, without the default one."""
+    return partitions_of_logs(connection, [table])[table]
+
+
+def partitions_of_logs(
+    connection: sa.Connection, tables: Collection[str]
+) -> dict[str, tuple[Partition, ...]]:
+    """The partitions of each of these logs by time, without the default one."""
     statement = sa.text(
         """
-        select child.relname, cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
+        select parent.relname, child.relname, cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
         from pg_inherits
+        join pg_class as parent on parent.oid = inhparent
         join pg_class as child on child.oid = inhrelid
         cross join lateral regexp_match(
           pg_get_expr(child.relpartbound, child.oid), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
         ) as bounds
-        where inhparent = cast(:log as regclass) and bounds is not null
-        order by 2
+        where inhparent = any(cast(:logs as regclass[])) and bounds is not null
+        order by 3
         """
     )
-    log = sql.Identifier("log", table).as_string()
-    return tuple(Partition(*row) for row in connection.execute(statement, {"log": log}))
+    logs = [sql.Identifier("log", table).as_string() for table in tables]
+    found: dict[str, list[Partition]] = {table: [] for table in tables}
+    for table, *partition in connection.execute(statement, {"logs": logs}):
+        found[table].append(Partition(*partition))
+    return {table: tuple(partitions) for table, partitions in found.items()}
 
 
-def _read_log(
-    connection: sa.Connection, table: str, keep_from: datetime | None, retired: bool, now: datetime
-) -> _Log:
+def _defaults_in_use(connection: sa.Connection, tables: Collection[str]) -> list[str]:
+    """Those of the tables whose default partition has, or had, rows: mostly none."""
+    statement = sa.text(
+        "select table_name"
+        " from unnest(cast(:tables as text[]), cast(:defaults as regclass[])) as log (table_name, relation)"
+        " where pg_relation_size(relation) > 0"
+    )
+    defaults = [_default(table).as_string() for table in tables]
+    return [*connection.scalars(statement, {"tables": [*tables], "defaults": defaults})]
+
+
+def _read_logs(connection: sa.Connection, now: datetime) -> Iterator[_Log]:
+    kept = _retentions(connection, now)
+    tables = [table for table, _, _ in kept]
+    partitions = partitions_of_logs(connection, tables)
+    in_use = {*_defaults_in_use(connection, tables)}
+    for table, keep_from, retired in kept:
+        waiting = _waiting(connection, table, keep_from, now) if table in in_use else ()
+        yield _Log(table, keep_from, partitions[table], waiting, retired)
+
+
+def _waiting(
+    connection: sa.Connection, table: str, keep_from: datetime | None, now: datetime
+) -> tuple[Week, ...]:
+    """The past weeks, and this one, of rows in the default partition."""
     waiting = sql.SQL(
         """
         select distinct date_trunc('week', "time", 'UTC') from {default}
@@ -273,13 +308,7 @@ def _read_log(
         since=sql.Literal(max(keep_from or EARLIEST, EARLIEST)),
         end=sql.Literal(Week.of(now).end),
     )
-    return _Log(
-        table,
-        keep_from,
-        log_partitions(connection, table),
-        tuple(Week.of(start) for (start,) in connection.exec_driver_sql(waiting.as_string())),
-        retired,
-    )
+    return tuple(Week.of(start) for (start,) in connection.exec_driver_sql(waiting.as_string()))
 
 
 def _rows_in_default(connection: sa.Connection, table: str) -> int:

@@ -125,9 +125,10 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
     """
     columns = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
     now = signal.c.valid_to.is_(None)
-    known: dict[str, _SignalRow] = {
-        row[0]: (*row,) for row in connection.execute(sa.select(*columns).where(now))
-    }
+    # the driver's own rows: through SQLAlchemy's they take five times as long
+    cursor = connection.execute(sa.select(*columns).where(now)).cursor
+    assert cursor is not None
+    known: dict[str, _SignalRow] = {row[0]: row for row in cursor.fetchall()}
     wanted = {row[0]: row for row in _signals(facility)}
     ended = [name for name, row in known.items() if wanted.get(name) != row]
     names = [column.name for column in columns]
