@@ -3,7 +3,7 @@
 Two PostgreSQL of one's own on this machine, each with an empty database, and administrators' connection
 strings for them. Tables of both kinds are called in turns through one gateway; CPU of gateway and PostgreSQL
 is counted for each call. With `--move` all tables are on the first server, and half of them move to the node
-while each has a writer.
+while each has a writer, and then back.
 """
 
 import argparse
@@ -44,7 +44,9 @@ def main() -> None:
     words.add_argument("--seconds", type=float, default=5.0, help="of each load")
     words.add_argument("--rounds", type=int, default=5)
     words.add_argument("--rate", type=float, default=0.0, help="calls a second of each writer; 0: at once")
-    words.add_argument("--move", action="store_true", help="move half of the tables while they are written")
+    words.add_argument(
+        "--move", action="store_true", help="move half of the tables there and back while they are written"
+    )
     words.add_argument("--kills", type=int, default=0, help="kill the moving command so many times")
     given = words.parse_args()
     if given.move:
@@ -108,33 +110,39 @@ def _move(given: argparse.Namespace) -> None:
         with _serving(environment, folder / "serve.log") as (_, port):
             url = f"tds://{WRITER}@127.0.0.1:{port}"
             writers = Writers([url], password, file, folder / "spool", given.rate or 2.0, readings)
+            spans = []
             try:
                 time.sleep(given.seconds)
                 # the gateway did not know the node before
-                file.write_text(_moving_facility(given.node, names, moving, given.columns))
-                command = [*_COMMAND, "node", "move", "--facility", str(file)]
-                before = time.monotonic()
-                killed = sum(_is_killed(command, environment, given.seconds) for _ in range(given.kills))
-                done = subprocess.run(command, capture_output=True, text=True, env=environment)
-                if done.returncode != 0:
-                    raise BenchError(done.stderr.strip())
-                took = time.monotonic() - before
-                time.sleep(given.seconds)
-                after = time.monotonic()
+                for there in (moving, ()):
+                    file.write_text(_moving_facility(given.node, names, there, given.columns))
+                    command = [*_COMMAND, "node", "move", "--facility", str(file)]
+                    before = time.monotonic()
+                    killed = sum(_is_killed(command, environment, given.seconds) for _ in range(given.kills))
+                    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+                    if done.returncode != 0:
+                        raise BenchError(done.stderr.strip())
+                    took = time.monotonic() - before
+                    time.sleep(given.seconds)
+                    waited = [float(each) for each in re.findall(r"writers waited ([\d.]+) s", done.stdout)]
+                    spans.append((before, time.monotonic(), took, killed, max(waited, default=0.0)))
             finally:
                 writers.stop()
-        count = writers.count(lambda table: given.node if table in moving else given.first)
-        pauses = writers.pauses(before, after, moving)
-        others = writers.pauses(before, after, names[1::2])
-    waited = [float(each) for each in re.findall(r"writers waited ([\d.]+) s", done.stdout)]
-    own = 1 / (given.rate or 2.0)
+        count = writers.count(lambda _: given.first)
+        own = 1 / (given.rate or 2.0)
+        print(
+            f"{len(moving)} of {len(names)} tables of {given.columns} reals; from an acknowledged row to the"
+            f" next, of which {own:g} s are the writer's own:"
+        )
+        for way, (before, after, took, killed, held) in zip(("to the node", "back"), spans, strict=True):
+            pauses = writers.pauses(before, after, moving)
+            others = writers.pauses(before, after, names[1::2])
+            print(
+                f"moved {way} in {took:.1f} s, the command killed {killed} times: median"
+                f" {statistics.median(pauses):.2f} s, longest {max(pauses):.2f} s; of the other tables"
+                f" {max(others):.2f} s; held back by the last steps of the last command at most {held:.3f} s"
+            )
     print(
-        f"{len(moving)} of {len(names)} tables of {given.columns} reals moved in {took:.1f} s, the command"
-        f" killed {killed} times\n"
-        f"from an acknowledged row to the next, of which {own:g} s are the writer's own: median of the tables"
-        f" moved {statistics.median(pauses):.2f} s, longest {max(pauses):.2f} s; of the others"
-        f" {max(others):.2f} s\n"
-        f"held back by the last steps of the last command at most {max(waited, default=0.0):.3f} s\n"
         f"rows produced {count.produced}, acknowledged {count.acknowledged}, lost {count.lost},"
         f" repeated {count.repeated}; load of the machine {os.getloadavg()[0]:.1f}"
     )

@@ -24,14 +24,14 @@ from ringlog.database import engine
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes import install_everywhere, place, places, reached
-from ringlog.procedures import CHANGES_LOCK
+from ringlog.procedures import CHANGES_LOCK, Procedure
 from ringlog.schema import moves, nodes, registry, renaming
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
-from ringlog.schema.change import CHANNEL, MOVED, announce, change
+from ringlog.schema.change import CHANNEL, MOVED, announce, change, run
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.install import bring_up_to_date, install
+from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
-from ringlog.schema.roles import SUMMARIES, become_owner
+from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
 from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, summarised
 
@@ -48,11 +48,11 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Move:
-    """A table on its way; `source` None is the first server."""
+    """A table on its way; None is the first server."""
 
     table: str
     source: str | None
-    target: str
+    target: str | None
     switched: bool
 
     def __str__(self) -> str:
@@ -107,10 +107,6 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
             target, source = wanted[name].node, now.get(name, wanted[name].node)
             if source == target:
                 continue
-            if target is None:
-                raise UsageError(
-                    f"table {name} is on {place(source)}: tables move to nodes, not back to the first server"
-                )
             if target not in servers:
                 raise UsageError(
                     f"node {target} is not known yet: finish first what was begun, with its tables alone"
@@ -134,6 +130,9 @@ class _Moving:
             raise ServerError(f"{move}: node {error.args[0]} is not known any more") from None
         self.source = engine(self.source_conninfo)
         self.target = engine(self.target_conninfo)
+        self._procedures: list[Procedure] = []
+        self._readable: list[sql.Identifier] = []
+        """of a table that comes to the first server: made and granted at the switch"""
 
     def run(self, facility: Facility) -> Iterator[str]:
         """All of it, from where it is."""
@@ -162,9 +161,14 @@ class _Moving:
             become_owner(connection)
             moves.end_telling(connection, self.table)
 
+        stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
+
         def drop(connection: sa.Connection) -> None:
             become_owner(connection)
             moves.drop_copy(connection, self.table)
+            if stood_in:
+                nodes.placing([], stood_in)(connection)
+                announce(connection)
 
         with alone(self.target):
             change(self.target, drop)
@@ -174,7 +178,7 @@ class _Moving:
 
     def finish(self) -> Iterator[str]:
         """What is left after the switch: the old copy."""
-        placed = self._placed()
+        placed = self._placed(self.target, self.move.target)
         with ExitStack() as stack:
             stack.enter_context(alone(self.source))
             stack.enter_context(alone(self.target))
@@ -196,7 +200,7 @@ class _Moving:
             become_owner(connection)
             if self.move.source is None:
                 drop(connection)
-            nodes.placing([], [placed])(connection)
+            nodes.placing([], placed)(connection)
             announce(connection, MOVED)
 
         def arrived(connection: sa.Connection) -> None:
@@ -254,6 +258,19 @@ class _Moving:
                     row = {"former": former, "table_name": self.table}
                     connection.execute(renaming.former_table.insert().values(row))
 
+        def before(connection: sa.Connection) -> None:
+            if self.move.target is None and self.table not in there:
+                become_owner(connection)
+                nodes.make_room(connection, self.table)
+                run(connection, "reset role")
+
+        def unused(connection: sa.Connection) -> list[str]:
+            # before the switch the first server has the table and nobody uses it
+            for placed in stood_in:
+                self._procedures = procedures_of(connection, own, self.table)
+                self._readable = nodes.keep_away(connection, placed)
+            return []
+
         def not_summarised(connection: sa.Connection) -> list[str]:
             # the target's summaries are the source's until it takes rows
             own = summarised.c.table_name == self.table
@@ -268,14 +285,14 @@ class _Moving:
                     make_partition(connection, self.table, one)
                     keep_statistics_small(connection, self.table, one.name)
 
-        change(self.target, name_formers)
+        stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
         own = replace(facility.of(self.move.target), tables=(*others, table))
-        install(self.target, own, [install_tsql, not_summarised])
+        change(self.target, name_formers)
+        install(self.target, own, [install_tsql, self._demand_same, not_summarised, unused], before)
         change(self.target, make_partitions)
-        self._demand_same()
 
-    def _demand_same(self) -> None:
-        with self.source.connect() as here, self.target.connect() as there:
+    def _demand_same(self, there: sa.Connection) -> list[str]:
+        with self.source.connect() as here:
             for schema in ("online", "ring", "log", SUMMARIES):
                 own, other = (
                     stored_columns(each, schema, [self.table]).get(self.table, {}) for each in (here, there)
@@ -287,6 +304,7 @@ class _Moving:
                         f"table {self.table} is not on {place(self.move.source)} what the facility file says"
                         f" ({schema}: {how}): move it as it is, and change it after that"
                     )
+        return []
 
     def _carrier(self, stack: ExitStack) -> Carrier:
         source = stack.enter_context(opened(self.source_conninfo))
@@ -314,7 +332,8 @@ class _Moving:
                 if rows:
                     yield f"log.{part.name}", rows
         yield from self._copy_archive()
-        carrier.copy_signals()
+        if self.move.target is not None:
+            carrier.copy_signals()
         if SUMMARIES not in done:
             carrier.copy_summaries()
         carrier.carry_books()
@@ -370,14 +389,14 @@ class _Moving:
 
     def _switch(self, carrier: Carrier) -> float:
         """Brings the last rows and sends calls to the target. Returns for how many seconds writers waited."""
-        placed = self._placed()
+        placed = self._placed(self.target, self.move.target)
         with ExitStack() as stack:
             first = carrier.source
             if self.move.source is not None:
                 first = stack.enter_context(opened(self.first_conninfo))
             return self._patiently(lambda: self._switch_once(carrier, first, placed))
 
-    def _switch_once(self, carrier: Carrier, first: Connection, placed: nodes.Placed) -> float:
+    def _switch_once(self, carrier: Carrier, first: Connection, placed: Sequence[nodes.Placed]) -> float:
         # all but the last of it without the lock
         carrier.carry_log()
         ring = carrier.as_of()
@@ -388,6 +407,8 @@ class _Moving:
             with first.transaction():
                 first.execute(_timeout())
                 first.execute("select pg_advisory_xact_lock(%s)", [CHANGES_LOCK])
+                for procedure in self._procedures:
+                    first.execute(procedure.source.encode())
                 began = time.monotonic()
                 carrier.lock()
                 with carrier.target.transaction():
@@ -395,7 +416,10 @@ class _Moving:
                     carrier.carry_ring(ring)
                     carrier.hand_over()
                 carrier.source.execute(moves.closing(self.table, carrier.ring))
-                _route(first, placed)
+                if self.move.target is None:
+                    self._let_read(first)
+                    replace(carrier, target=first).copy_signals()
+                _route(first, self.table, placed)
             # the first server's transaction has ended: calls go to the target; with the source's, those that
             # wait there are refused
         return time.monotonic() - began
@@ -434,10 +458,18 @@ class _Moving:
                 f" {self.table}, and the old copy stays"
             )
 
-    def _placed(self) -> nodes.Placed:
-        with self.target.begin() as connection:
-            (placed,) = nodes.placed(connection, self.move.target, [self.table])
-        return placed
+    def _let_read(self, first: Connection) -> None:
+        """Lets readers read the table on the first server, from the transaction's end on."""
+        readable = sql.SQL(", ").join(self._readable)
+        first.execute(sql.SQL("grant select on {} to {}").format(readable, sql.Identifier(READER)))
+        first.execute(granting(self.table))
+
+    def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.Placed]:
+        """The description of the table on a node for the first server, which needs none of its own tables."""
+        if of is None:
+            return []
+        with server.begin() as connection:
+            return nodes.placed(connection, of, [self.table])
 
     def _patiently(self, work: Callable[[], float | None]) -> float:
         """Does what needs locks that others may have."""
@@ -458,29 +490,30 @@ def _timeout() -> sql.Composed:
     return sql.SQL("set local lock_timeout = {}").format(sql.Literal(_LOCK_TIMEOUT))
 
 
-def _route(first: Connection, placed: nodes.Placed) -> None:
-    """Lets the gateways call the procedures of a table on another node, from the transaction's end on."""
-    first.execute("delete from ringlog.stand_in where table_name = %s", [placed.table])
-    first.execute(
-        "insert into ringlog.stand_in (name, table_name, node)"
-        " select name, %s, %s from unnest(%s::text[]) as name",
-        [placed.table, placed.node, [procedure.name for procedure in placed.procedures]],
-    )
-    # who asks for its signals by their names finds them there at the same moment
-    for relation in ("signal", "signal_elsewhere"):
-        forget = sql.SQL("delete from {} where table_name = {}")
-        first.execute(forget.format(sql.Identifier("ringlog", relation), sql.Literal(placed.table)))
-    if placed.signals:
-        columns = [*placed.signals[0]]
-        with first.cursor() as cursor:
-            cursor.executemany(
-                sql.SQL("insert into ringlog.signal_elsewhere ({}) values ({})").format(
-                    sql.SQL(", ").join(map(sql.Identifier, columns)),
-                    sql.SQL(", ").join(map(sql.Placeholder, columns)),
-                ),
-                placed.signals,
-            )
-    first.execute("update ringlog.move set switched = now() where table_name = %s", [placed.table])
+def _route(first: Connection, table: str, placed: Sequence[nodes.Placed]) -> None:
+    """Lets the gateways call the procedures of a table where it is `placed`, here if it is nowhere, from the
+    transaction's end on."""
+    first.execute("delete from ringlog.stand_in where table_name = %s", [table])
+    first.execute("delete from ringlog.signal_elsewhere where table_name = %s", [table])
+    for there in placed:
+        first.execute(
+            "insert into ringlog.stand_in (name, table_name, node)"
+            " select name, %s, %s from unnest(%s::text[]) as name",
+            [table, there.node, [procedure.name for procedure in there.procedures]],
+        )
+        # who asks for its signals by their names finds them there at the same moment
+        first.execute("delete from ringlog.signal where table_name = %s", [table])
+        if there.signals:
+            columns = [*there.signals[0]]
+            with first.cursor() as cursor:
+                cursor.executemany(
+                    sql.SQL("insert into ringlog.signal_elsewhere ({}) values ({})").format(
+                        sql.SQL(", ").join(map(sql.Identifier, columns)),
+                        sql.SQL(", ").join(map(sql.Placeholder, columns)),
+                    ),
+                    there.signals,
+                )
+    first.execute("update ringlog.move set switched = now() where table_name = %s", [table])
     first.execute(sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(MOVED)))
 
 

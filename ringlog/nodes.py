@@ -21,6 +21,7 @@ from ringlog.schema.facility import Facility, Node
 from ringlog.schema.install import InstallRefused, InstallReport, difference, install
 from ringlog.schema.nodes import (
     Placed,
+    called_elsewhere,
     known_nodes,
     placed,
     placing,
@@ -132,7 +133,7 @@ def _refuse(obstacles: Iterator[Obstacle]) -> None:
 
 
 def _demand_nodes(connection: sqlalchemy.Connection, facility: Facility) -> None:
-    """Refuses a file without a node that has tables."""
+    """Refuses a file without a node that has tables, or with a table of a node's on another server."""
     named = {node.name for node in facility.nodes}
     lost: dict[str, list[str]] = {}
     for table, node in tables_elsewhere(connection).items():
@@ -145,6 +146,7 @@ def _demand_nodes(connection: sqlalchemy.Connection, facility: Facility) -> None
         )
         for node, tables in lost.items()
     )
+    _refuse(called_elsewhere(connection, facility))
 
 
 def _away(node: Node, error: Exception, alone: bool) -> None:

@@ -1,6 +1,7 @@
 """Installs a facility file in a database: in one transaction, or not at all."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
@@ -50,15 +51,34 @@ Part: TypeAlias = Callable[[sa.Connection], list[str]]
 """Makes another package's objects in the database, as ringlog_owner, and returns what it has changed."""
 
 
-def install(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
+def install(
+    engine: sa.Engine,
+    facility: Facility,
+    parts: Collection[Part] = (),
+    before: Callable[[sa.Connection], None] | None = None,
+) -> InstallReport:
     """Creates what the database lacks of a facility and renews procedures that are not the same any more.
 
     `engine` is that of a superuser, or of a role with CREATEROLE that owns the database. It all happens in
-    one transaction, beside running writers; `parts` come last. Raises InstallRefused, with the SQL to run by
-    hand, for what would lose data: columns and tables that the file has no longer, columns of another type,
-    smaller rings.
+    one transaction, beside running writers; `before` comes first and `parts` last. Raises InstallRefused,
+    with the SQL to run by hand, for what would lose data: columns and tables that the file has no longer,
+    columns of another type, smaller rings.
     """
-    return change(engine, lambda connection: _Installation(connection, facility, parts).run())
+
+    def work(connection: sa.Connection) -> InstallReport:
+        if before:
+            before(connection)
+        return _Installation(connection, facility, parts).run()
+
+    return change(engine, work)
+
+
+def procedures_of(connection: sa.Connection, facility: Facility, name: str) -> list[Procedure]:
+    """The procedures of one table of a facility, as `install` makes them."""
+    (table,) = (each for each in facility.tables if each.name == name)
+    rings = tables.stored_columns(connection, "online", [name])
+    installation = _Installation(connection, replace(facility, tables=(table,)), ())
+    return [*installation.table_procedures(rings)]
 
 
 def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
@@ -198,7 +218,7 @@ class _Installation(_Ringlogs):
         self.renew_procedures(
             [
                 *shared_procedures(),
-                *self._table_procedures(rings),
+                *self.table_procedures(rings),
                 *shared_parameter_procedures(),
                 *parameter_tables.procedures(self.facility.parameters, parameters),
             ]
@@ -349,7 +369,7 @@ class _Installation(_Ringlogs):
                     registry.forget_procedure(self.connection, name)
                     self.changed.append(f"procedure {name}: dropped")
 
-    def _table_procedures(self, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
+    def table_procedures(self, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
         formers = renaming.former_names(self.connection)
         for table in self.facility.tables:
             for called in (table.name, *formers.get(table.name, ())):

@@ -21,7 +21,7 @@ move = sa.Table(
     metadata,
     sa.Column("table_name", sa.TEXT, primary_key=True),
     sa.Column("source", sa.TEXT, comment="the node that it leaves; null: the first server"),
-    sa.Column("target", sa.TEXT, nullable=False, comment="the node that gets it"),
+    sa.Column("target", sa.TEXT, comment="the node that gets it; null: the first server"),
     sa.Column("began", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
     sa.Column(
         "switched",

@@ -19,7 +19,7 @@ from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import Part
 from ringlog.schema.obstacles import Obstacle
-from ringlog.schema.roles import GATEWAY
+from ringlog.schema.roles import GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -64,11 +64,23 @@ def stored_elsewhere(connection: sa.Connection, facility: Facility, here: str | 
     wanted = {table.name: table.node for table in facility.tables}
     for name in registry.ring_sizes(connection):
         if name in wanted and wanted[name] != here:
-            yield Obstacle(
-                f"table {name} is {_place(here)} with its rows, and the facility file puts it "
-                f"{_place(wanted[name])}: ringlog node move {name} --facility FILE takes it there",
-                f"-- or leave its node as it was: {'no key node' if here is None else f'node = {here!r}'}",
-            )
+            yield _to_be_moved(name, here, wanted[name])
+
+
+def called_elsewhere(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
+    """The same of tables whose calls the first server sends to a node, though the node may be away."""
+    wanted = {table.name: table.node for table in facility.tables}
+    for name, there in tables_elsewhere(connection).items():
+        if name in wanted and wanted[name] != there:
+            yield _to_be_moved(name, there, wanted[name])
+
+
+def _to_be_moved(name: str, here: str | None, wanted: str | None) -> Obstacle:
+    return Obstacle(
+        f"table {name} is {_place(here)} with its rows, and the facility file puts it "
+        f"{_place(wanted)}: ringlog node move {name} --facility FILE takes it there",
+        f"-- or leave its node as it was: {'no key node' if here is None else f'node = {here!r}'}",
+    )
 
 
 def _place(name: str | None) -> str:
@@ -212,6 +224,40 @@ def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> 
         return changed
 
     return place
+
+
+def make_room(connection: sa.Connection, table: str) -> None:
+    """Drops the types and stand-ins of a table on a node, so that the table itself can be made here. Calls go
+    to the node as before: `stand_in` keeps the names."""
+    own = stand_in.c.table_name == table
+    rows = connection.execute(sa.select(stand_in).where(own)).mappings().all()
+    _drop_stand_ins(connection, table, None)
+    for schema in _SCHEMAS:
+        run(connection, sql.SQL("drop type if exists {}").format(sql.Identifier(schema, table)))
+    connection.execute(stand_in.insert(), [dict(row) for row in rows])
+
+
+def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
+    """Leaves a table that has just been made here unused, as long as the one on the node is in use: its
+    procedures are stand-ins, its signals those of the node, and nobody may read it. Returns what can be read
+    of it otherwise."""
+    for each in table.procedures:
+        run(connection, each.source)
+    connection.execute(registry.signal.delete().where(registry.signal.c.table_name == table.table))
+    query = sa.text(
+        "select relnamespace::regnamespace::text as schema, relname from pg_class"
+        " where relnamespace::regnamespace::text = any(:schemas) and relname = :name"
+        " and relkind in ('r', 'p', 'v')"
+    )
+    schemas = [*_SCHEMAS, RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
+    found = connection.execute(query, {"schemas": schemas, "name": table.table}).all()
+    readable = [sql.Identifier(schema, name) for schema, name in found]
+    hide = sql.SQL("revoke select on {} from {}, {}")
+    run(
+        connection,
+        hide.format(sql.SQL(", ").join(readable), sql.Identifier(READER), sql.Identifier(WRITER)),
+    )
+    return readable
 
 
 def _make_types(connection: sa.Connection, table: Placed) -> list[str]:

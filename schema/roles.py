@@ -120,9 +120,14 @@ def grant_registry(connection: sa.Connection) -> None:
 
 def grant_table(connection: sa.Connection, table: str) -> None:
     """Lets readers read a table's ring and log, and writers the ring's last row."""
+    run(connection, granting(table))
+
+
+def granting(table: str) -> sql.Composed:
     ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
-    run(connection, sql.SQL("grant select on {}, {} to {}").format(ring, log, _names(READER)))
-    run(connection, sql.SQL('grant select (seq_no, "time") on {} to {}').format(ring, _names(WRITER)))
+    return sql.SQL('grant select on {}, {} to {}; grant select (seq_no, "time") on {} to {}').format(
+        ring, log, _names(READER), ring, _names(WRITER)
+    )
 
 
 def _names(*roles: str) -> sql.Composed:

@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from servers import RINGLOG, address_of, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
@@ -151,14 +152,74 @@ def test_a_table_moves_with_all_it_has(site: Site) -> None:
         "1 tables: vacuum",
         "1 tables: waves",
     ]
-    # from node to node, and what is refused
+    # from node to node
     site.facility.write_text(site.facility.read_text().replace('node = "c"', 'node = "b"'))
     move(site, "vacuum")
     assert everything_of(site, "vacuum", "b")["ring"]
-    site.facility.write_text(site.facility.read_text().replace('node = "b"\n', "", 1))
-    back = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn)
-    assert back.returncode == 2
-    assert "tables move to nodes, not back to the first server" in back.stderr
+
+
+def test_a_table_comes_back_to_the_first_server(site: Site) -> None:
+    site.facility.write_text(site.facility.read_text() + WAVES)
+    install(site)
+    with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
+        cursor.callproc("claim_writer", ("waves", "a spool", "a writer"))
+        for number in range(1, 50):
+            at = NOON - timedelta(days=300) * (number % 2) + timedelta(minutes=5 * number)
+            cursor.execute("exec put_waves @time = %s, @level = %s", (at.replace(tzinfo=None), number / 8))
+        kept = ringlog("maintain", RINGLOG_DSN=site.dsn)
+        assert kept.returncode == 0, kept.stderr
+        before = everything_of(site, "waves", None)
+        with site.admin(None) as connection:
+            rights = connection.execute(RIGHTS).fetchall()
+        here = site.facility.read_text()
+        site.facility.write_text(here.replace('name = "waves"\n', 'name = "waves"\nnode = "c"\n'))
+        move(site)
+        site.facility.write_text(here)
+        refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert "ringlog node move waves --facility FILE takes it there" in refused.stderr
+        assert "waves: on the first server now; writers waited" in move(site)
+
+        after = everything_of(site, "waves", None)
+        # as time goes on
+        for kind in ("summarised", "until"):
+            assert after.pop(kind) >= before.pop(kind) != [(None,)]
+        assert after == before
+        with site.admin(None) as connection:
+            assert connection.execute(RIGHTS).fetchall() == rights
+            left = "select table_name from ringlog.stand_in where table_name = 'waves' union all"
+            left += " select table_name from ringlog.signal_elsewhere where table_name = 'waves' union all"
+            left += " select table_name from ringlog.move"
+            assert connection.execute(left.encode()).fetchall() == []
+        with site.admin("c") as connection:
+            left = "select relname from pg_class where relname ~ '^waves' and relkind <> 'i'"
+            assert connection.execute(left).fetchall() == []
+        # the session that was there, by position and from the claim that it had
+        cursor.callproc("get_waves", (1,))
+        (newest,) = cursor.fetchall()
+        assert newest[2] == 48 / 8
+        at = NOON + timedelta(days=1)
+        cursor.execute("exec put_waves @time = %s, @level = 1", (at.replace(tzinfo=None),))
+        with site.admin(None) as connection:
+            assert connection.execute("select count(*) from log.waves").fetchone() == (50,)
+            assert connection.execute("select epoch from ringlog.writer").fetchone() == (1,)
+    assert install(site) == "nothing to do\n"
+    assert move(site) == "every table is where the facility file says\n"
+
+
+RIGHTS = """
+select oid::regprocedure::text, prosrc, prosecdef, proacl::text from pg_proc
+where pronamespace = 'ringlog'::regnamespace and proname ~ 'waves'
+union all
+select attrelid::regclass::text, attname, null, attacl::text from pg_attribute
+where attacl is not null and attrelid = any(array(select oid from pg_class where relname = 'waves'))
+union all
+select oid::regclass::text, relkind::text, null,
+  (select string_agg(grantee::regrole || privilege_type, ' ' order by grantee, privilege_type)
+    from aclexplode(relacl))
+from pg_class
+where relname = 'waves' and relnamespace <> 'pg_toast'::regnamespace
+order by 1, 2
+"""
 
 
 @dataclass(frozen=True)
@@ -323,39 +384,69 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
             assert "vacuum from node c to node d: done" in move(site)
             assert install(site) == "nothing to do\n"
             rows_go_on(WHERE | {"vacuum": "d"})
+            # and to the first server, where nobody uses it before the switch
+            site.write_facility(WHERE | {"vacuum": None})
+            for relation, when in (("moved_part", "insert"), ("writer", "insert"), ("move", "update")):
+                with broken_off(Stop(None, f"ringlog.{relation}", when)):
+                    pass
+                with site.admin(None) as connection:
+                    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="is on node d"):
+                        connection.execute("select ringlog.put_vacuum(row (900, now(), 2000000))")
+                    connection.execute("set role daq_reader")
+                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                        connection.execute("select from log.vacuum")
+                rows_go_on(WHERE | {"vacuum": "d"})
+            refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+            assert "ringlog node move vacuum --facility FILE takes it there" in refused.stderr
+            assert "vacuum from node d to the first server: done" in move(site)
+            assert install(site) == "nothing to do\n"
+            rows_go_on(WHERE | {"vacuum": None})
             load.send_signal(signal.SIGTERM)
             assert load.wait(PATIENCE) == 0, (site.folder / "load.log").read_text()
     finally:
         serving.terminate()
         serving.wait()
-    for table, node in (WHERE | {"vacuum": "d"}).items():
+    for table, node in (WHERE | {"vacuum": None}).items():
         found = site.rows(table, node)
         # the row on its way when the writer was told to end may have gone no further than the source
         assert set(range(1, given(table))) <= set(found)
         assert all(times == 1 for times in found.values())
-    assert site.rows("vacuum", "d")[1_000_000] == 1
-    with site.admin("c") as connection:
-        left = connection.execute(
-            "select relname from pg_class where relname ~ '^vacuum' union all"
-            " select table_name from ringlog.logged_table union all select table_name from ringlog.moved_row"
-        ).fetchall()
-        assert left == []
+    assert site.rows("vacuum", None)[1_000_000] == 1
+    for left_behind in ("c", "d"):
+        with site.admin(left_behind) as connection:
+            left = connection.execute(
+                "select relname from pg_class where relname ~ '^vacuum' union all"
+                " select table_name from ringlog.logged_table"
+                " union all select table_name from ringlog.moved_row"
+            ).fetchall()
+            assert left == []
 
 
 def test_a_move_is_taken_back(site: Site) -> None:
     site.add("d")
+    is_taken_back(site, "d")
+
+
+def test_the_way_to_the_first_server_is_taken_back(site: Site) -> None:
+    is_taken_back(site, None)
+
+
+def is_taken_back(site: Site, target: str | None) -> None:
     with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
         put(cursor, "vacuum", 1)
-        site.write_facility(WHERE | {"vacuum": "d"})
+        site.write_facility(WHERE | {"vacuum": target})
         with SWITCH.set_up(site) as connection:
             command = [RINGLOG, "node", "move", "--facility", site.facility]
             with subprocess.Popen(command, env=os.environ | {"RINGLOG_DSN": site.dsn}) as process:
                 wait_until(lambda: one_sleeps(connection))
                 process.kill()
         site.write_facility(WHERE)
-        assert "vacuum from node c to node d: taken back" in move(site)
+        assert "vacuum from node c to " in (taken := move(site))
+        assert taken.endswith("taken back\n")
         assert install(site) == "nothing to do\n"
         put(cursor, "vacuum", 2)
     assert site.rows("vacuum", "c") == Counter([1, 2])
-    with site.admin("d") as connection:
-        assert connection.execute("select relname from pg_class where relname ~ '^vacuum'").fetchall() == []
+    with site.admin(target) as connection:
+        left = connection.execute("select relname, relkind::text from pg_class where relname ~ '^vacuum'")
+        # the row types of a table on a node
+        assert left.fetchall() == ([] if target else [("vacuum", "c")] * 2)

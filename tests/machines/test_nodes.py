@@ -202,6 +202,12 @@ def test_a_server_starts_without_a_node(site: Site) -> None:
     refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
     assert refused.returncode == 1
     assert "node c cannot be reached" in refused.stderr
+    # a table of its own cannot be anywhere else meanwhile
+    for other in ("b", None):
+        site.write_facility(WHERE | {"vacuum": other})
+        refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert "ringlog node move vacuum --facility FILE takes it there" in refused.stderr
+    site.write_facility(WHERE)
     log = site.folder / "serve.log"
     with (
         serving_external(site.dsn, log, "--facility", site.facility) as address,

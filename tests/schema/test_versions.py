@@ -157,6 +157,6 @@ def test_views_of_summaries_are_todays(engine: sa.Engine, connect: Connect) -> N
     connection.execute("create view public.of_a_site as select * from hour.magnets")
     connection.execute("delete from ringlog.schema_version where version > 5")
     assert views() != today
-    assert bring_up_to_date(engine).changed == ("schema version 6: views of summaries",)
+    assert bring_up_to_date(engine).changed[0] == "schema version 6: views of summaries"
     assert views() == today
     assert connection.execute("select count(*) from public.of_a_site").fetchone() == (0,)
