@@ -4,7 +4,7 @@ import logging
 import os
 import pwd
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,13 +29,21 @@ class Account:
     def is_self(self) -> bool:
         return self.uid == os.geteuid()
 
-    def popen(self, command: Sequence[str], *, cwd: Path, output: IO[bytes] | int) -> subprocess.Popen[bytes]:
-        """Starts a program under this account, in a process group of its own: Ctrl-C is not for it."""
+    def popen(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: Path,
+        output: IO[bytes] | int,
+        secrets: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Starts a program under this account, in a process group of its own: Ctrl-C is not for it. `secrets`
+        are variables of its environment."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return subprocess.Popen(
             command,
             cwd=cwd,
-            env=environment | {"LC_ALL": "C", "HOME": str(cwd)},
+            env=environment | {"LC_ALL": "C", "HOME": str(cwd)} | dict(secrets or {}),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -46,9 +54,11 @@ class Account:
             extra_groups=None if self.is_self else [],
         )
 
-    def run(self, command: Sequence[str], *, cwd: Path = Path("/")) -> str:
+    def run(
+        self, command: Sequence[str], *, cwd: Path = Path("/"), secrets: Mapping[str, str] | None = None
+    ) -> str:
         """Runs a program to its end and returns what it wrote. Raises ServerError when it fails."""
-        with self.popen(command, cwd=cwd, output=subprocess.PIPE) as process:
+        with self.popen(command, cwd=cwd, output=subprocess.PIPE, secrets=secrets) as process:
             output = process.communicate()[0].decode(errors="replace")
         if process.returncode != 0:
             raise ServerError(f"{Path(command[0]).name} failed: {output.strip() or process.returncode}")

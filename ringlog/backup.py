@@ -5,18 +5,17 @@ A backup folder holds
     base/<moment>/   copies of the cluster, named by the moment (UTC) from which each can be restored
     wal/             the write-ahead log, segment by segment, as PostgreSQL archives it
 
-Both together give the database as it was at any moment from the end of the oldest copy on.
+Both together give the database as it was at any moment from the end of the oldest copy on. Where there are
+nodes, or a first server of one's own, see ringlog.backup_set.
 """
 
-import hashlib
-import json
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -26,15 +25,28 @@ import typer
 from psycopg import sql
 
 from ringlog.account import Account, account_for
-from ringlog.database import Embedded, chosen_database
+from ringlog.backup_set import (
+    NODES,
+    SETS,
+    Member,
+    copy_of,
+    demand_new,
+    drop_sets,
+    folder_of,
+    nodes_in,
+    restore_copy,
+    write_set,
+)
+from ringlog.base_copy import check, copies_in, delete_older, make_copy, moment_of
+from ringlog.database import Embedded, chosen_database, engine
 from ringlog.errors import ServerError, UsageError
-from ringlog.nodes import nodes_of
-from ringlog.options import Data
+from ringlog.moving import moves_under_way, no_other_move
+from ringlog.nodes import Everywhere, place
+from ringlog.options import Data, Dsn
 from ringlog.postgres import ADMINISTRATOR, Postgres
 from ringlog.programs import programs_for
 from ringlog.settings import GENERATED
 
-_NAME = "%Y%m%dT%H%M%S.%fZ"
 _SETTINGS = "99-restore.conf"
 # PostgreSQL's words for a log that ends before the moment that was asked for
 _NOT_REACHED = "recovery ended before configured recovery target was reached"
@@ -54,56 +66,77 @@ def backup(
             metavar="N",
             min=1,
             show_default=False,
-            help="Delete older copies than the N newest. Default: none.",
+            help="Delete older copies than the N newest of each server. Default: none.",
         ),
     ] = None,
     data: Data = None,
+    dsn: Dsn = None,
 ) -> None:
-    """Copy the whole database while it runs, and archive its log from now on for a restore to any moment."""
-    postgres = _embedded(data)
-    postgres.demand()
-    account = account_for(postgres.data)
+    """Copy all servers while they run, and archive the embedded one's log from now on for a restore to any
+    moment.
+
+    Nodes, and a first server of your own, are copied by pg_basebackup through their connection strings. Code
+    1: a node cannot be reached.
+    """
+    database = chosen_database(data, dsn)
     folder = folder.resolve()
-    _make_folders(folder, account)
-    programs = programs_for(account)
-    with postgres.reachable():
-        with psycopg.connect(postgres.conninfo(ADMINISTRATOR), autocommit=True) as connection:
-            _archive_to(connection, folder / "wal")
-            unfinished = folder / "base" / "unfinished"
-            with account.acting():
-                shutil.rmtree(unfinished, ignore_errors=True)
-            account.run(
-                [
-                    *(str(programs / "pg_basebackup"), "--pgdata", str(unfinished), "--checkpoint", "fast"),
-                    *(
-                        "--wal-method",
-                        "stream",
-                        "--manifest-checksums",
-                        "SHA256",
-                        "--dbname",
-                        postgres.conninfo(ADMINISTRATOR),
-                    ),
-                ],
-                cwd=folder,
-            )
-            _check(unfinished)
-            ended = connection.execute("select clock_timestamp()").fetchone()
-            connection.execute("select pg_switch_wal()")
-        assert ended is not None
-        copy = folder / "base" / ended[0].astimezone(UTC).strftime(_NAME)
-        with account.acting():
-            unfinished.rename(copy)
-        elsewhere = nodes_of(postgres.conninfo())
-    print(f"copied to {copy}")
-    for name, (dsn, _) in elsewhere.items():
-        print(f"not in this copy: node {name} ({dsn}); back it up there with pg_basebackup")
-    for old in _copies(folder)[: -keep if keep else 0]:
-        with account.acting():
-            shutil.rmtree(old)
-        print(f"deleted {old}")
+    if isinstance(database, Embedded):
+        postgres = Postgres(database.data)
+        postgres.demand()
+        account = account_for(postgres.data)
+        _make_folders(folder, account, ("base", "wal"))
+        with postgres.reachable():
+            administrator = postgres.conninfo(ADMINISTRATOR)
+            with psycopg.connect(administrator, autocommit=True) as connection:
+                _archive_to(connection, folder / "wal")
+                servers = _copy_all(folder, account, administrator, postgres.conninfo())
+                connection.execute("select pg_switch_wal()")
+    else:
+        account = account_for(folder)
+        if (folder / "wal").exists():
+            raise UsageError(f"{folder} has the backups of an embedded PostgreSQL: choose another folder")
+        _make_folders(folder, account, ("base",))
+        with database.opened() as conninfo:
+            servers = _copy_all(folder, account, conninfo, conninfo)
     if keep:
-        first = _first_segment(_copies(folder)[0])
-        account.run([str(programs / "pg_archivecleanup"), str(folder / "wal"), first], cwd=folder)
+        for each in (folder, *(folder / NODES).glob("*")):
+            delete_older(each, account, keep)
+        drop_sets(folder, account)
+        if isinstance(database, Embedded):
+            first = _first_segment(copies_in(folder)[0])
+            cleanup = programs_for(account) / "pg_archivecleanup"
+            account.run([str(cleanup), str(folder / "wal"), first], cwd=folder)
+    servers.demand_all()
+
+
+def _copy_all(folder: Path, account: Account, administrator: str, conninfo: str) -> Everywhere:
+    """Copies the first server, by either connection string of an administrator's, and its nodes."""
+    with ExitStack() as stack:
+        servers = Everywhere(conninfo)
+        if servers.nodes:
+            stack.enter_context(no_other_move(conninfo))
+            _demand_no_move(conninfo)
+        members = []
+        for name, server in servers:
+            if name is not None:
+                _make_folders(folder, account, (NODES, f"{NODES}/{name}", f"{NODES}/{name}/base"))
+            at = administrator if name is None else server
+            copy = make_copy(folder_of(folder, name) / "base", account, at)
+            print(f"{place(name)} copied to {copy}" if servers.nodes else f"copied to {copy}", flush=True)
+            version = (copy / "PG_VERSION").read_text().strip()
+            members.append(Member(name, str(copy.relative_to(folder)), version))
+    if servers.nodes:
+        _make_folders(folder, account, (SETS,))
+        write_set(folder, account, members)
+    return servers
+
+
+def _demand_no_move(conninfo: str) -> None:
+    with engine(conninfo).connect() as connection:
+        for move in moves_under_way(connection):
+            raise ServerError(
+                f"{move}: half way, so its rows are on two servers: end it first (ringlog node list)"
+            )
 
 
 def restore(
@@ -115,10 +148,22 @@ def restore(
             show_default=False,
             help=(
                 "The time to restore to, as 2026-11-20T14:00+01:00; without an offset it is in this "
-                "machine's time zone. Default: the end of the archived log."
+                "machine's time zone. Default: the end of the archived log. Of servers without an archived "
+                "log, such as nodes: the name of one of their copies."
             ),
         ),
     ] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="Restore this node, as of its latest copy, or of the one that --to names.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Restore all servers, to first and nodes/NAME in --data.")
+    ] = False,
     data: Annotated[
         Path | None,
         typer.Option("--data", metavar="DIR", help="A new data directory, which must not exist yet."),
@@ -127,19 +172,31 @@ def restore(
     """Make a new data directory with the database as of a given time. The backup is not changed."""
     if data is None:
         raise UsageError("name a new data directory with --data: restore does not overwrite an existing one")
+    if every and (node or to):
+        raise UsageError("--all restores the latest copies of all servers: give neither --node nor --to")
+    folder, data = folder.resolve(), data.resolve()
+    if every:
+        data.mkdir(parents=True, exist_ok=True)
+    if node is not None or not (folder / "wal").exists():
+        restore_copy(copy_of(folder, node, to), data / "first" if every else data, node)
+    else:
+        _restore_embedded(folder, to, data / "first" if every else data)
+    for each in nodes_in(folder) if every else ():
+        restore_copy(copy_of(folder, each, None), data / NODES / each, each)
+
+
+def _restore_embedded(folder: Path, to: str | None, data: Path) -> None:
     moment = None if to is None else _moment(to)
     if moment is not None and moment > datetime.now(UTC):
         raise UsageError(f"{to} is in the future: omit --to to restore to the end of the archived log")
-    folder = folder.resolve()
     postgres = Postgres(data)
-    if postgres.data.exists() and any(postgres.data.iterdir()):
-        raise UsageError(f"{postgres.data} exists already: restore makes a new data directory")
-    copies = [copy for copy in _copies(folder) if moment is None or _moment_of(copy) <= moment]
+    demand_new(postgres.data)
+    copies = [copy for copy in copies_in(folder) if moment is None or moment_of(copy) <= moment]
     if not copies:
-        first = _copies(folder)
-        since = f"its oldest copy is of {_moment_of(first[0])}" if first else "it contains no copy"
+        first = copies_in(folder)
+        since = f"its oldest copy is of {moment_of(first[0])}" if first else "it contains no copy"
         raise UsageError(f"{folder} has no backup of that time: {since}")
-    _check(copies[-1])
+    check(copies[-1])
     account = account_for(postgres.data)
     postgres.prepare()
     with account.acting():
@@ -194,27 +251,21 @@ def _end_of_archive(postgres: Postgres) -> str:
     )
 
 
-def _embedded(data: Path | None) -> Postgres:
-    database = chosen_database(data, None)
-    if not isinstance(database, Embedded):
-        raise UsageError("ringlog backup is for the embedded PostgreSQL; for your own use pg_basebackup")
-    return Postgres(database.data)
-
-
-def _make_folders(folder: Path, account: Account) -> None:
+def _make_folders(folder: Path, account: Account, names: Sequence[str]) -> None:
+    last = folder / names[-1]
     try:
-        for each in (folder, folder / "base", folder / "wal"):
+        for each in (folder, *(folder / name for name in names)):
             if not each.exists():
                 each.mkdir(mode=0o700, parents=account.is_self)
                 account.own(each)
     except OSError as error:
         raise ServerError(f"{error.filename}: {error.strerror}: choose another folder for backups") from None
-    if not account.is_self and (barrier := account.barrier(folder / "wal")):
+    if not account.is_self and (barrier := account.barrier(last)):
         raise ServerError(
             f"PostgreSQL runs as {account.name}, which cannot enter {barrier}: choose another folder"
         )
-    if not account.can("w", folder / "wal"):
-        raise ServerError(f"PostgreSQL runs as {account.name}, which cannot write to {folder / 'wal'}")
+    if not account.can("w", last):
+        raise ServerError(f"PostgreSQL runs as {account.name}, which cannot write to {last}")
 
 
 def _archive_to(connection: psycopg.Connection, wal: Path) -> None:
@@ -234,34 +285,6 @@ def _archive_to(connection: psycopg.Connection, wal: Path) -> None:
         statement = sql.SQL("alter system set {} = {}").format(sql.Identifier(name), sql.Literal(value))
         connection.execute(statement)
     connection.execute("select pg_reload_conf()")
-
-
-def _check(copy: Path) -> None:
-    """Reads every file of a copy and compares it with the list that PostgreSQL made. Raises ServerError."""
-    try:
-        listed = json.loads((copy / "backup_manifest").read_text())["Files"]
-        for entry in listed:
-            name = entry["Path"] if "Path" in entry else os.fsdecode(bytes.fromhex(entry["Encoded-Path"]))
-            with (copy / name).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            if digest != entry["Checksum"]:
-                raise ServerError(f"{copy / name} differs from its checksum: this copy is damaged")
-    except (OSError, ValueError, KeyError) as error:
-        raise ServerError(f"the copy {copy} is incomplete: {error}") from None
-
-
-def _copies(folder: Path) -> list[Path]:
-    """The copies in a backup folder, oldest first."""
-    base = folder / "base"
-    try:
-        there = [entry for entry in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}\.\d{6}Z", entry.name)]
-    except OSError as error:
-        raise UsageError(f"{folder} is not a backup folder ({base}: {error.strerror})") from None
-    return sorted(there)
-
-
-def _moment_of(copy: Path) -> datetime:
-    return datetime.strptime(copy.name, _NAME).replace(tzinfo=UTC)
 
 
 def _moment(text: str) -> datetime:

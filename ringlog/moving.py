@@ -80,7 +80,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
     if unknown:
         raise UsageError(f"the facility file has no table {', '.join(unknown)}")
     first = engine(conninfo)
-    with _only_one(conninfo):
+    with no_other_move(conninfo):
         bring_up_to_date(first, [install_tsql])
         with first.connect() as connection:
             now = places(connection)
@@ -530,12 +530,15 @@ def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
 
 
 @contextmanager
-def _only_one(conninfo: str) -> Iterator[None]:
+def no_other_move(conninfo: str) -> Iterator[None]:
+    """No table moves inside this but by the caller. Raises ServerError while one does."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         # one that was killed has it for a moment yet
         connection.execute("set lock_timeout = '5s'")
         try:
             connection.execute("select pg_advisory_lock(%s)", [_MOVING_LOCK])
         except errors.LockNotAvailable:
-            raise ServerError("another ringlog node move is at work: wait for its end") from None
+            raise ServerError(
+                "another ringlog node move, or a ringlog backup, is at work: wait for its end"
+            ) from None
         yield

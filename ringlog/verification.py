@@ -1,24 +1,49 @@
 """`ringlog verify`: whether the stored data are complete, and match the registry."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
 
 import psycopg
 import sqlalchemy as sa
 import typer
 from psycopg import sql
 
+from ringlog.backup_set import checked
 from ringlog.database import chosen_database, demand_facility, engine
+from ringlog.errors import UsageError
 from ringlog.history import verification as history
 from ringlog.nodes import Everywhere, place
 from ringlog.options import Data, Dsn
 
 
-def verify(data: Data = None, dsn: Dsn = None) -> None:
+def verify(
+    data: Data = None,
+    dsn: Dsn = None,
+    backup: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            show_default=False,
+            help="Check the copies in this backup folder instead: every file against its checksum.",
+        ),
+    ] = None,
+) -> None:
     """Check all of it, on all servers: rings, logs, registry, indexes, pages, summaries, archive. Code 1:
     some are wrong, or a node cannot be reached.
 
     Writers and readers go on meanwhile; reading everything takes a while.
     """
+    if backup is not None:
+        if data is not None or dsn is not None:
+            raise UsageError("--backup checks a folder of copies: give neither --data nor --dsn")
+        problems = list(checked(backup.resolve()))
+        for problem in problems:
+            print(problem)
+        if problems:
+            raise typer.Exit(1)
+        print("no errors were found")
+        return
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         servers = Everywhere(conninfo)
