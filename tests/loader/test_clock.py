@@ -15,7 +15,7 @@ import pytest
 
 from ringlog.clients import Address
 from servers import RINGLOG, RunningServer, add_logins, serving
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 FACILITY = Path(__file__).with_name("clock.toml")
 
@@ -86,7 +86,7 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, spool: Pa
         ) as process:
             yield process
             process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate(timeout=60)
+            said, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, said
         assert "refused" not in said
 
