@@ -17,7 +17,7 @@ from psycopg import sql
 from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import install
-from servers import TEST_MEMORY, RunningServer, free_port, ringlog, serving, set_path, sqlalchemy_url
+from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, set_path, sqlalchemy_url
 
 # Folders with the longest files, or whose files are one conversation: they begin first where several workers
 # share the tests, so that none is left over for one of them.
@@ -140,17 +140,6 @@ def empty_database_url(scratch_postgres: Postgres) -> Iterator[sqlalchemy.URL]:
 def server(temporary_directory: Path) -> Iterator[RunningServer]:
     """`ringlog serve` with the facility tests/facility.toml and the logins `writer` and `reader`."""
     with serving(temporary_directory / "served") as running:
-        for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
-            added = ringlog(
-                "user",
-                "add",
-                login.user,
-                right,
-                "--password-stdin",
-                "--data",
-                running.data,
-                stdin=login.password,
-            )
-            assert added.returncode == 0, added.stderr
+        add_logins(running)
         set_path(running.dsn)
         yield running

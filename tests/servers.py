@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.clients import listening
 from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.logins import Right, add_login
 from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import install
@@ -161,7 +162,7 @@ def serving(
     ):
         try:
             host, port = address_of(process, log)
-            dsn = ringlog("dsn", "--data", data).stdout.strip()
+            dsn = Postgres(data).conninfo()
             postgres_port = int(str(conninfo_to_dict(dsn)["port"]))
             yield RunningServer(process, data, host, port, dsn, postgres_port, WRITER, READER)
         finally:
@@ -212,7 +213,5 @@ def set_path(dsn: str) -> None:
 
 def add_logins(running: RunningServer) -> None:
     """Makes the logins `writer` and `reader`."""
-    for login, right in ((running.writer, "--writer"), (running.reader, "--reader")):
-        words = ("user", "add", login.user, right, "--password-stdin", "--data", running.data)
-        added = ringlog(*words, stdin=login.password)
-        assert added.returncode == 0, added.stderr
+    for login, right in ((running.writer, Right.WRITER), (running.reader, Right.READER)):
+        add_login(running.dsn, login.user, [right], login.password)

@@ -24,7 +24,7 @@ from client_compat import (
     node,
     python,
 )
-from servers import Login, ringlog, serving
+from servers import Login, add_logins, ringlog, serving
 from tds_clients import Param
 
 KNOWN = {client.id: client for client in IN_THE_CLEAR}
@@ -92,9 +92,7 @@ def encrypted(programs: Programs, temporary_directory: Path) -> Iterator[Clients
         "required",
     )
     with serving(temporary_directory / "client-compat-served", *options) as server:
-        for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
-            words = ("user", "add", login.user, right, "--password-stdin", "--data", server.data)
-            assert ringlog(*words, stdin=login.password).returncode == 0
+        add_logins(server)
         # go-mssqldb wants this ending
         named = shutil.copy(certificate, directory / "ringlog.pem")
         yield Clients(server, programs, temporary_directory / "client-compat-encrypted", Path(named))

@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 
 from ringlog.loadtest.proxy import Proxy
-from servers import Login, RunningServer, free_port, ringlog, run, serving
+from servers import Login, RunningServer, add_logins, free_port, run, serving
 from waiting import PATIENCE, wait_until
 
 CTLIB = Path(__file__).parent.parent.parent / "clients" / "ctlib"
@@ -74,9 +74,7 @@ def started(temporary_directory: Path) -> Iterator[Place]:
         server = stack.enter_context(
             serving(data, "--listen", f"127.0.0.1:{port}", facility=FACILITY),
         )
-        for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
-            words = ("user", "add", login.user, right, "--password-stdin", "--data", data)
-            assert ringlog(*words, stdin=login.password).returncode == 0
+        add_logins(server)
         yield Place(data, port, server, stack)
 
 

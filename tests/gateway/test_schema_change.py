@@ -8,7 +8,7 @@ import psycopg
 import pymssql
 import pytest
 
-from servers import FACILITY, RunningServer, ringlog, serving
+from servers import FACILITY, RunningServer, add_logins, ringlog, serving
 from tds_clients import Clients, Param, errors_of
 from waiting import is_taken, wait_until
 from writing import Writers
@@ -32,12 +32,7 @@ type = "real"
 @pytest.fixture(scope="module")
 def own_server(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "changing") as server:
-        for login, right in ((server.writer, "--writer"), (server.reader, "--reader")):
-            added = ringlog(
-                *("user", "add", login.user, right, "--password-stdin", "--data", server.data),
-                stdin=login.password,
-            )
-            assert added.returncode == 0, added.stderr
+        add_logins(server)
         yield server
 
 

@@ -17,7 +17,7 @@ from psycopg import sql
 from ringlog.loader.sources.epics import STATUSES, fit, status_of_pva
 from ringlog.loadtest.experiment.epics import own_ports
 from ringlog.schema.facility import Column
-from servers import RINGLOG, RunningServer, free_port, ringlog, serving
+from servers import RINGLOG, RunningServer, add_logins, free_port, serving
 from waiting import PATIENCE, wait_until
 
 # papers/002: 2,000 PVs, each updated at 10 Hz
@@ -131,8 +131,7 @@ column = [
 """
     facility.write_text(halves + alarms)
     with serving(temporary_directory / "epics", facility=facility) as running:
-        words = ("user", "add", running.writer.user, "--writer", "--password-stdin", "--data", running.data)
-        assert ringlog(*words, stdin=running.writer.password).returncode == 0
+        add_logins(running)
         yield running
 
 
