@@ -32,22 +32,29 @@ def connect(
     address: Address, password: str, *, autocommit: bool, login_timeout: int, timeout: int
 ) -> pymssql.Connection:
     """Connects to a gateway. The driver keeps one pair of timeouts for the whole process."""
+    connection = None
     try:
-        return pymssql.connect(
+        connection = pymssql.connect(
             server=address.host,
             port=str(address.port),
             user=address.user,
             password=password,
-            database=address.database,
             appname="ringlog",
             tds_version="7.4",
-            autocommit=autocommit,
+            autocommit=True,
             # The driver would otherwise begin with ten SET statements: nothing here depends on them.
             conn_properties="",
             login_timeout=login_timeout,
             timeout=timeout,
         )
+        # the driver sets the timeout of calls only after its own `use`, for which it waits without limit
+        if address.database:
+            connection._conn.execute_non_query(f"use [{address.database.replace(']', ']]')}]")
+        connection.autocommit(autocommit)
+        return connection
     except (pymssql.Error, _mssql.MSSQLException) as error:
+        if connection is not None:
+            connection.close()
         number, message = _said(error)
         if message == "Unknown error":
             message = "no connection: is the host name right?"

@@ -1,7 +1,11 @@
 """Calls by RPC: what goes and comes exactly, what is refused before it is sent, what an error means."""
 
 import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -11,7 +15,7 @@ import pytest
 
 from ringlog.clients import Address, Refused, Unanswered, call, connect, output
 from servers import Login, RunningServer
-from waiting import is_taken, wait_until
+from waiting import PATIENCE, is_taken, wait_until
 
 # Times that no other test writes.
 BEGIN = datetime(2031, 5, 1, 12, 0, 0, 123457, UTC)
@@ -153,6 +157,74 @@ def test_a_refused_login_and_a_missing_server(quick_server: RunningServer) -> No
     with pytest.raises(Unanswered, match="Unable to connect") as refusal:
         connect("tds://writer@127.0.0.1:1", "wrong")
     assert refusal.value.number == 20009
+
+
+# [MS-TDS] 2.2.3.1.1: the type of a packet of SQL text
+SQL_BATCH = 1
+
+
+@contextmanager
+def deaf_to_text(server: RunningServer) -> Iterator[int]:
+    """The port of a server that lets one client log in and answers no text."""
+
+    def pass_on(source: socket.socket, target: socket.socket) -> None:
+        while data := source.recv(65536):
+            if source is client and data[0] == SQL_BATCH:
+                break
+            target.sendall(data)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            nonlocal client
+            client, _ = listener.accept()
+            with client, socket.create_connection((server.host, server.port)) as to_server:
+                back = threading.Thread(target=pass_on, args=(to_server, client))
+                back.start()
+                pass_on(client, to_server)
+                ended.wait()
+                to_server.shutdown(socket.SHUT_RDWR)
+                back.join()
+
+        client = listener
+        ended = threading.Event()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            ended.set()
+            thread.join()
+
+
+def test_the_first_connection_of_a_process_waits_no_longer_than_it_may(quick_server: RunningServer) -> None:
+    login = quick_server.writer
+    # the driver's timeout is one for a process: this one has another from other tests
+    program = (
+        "import sys; from ringlog.clients import Unanswered, connect\n"
+        "try: connect(*sys.argv[1:], timeout=1)\n"
+        "except Unanswered as error: print(error.number)"
+    )
+    with deaf_to_text(quick_server) as port:
+        url = f"tds://{login.user}@127.0.0.1:{port}/online"
+        command = [sys.executable, "-c", program, url, login.password]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    # SYBETIME of sybdb.h
+    assert (done.stdout, done.stderr) == ("20003\n", "")
+
+
+def test_the_database_of_the_url_is_in_use(quick_server: RunningServer) -> None:
+    login = quick_server.reader
+    url = f"tds://{login.user}@{quick_server.host}:{quick_server.port}"
+    for autocommit in (True, False):
+        with (
+            connect(f"{url}/log", login.password, autocommit=autocommit) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute("select db_name(), @@trancount")
+            assert cursor.fetchall() == [("log", int(not autocommit))]
+    with pytest.raises(Unanswered, match=r"the server refused the login: .*no such"):
+        connect(f"{url}/no such", login.password)
 
 
 def test_no_answer_in_time_is_unanswered_and_the_connection_is_done() -> None:
