@@ -1,6 +1,6 @@
 """The results of `sdalinac`, beside table 3 and figure 1 of papers/000."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.duration import in_words
@@ -64,6 +64,15 @@ def _figures(tables: Sequence[Wrote], schemes: Sequence[Wrote], read: Sequence[R
             published.WRITE_RATES.get(one.scheme),
             different=_ONE_CLIENT,
         )
+        if one is not tables[0] and one.scheme in published.WRITE_RATES:
+            yield Figure(
+                f"cost {one.scheme}",
+                f"{TABLES[one.scheme]}: rows for the CPU of a row without both",
+                "rows",
+                _for_the_same(tables[0], one),
+                published.WRITE_RATES[one.scheme] / published.WRITE_RATES["plain"],
+                different="CPU of PostgreSQL alone; there rates, of a Java client and PostgreSQL together",
+            )
     for one in schemes:
         yield Figure(
             f"scheme {one.scheme} {one.batch}",
@@ -86,6 +95,11 @@ def _target(read: Read) -> str:
     return read.target if read.target == OWN else f"narrow table, {TABLES[read.target]}"
 
 
+def _for_the_same(first: Wrote, other: Wrote) -> float | None:
+    """Rows of the other for the CPU of one of the first. None when it took less than the clock can tell."""
+    return first.cost / other.cost if other.cost else None
+
+
 def _tables(tables: Sequence[Wrote]) -> Section:
     rows = []
     for one in tables:
@@ -95,25 +109,46 @@ def _tables(tables: Sequence[Wrote]) -> Section:
                 TABLES[one.scheme],
                 f"{one.rate:,.0f}",
                 f"{one.rate / tables[0].rate:.2f}",
+                f"{1e6 * one.cost:.1f}",
+                MISSING if (part := _for_the_same(tables[0], one)) is None else f"{part:.2f}",
                 f"{there:,.0f}" if there else MISSING,
                 f"{there / published.WRITE_RATES['plain']:.2f}" if there else MISSING,
             ]
         )
-    headings = ["", "rows/s", "of the first", "paper: rows/s", "of the first"]
-    return Section("Keys and partitions (table 3)", (), [Table("Write rates", headings, rows)])
+    headings = [
+        "",
+        "rows/s",
+        "of the first",
+        "PostgreSQL's CPU, µs a row",
+        "rows for the first's",
+        "paper: rows/s",
+        "of the first",
+    ]
+    text = (
+        "A row takes one client in Python more CPU than it takes PostgreSQL, so the rates are closer to each "
+        "other than the tables are: rows for the same CPU of PostgreSQL compare these."
+    )
+    return Section("Keys and partitions (table 3)", [text], [Table("Write rates", headings, rows)])
 
 
 def _schemes(schemes: Sequence[Wrote]) -> Section:
     names = list(dict.fromkeys(one.scheme for one in schemes))
     batches = sorted({one.batch for one in schemes})
     rates = {(one.scheme, one.batch): one.rate * one.values for one in schemes}
-    rows = [
-        [
-            name,
-            *(f"{rates[name, batch]:,.0f}" if (name, batch) in rates else MISSING for batch in batches),
+    costs = {(one.scheme, one.batch): 1e6 * one.cost / one.values for one in schemes}
+
+    def table(figures: Mapping[tuple[str, int], float], form: str) -> list[list[str]]:
+        return [
+            [
+                name,
+                *(
+                    format(figures[name, batch], form) if (name, batch) in figures else MISSING
+                    for batch in batches
+                ),
+            ]
+            for name in names
         ]
-        for name in names
-    ]
+
     lines = [
         Line(name, [(batch, rates[name, batch]) for batch in batches if (name, batch) in rates])
         for name in names
@@ -127,8 +162,17 @@ def _schemes(schemes: Sequence[Wrote]) -> Section:
         True,
         True,
     )
-    headings = ["values/s", *(f"{batch:,}" for batch in batches)]
-    return Section("Write schemes (figure 1)", (), [Table("Rows in a batch", headings, rows)], [plot])
+    columns = [f"{batch:,} rows" for batch in batches]
+    shown = [
+        Table("Values written a second, by rows in a batch", ["values/s", *columns], table(rates, ",.0f")),
+        Table(
+            "CPU of PostgreSQL and the gateway for a value, by rows in a batch",
+            ["µs", *columns],
+            table(costs, ",.1f"),
+        ),
+    ]
+    text = "Rates are of one client, which makes the rows in Python; the server's CPU does not depend on it."
+    return Section("Write schemes (figure 1)", [text], shown, [plot])
 
 
 def _reading(read: Sequence[Read]) -> Section:

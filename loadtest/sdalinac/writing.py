@@ -69,6 +69,8 @@ class Wrote:
     rows: int
     found: int
     seconds: float
+    cpu: float
+    """seconds of the connections' backends, and of the gateway"""
     values: int = 1
     """in each row"""
 
@@ -76,6 +78,11 @@ class Wrote:
     def rate(self) -> float:
         """Rows a second."""
         return self.rows / self.seconds
+
+    @property
+    def cost(self) -> float:
+        """CPU seconds of the server, a row."""
+        return self.cpu / self.rows
 
 
 def install(server: Server) -> None:
@@ -149,14 +156,16 @@ def _timed(
     count = sql.SQL("select count(*) from {}").format(where)
     before = _one(server, count)
     rows, written = _Rows(), 0
-    spent = 0.0
+    spent, mark = 0.0, server.mark()
     while spent < seconds:
         some = rows.take(batch)
         began = time.perf_counter()
         scheme(some)
         spent += time.perf_counter() - began
         written += batch
-    return Wrote(name, batch, written, _one(server, count) - before, spent, values)
+    end = server.mark()
+    cpu = end.backends - mark.backends + end.gateway - mark.gateway
+    return Wrote(name, batch, written, _one(server, count) - before, spent, cpu, values)
 
 
 def _one(server: Server, query: sql.Composed) -> int:
