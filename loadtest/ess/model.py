@@ -8,6 +8,8 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Point
 
 CONFIDENCE = 0.95
+EXPLAINED = 0.5
+"""The least R² of a line that is extrapolated: below it, something else decides more than what it is over."""
 _LEAST = 3
 """Points of a regression line, at least."""
 
@@ -29,8 +31,15 @@ class Regression:
 
     @property
     def certain(self) -> bool:
-        """Whether the line rises beyond doubt."""
-        return self.slope - self.slope_error > 0
+        """Whether the line rises beyond doubt and says most of what was measured."""
+        return self.slope - self.slope_error > 0 and self.r2 >= EXPLAINED
+
+    @property
+    def doubt(self) -> str:
+        """Why the line is not certain; empty when it is."""
+        if self.slope - self.slope_error <= 0:
+            return "the line does not rise beyond doubt"
+        return "" if self.certain else f"the points are not near their line (R² {self.r2:.2f})"
 
     def at(self, x: float) -> float:
         return self.intercept + self.slope * x
@@ -41,7 +50,7 @@ class Regression:
         return self._factor * self._deviation * math.sqrt(spread)
 
     def reaches(self, limit: float) -> float | None:
-        """Where the line reaches a limit; None when it does not rise beyond doubt."""
+        """Where the line reaches a limit; None when it is not certain."""
         return max(0.0, (limit - self.intercept) / self.slope) if self.certain else None
 
     def reaches_between(self, limit: float) -> tuple[float, float] | None:

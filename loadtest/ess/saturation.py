@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ringlog.loadtest.ess import published
-from ringlog.loadtest.ess.model import CONFIDENCE, Regression, regression
+from ringlog.loadtest.ess.model import CONFIDENCE, EXPLAINED, Regression, regression
 from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Figure, Line, Outcome, Plot, Point, Section, read_outcome
@@ -20,7 +20,8 @@ _METHOD = [
     f"is {100 * CONFIDENCE:.0f} %. A waveform is the paper's mean one: 37,000 points of 6 bytes at 7.5 Hz, "
     f"{published.MEAN_WAVEFORM:.3g} MB/s: a scenario counts as its MB/s stored over that.",
     "A resource is exhausted where its line reaches all cores, all memory, the disk's durable rate or 1 "
-    "Gb/s. A line that does not rise beyond doubt says nothing about that, and is said to.",
+    "Gb/s. A line that does not rise beyond doubt, or that explains less than half of what was measured (R² "
+    f"below {EXPLAINED:g}), is not extrapolated.",
 ]
 
 
@@ -31,6 +32,8 @@ class Exhausted:
     resource: str
     where: float | None
     between: tuple[float, float] | None = None
+    doubt: str = ""
+    """why it is not known where"""
 
 
 def source(folder: Path) -> Outcome:
@@ -89,7 +92,7 @@ def _lines(across: Sequence[float], points: Sequence[Point]) -> dict[str, Regres
 def _own_limits(lines: dict[str, Regression], cores: int, memory: int) -> list[Exhausted]:
     limits = {"cpu": float(cores), "memory": float(memory)}
     return [
-        Exhausted(name, line.reaches(limits[name]), line.reaches_between(limits[name]))
+        Exhausted(name, line.reaches(limits[name]), line.reaches_between(limits[name]), line.doubt)
         for name, line in lines.items()
     ]
 
@@ -126,7 +129,7 @@ def _section(
     exhausted = []
     for one in limits:
         if one.where is None:
-            exhausted.append([one.resource, "the line does not rise beyond doubt", "-"])
+            exhausted.append([one.resource, one.doubt, "-"])
         else:
             between = " to ".join(f"{each:,.0f}" for each in one.between) if one.between else "-"
             exhausted.append([one.resource, f"{one.where:,.0f}", between])
@@ -140,7 +143,7 @@ def _section(
     plots = [_plot(title, name, unit, line, across, points) for name, line in lines.items()]
     return Section(
         title,
-        [text],
+        [text, f"The most CPU that was measured: {max(one.cpu for one in points):.2f} cores."],
         [
             Table(f"Lines over {unit}", ["", "slope", "at 0", "R²", "points"], rows),
             Table("Exhausted at", ["", unit, "with confidence"], exhausted),
@@ -174,12 +177,12 @@ def _plot(
 
 def _figures(of: str, unit: str, limits: Sequence[Exhausted], papers: dict[str, float]) -> Iterator[Figure]:
     for one in limits:
-        why = "" if one.where is not None else "the line does not rise beyond doubt; "
+        why = f"{one.doubt}; " if one.doubt else ""
         yield Figure(
             f"{of} {one.resource}",
             f"{of}: {one.resource} exhausted at",
             unit,
             one.where,
             papers.get(one.resource),
-            different=f"{why}extrapolated; there {published.MACHINE}",
+            different=f"{why or 'extrapolated; '}there {published.MACHINE}",
         )

@@ -86,7 +86,8 @@ def summary(chapters: Sequence[Chapter]) -> Table:
         if one.paper is not None
     ]
     return Table(
-        "Ratio: ours to the paper's. Machines, sizes and years differ; what else was different is said.",
+        "Ratio: ours to the paper's; of times, CPU and drops less than 1 is better, of rates more. Machines, "
+        "sizes and years differ; what else was different is said.",
         ["", "unit", "the paper", "here", "ratio", "what was different"],
         rows,
         remarks=True,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ringlog.loadtest.experiment.errors import LoadTestUsageError
+from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time
 from ringlog.loadtest.experiment.stage import Stage, play
@@ -13,9 +13,9 @@ from ringlog.loadtest.half import report
 from ringlog.loadtest.half.beside import START
 from ringlog.loadtest.half.ioc import Listened, listen, missing_part
 from ringlog.loadtest.half.published import PVS
-from ringlog.loadtest.half.replay import PVS_OF_A_TABLE, facility
+from ringlog.loadtest.half.replay import MOST_HOURS, PVS_OF_A_TABLE, facility
 from ringlog.loadtest.half.report import Scale
-from ringlog.loadtest.half.target import Inserted, Kept, Queried, Target
+from ringlog.loadtest.half.target import Inserted, Kept, Queried, Replayed, Target
 from ringlog.loadtest.half.targets import Narrow, Ringlog
 from ringlog.loadtest.peers.finding import TITLES, Beside, Influxdb, Peers, Questdb, Timescaledb, found
 
@@ -34,6 +34,16 @@ def half(
     hours: Annotated[
         float, typer.Option(metavar="H", min=0.001, help="The longest query of one PV; there 0.4 to 10.")
     ] = 0.1,
+    replay: Annotated[
+        float,
+        typer.Option(
+            metavar="H",
+            min=0,
+            max=MOST_HOURS,
+            help="Then write so many hours of all PVs into ringlog, as fast as it takes them; there "
+            f"{MOST_HOURS}.",
+        ),
+    ] = 0.0,
     beside: Beside = None,
     timescaledb: Timescaledb = None,
     questdb: Questdb = None,
@@ -49,7 +59,7 @@ def half(
         if pvs % PVS_OF_A_TABLE:
             raise LoadTestUsageError(f"--pvs {pvs} is no multiple of {PVS_OF_A_TABLE}")
         peers = found(timescaledb, questdb, influxdb, beside)
-        return _perform(stage, pvs, _minutes(minutes), hours, peers)
+        return _perform(stage, pvs, _minutes(minutes), hours, replay, peers)
 
     play("half", time, output, data, compare, perform)
 
@@ -64,7 +74,22 @@ def _minutes(text: str) -> list[float]:
     return found
 
 
-def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: Peers) -> Outcome:
+def _replayed(stage: Stage, target: Target, pvs: int, hours: float) -> Replayed:
+    """In batches of no more items than a minute of the paper's PVs has, so that they need little memory."""
+    minutes = min(1.0, PVS / pvs)
+    count = max(1, round(60 * hours / minutes))
+    before = target.size()
+    batches: list[Inserted] = []
+    with stage.steps.step(f"{target.name}, {hours:g} h", float(count)) as progress:
+        for _ in range(count):
+            batches.append(target.insert(minutes))
+            progress(float(len(batches)), f"{batches[-1].rate:,.0f} items/s")
+    return Replayed(hours, batches, target.size() - before)
+
+
+def _perform(
+    stage: Stage, pvs: int, minutes: list[float], hours: float, replay: float, peers: Peers
+) -> Outcome:
     stage.steps.say(f"Starting a server for {pvs:,} PVs")
     text = facility(pvs)
     file = stage.folder / "half.toml"
@@ -73,11 +98,17 @@ def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: 
     queried: list[Queried] = []
     kept: list[Kept] = []
     listened: Listened | None = None
+    why = missing_part() and f"a soft IOC needs {missing_part()} (pip install 'ringlog[epics]' pvxslibs)"
     with stage.serving(text) as server, ExitStack() as stack:
-        if not missing_part():
-            with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as progress:
-                listened = listen(server, file, stage.folder, pvs, stage.seconds)
-                progress(stage.seconds, f"{listened.updates:,} updates")
+        if not why:
+            try:
+                with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as progress:
+                    listened = listen(server, file, stage.folder, pvs, stage.seconds)
+                    progress(stage.seconds, f"{listened.updates:,} updates")
+            except LoadTestError as error:
+                # what follows needs no IOC
+                why = str(error)
+                stage.steps.say(why)
         targets: list[Target] = [Ringlog(server, pvs), Narrow.beside(server, pvs)]
         versions: dict[str, str] = {}
         for name, program in peers.programs.items():
@@ -92,6 +123,7 @@ def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: 
                 with stage.steps.step(f"{target.name}, {one:g} min", 1.0) as progress:
                     inserted.append(target.insert(one))
                     progress(1.0, f"{inserted[-1].rate:,.0f} items/s")
+        replayed = _replayed(stage, targets[0], pvs, replay) if replay else None
         # only one table is needed for the history of one PV
         longest = hours * 60 - sum(minutes)
         if longest > 0:
@@ -106,4 +138,6 @@ def _perform(stage: Stage, pvs: int, minutes: list[float], hours: float, peers: 
                         queried.append(target.query(part * hours, stage.seconds, way))
                         progress(stage.seconds, f"{queried[-1].rate:,.0f} items/s")
     scale = Scale(pvs, minutes, hours)
-    return report.outcome(stage, scale, inserted, kept, queried, listened, versions, peers.absent)
+    return report.outcome(
+        stage, scale, inserted, replayed, kept, queried, listened or why, versions, peers.absent
+    )

@@ -14,7 +14,8 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.half.published import HERTZ
 from ringlog.loadtest.half.replay import PVS_OF_A_TABLE, tables
 
-_CONNECTED = 120.0
+_CONNECTED, _A_PV = 120.0, 0.02
+"""Seconds until all PVs are connected, at least, and more for each PV."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,14 @@ def listen(server: Server, facility: Path, folder: Path, pvs: int, seconds: floa
         ioc(command, folder, environment, "IOC Running"),
         loading(server, facility, folder, environment) as writers,
     ):
-        began = time.monotonic()
+        began, most = time.monotonic(), _CONNECTED + _A_PV * pvs
         while not all(_connected(server, name) for name in names):
-            if writers.poll() is not None or time.monotonic() - began > _CONNECTED:
-                raise LoadTestError("not every PV of the IOC was connected: see `ringlog load --source ca`")
+            if writers.poll() is not None:
+                raise LoadTestError(
+                    "`ringlog load --source ca` ended before every PV of the IOC was connected"
+                )
+            if time.monotonic() - began > most:
+                raise LoadTestError(f"not every PV of the IOC was connected within {most:.0f} s")
             time.sleep(0.2)
         for name in names:
             administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("log", name)))

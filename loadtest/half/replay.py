@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from ringlog.loadtest.half.published import HERTZ
 
 PVS_OF_A_TABLE = 100
 RING = 1000
+MOST_HOURS = 96
+"""Of data: the paper's four days."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -101,6 +104,9 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
+@cache
 def midnight() -> datetime:
-    """The beginning of the data: today's, if there is room for a day of it, else yesterday's."""
-    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    """The beginning of the data, the same for the whole run: so many days of them end with today's first
+    moment."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today - timedelta(hours=MOST_HOURS)

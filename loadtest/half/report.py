@@ -9,9 +9,9 @@ from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, 
 from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.half import published
-from ringlog.loadtest.half.ioc import Listened, missing_part
-from ringlog.loadtest.half.replay import PVS_OF_A_TABLE
-from ringlog.loadtest.half.target import CONNECTIONS, Inserted, Kept, Queried
+from ringlog.loadtest.half.ioc import Listened
+from ringlog.loadtest.half.replay import MOST_HOURS, PVS_OF_A_TABLE
+from ringlog.loadtest.half.target import CONNECTIONS, Inserted, Kept, Queried, Replayed
 from ringlog.loadtest.peers.finding import INFLUXDB, QUESTDB, TIMESCALEDB, TITLES
 
 _IOC = "From a real IOC"
@@ -54,13 +54,16 @@ def outcome(
     stage: Stage,
     scale: Scale,
     inserted: Sequence[Inserted],
+    replayed: Replayed | None,
     kept: Sequence[Kept],
     queried: Sequence[Queried],
-    listened: Listened | None,
+    listened: Listened | str,
     versions: Mapping[str, str],
     absent: Mapping[str, str],
 ) -> Outcome:
-    """The experiment's outcome. `versions` are those of other servers, `absent` why some were not there."""
+    """The experiment's outcome. `listened` may be why there was no IOC, `versions` are those of other
+    servers, `absent` says why some were not there.
+    """
     counted = [Counted(f"items in {one.target}", one.items, one.found) for one in kept]
     spans = ", ".join(f"{one:g}" for one in scale.minutes)
     missing = "; ".join(f"{TITLES[name]}: {why}" for name, why in absent.items())
@@ -71,17 +74,26 @@ def outcome(
         f"there. The IOC ran for {in_words(round(stage.seconds, 2))}."
         + (f" Not in this run: {missing}." if missing else ""),
         counted,
-        [*_figures(inserted, queried, listened)],
-        [_ioc(listened), _idps(inserted), _kept(kept), _qdps(queried)],
+        [*_figures(inserted, replayed, queried, listened)],
+        [
+            _ioc(listened),
+            _idps(inserted),
+            *([] if replayed is None else [_replay(replayed)]),
+            _kept(kept),
+            _qdps(queried),
+        ],
         [*_METHOD, *(text for name, text in _BESIDE.items() if name not in absent)],
         extra=dict(versions),
     )
 
 
 def _figures(
-    inserted: Sequence[Inserted], queried: Sequence[Queried], listened: Listened | None
+    inserted: Sequence[Inserted],
+    replayed: Replayed | None,
+    queried: Sequence[Queried],
+    listened: Listened | str,
 ) -> Iterator[Figure]:
-    if listened is not None:
+    if isinstance(listened, Listened):
         yield Figure(
             "updates",
             f"updates of {listened.pvs:,} PVs from an IOC",
@@ -106,6 +118,15 @@ def _figures(
             published.IDPS_INFLUX,
             different=f"{published.IDPS_TIMESCALE:,.0f} there with TimescaleDB; one machine here",
         )
+    if replayed is not None:
+        yield Figure(
+            "replayed",
+            f"IDPS of {replayed.hours:g} h, ringlog",
+            "items/s",
+            replayed.rate,
+            published.IDPS_INFLUX,
+            different="the mean of all batches; one machine here",
+        )
     for way in dict.fromkeys(one.target for one in queried):
         best = max(one.rate for one in queried if one.target == way)
         yield Figure(
@@ -118,10 +139,9 @@ def _figures(
         )
 
 
-def _ioc(listened: Listened | None) -> Section:
-    if listened is None:
-        text = f"Not run: a soft IOC needs {missing_part()} (pip install 'ringlog[epics]' pvxslibs)."
-        return Section(_IOC, [text])
+def _ioc(listened: Listened | str) -> Section:
+    if isinstance(listened, str):
+        return Section(_IOC, [f"Not run: {listened}."])
     asked = listened.pvs * published.HERTZ
     rows = [
         ["PVs", f"{listened.pvs:,}"],
@@ -163,6 +183,31 @@ def _idps(inserted: Sequence[Inserted]) -> Section:
     )
     headings = ["", "minutes in a batch", "items", "seconds", "items/s"]
     return Section("Writing (IDPS)", (), [Table("Inserted", headings, rows)], [plot])
+
+
+def _replay(replayed: Replayed) -> Section:
+    batches = replayed.batches
+    tenth = max(1, len(batches) // 10)
+    all_of_it = MOST_HOURS / replayed.hours
+
+    def rate(some: Sequence[Inserted]) -> str:
+        return amount(sum(one.items for one in some) / sum(one.seconds for one in some))
+
+    rows = [
+        ["items", f"{replayed.items:,}"],
+        ["seconds of writing", f"{replayed.seconds:.1f}"],
+        ["items/s", amount(replayed.rate)],
+        ["items/s, first tenth", rate(batches[:tenth])],
+        ["items/s, last tenth", rate(batches[-tenth:])],
+        ["bytes an item on the disk", f"{replayed.bytes / replayed.items:.1f}"],
+        [f"{MOST_HOURS} h would take, hours", f"{replayed.seconds * all_of_it / 3600:.2f}"],
+        [f"{MOST_HOURS} h would fill, GB", f"{replayed.bytes * all_of_it / 1e9:.1f}"],
+    ]
+    text = (
+        f"{replayed.hours:g} h of all PVs written into ringlog as a recording is replayed, one batch after "
+        f"another. What {MOST_HOURS} h would take is extrapolated at the mean rate."
+    )
+    return Section("Replay of hours", [text], [Table("", ["", ""], rows)])
 
 
 def _kept(kept: Sequence[Kept]) -> Section:

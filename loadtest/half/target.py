@@ -33,6 +33,30 @@ class Inserted:
 
 
 @dataclass(frozen=True)
+class Replayed:
+    """Hours of all PVs, a batch after another."""
+
+    hours: float
+    batches: Sequence[Inserted]
+    bytes: int
+    """that the disk has more for them"""
+
+    @property
+    def items(self) -> int:
+        return sum(one.items for one in self.batches)
+
+    @property
+    def seconds(self) -> float:
+        """Of writing; the batches are made between."""
+        return sum(one.seconds for one in self.batches)
+
+    @property
+    def rate(self) -> float:
+        """Items a second."""
+        return self.items / self.seconds
+
+
+@dataclass(frozen=True)
 class Queried:
     """One PV over so many hours, again and again."""
 

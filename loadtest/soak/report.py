@@ -26,6 +26,15 @@ _SOURCE = (
 _WARM = 0.25
 """The part of the run that is left out: caches fill, first plans are made."""
 _BYTES = {"gateway", "postgres", "rings", "ring_indexes"}
+_UNITS = {
+    "latency, median": ("ms", 1e3),
+    "latency, 99 %": ("ms", 1e3),
+    **{SERIES[name]: ("MB", 1e-6) for name in _BYTES},
+    SERIES["dead"]: ("rows", 1.0),
+    **{EACH[name]: ("B", 1.0) for name in ("logs", "log_indexes", "wal")},
+    EACH["cpu"]: ("ms", 1e3),
+}
+"""Of the figures in the table, and by what they are multiplied."""
 _METHOD = [
     "Every table is written at its cycle, divided by the time scale, in one process for a third of the "
     "tables; rows carry times that pass as fast as the scale says. Every acknowledged row is looked for in "
@@ -132,15 +141,16 @@ def _drifts(
 def _verdicts(drifts: dict[str, tuple[Samples, Drift]]) -> Section:
     rows = []
     for name, (samples, one) in drifts.items():
-        shown = [amount(samples[place][1]) for place in (0, -1)] if samples else [MISSING, MISSING]
+        unit, scale = _UNITS.get(name, ("", 1.0))
+        shown = [amount(samples[place][1] * scale) for place in (0, -1)] if samples else [MISSING, MISSING]
         change = MISSING if one.change is None else f"{100 * one.change:+.3g} %"
         between = MISSING
         if one.least is not None and one.most is not None:
             between = f"{100 * one.least:+.3g} to {100 * one.most:+.3g} %"
-        rows.append([name, *shown, change, between, one.verdict])
+        rows.append([name, unit, *shown, change, between, one.verdict])
     verdicts = [one.verdict for _, one in drifts.values()]
     text = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
-    headings = ["", "first", "last", "change over the run", "with confidence", "verdict"]
+    headings = ["", "unit", "first", "last", "change over the run", "with confidence", "verdict"]
     return Section(
         "Does anything get worse?", [f"Of {len(verdicts)} figures: {text}."], [Table("", headings, rows)]
     )

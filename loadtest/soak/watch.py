@@ -78,10 +78,10 @@ SERIES = {
 }
 """Figures that should stay as they are."""
 EACH = {
-    "logs": "log, bytes a row",
-    "log_indexes": "the log's indexes, bytes a row",
-    "wal": "write-ahead log, bytes a row",
-    "cpu": "CPU of the server, seconds a row",
+    "logs": "log, a row",
+    "log_indexes": "the log's indexes, a row",
+    "wal": "write-ahead log, a row",
+    "cpu": "CPU of the server, a row",
 }
 """Figures that grow with the rows, and should grow alike."""
 

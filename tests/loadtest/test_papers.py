@@ -166,15 +166,16 @@ def test_narrow_tables_and_their_readers(folder: Path) -> None:
 
 
 def test_an_archive_of_pvs(folder: Path) -> None:
-    options = ("--time", "1s", "--pvs", "100", "--minutes", "0.05", "--hours", "0.002")
+    options = ("--time", "1s", "--pvs", "100", "--minutes", "0.05", "--hours", "0.002", "--replay", "0.02")
     beside = ("--beside", "questdb,influxdb", "--questdb", str(QUESTDB))
     outcome = played(folder, "half", *options, *beside)
     figures = {one.key: one for one in outcome.figures}
     # from a real soft IOC
     assert figures["updates"].ours
-    # 0.05 minutes or 0.002 hours, whichever is longer, of 100 PVs at 10 Hz
+    # 0.05 minutes or 0.002 hours, whichever is longer, of 100 PVs at 10 Hz; and a minute that is replayed
+    assert figures["replayed"].ours
     assert {one.what: one.acknowledged for one in outcome.counted} == {
-        "items in ringlog": 7200,
+        "items in ringlog": 7200 + 60_000,
         "items in narrow PostgreSQL": 7200,
         "items in QuestDB": 7200,
         "items in InfluxDB": 7200,
