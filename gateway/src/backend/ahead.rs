@@ -2,33 +2,16 @@
 //! answers are taken one by one as each query's turn comes, as if it had been sent then.
 
 use super::connection::Backend;
-use super::open::{Described, Open};
 use super::parameters::{self, Parameter, Typing};
-use super::result_set::formats;
+use super::result_set::columns::formats;
+use super::sent::Sent;
 use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
-use crate::postgres::message::Message;
 use crate::postgres::PgError;
 use crate::program::Sql;
-use bytes::Bytes;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::{timeout, timeout_at, Instant};
 
 /// What PostgreSQL's socket takes while PostgreSQL, which waits for us to read, reads nothing itself; in bytes.
 const MOST_BYTES: usize = 16 << 10;
-/// How long answers that nobody wants may take before they are cancelled, and again.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// How long PostgreSQL may take to accept a cancel.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A query that PostgreSQL was sent.
-pub(super) struct Sent {
-    prepared: Arc<Described>,
-    values: Bytes,
-    limit: i32,
-}
-
 impl Backend {
     pub(super) fn has_ahead(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.ahead.is_empty())
@@ -73,7 +56,7 @@ impl Backend {
         let columns = formats(&prepared.columns);
         open.connection.put_execute(&prepared.name, &sent, &values, &columns, limit);
         open.connection.put_sync();
-        open.ahead.push_back(Sent { prepared, values, limit });
+        open.ahead.push(Sent { prepared, values, limit });
         Ok(true)
     }
 
@@ -88,47 +71,8 @@ impl Backend {
     /// Lets go of what was sent ahead, if anything.
     pub async fn forget_ahead(&mut self) -> Result<(), PgError> {
         match &mut self.open {
-            Some(open) => open.forget_ahead().await,
+            Some(open) => open.ahead.forget(&mut open.connection).await,
             None => Ok(()),
         }
-    }
-}
-
-impl Open {
-    /// Whether this query is what was sent first. Another one: what was sent is given up.
-    pub(super) async fn was_sent(
-        &mut self,
-        prepared: &Arc<Described>,
-        values: &Bytes,
-        limit: i32,
-    ) -> Result<bool, PgError> {
-        let is_first = self.ahead.front().is_some_and(|sent| {
-            Arc::ptr_eq(&sent.prepared, prepared) && sent.values == *values && sent.limit == limit
-        });
-        if is_first {
-            self.ahead.pop_front();
-        } else {
-            self.forget_ahead().await?;
-        }
-        Ok(is_first)
-    }
-
-    /// Reads the answers to what was sent ahead, which nobody wants.
-    pub(super) async fn forget_ahead(&mut self) -> Result<(), PgError> {
-        let mut left = std::mem::take(&mut self.ahead).len();
-        let mut until = Instant::now() + PATIENCE;
-        while left > 0 {
-            let message = timeout_at(until, self.connection.receive()).await;
-            match message {
-                Ok(Ok(Message::ReadyForQuery(_)) | Err(PgError::Unconfirmed)) => left -= 1,
-                Ok(message) => drop(message?),
-                Err(_) => {}
-            }
-            if left > 0 && Instant::now() >= until {
-                let _ = timeout(CANCEL_TIMEOUT, self.connection.canceller().cancel()).await;
-                until = Instant::now() + PATIENCE;
-            }
-        }
-        Ok(())
     }
 }

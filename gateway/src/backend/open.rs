@@ -1,8 +1,8 @@
 //! An open connection of a session to PostgreSQL, and what is prepared on it.
 
-use super::ahead::Sent;
 use super::declarations::{adds_nulls, nullable, Declarations};
-use super::result_set::LastDescription;
+use super::described::Described;
+use super::sent::SentAhead;
 use crate::catalogue::Catalogue;
 use crate::client::{Calendar, Isolation, Locking};
 use crate::convert::Zone;
@@ -11,7 +11,7 @@ use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use tsql::quoting::literal;
@@ -22,23 +22,6 @@ const MOST_PREPARED: usize = 500;
 const RECORD: u32 = 2249;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
-
-/// A statement as PostgreSQL has it prepared.
-#[derive(Debug)]
-pub struct Described {
-    pub name: String,
-    /// The types it has found for the parameters.
-    pub parameters: Vec<u32>,
-    pub columns: Arc<[PgColumn]>,
-    pub(super) last_description: LastDescription,
-}
-
-impl Described {
-    fn new(name: String, parameters: Vec<u32>, columns: Vec<PgColumn>) -> Arc<Described> {
-        let (columns, last_description) = (columns.into(), LastDescription::default());
-        Arc::new(Described { name, parameters, columns, last_description })
-    }
-}
 
 pub struct Open {
     pub connection: Connection,
@@ -59,8 +42,7 @@ pub struct Open {
     is_set: bool,
     /// The session's temporary procedures; None when they have to be read.
     pub(super) temporary: Option<Arc<Catalogue>>,
-    /// What it was sent before its turn, in order.
-    pub(super) ahead: VecDeque<Sent>,
+    pub(super) ahead: SentAhead,
 }
 
 impl Open {
@@ -77,7 +59,7 @@ impl Open {
             calendar: Some(Calendar::default()),
             is_set: false,
             temporary: None,
-            ahead: VecDeque::new(),
+            ahead: SentAhead::default(),
         }
     }
 
@@ -221,7 +203,7 @@ impl Open {
         if let Some(described) = self.queries.get(&key) {
             return Ok(described.clone());
         }
-        self.forget_ahead().await?;
+        self.ahead.forget(&mut self.connection).await?;
         let (sql, parameters) = &key;
         let comes_again = sql.len() <= LONGEST_KEPT && !names_a_cursor(sql);
         if !comes_again || parameters.is_empty() && self.is_new(sql) {

@@ -2,7 +2,8 @@
 //! failing statement is undone and the transaction continues, as in T-SQL.
 
 use super::connection::Backend;
-use super::open::{Described, Open};
+use super::described::Described;
+use super::open::Open;
 use super::parameters::{self, Parameter, Typing};
 use super::result_set::{RowStream, Rows};
 use super::unfinished::{Completed, Unfinished};
@@ -295,7 +296,7 @@ impl Backend {
             }
         };
         let prepared = prepared.map_err(Unfinished::Refused)?;
-        let formats = super::result_set::formats(&prepared.columns);
+        let formats = super::result_set::columns::formats(&prepared.columns);
         let limit = match rows {
             Rows::ToClient(_) => client.settings().row_limit,
             Rows::OfCursor(_) | Rows::Kept => 0,
@@ -309,7 +310,7 @@ impl Backend {
             Source::Query { parameters, .. } => {
                 let (sent, values) = parameters::bind(parameters, &prepared.parameters, &zone)
                     .map_err(Unfinished::Unsendable)?;
-                let is_sent = open.was_sent(&prepared, &values, limit).await?;
+                let is_sent = open.ahead.was_sent(&mut open.connection, &prepared, &values, limit).await?;
                 if !is_sent {
                     open.connection.put_execute(&prepared.name, &sent, &values, &formats, limit);
                 }
@@ -337,7 +338,7 @@ impl Backend {
             Ok(_) | Err(Unfinished::Session(_)) => {}
             Err(Unfinished::Failed(error) | Unfinished::Refused(error)) if error.is_fatal() => {}
             // it may not be wanted any more, and a cancel may have met it
-            Err(_) => open.forget_ahead().await?,
+            Err(_) => open.ahead.forget(&mut open.connection).await?,
         }
         ran
     }

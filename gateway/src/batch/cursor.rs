@@ -1,6 +1,6 @@
 //! Cursors of a session. PostgreSQL keeps the rows of an open cursor, as of the moment it was opened.
 
-use super::cursors::Cursor;
+use super::cursors::{new_name, Cursor, NO_CURSOR};
 use super::interpreter::Interpreter;
 use super::variables::Variables;
 use crate::backend::{Completed, Parameter, Rows, Source};
@@ -13,12 +13,9 @@ use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Cursors of one session at a time.
 const MOST: usize = 1000;
-
-static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Interpreter {
     pub(super) async fn run_cursor(
@@ -226,14 +223,6 @@ impl Interpreter {
             closed => closed.map(|_| ()),
         }
     }
-}
-
-/// The name of 34000, invalid_cursor_name, in `facts::errors`.
-pub(super) const NO_CURSOR: i32 = 16916;
-
-/// A name for a cursor in PostgreSQL, which no other has.
-pub(super) fn new_name() -> String {
-    format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn not_open() -> ServerMessage {

@@ -5,6 +5,12 @@ use crate::program::{Sql, Title};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The name of 34000, invalid_cursor_name, in `facts::errors`.
+pub const NO_CURSOR: i32 = 16916;
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Debug, Default)]
 pub struct Cursors {
@@ -35,9 +41,7 @@ impl Cursors {
     }
 
     pub(super) fn cursor(&mut self, name: &str) -> Result<&mut Cursor, ServerMessage> {
-        self.known.get_mut(name).ok_or_else(|| {
-            ServerMessage::error(16916, 16, format!("A cursor with the name '{name}' does not exist."))
-        })
+        self.known.get_mut(name).ok_or_else(|| no_such_cursor(name))
     }
 }
 
@@ -50,4 +54,13 @@ pub struct Cursor {
     pub(super) values: Vec<(String, SqlType, Value<'static>)>,
     /// Its name in PostgreSQL while it is open.
     pub(super) open: Option<String>,
+}
+
+/// A name for a cursor in PostgreSQL, which no other has.
+pub fn new_name() -> String {
+    format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub fn no_such_cursor(name: &str) -> ServerMessage {
+    ServerMessage::error(NO_CURSOR, 16, format!("A cursor with the name '{name}' does not exist."))
 }

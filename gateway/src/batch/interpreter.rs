@@ -2,7 +2,7 @@
 
 use super::cursors::Cursors;
 use super::prepared::PreparedStatements;
-use super::procedure::Running;
+use super::running::Running;
 use super::server_cursor::ServerCursors;
 use super::tries::Tries;
 use super::variables::Variables;

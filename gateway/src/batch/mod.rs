@@ -19,6 +19,7 @@ mod prepared;
 mod procedure;
 mod query;
 mod requests;
+mod running;
 mod server_cursor;
 mod session_variables;
 mod statements;

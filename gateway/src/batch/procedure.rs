@@ -5,7 +5,7 @@
 
 use super::fitted::fitted;
 use super::interpreter::Interpreter;
-use super::statements::DEEPEST;
+use super::running::{too_deep, Running, DEEPEST};
 use super::variables::{parameter_value, Variables};
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
@@ -18,31 +18,6 @@ use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// A procedure that runs.
-#[derive(Debug)]
-pub struct Running {
-    pub name: String,
-    pub oid: u32,
-    /// RETURN with a value.
-    status: Option<i32>,
-}
-
-impl Running {
-    pub fn returns(&mut self, status: i32) {
-        self.status = Some(status);
-    }
-
-    /// The return status. Where the procedure gives none it is 0, or 10 less the severity of its worst error, from -1 to
-    /// -14 (SQL Server 6.5, "Return Status Values"; ASE Reference Manual, "return").
-    fn status(&self, worst: u8) -> i32 {
-        match (self.status, worst) {
-            (Some(status), _) => status,
-            (None, 0) => 0,
-            (None, worst) => 10 - i32::from(worst.min(24)),
-        }
-    }
-}
 
 /// What PostgreSQL has of a procedure: its text; and of the session before it: its temporary tables, an array of oids.
 struct Stored {
@@ -156,7 +131,7 @@ impl Interpreter {
         let compiled = self.compile(client, text, &settings, false).await.map_err(Failure::of_statement)?;
         let program = compiled.program;
         let (mut variables, asked) = self.bind(client, function, &program, params).await?;
-        let running = Running { name: function.name.clone(), oid: function.oid, status: None };
+        let running = Running::new(function.name.clone(), function.oid);
         let transactions = self.procedures.backend.transaction_depth();
         let caller = self.running.replace(running);
         let errors_of_caller = std::mem::take(&mut self.worst);
@@ -263,12 +238,6 @@ impl Interpreter {
             None => message,
         }
     }
-}
-
-/// 217: procedures and texts nest too deeply.
-pub(super) fn too_deep() -> ServerMessage {
-    let text = "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
-    ServerMessage::error(217, 16, text)
 }
 
 /// 266: a procedure has left more or fewer transactions open than there were.

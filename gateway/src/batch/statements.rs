@@ -3,7 +3,7 @@
 use super::interpreter::Interpreter;
 use super::messages::integer;
 use super::messages::printed;
-use super::procedure::too_deep;
+use super::running::{too_deep, DEEPEST};
 use super::tries::Tries;
 use super::variables::Variables;
 use crate::client::Client;
@@ -12,9 +12,6 @@ use crate::program::{Action, Condition, Declaration, Program, Statement};
 use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
-
-/// The nesting limit of texts and procedures, as in T-SQL.
-pub(super) const DEEPEST: u8 = 32;
 
 /// The control flow after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! The system procedures through which 7.x clients run parameterised text, by name and number (MS-TDS 2.2.6.6).
 
-use super::server_cursor::CursorProcedure;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemProcedure {
     ExecuteSql,
@@ -17,6 +15,20 @@ pub enum SystemProcedure {
     DescribeUndeclaredParameters,
     /// Known and not served.
     Refused(&'static str),
+}
+
+/// The procedures of server cursors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CursorProcedure {
+    Change,
+    Open,
+    Prepare,
+    Execute,
+    PrepareAndExecute,
+    Unprepare,
+    Fetch,
+    Option,
+    Close,
 }
 
 /// Names by number; those not served have no other meaning here.

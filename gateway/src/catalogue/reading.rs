@@ -2,7 +2,7 @@
 
 use super::function::{Declared, Function};
 use super::parameters::{Attribute, Direction, Parameters, Parts};
-use super::text::{self, Text};
+use super::text::Text;
 use super::{Catalogue, TEMPORARY};
 use crate::convert::PgType;
 use crate::metrics::{CallMetrics, Metrics};
@@ -114,8 +114,33 @@ impl Catalogue {
                 Ok(())
             })
             .await?;
-        text::mark_callers(&mut functions);
+        mark_callers(&mut functions);
         Ok(Catalogue::of(functions.into_iter().map(Arc::new), elsewhere.tables))
+    }
+}
+
+/// Adds the procedures that call those run by the gateway: it runs them too.
+fn mark_callers(functions: &mut [Function]) {
+    loop {
+        let callers: Vec<usize> = (0..functions.len())
+            .filter(|place| {
+                let text = functions.get(*place).and_then(|function| function.text.as_ref());
+                text.is_some_and(|text| {
+                    let mut here = functions.iter().filter(|function| function.runs_here().is_some());
+                    !text.runs_here
+                        && text.calls_any()
+                        && here.any(|called| text.calls(&called.schema, &called.name))
+                })
+            })
+            .collect();
+        if callers.is_empty() {
+            return;
+        }
+        for place in callers {
+            if let Some(text) = functions.get_mut(place).and_then(|function| function.text.as_mut()) {
+                text.runs_here = true;
+            }
+        }
     }
 }
 

@@ -1,6 +1,5 @@
-//! Procedures whose T-SQL the gateway runs itself: those that PL/pgSQL cannot express, and those that call them.
+//! The T-SQL text of a procedure: how it was read, and what it calls.
 
-use super::function::Function;
 use super::OWN;
 
 /// The options with which a procedure's text was parsed when it was created.
@@ -43,40 +42,19 @@ impl Text {
         })
     }
 
-    fn calls(&self, function: &Function) -> bool {
-        let schema = function.schema.as_str();
+    pub fn calls_any(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Whether it calls the procedure of this schema and name.
+    pub fn calls(&self, schema: &str, name: &str) -> bool {
         self.calls.iter().any(|called| {
             let is_there = match called.schema.as_str() {
                 "" => [called.database.as_str(), OWN, "public"].contains(&schema),
                 named => named == schema.to_lowercase(),
             };
-            is_there && called.name == function.name.to_lowercase()
+            is_there && called.name == name.to_lowercase()
         })
-    }
-}
-
-/// Adds the procedures that call those run by the gateway: it runs them too.
-pub fn mark_callers(functions: &mut [Function]) {
-    loop {
-        let callers: Vec<usize> = (0..functions.len())
-            .filter(|place| {
-                let text = functions.get(*place).and_then(|function| function.text.as_ref());
-                text.is_some_and(|text| {
-                    let here = functions.iter().filter(|function| function.runs_here().is_some());
-                    !text.runs_here
-                        && !text.calls.is_empty()
-                        && here.into_iter().any(|called| text.calls(called))
-                })
-            })
-            .collect();
-        if callers.is_empty() {
-            return;
-        }
-        for place in callers {
-            if let Some(text) = functions.get_mut(place).and_then(|function| function.text.as_mut()) {
-                text.runs_here = true;
-            }
-        }
     }
 }
 

@@ -1,16 +1,13 @@
 //! Streams rows from PostgreSQL to the client.
 
-mod columns;
+pub mod columns;
 mod cursors;
 mod interruption;
 
-pub use columns::{
-    declaring, described_as, formats, put_description, Fetched, KeyedColumns, LastDescription,
-};
-
 use super::declarations::Declarations;
+use super::described::Described;
 use super::notices::{left_error_of, Announced};
-use super::open::{Described, Open};
+use super::open::Open;
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{unsendable, Client, TextSize};
 use crate::convert::Zone;
@@ -23,7 +20,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::Put;
 use crate::turns::Turn;
 use bytes::{BufMut, Bytes};
-use columns::{put_cursor_columns, SentAs};
+use columns::{put_cursor_columns, Fetched, SentAs};
 use interruption::{event, server_stops, stopped, Event, Stopping};
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,13 +1,14 @@
 //! The system procedures of server cursors at 7.x (SQL Server: "System stored procedures (API cursors)").
 
-use super::keyset::{read_only, Change};
+use super::keyed::{read_only, Change};
 use super::options::{invalid, wants_changes, Given, ALLOW_DIRECT, PARAMETERIZED};
 use super::position::{Fetch, Position};
 use super::{Selection, ServerCursor};
-use crate::batch::cursor::NO_CURSOR;
+use crate::batch::cursors::NO_CURSOR;
 use crate::batch::interpreter::Interpreter;
 use crate::batch::parameterised::{handle, no_such_handle, statement_of};
 use crate::batch::prepared::Prepared;
+use crate::batch::system_procedures::CursorProcedure;
 use crate::batch::variables::Variables;
 use crate::calls::{Form, OutputValue, Returned};
 use crate::client::Client;
@@ -17,19 +18,6 @@ use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::sync::Arc;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CursorProcedure {
-    Change,
-    Open,
-    Prepare,
-    Execute,
-    PrepareAndExecute,
-    Unprepare,
-    Fetch,
-    Option,
-    Close,
-}
 
 /// The places of a call's parameters that an open cursor concerns: its number, scrollopt, ccopt and rowcount follow
 /// one another but for the statement, and the values of its parameters come last.

@@ -2,21 +2,23 @@
 //! opened, until they are closed or rolled back.
 
 mod calls;
+mod keyed;
 mod keyset;
 mod named;
 mod options;
 mod position;
+mod rows;
 
-use super::interpreter::Interpreter;
-use super::variables::Variables;
-use crate::backend::{Completed, Fetched, Rows, Source};
-use crate::client::Client;
-use crate::interrupt::Interrupt;
+use super::cursors::no_such_cursor;
+use super::prepared::Prepared;
 use crate::program::{Action, CursorAction, Program, Sql, Statement, Title};
+use crate::tds::cursor::Status;
 use crate::tds::tokens::message::ServerMessage;
-pub use calls::CursorProcedure;
+use keyset::Keyset;
+use options::Given;
 use position::Position;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Cursors of one session at a time.
 const MOST: usize = 1000;
@@ -27,14 +29,45 @@ pub struct ServerCursors {
     last: i32,
     open: HashMap<i32, ServerCursor>,
     /// The cursors of TDS 5.0.
-    named: HashMap<i32, named::NamedCursor>,
+    named: HashMap<i32, NamedCursor>,
 }
 
 #[derive(Debug)]
 struct ServerCursor {
     rows: HeldRows,
-    given: options::Given,
+    given: Given,
     position: Position,
+}
+
+/// A cursor that a client of TDS 5.0 has declared.
+#[derive(Debug)]
+struct NamedCursor {
+    name: String,
+    text: Text,
+    scrolls: bool,
+    /// Rows by each fetch.
+    rows: u32,
+    open: Option<ServerCursor>,
+}
+
+#[derive(Clone, Debug)]
+enum Text {
+    Select(Arc<Prepared>),
+    /// With parameters, whose types are known only when it is opened.
+    Typed(String),
+    /// A dynamic statement, by its name.
+    Dynamic(String),
+}
+
+impl NamedCursor {
+    fn status(&self) -> Status {
+        let status = match self.open {
+            Some(_) => Status::OPEN,
+            None => Status::DECLARED.and(Status::CLOSED),
+        };
+        let status = if self.scrolls { status.and(Status::SCROLLABLE) } else { status };
+        status.and(Status::READ_ONLY)
+    }
 }
 
 /// Rows that PostgreSQL keeps.
@@ -50,7 +83,7 @@ pub(super) struct HeldRows {
     /// Rows that SET ROWCOUNT let it have when it was opened; 0 for all.
     limit: i64,
     /// PostgreSQL's cursor has the rows' keys, and they are read as they are fetched.
-    keyset: Option<Box<keyset::Keyset>>,
+    keyset: Option<Box<Keyset>>,
 }
 
 impl HeldRows {
@@ -75,6 +108,14 @@ impl ServerCursors {
             self.open.contains_key(&self.last) || self.named.contains_key(&self.last)
         } {}
         Ok(self.last)
+    }
+
+    fn number_of(&self, name: &str) -> Option<i32> {
+        self.named.iter().find(|(_, cursor)| cursor.name == name).map(|(number, _)| *number)
+    }
+
+    fn named(&mut self, number: i32) -> Result<&mut NamedCursor, ServerMessage> {
+        self.named.get_mut(&number).ok_or_else(|| no_such_cursor(&number.to_string()))
     }
 }
 
@@ -104,71 +145,5 @@ impl Selection {
             }
             _ => None,
         }
-    }
-}
-
-impl Interpreter {
-    /// Has PostgreSQL keep the rows of a select. `scrolls`: in any order, and counted.
-    pub(super) async fn hold_rows(
-        &mut self,
-        client: &mut Client,
-        selection: &Selection,
-        variables: &Variables<'_>,
-        scrolls: bool,
-    ) -> Result<HeldRows, Interrupt> {
-        let name = super::cursor::new_name();
-        let scroll = if scrolls { "scroll" } else { "no scroll" };
-        let sql = selection.sql.following(&format!("declare {name} {scroll} cursor with hold for "));
-        let parameters = self.parameters(client, &sql, variables).await?;
-        let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
-        let backend = &mut self.procedures.backend;
-        backend.pin();
-        backend.run(client, source, Rows::Kept).await?;
-        let limit = i64::from(client.settings().row_limit);
-        let mut rows =
-            HeldRows { name, titles: selection.titles.clone(), total: None, at: 0, limit, keyset: None };
-        if scrolls {
-            let all = self.moved(client, &rows, "forward all").await?;
-            rows.total = Some(rows.left(all));
-            self.moved(client, &rows, "absolute 0").await?;
-        }
-        Ok(rows)
-    }
-
-    /// Sends at most `count` rows from number `first` on, where that is given. Returns how many there were.
-    pub(super) async fn send_rows(
-        &mut self,
-        client: &mut Client,
-        rows: &mut HeldRows,
-        first: Option<i64>,
-        count: i64,
-        described: bool,
-    ) -> Result<i64, Interrupt> {
-        if rows.keyset.is_some() {
-            return self.send_keyed(client, rows, first, count, described).await;
-        }
-        if let Some(before) = first.map(|first| first - 1).filter(|before| *before != rows.at) {
-            self.moved(client, rows, &format!("absolute {before}")).await?;
-            rows.at = before;
-        }
-        let sql = Sql::plain(format!("fetch forward {count} from {}", rows.name));
-        let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
-        let fetched = Rows::OfCursor(Fetched { titles: rows.titles.as_deref(), described, keyed: None });
-        let Completed { outcome, .. } = self.procedures.backend.run(client, source, fetched).await?;
-        let found = outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
-        rows.at += found;
-        Ok(found)
-    }
-
-    /// Moves PostgreSQL's cursor. Returns how many rows it has passed.
-    async fn moved(&mut self, client: &mut Client, rows: &HeldRows, to: &str) -> Result<i64, Interrupt> {
-        let sql = Sql::plain(format!("move {to} in {}", rows.name));
-        let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
-        let Completed { outcome, .. } = self.procedures.backend.run(client, source, Rows::Kept).await?;
-        Ok(outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0))
-    }
-
-    pub(super) async fn let_go(&mut self, client: &mut Client, rows: &HeldRows) -> Result<(), Interrupt> {
-        self.close_in_postgres(client, &rows.name).await
     }
 }

@@ -3,8 +3,8 @@
 use super::calls::no_cursor_for;
 use super::options::Given;
 use super::position::{Fetch, Position};
-use super::{Selection, ServerCursor, ServerCursors};
-use crate::batch::cursor::NO_CURSOR;
+use super::{NamedCursor, Selection, ServerCursor, Text};
+use crate::batch::cursors::{no_such_cursor, NO_CURSOR};
 use crate::batch::interpreter::Interpreter;
 use crate::batch::prepared::Prepared;
 use crate::batch::variables::Variables;
@@ -15,47 +15,6 @@ use crate::tds::cursor::{put_info, Cursor, CursorRequest, Operation, Status};
 use crate::tds::tokens::done;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
-
-/// A cursor that a client has declared.
-#[derive(Debug)]
-pub(super) struct NamedCursor {
-    name: String,
-    text: Text,
-    scrolls: bool,
-    /// Rows by each fetch.
-    rows: u32,
-    open: Option<ServerCursor>,
-}
-
-#[derive(Clone, Debug)]
-enum Text {
-    Select(Arc<Prepared>),
-    /// With parameters, whose types are known only when it is opened.
-    Typed(String),
-    /// A dynamic statement, by its name.
-    Dynamic(String),
-}
-
-impl NamedCursor {
-    fn status(&self) -> Status {
-        let status = match self.open {
-            Some(_) => Status::OPEN,
-            None => Status::DECLARED.and(Status::CLOSED),
-        };
-        let status = if self.scrolls { status.and(Status::SCROLLABLE) } else { status };
-        status.and(Status::READ_ONLY)
-    }
-}
-
-impl ServerCursors {
-    fn number_of(&self, name: &str) -> Option<i32> {
-        self.named.iter().find(|(_, cursor)| cursor.name == name).map(|(number, _)| *number)
-    }
-
-    fn named(&mut self, number: i32) -> Result<&mut NamedCursor, ServerMessage> {
-        self.named.get_mut(&number).ok_or_else(|| no_such_cursor(&number.to_string()))
-    }
-}
 
 impl Interpreter {
     pub(in crate::batch) async fn answer_cursor(
@@ -296,8 +255,4 @@ impl Interpreter {
 fn put_state(client: &mut Client, number: i32, status: Status, rows: u32) {
     let dialect = client.dialect();
     put_info(&mut client.reply.tokens, number, status, rows, &dialect);
-}
-
-fn no_such_cursor(name: &str) -> ServerMessage {
-    ServerMessage::error(NO_CURSOR, 16, format!("A cursor with the name '{name}' does not exist."))
 }

@@ -12,7 +12,6 @@ mod undeclared;
 mod value;
 
 pub use keyed::{keyed, Keyed};
-pub(crate) use procedure::body;
 pub use undeclared::{undeclared, Undeclared};
 pub(crate) use value::{literal, of_number};
 
@@ -26,7 +25,9 @@ use crate::program::{
 };
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Clock, Numbered};
-use crate::tree::{self, Assign, Declared, Raise, StatementKind as Tree, TableVariable, TransactionName};
+use crate::tree::{
+    self, Assign, CreateProcedure, Declared, Raise, StatementKind as Tree, TableVariable, TransactionName,
+};
 use compiler::{numbered_sql, selected, Compiler};
 use std::collections::HashMap;
 
@@ -44,6 +45,13 @@ pub(crate) fn program(
 ) -> Result<Program, Error> {
     let (parameters, batch) = procedure::parts(batch, settings)?;
     program_of(parameters, batch, text, settings, placeholders, lifted)
+}
+
+/// The program of a procedure's body. `text`: the batch that makes it.
+fn body(create: &CreateProcedure, text: &str, settings: &Settings) -> Result<Program, Error> {
+    let settings = Settings { procedure: true, ..settings.clone() };
+    let parameters = procedure::declarations(create, &settings)?;
+    program_of(parameters, &create.body, text, &settings, 0, Vec::new())
 }
 
 fn program_of(
@@ -228,7 +236,9 @@ impl Compiler<'_> {
             Tree::Rollback(name) => Action::Rollback(self.transaction_name(name.as_ref())?),
             Tree::Save(name) => Action::Save(self.transaction_name(Some(name))?),
             Tree::CreateProcedure(create) => {
-                let created = crate::procedure::create(create, self.text, line, &self.scope, self.settings)?;
+                let here = |settings: &Settings| body(create, self.text, settings).map(|_| ());
+                let created =
+                    crate::procedure::create(create, self.text, line, &self.scope, self.settings, here)?;
                 self.created(created)
             }
             Tree::CreateFunction(create) => {

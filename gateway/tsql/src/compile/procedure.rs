@@ -1,10 +1,10 @@
-//! Compiles the body of a procedure that the session runs like a batch.
+//! The parameters and statements of a procedure that the session runs like a batch.
 
-use super::{literal, program_of};
+use super::value::literal;
 use crate::error::Error;
 use crate::facts::types;
 use crate::procedure::not_inside;
-use crate::program::{Declaration, Expression, Literal, Program, Settings};
+use crate::program::{Declaration, Expression, Literal, Settings};
 use crate::resolve::Scope;
 use crate::tree::{self, CreateProcedure, Parameter, Statement, StatementKind as Tree};
 
@@ -21,14 +21,8 @@ pub fn parts<'t>(
     }
 }
 
-/// The program of a procedure's body. `text`: the batch that makes it.
-pub fn body(create: &CreateProcedure, text: &str, settings: &Settings) -> Result<Program, Error> {
-    let settings = Settings { procedure: true, ..settings.clone() };
-    let parameters = declarations(create, &settings)?;
-    program_of(parameters, &create.body, text, &settings, 0, Vec::new())
-}
-
-fn declarations(create: &CreateProcedure, settings: &Settings) -> Result<Vec<Declaration>, Error> {
+/// Its parameters.
+pub fn declarations(create: &CreateProcedure, settings: &Settings) -> Result<Vec<Declaration>, Error> {
     create.parameters.iter().map(|parameter| declaration(parameter, settings)).collect()
 }
 

@@ -1,10 +1,10 @@
 //! EXECUTE in a procedure.
 
 use super::place::Place;
-use super::run::{Run, SENT};
+use super::run::Run;
 use super::statement::OWNERS_RIGHTS;
 use super::variable::CALL;
-use super::writer::{array, quoted, Rows, Writer};
+use super::writer::{array, quoted, Rows, Writer, SENT};
 use crate::error::Error;
 use crate::resolve::names::{literal, schema_of};
 use crate::translate;

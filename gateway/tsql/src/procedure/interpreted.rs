@@ -6,28 +6,10 @@
 //! calls a procedure run by the gateway is run by the gateway itself.
 
 use super::{arguments, mark, Header};
-use crate::compile;
 use crate::error::Error;
 use crate::program::Settings;
 use crate::resolve::names::literal;
 use crate::resolve::Scope;
-use crate::tree::CreateProcedure;
-
-/// Whether the gateway can run a procedure that PL/pgSQL has been refused for.
-pub fn check(
-    create: &CreateProcedure,
-    header: &Header<'_>,
-    text: &str,
-    settings: &Settings,
-    refusal: Error,
-) -> Result<(), Error> {
-    // its procedures are PostgreSQL's
-    if header.schema == "ringlog" {
-        return Err(refusal);
-    }
-    let settings = Settings { database: header.schema.clone(), ..settings.clone() };
-    compile::body(create, text, &settings).map(|_| ())
-}
 
 /// The message to the client that creates the procedure. `refusal`: why it cannot be PL/pgSQL.
 pub fn notice(header: &Header<'_>, refusal: &Error) -> String {

@@ -1,15 +1,9 @@
 //! GOTO to a label further down, of the outermost statements: it leaves the block that ends there.
 
-use super::place::{Body, Place};
+use super::place::{Body, Label, Place};
 use super::writer::{quoted, Writer};
 use crate::error::Error;
 use crate::tree::{Name, Statement, StatementKind as Tree};
-
-/// A label whose block is open.
-pub struct Label {
-    name: String,
-    block: String,
-}
 
 impl<'t> Writer<'t> {
     /// The outermost statements, with a block for each label that begins with the first of them and ends at the label.

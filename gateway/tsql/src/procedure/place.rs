@@ -4,6 +4,12 @@ use crate::tree::{Statement, StatementKind};
 use std::cell::RefCell;
 use std::rc::Rc;
 
+/// A label whose block is open.
+pub struct Label {
+    pub name: String,
+    pub block: String,
+}
+
 /// What becomes of an error.
 #[derive(Clone, Default)]
 pub enum Handler<'t> {

@@ -1,9 +1,9 @@
 //! Queries of a procedure: their rows go to its caller, by a cursor that a notice announces.
 
 use super::place::Place;
-use super::run::{Run, COUNTED, SENT};
+use super::run::Run;
 use super::variable::{CURSOR, N, ROW};
-use super::writer::{array, quoted, Purpose, Rows, Writer};
+use super::writer::{array, quoted, Purpose, Rows, Writer, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::program::keeps;

@@ -5,12 +5,6 @@ use super::variable::{caught_name, DETAIL, INDEX, TABLE, TEXT};
 use super::writer::{quoted, Writer};
 use crate::resolve::names::literal;
 
-/// Of GET DIAGNOSTICS.
-pub const COUNTED: &str = "row_count";
-
-/// The number of rows is the latest that was sent to the client.
-pub const SENT: &str = "null";
-
 /// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
 pub struct Run {
     pub lines: Vec<String>,

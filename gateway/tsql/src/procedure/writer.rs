@@ -9,9 +9,7 @@
 //! remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
 use super::declared::{Cursor, FETCH_STATUS};
-use super::labels::Label;
-use super::place::{Handler, Place};
-use super::run::COUNTED;
+use super::place::{Handler, Label, Place};
 use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
@@ -45,6 +43,12 @@ pub enum Rows {
     /// The body itself reads it.
     Asked,
 }
+
+/// The number of rows is that of GET DIAGNOSTICS.
+pub const COUNTED: &str = "row_count";
+
+/// The number of rows is the latest that was sent to the client.
+pub const SENT: &str = "null";
 
 /// Writes the body of one procedure, function or trigger.
 pub struct Writer<'t> {

@@ -1,0 +1,73 @@
+//! The queries that PostgreSQL was sent before their turn, in order, and what becomes of their answers.
+
+use super::described::Described;
+use crate::postgres::message::Message;
+use crate::postgres::{Connection, PgError};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{timeout, timeout_at, Instant};
+
+/// How long answers that nobody wants may take before they are cancelled, and again.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How long PostgreSQL may take to accept a cancel.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A query that PostgreSQL was sent.
+pub struct Sent {
+    pub prepared: Arc<Described>,
+    pub values: Bytes,
+    pub limit: i32,
+}
+
+#[derive(Default)]
+pub struct SentAhead(VecDeque<Sent>);
+
+impl SentAhead {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn push(&mut self, sent: Sent) {
+        self.0.push_back(sent);
+    }
+
+    /// Whether this query is what was sent first, whose answer comes next. Another one: what was sent is given up.
+    pub async fn was_sent(
+        &mut self,
+        connection: &mut Connection,
+        prepared: &Arc<Described>,
+        values: &Bytes,
+        limit: i32,
+    ) -> Result<bool, PgError> {
+        let is_first = self.0.front().is_some_and(|sent| {
+            Arc::ptr_eq(&sent.prepared, prepared) && sent.values == *values && sent.limit == limit
+        });
+        if is_first {
+            self.0.pop_front();
+        } else {
+            self.forget(connection).await?;
+        }
+        Ok(is_first)
+    }
+
+    /// Reads the answers to what was sent, which nobody wants.
+    pub async fn forget(&mut self, connection: &mut Connection) -> Result<(), PgError> {
+        let mut left = std::mem::take(&mut self.0).len();
+        let mut until = Instant::now() + PATIENCE;
+        while left > 0 {
+            let message = timeout_at(until, connection.receive()).await;
+            match message {
+                Ok(Ok(Message::ReadyForQuery(_)) | Err(PgError::Unconfirmed)) => left -= 1,
+                Ok(message) => drop(message?),
+                Err(_) => {}
+            }
+            if left > 0 && Instant::now() >= until {
+                let _ = timeout(CANCEL_TIMEOUT, connection.canceller().cancel()).await;
+                until = Instant::now() + PATIENCE;
+            }
+        }
+        Ok(())
+    }
+}
