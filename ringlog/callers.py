@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import psycopg
 from psycopg import sql
 
+from ringlog.background import in_background
 from ringlog.gateway import Gateway, LastCall
 from ringlog.schema.roles import OWNER
 
@@ -44,13 +45,8 @@ def callers_kept(gateway: Gateway, conninfo: str) -> Iterator[None]:
                     log.warning("last callers were not recorded: %s", " ".join(str(error).split()))
                 failed = True
 
-    thread = threading.Thread(target=keep, name="callers")
-    thread.start()
-    try:
+    with in_background("callers", keep, end):
         yield
-    finally:
-        end.set()
-        thread.join()
 
 
 def _note(conninfo: str, calls: list[LastCall]) -> None:

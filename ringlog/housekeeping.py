@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import sqlalchemy
 
+from ringlog.background import in_background
 from ringlog.history.summaries import summarise
 from ringlog.schema.merging import merge
 from ringlog.schema.partitions import MaintenanceReport, maintain
@@ -59,16 +60,8 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
                     log.exception("summaries were not made; the next attempt is in a minute")
                 failed = True
 
-    threads = [threading.Thread(target=hourly, name="housekeeping")]
-    threads += [threading.Thread(target=every_minute, name="summaries")]
-    for thread in threads:
-        thread.start()
-    try:
+    with in_background("housekeeping", hourly, end), in_background("summaries", every_minute, end):
         yield
-    finally:
-        end.set()
-        for thread in threads:
-            thread.join()
 
 
 def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> Iterator[str]:

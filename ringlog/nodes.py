@@ -11,6 +11,7 @@ import sqlalchemy
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from ringlog.background import in_background
 from ringlog.database import engine
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
@@ -267,13 +268,8 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
             finally:
                 at.dispose()
 
-    thread = threading.Thread(target=look_after, name=f"housekeeping of {name}")
-    thread.start()
-    try:
+    with in_background(f"housekeeping of {name}", look_after, end):
         yield
-    finally:
-        end.set()
-        thread.join()
 
 
 @contextmanager
@@ -320,13 +316,8 @@ def nodes_followed(
                     warned = words
                     end.wait(_PAUSE)
 
-    thread = threading.Thread(target=follow, name="nodes")
-    thread.start()
-    try:
+    with in_background("nodes", follow, end):
         yield
-    finally:
-        end.set()
-        thread.join()
 
 
 def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str, tuple[str, str]]]:

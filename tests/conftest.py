@@ -130,6 +130,14 @@ def database_url(
 
 
 @pytest.fixture
+def engine(database_url: sqlalchemy.URL) -> Iterator[sqlalchemy.Engine]:
+    """The superuser's engine of that database."""
+    engine = sqlalchemy.create_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
 def empty_database_url(scratch_postgres: Postgres) -> Iterator[sqlalchemy.URL]:
     """The superuser's URL of an empty database made for this test alone."""
     with _database(scratch_postgres, "template1") as url:
@@ -143,3 +151,10 @@ def server(temporary_directory: Path) -> Iterator[RunningServer]:
         add_logins(running)
         set_path(running.dsn)
         yield running
+
+
+@pytest.fixture(scope="session")
+def admin(server: RunningServer) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """The administrator's own connection to PostgreSQL, in autocommit."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        yield connection

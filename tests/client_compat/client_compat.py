@@ -187,6 +187,34 @@ def freetds() -> str:
     return f"FreeTDS {found[1]}"
 
 
+@dataclass(frozen=True)
+class FreetdsProgram:
+    """A program that FreeTDS brings; all get section, user and password by the same options."""
+
+    name: str
+    protocol: str
+    lacks: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+    not_yet: dict[str, str] = field(default_factory=dict)
+    version: Callable[[], str] = freetds
+
+    @property
+    def id(self) -> str:
+        return f"{self.name} {self.protocol}"
+
+    def run_as(
+        self, clients: Clients, login: Login, *words: str | Path, script: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.name, *words, "-S", self.protocol, "-U", login.user, "-P", login.password],
+            input=script,
+            env={"FREETDSCONF": str(clients.freetds_conf), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+
+
 def dbd_sybase() -> str:
     command = ["perl", "-MDBD::Sybase", "-e", "print $DBD::Sybase::VERSION"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

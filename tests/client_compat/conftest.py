@@ -5,7 +5,6 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psycopg
 import pytest
 
 import matrix
@@ -132,13 +131,6 @@ def clients(server: RunningServer, programs: Programs, temporary_directory: Path
 def record(request: pytest.FixtureRequest) -> list[matrix.Entry]:
     """What the tests before this one have found out."""
     return request.config.stash[RECORD]
-
-
-@pytest.fixture(scope="session")
-def admin(server: RunningServer) -> Iterator[Admin]:
-    """The administrator's own connection to PostgreSQL."""
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture(scope="session")

@@ -6,41 +6,22 @@ freebcp as operators use it: the ring into a file, and a file into a table.
 import struct
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from client_compat import Clients, freetds, stored
+from client_compat import Clients, FreetdsProgram, stored
 from servers import Login, RunningServer
 from tds_clients import Admin
 
 
-@dataclass(frozen=True)
-class Freebcp:
-    protocol: str
-    name: str = "freebcp"
-    lacks: dict[str, str] = field(default_factory=dict)
-    remarks: dict[str, str] = field(default_factory=dict)
-    not_yet: dict[str, str] = field(default_factory=dict)
-    version: Callable[[], str] = freetds
-
-    @property
-    def id(self) -> str:
-        return f"{self.name} {self.protocol}"
-
+class Freebcp(FreetdsProgram):
     def run(self, clients: Clients, login: Login, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["freebcp", *words, "-S", self.protocol, "-U", login.user, "-P", login.password],
-            env={"FREETDSCONF": str(clients.freetds_conf), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-        )
+        return self.run_as(clients, login, *words)
 
 
-CLIENTS = [Freebcp("5.0"), Freebcp("7.4")]
+CLIENTS = [Freebcp("freebcp", "5.0"), Freebcp("freebcp", "7.4")]
 
 LINES = ["1|häuser|1.5|2026-01-02 03:04:05.500", "70000|||"]
 ROWS = [(1, "häuser", 1.5, datetime(2026, 1, 2, 3, 4, 5, 500_000)), (70_000, None, None, None)]

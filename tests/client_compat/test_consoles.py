@@ -4,43 +4,22 @@ A script of batches goes in, what the console prints is looked at. Times have th
 """
 
 import re
-import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 
-from client_compat import Clients, freetds, stored
+from client_compat import Clients, FreetdsProgram, stored
 from servers import Login, RunningServer
 from tds_clients import Admin
 
 PROMPT = re.compile(r"^(\d+> )+", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Console:
-    """One of FreeTDS's consoles; all are told section, user and password alike."""
-
-    name: str
-    protocol: str
-    lacks: dict[str, str] = field(default_factory=dict)
-    remarks: dict[str, str] = field(default_factory=dict)
-    not_yet: dict[str, str] = field(default_factory=dict)
-    version: Callable[[], str] = freetds
-
-    @property
-    def id(self) -> str:
-        return f"{self.name} {self.protocol}"
+class Console(FreetdsProgram):
+    """One of FreeTDS's consoles."""
 
     def run(self, clients: Clients, login: Login, *batches: str) -> str:
         """Runs a script of batches to its end. Returns all that is printed, without prompts."""
-        done = subprocess.run(
-            [self.name, "-S", self.protocol, "-U", login.user, "-P", login.password],
-            input="".join(f"{batch}\ngo\n" for batch in batches),
-            env={"FREETDSCONF": str(clients.freetds_conf), "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-        )
+        done = self.run_as(clients, login, script="".join(f"{batch}\ngo\n" for batch in batches))
         return PROMPT.sub("", done.stdout) + done.stderr
 
 

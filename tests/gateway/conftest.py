@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 import pytest
 from psycopg import sql
 
@@ -50,13 +49,6 @@ def half_open(server: RunningServer, half_open_since: float) -> Iterator[list[so
     yield connections
     for connection in connections:
         connection.close()
-
-
-@pytest.fixture(scope="session")
-def admin(server: RunningServer) -> Iterator[Admin]:
-    """The administrator's own connection to PostgreSQL."""
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
 
 
 @pytest.fixture(scope="session")

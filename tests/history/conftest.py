@@ -28,13 +28,6 @@ def conninfo(database_url: sa.URL) -> str:
 
 
 @pytest.fixture
-def engine(database_url: sa.URL) -> Iterator[sa.Engine]:
-    engine = sa.create_engine(database_url)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture
 def every_type(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
     """The table `every_type`, with a column of each type."""
     install(engine, Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS),)))

@@ -19,13 +19,6 @@ Connect = Callable[[], psycopg.Connection]
 
 
 @pytest.fixture
-def engine(database_url: sa.URL) -> Iterator[sa.Engine]:
-    engine = sa.create_engine(database_url)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture
 def connect(database_url: sa.URL) -> Iterator[Connect]:
     with ExitStack() as connections:
         yield lambda: connections.enter_context(_connected(database_url))

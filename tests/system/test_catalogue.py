@@ -13,12 +13,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 @pytest.fixture(scope="module")
-def admin(server: RunningServer) -> Iterator[Connection]:
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module")
 def reader(server: RunningServer) -> Iterator[Connection]:
     with psycopg.connect(server.dsn_of(server.reader), autocommit=True) as connection:
         yield connection

@@ -47,12 +47,6 @@ def report(connection: Connection, call: LiteralString) -> Report:
 
 
 @pytest.fixture
-def admin(server: RunningServer) -> Iterator[Connection]:
-    with psycopg.connect(server.dsn, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def reader(server: RunningServer) -> Iterator[Connection]:
     with psycopg.connect(server.dsn_of(server.reader), autocommit=True) as connection:
         yield connection

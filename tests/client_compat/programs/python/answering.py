@@ -50,6 +50,33 @@ def tell_rows(cursor: Any) -> None:
             return
 
 
+class DbApi:
+    """What clients of the DB-API have in common."""
+
+    connection: Any
+
+    def language(self, text: str) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(text)
+            tell_rows(cursor)
+
+    def execute(self, text: str, params: list[Param]) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(text.replace("?", "%s"), tuple(param.value for param in params))
+            tell_rows(cursor)
+
+    def begin(self) -> None:
+        self.connection.autocommit = False
+
+    def commit(self) -> None:
+        self.connection.commit()
+        self.connection.autocommit = True
+
+    def rollback(self) -> None:
+        self.connection.rollback()
+        self.connection.autocommit = True
+
+
 def converse(
     database: type[Any],
     failures: type[Exception] | tuple[type[Exception], ...],

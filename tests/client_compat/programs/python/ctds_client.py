@@ -4,13 +4,13 @@ from typing import Any
 
 import ctds
 import ctds.pool
-from answering import Param, converse, tell, tell_rows
+from answering import DbApi, Param, converse, tell, tell_rows
 
 # it has no datetime of its own: the date's place is enough for the time that comes back
 SQL_TYPES = {"int": ctds.SqlInt, "char": ctds.SqlVarChar, "datetime": ctds.SqlDate}
 
 
-class Client:
+class Client(DbApi):
     def __init__(self, host: str, port: int, user: str, password: str, version: str) -> None:
         self.address: dict[str, Any] = {
             "server": host,
@@ -43,28 +43,12 @@ class Client:
     def _value(self, param: Param) -> Any:
         return ctds.Parameter(SQL_TYPES[param.type](None), output=True) if param.out else param.value
 
-    def language(self, text: str) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(text)
-            tell_rows(cursor)
-
     def execute(self, text: str, params: list[Param]) -> None:
         for place in range(len(params)):
             text = text.replace("?", f":{place}", 1)
         with self.connection.cursor() as cursor:
             cursor.execute(text, tuple(param.value for param in params))
             tell_rows(cursor)
-
-    def begin(self) -> None:
-        self.connection.autocommit = False
-
-    def commit(self) -> None:
-        self.connection.commit()
-        self.connection.autocommit = True
-
-    def rollback(self) -> None:
-        self.connection.rollback()
-        self.connection.autocommit = True
 
     def again(self) -> None:
         self.pool.release(self.connection)

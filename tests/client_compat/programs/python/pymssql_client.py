@@ -4,7 +4,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 import pymssql
-from answering import TYPES, Param, converse, tell, tell_rows
+from answering import TYPES, DbApi, Param, converse, tell, tell_rows
 from pymssql import _mssql
 
 SQL_TYPES = {
@@ -19,7 +19,7 @@ SQL_TYPES = {
 }
 
 
-class Client:
+class Client(DbApi):
     def __init__(self, host: str, port: int, user: str, password: str, version: str, encryption: str) -> None:
         self.address: dict[str, Any] = {
             "server": host,
@@ -51,16 +51,6 @@ class Client:
         status = procedure.execute()
         tell("status", status)
         tell("output", [procedure.parameters[param.name] for param in params if param.out])
-
-    def language(self, text: str) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(text)
-            tell_rows(cursor)
-
-    def execute(self, text: str, params: list[Param]) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(text.replace("?", "%s"), tuple(param.value for param in params))
-            tell_rows(cursor)
 
     def begin(self) -> None:
         self.connection.autocommit(False)

@@ -5,10 +5,10 @@ import threading
 from typing import Any
 
 import pyodbc
-from answering import Param, converse, tell, tell_rows
+from answering import DbApi, Param, converse, tell, tell_rows
 
 
-class Client:
+class Client(DbApi):
     def __init__(
         self, host: str, port: int, user: str, password: str, version: str, driver: str, encryption: str
     ) -> None:
@@ -38,17 +38,6 @@ class Client:
             tell("message", [None, 0, message])
         tell_rows(cursor)
         cursor.close()
-
-    def begin(self) -> None:
-        self.connection.autocommit = False
-
-    def commit(self) -> None:
-        self.connection.commit()
-        self.connection.autocommit = True
-
-    def rollback(self) -> None:
-        self.connection.rollback()
-        self.connection.autocommit = True
 
     def abandon(self, text: str) -> None:
         cursor = self.connection.cursor()

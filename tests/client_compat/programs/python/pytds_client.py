@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytds
-from answering import TYPES, Param, converse, tell, tell_rows
+from answering import TYPES, DbApi, Param, converse, tell, tell_rows
 
 
-class Client:
+class Client(DbApi):
     def __init__(self, host: str, port: int, user: str, password: str, *cafile: str) -> None:
         self.address: dict[str, Any] = {
             "server": host,
@@ -31,27 +31,6 @@ class Client:
             tell("output", [value for param, value in zip(params, found, strict=True) if param.out])
             for _, message in cursor.messages or ():
                 tell("message", [message.number, message.severity, message.text])
-
-    def language(self, text: str) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(text)
-            tell_rows(cursor)
-
-    def execute(self, text: str, params: list[Param]) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(text.replace("?", "%s"), tuple(param.value for param in params))
-            tell_rows(cursor)
-
-    def begin(self) -> None:
-        self.connection.autocommit = False
-
-    def commit(self) -> None:
-        self.connection.commit()
-        self.connection.autocommit = True
-
-    def rollback(self) -> None:
-        self.connection.rollback()
-        self.connection.autocommit = True
 
     def again(self) -> None:
         self.connection.close()
