@@ -46,7 +46,9 @@ begin
     raise exception 'points must be from 1 to 1000000, not %', points
       using errcode = 'invalid_parameter_value';
   end if;
-  perform ringlog.demand_here(names);
+  if exists (select from ringlog.signal_elsewhere) then
+    perform ringlog.demand_here(names);
+  end if;
   -- the signals of one table at once
   for same in
     select array_agg(asked.name order by asked.number) as names, summarised.levels
