@@ -105,6 +105,13 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
+CLOCK_TWICE = (
+    # in a compiled procedure each getdate() of a statement asks the clock, which may have ticked in between
+    "datediff(ss, getdate(), getdate()) = 0 and abs(datediff(ss, getutcdate(), getutcdate())) = 0",
+    "datepart(ms, getdate()) % 10 - datepart(ms, getdate()) % 10",
+)
+
+
 def may_differ(text: Text, way: str) -> bool:
     whole = "; ".join((*text.setup, text.text))
     return any(whole.endswith(end) and way in ways for end, (ways, _) in DIFFERENCES.items())
@@ -312,7 +319,7 @@ def test_every_way(sessions: Sessions, made: Made, text: Text) -> None:
             refused = made.refused.get(procedure(way, version, text.name))
             if refused:
                 found = Outcome([("error", refused)], [["0", str(refused), "0"]])
-            elif way == "batch":
+            elif way == "batch" or (way == "compiled" and text.text.endswith(CLOCK_TWICE)):
                 continue
             else:
                 found = sessions[version, way].outcome(ask, text)
