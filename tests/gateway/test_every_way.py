@@ -88,6 +88,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     # the end of a text: the ways in which it is answered otherwise, and why (docs/migrating.md)
     "create procedure q as use log exec ('x')": (PROCEDURES, IN_A_PROCEDURE),
     "create procedure #p as select 2": (PROCEDURES, IN_A_PROCEDURE),
+    "with execute as 'someone' as select 1": (PROCEDURES, IN_A_PROCEDURE),
     "with execute as owner as select user_name()": (PROCEDURES, IN_A_PROCEDURE),
     "with execute as owner as exec ('select 1')": (PROCEDURES, IN_A_PROCEDURE),
     "insert #t exec p select @@trancount select a from #t commit": (PROCEDURES, COUNTS_TRANSACTIONS),

@@ -290,15 +290,8 @@ impl Finder<'_> {
             having: None,
             at,
         };
-        let query = Query {
-            with: self.with.clone(),
-            body: QueryBody::Select(Box::new(select)),
-            order_by: Vec::new(),
-            offset: None,
-            fetch: None,
-            max_recursion: None,
-            at,
-        };
+        let body = QueryBody::Select(Box::new(select));
+        let query = Query { with: self.with.clone(), ..Query::of(body, at) };
         query.to_string()
     }
 }

@@ -461,7 +461,9 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
     if known.iter().all(Type::is_text) {
         let longest = known.iter().map(|of| of.length).collect::<Option<Vec<_>>>();
         let twin = known.iter().any(Type::is_national);
-        return Some(Type { twin, ..varchar(longest.and_then(|lengths| lengths.into_iter().max())) });
+        let length = longest.and_then(|lengths| lengths.into_iter().max());
+        let is_padded = length.is_some() && known.iter().all(|of| of.name == CHAR.name);
+        return Some(Type { twin, length, ..if is_padded { CHAR } else { VARCHAR } });
     }
     if known.iter().all(Type::is_exact) && known.iter().any(|of| of.family == Family::Decimal) {
         let digits = || known.iter().map(|of| of.digits().unwrap_or((MOST_DIGITS, 0)));

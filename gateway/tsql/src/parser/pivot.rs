@@ -30,7 +30,7 @@ impl<'t> Parser<'t> {
             };
             self.expect_symbol(")")?;
             let Some(alias) = self.table_alias()? else { return Err(self.wrong()) };
-            let query = Box::new(query_of(written, at));
+            let query = Box::new(Query::of(QueryBody::Select(Box::new(written)), at));
             source = TableSource::Query { query, alias: Some(alias), columns: Vec::new() };
         }
         Ok(source)
@@ -98,8 +98,7 @@ impl<'t> Parser<'t> {
         let of_row = |name: &Name| column_of(ROWS, &name.text, at);
         items.push(item(of_row(&value), None));
         items.push(item(of_row(&name), None));
-        let values =
-            Query { body: QueryBody::Values(rows), ..query_of(select(Vec::new(), Vec::new(), at), at) };
+        let values = Query::of(QueryBody::Values(rows), at);
         let right = TableSource::Query {
             query: Box::new(values),
             alias: Some(Name { text: String::from(ROWS), at }),
@@ -174,18 +173,6 @@ fn select(items: Vec<SelectItem>, from: Vec<TableSource>, at: Position) -> Selec
         condition: None,
         group_by: Vec::new(),
         having: None,
-        at,
-    }
-}
-
-fn query_of(select: Select, at: Position) -> Query {
-    Query {
-        with: Vec::new(),
-        body: QueryBody::Select(Box::new(select)),
-        order_by: Vec::new(),
-        offset: None,
-        fetch: None,
-        max_recursion: None,
         at,
     }
 }

@@ -4,11 +4,11 @@ use super::expression::literal;
 use super::Parser;
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::Kind;
+use crate::lexer::{Kind, Token};
 use crate::tree::{
     Argument, ArgumentValue, CreateFunction, CreateProcedure, CreateTrigger, Execute, ExecuteText,
-    Expression, Literal, LiteralValue, Mode, Parameter, Place, Position, Query, Returns, Statement,
-    StatementKind, TriggerEvent, TriggerTime, UnaryOperator,
+    Expression, Literal, LiteralValue, Mode, ObjectName, Parameter, Place, Position, Query, Returns,
+    Statement, StatementKind, TriggerEvent, TriggerTime, UnaryOperator,
 };
 
 /// Reserved words that are texts as arguments.
@@ -41,7 +41,7 @@ impl<'t> Parser<'t> {
         while self.word("with") {
             self.list(|parser| {
                 let at = parser.position();
-                if parser.words(&["execute", "as", "owner"]) || parser.words(&["exec", "as", "owner"]) {
+                if parser.runs_as_owner(&name) {
                     as_owner = Some(at);
                     return Ok(());
                 }
@@ -64,6 +64,20 @@ impl<'t> Parser<'t> {
             as_owner,
             body,
         })))
+    }
+
+    /// `execute as owner`; 'dbo' is the owner of what is in its schema.
+    fn runs_as_owner(&mut self, procedure: &ObjectName) -> bool {
+        if !self.next_is_any(&["exec", "execute"]) || !self.ahead_is(1, "as") {
+            return false;
+        }
+        let is_of_dbo = procedure.owner.is_empty() || procedure.owner.eq_ignore_ascii_case("dbo");
+        let is_dbo = |token: &Token<'_>| {
+            matches!(token.kind, Kind::Text { .. }) && token.value.eq_ignore_ascii_case("dbo")
+        };
+        let is_owner = self.ahead_is(2, "owner") || is_of_dbo && self.ahead(2).is_some_and(is_dbo);
+        self.at += if is_owner { 3 } else { 0 };
+        is_owner
     }
 
     fn procedure_option(&mut self) -> Result<(), Error> {

@@ -180,17 +180,7 @@ impl<'t> Parser<'t> {
             self.at += 2;
             let rows = self.list(|parser| parser.in_parentheses(Self::value_or_default))?;
             self.expect_symbol(")")?;
-            let body = QueryBody::Values(rows);
-            let at = self.since(start);
-            Query {
-                with: Vec::new(),
-                body,
-                order_by: Vec::new(),
-                offset: None,
-                fetch: None,
-                max_recursion: None,
-                at,
-            }
+            Query::of(QueryBody::Values(rows), self.since(start))
         } else if self.opens_query() {
             self.subquery()?
         } else {

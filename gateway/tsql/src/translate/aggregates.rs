@@ -6,7 +6,7 @@ use super::value::{converted, Value};
 use crate::error::Error;
 use crate::facts::functions::Rule;
 use crate::facts::types::{
-    decimal, varchar, Family, Type, BIGINT, BIT, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT,
+    decimal, varchar, Family, Type, BIGINT, BIT, CHAR, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT,
 };
 use crate::tree::{Arguments, Frame, FrameBound, FrameUnit, Ordering, Window};
 
@@ -149,7 +149,8 @@ impl Call<'_, '_, '_> {
         let Some(of) = value.of else { return Ok(self.aggregate(&over, "", None)) };
         self.refuse_operand(of, false)?;
         if of.is_text() {
-            let of = Type { twin: of.is_national(), ..varchar(of.length) };
+            let of =
+                if of.name == CHAR.name { of } else { Type { twin: of.is_national(), ..varchar(of.length) } };
             return Ok(self.aggregate(&over, &format!("::{}", of.sql()), Some(of)));
         }
         Ok(self.aggregate(&over, "", Some(of)))

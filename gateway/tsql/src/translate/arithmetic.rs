@@ -5,7 +5,8 @@ use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
 use crate::facts::conversions;
 use crate::facts::types::{
-    decimal, varchar, Family, Type, BIT, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL, TINYINT,
+    decimal, varchar, Family, Type, BINARY, BIT, CHAR, DATETIME, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL,
+    SMALLDATETIME, SMALLMONEY, TINYINT, VARBINARY,
 };
 
 /// `left operator right`
@@ -100,6 +101,12 @@ fn known_arithmetic(
         return texts(operator, plain(), of, line).map(Some);
     }
     let families = of.map(|of| of.family);
+    if let Some(moment) = moved(operator, of) {
+        return Ok(Some(Value::new(format!("tsql.to_{}({})", moment.name, plain()), moment)));
+    }
+    if let Some(bytes) = concatenated(operator, of) {
+        return Ok(Some(Value::new(plain(), bytes)));
+    }
     if !of.iter().all(Type::is_exact) {
         if families.contains(&Family::Float) && of.iter().all(Type::is_number) {
             let result = if of.contains(&FLOAT) { FLOAT } else { REAL };
@@ -125,12 +132,14 @@ fn known_arithmetic(
     }
     if families.contains(&Family::Money) {
         let (l, r) = operands();
+        // a whole number beside it has a lower precedence
+        let result = if of.contains(&MONEY) { MONEY } else { SMALLMONEY };
         let sql = if operator == "/" {
-            format!("tsql.quotient({l}, {r}, 4)::tsql.money")
+            format!("tsql.quotient({l}, {r}, 4)::tsql.{}", result.name)
         } else {
-            format!("tsql.to_money({l} {operator} {r})")
+            format!("tsql.to_{}({l} {operator} {r})", result.name)
         };
-        return Ok(Some(Value::new(sql, MONEY)));
+        return Ok(Some(Value::new(sql, result)));
     }
     let digits = |of: Type| of.digits().unwrap_or((0, 0)).0;
     let widest = if digits(of[1]) > digits(of[0]) { of[1] } else { of[0] };
@@ -139,6 +148,30 @@ fn known_arithmetic(
         TINYINT => Some(Value::new(format!("tsql.to_tinyint({})", plain()), TINYINT)),
         _ => Some(Value::new(plain(), widest)),
     })
+}
+
+/// A datetime or smalldatetime and a number of days.
+fn moved(operator: &str, of: [Type; 2]) -> Option<Type> {
+    let is_moment = |of: &Type| [DATETIME, SMALLDATETIME].contains(of);
+    let all = of.iter().all(|of| is_moment(of) || of.is_number());
+    if !matches!(operator, "+" | "-") || !all {
+        return None;
+    }
+    [DATETIME, SMALLDATETIME].into_iter().find(|moment| of.contains(moment))
+}
+
+/// Bytes behind bytes.
+fn concatenated(operator: &str, of: [Type; 2]) -> Option<Type> {
+    let is_short = |of: &Type| of.name == BINARY.name || of.name == VARBINARY.name;
+    if operator != "+" || !of.iter().all(is_short) {
+        return None;
+    }
+    let length = of[0].length.zip(of[1].length).map(|(left, right)| left + right);
+    let result = if of.iter().all(|of| of.name == BINARY.name) { BINARY } else { VARBINARY };
+    match length.filter(|length| *length <= LONGEST_VARCHAR) {
+        None => Some(VARBINARY),
+        length => Some(Type { length, ..result }),
+    }
 }
 
 fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value, Error> {
@@ -155,9 +188,11 @@ fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value,
     }
     let length = of[0].length.zip(of[1].length).map(|(left, right)| left + right);
     let length = length.filter(|length| *length <= LONGEST_VARCHAR);
-    let result = Type { twin: of.iter().any(Type::is_national), ..varchar(length) };
+    let base =
+        if length.is_some() && of.iter().all(|of| of.name == CHAR.name) { CHAR } else { varchar(None) };
+    let result = Type { twin: of.iter().any(Type::is_national), length, ..base };
     Ok(match length {
         None => Value::new(sql, result),
-        Some(length) => Value::new(format!("{sql}::varchar({length})"), result),
+        Some(_) => Value::new(format!("{sql}::{}", result.sql()), result),
     })
 }

@@ -44,13 +44,12 @@ impl Call<'_, '_, '_> {
         if value.is_text() {
             value = converted(value, FLOAT, self.line, false)?;
         }
+        if value.of.is_some_and(is_small) {
+            value = converted(value, INT, self.line, false)?;
+        }
         let places = self.integer(1)?;
         let cut = if number == 3 { format!("({}) <> 0", self.integer(2)?) } else { "false".into() };
-        let of = value.of.map(|of| match of {
-            REAL => FLOAT,
-            of if is_small(of) => INT,
-            of => of,
-        });
+        let of = value.of.map(|of| if of == REAL { FLOAT } else { of });
         let sql = format!("tsql.round({}, {places}, {cut})", argument(&value));
         Ok(match of.filter(|of| of.family == Family::Decimal) {
             Some(of) => Value::new(format!("{sql}::{}", of.sql()), of),

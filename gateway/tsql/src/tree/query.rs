@@ -27,6 +27,21 @@ pub struct CommonTable {
     pub query: Query,
 }
 
+impl Query {
+    /// A query that is no more than its body.
+    pub fn of(body: QueryBody, at: Position) -> Query {
+        Query {
+            with: Vec::new(),
+            body,
+            order_by: Vec::new(),
+            offset: None,
+            fetch: None,
+            max_recursion: None,
+            at,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryBody {
     Select(Box<Select>),
