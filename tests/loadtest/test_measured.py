@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from ringlog.loadtest.experiment.measured import KEPT, text
-from ringlog.loadtest.spring8.plan import cpu_of, row_cost, wal_of
+from ringlog.loadtest.spring8.plan import answer, cpu_of, row_cost, wal_of
 from ringlog.loadtest.spring8.results import read_results
 from servers import ringlog
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "measured.md"
+SCALING = DOCUMENT.with_name("scaling.md")
 EXPERIMENTS = {"normal", "max", "ess", "saturation", "sdalinac", "half", "soak"}
 
 
@@ -41,6 +42,28 @@ def test_a_plan_of_nodes_is_held_against_a_load_that_it_was_not_made_of() -> Non
     (run,) = (run for run in found.runs if run.clients == "native")
     assert cost.cpu.at(run.columns) == pytest.approx(cpu_of(run), rel=0.25)
     assert cost.wal.at(run.columns) == pytest.approx(wal_of(run), rel=0.4)
+
+
+def test_the_sites_on_paper_are_those_of_the_plan() -> None:
+    text = SCALING.read_text()
+    rows = {
+        words[0]: [word.partition(";")[0] for word in words[1:]]
+        for words in (
+            [word.strip() for word in line.strip("|").split("|")]
+            for line in text.partition("## Four sites, on paper")[2].splitlines()
+            if line.startswith("| ")
+        )
+        if len(words) == 6
+    }
+    wal = "write-ahead log, and to each standby"
+    servers = "servers of 16 cores, with disks of 100 MB/s"
+    cost = row_cost(KEPT)
+    for number, (signals, rate) in enumerate(zip(rows["signals"], rows["rate, Hz"], strict=True)):
+        plan = answer(cost, int(signals.replace(",", "")), float(rate), 200, 16, 100.0)
+        assert f"{rows['rows of 200 per second'][number]} rows/s" in plan[0]
+        planned = [float(re.findall(r"[\d.]+", line.replace(",", ""))[0]) for line in plan[1:4]]
+        for name, value in zip(("cores for writing", wal, servers), planned, strict=True):
+            assert float(rows[name][number].removesuffix(" MB/s")) == pytest.approx(value, rel=0.03)
 
 
 def test_a_plan_of_nodes_comes_from_the_kept_results() -> None:
