@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import psutil
-from psycopg.conninfo import make_conninfo
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from ringlog.clients import Address, connect
+from ringlog.clients import Address, Unanswered, connect
 from ringlog.loader.options import LoadError
 from ringlog.loader.sources.replay import files_of
 from ringlog.schema.facility import Facility, Table
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _TURN = 0.25  # seconds
 _LINE_EVERY = 10.0  # seconds
 _KINDS = ("csv", "parquet")
+_OF_A_LOGIN = ("user", "password", "passfile", "sslcert", "sslkey", "sslpassword", "target_session_attrs")
 
 
 def backfill(
@@ -50,17 +52,24 @@ def backfill(
         )
     files, tables = _files(facility, source, names)
     connect(address, password).close()
-    conninfo = make_conninfo(
+    own = {
+        # of several machines the one that takes rows
+        "target_session_attrs": "read-write",
+        "user": address.user,
+        "password": password,
+        "application_name": "ringlog backfill",
+    }
+    first = make_conninfo(
         host=",".join(one.host for one in address.each),
         port=",".join(str(one.port) for one in address.each),
-        # of several machines the one that takes rows
-        target_session_attrs="read-write",
-        user=address.user,
-        password=password,
         dbname=address.database,
-        application_name="ringlog backfill",
+        **own,
     )
-    imports = Imports(files, tables, ZoneInfo(facility.timezone), conninfo)
+    nodes = {node.name: make_conninfo(**_place(node.dsn), **own) for node in facility.nodes}
+    servers = {table.name: nodes[table.node] if table.node else first for table in tables}
+    for name in sorted({table.node for table in tables if table.node}):
+        _try(name, nodes[name])
+    imports = Imports(files, tables, ZoneInfo(facility.timezone), servers)
     with _stopping(imports):
         _show(imports, at_a_time or psutil.cpu_count() or 1)
     for one in imports.progress.values():
@@ -68,6 +77,18 @@ def backfill(
         if one.failure:
             print(f"ringlog: {one.failure}", flush=True)
     return all(one.ended and not one.refused for one in imports.progress.values())
+
+
+def _place(dsn: str) -> dict[str, Any]:
+    """A node's connection string, without what is the administrator's."""
+    return {name: value for name, value in conninfo_to_dict(dsn).items() if name not in _OF_A_LOGIN}
+
+
+def _try(node: str, conninfo: str) -> None:
+    try:
+        psycopg.connect(conninfo).close()
+    except psycopg.OperationalError as error:
+        raise Unanswered(f"node {node}: {' '.join(str(error).split())}") from None
 
 
 def _files(

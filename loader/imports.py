@@ -8,7 +8,7 @@ at any moment, the same command continues after the last stored row.
 import hashlib
 import socket
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -74,12 +74,19 @@ class Imports:
     """Imports files into tables, some tables at a time, in threads."""
 
     def __init__(
-        self, files: dict[str, Sequence[Path]], tables: Sequence[Table], zone: ZoneInfo, conninfo: str
+        self,
+        files: dict[str, Sequence[Path]],
+        tables: Sequence[Table],
+        zone: ZoneInfo,
+        servers: Mapping[str, str],
     ) -> None:
+        """`servers` has the connection string of each table's server."""
         self._stop = threading.Event()
         self.progress = {table.name: Progress(table.name) for table in tables}
         self._imports = [
-            _Import(table, files[table.name], zone, conninfo, self.progress[table.name], self._stop)
+            _Import(
+                table, files[table.name], zone, servers[table.name], self.progress[table.name], self._stop
+            )
             for table in tables
         ]
 

@@ -18,6 +18,11 @@ begin
   ) then
     raise exception 'begin_import: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
+  -- what the move copies takes the place of what comes here meanwhile
+  if exists (select from ringlog.moved_part as moved where moved.table_name = table_name) then
+    raise exception 'begin_import: table ''%'' is moving to this server, nothing was imported', table_name
+      using errcode = 'object_not_in_prerequisite_state', hint = 'Wait for the end of ringlog node move.';
+  end if;
   execute format('select latest.seq_no from ringlog.%I() as latest', 'last_' || table_name) into base;
   insert into ringlog.imported_file as known (table_name, file, digest, base, rows, began)
   values (table_name, file, digest, coalesce(base, 0), 0, now())
@@ -39,7 +44,8 @@ comment on function ringlog.begin_import(text, text, text) is
 $$Begins to import a file of old rows, or goes on with it: makes the session's table pg_temp.<table>, into which a part
 of the rows is copied before each call of import_<table>, in one transaction. Gives how many rows of the file have been
 taken, and the place of the ring after which its first row goes when the file has no seq_no, and when the last row was taken. A
-file of the same name with another digest begins anew. Errors: no such table (42704).$$;
+file of the same name with another digest begins anew. Errors: no such table (42704); one that
+is moving to this server (55000).$$;
 
 revoke all on function ringlog.begin_import(text, text, text) from public;
 grant execute on function ringlog.begin_import(text, text, text) to daq_writer;

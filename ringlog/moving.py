@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import psycopg
 import sqlalchemy as sa
 from psycopg import errors, sql
+from sqlalchemy.dialects import postgresql
 
 from ringlog.database import engine
 from ringlog.errors import ServerError, UsageError
@@ -271,6 +272,11 @@ class _Moving:
                 self._readable = nodes.keep_away(connection, placed)
             return []
 
+        def begun(connection: sa.Connection) -> list[str]:
+            row = postgresql.insert(moves.moved_part).values(table_name=self.table, part=moves.BEGUN)
+            connection.execute(row.on_conflict_do_nothing())
+            return []
+
         def not_summarised(connection: sa.Connection) -> list[str]:
             # the target's summaries are the source's until it takes rows
             own = summarised.c.table_name == self.table
@@ -288,7 +294,7 @@ class _Moving:
         stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
         own = replace(facility.of(self.move.target), tables=(*others, table))
         change(self.target, name_formers)
-        install(self.target, own, [install_tsql, self._demand_same, not_summarised, unused], before)
+        install(self.target, own, [install_tsql, self._demand_same, begun, not_summarised, unused], before)
         change(self.target, make_partitions)
 
     def _demand_same(self, there: sa.Connection) -> list[str]:

@@ -50,6 +50,9 @@ moved_part = sa.Table(
     comment="on the server that gets a table: what of it has been copied",
 )
 
+BEGUN = ""
+"""a part of no rows: what is not copied yet may not come from elsewhere"""
+
 _TELLING = "ringlog_tell_moved_row"
 _REFUSING = "ringlog_refuse_moved"
 

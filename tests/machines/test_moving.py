@@ -16,7 +16,7 @@ import pytest
 
 from servers import RINGLOG, address_of, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
-from waiting import PATIENCE, one_sleeps, wait_until
+from waiting import one_sleeps, wait_until
 
 COUNTING = Path(__file__).parents[1] / "counting.py"
 WAVES = """
@@ -259,7 +259,8 @@ class Stop:
                     connection.execute(f"drop trigger stop on {self.relation}; drop function sleep".encode())
 
 
-COPYING = Stop("d", "ringlog.moved_part", "insert")
+OF_ROWS = "new.part <> ''"
+COPYING = Stop("d", "ringlog.moved_part", "insert", OF_ROWS)
 LAST_ROWS = Stop("d", "ringlog.writer", "insert")
 SWITCH = Stop(None, "ringlog.move", "update")
 CLOSING = Stop(
@@ -273,153 +274,192 @@ DROPPING = Stop("c", "ringlog.logged_table", "delete")
 FORGETTING = Stop("d", "ringlog.moved_part", "delete")
 
 
-def test_a_move_is_broken_off_anywhere(site: Site) -> None:
-    shutil.copy(COUNTING, site.folder)
-    site.add("d")
-    site.write_facility(WHERE)
-    install(site)
-    port = free_port()
+@dataclass
+class Load:
+    """Writers of all tables of a site, and the gateway that they use."""
 
-    def given(table: str) -> int:
-        file = site.folder / f"given.{table}"
+    site: Site
+    port: int
+    serving: "subprocess.Popen[str]"
+
+    def given(self, table: str) -> int:
+        file = self.site.folder / f"given.{table}"
         return len(file.read_text().split()) if file.exists() else 0
 
-    def rows_go_on(tables: dict[str, str | None]) -> None:
-        before = {table: given(table) for table in tables}
+    def go_on(self, tables: dict[str, str | None]) -> None:
+        """Waits until rows have come to these tables, each on its server."""
+        before = {table: self.given(table) for table in tables}
         wait_until(
             lambda: all(
-                max(site.rows(table, node), default=0) > before[table] + 5 for table, node in tables.items()
+                max(self.site.rows(table, node), default=0) > before[table] + 5
+                for table, node in tables.items()
             ),
-            (site.folder / "load.log").read_text,
+            (self.site.folder / "load.log").read_text,
         )
 
-    @contextmanager
-    def broken_off(stop: Stop) -> Iterator[None]:
-        with stop.set_up(site) as connection:
-            command = [RINGLOG, "node", "move", "--facility", site.facility]
-            with subprocess.Popen(
-                command,
-                env=os.environ | {"RINGLOG_DSN": site.dsn},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            ) as process:
-                wait_until(lambda: one_sleeps(connection) or process.poll() is not None)
-                assert process.poll() is None, process.stdout and process.stdout.read().decode()
-                try:
-                    yield
-                finally:
-                    process.kill()
+    def gateway_dies(self) -> None:
+        self.serving.kill()
+        self.serving.wait()
 
-    def serve() -> "subprocess.Popen[str]":
-        with (site.folder / "serve.log").open("a") as log:
-            process = subprocess.Popen(
-                [RINGLOG, "serve", "--listen", f"127.0.0.1:{port}"],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                env=os.environ | {"RINGLOG_DSN": site.dsn},
-            )
-        address_of(process, site.folder / "serve.log")
-        return process
+    def gateway_starts(self) -> None:
+        self.serving = serve(self.site, self.port)
 
-    serving = serve()
+    def all_are_there(self, tables: dict[str, str | None]) -> None:
+        for table, node in tables.items():
+            found = self.site.rows(table, node)
+            # the row on its way when the writer was told to end may have gone no further than the source
+            assert set(range(1, self.given(table))) <= set(found)
+            assert all(times == 1 for times in found.values())
+
+
+def serve(site: Site, port: int) -> "subprocess.Popen[str]":
+    with (site.folder / "serve.log").open("a") as log:
+        process = subprocess.Popen(
+            [RINGLOG, "serve", "--listen", f"127.0.0.1:{port}"],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=os.environ | {"RINGLOG_DSN": site.dsn},
+        )
+    address_of(process, site.folder / "serve.log")
+    return process
+
+
+@contextmanager
+def loaded(site: Site) -> Iterator[Load]:
+    """Writers write all tables until the end."""
+    shutil.copy(COUNTING, site.folder)
+    port = free_port()
+    load = Load(site, port, serve(site, port))
+    url = f"tds://writer@127.0.0.1:{port}"
+    words = ("load", "--facility", site.facility, "--url", url, "--source", "python:counting:read")
     try:
-        url = f"tds://writer@127.0.0.1:{port}"
-        with (
-            (site.folder / "load.log").open("w") as output,
-            subprocess.Popen(
-                [
-                    *(RINGLOG, "load", "--facility", site.facility, "--url", url),
-                    *("--source", "python:counting:read"),
-                ],
+        with (site.folder / "load.log").open("w") as output:
+            writers = subprocess.Popen(
+                [RINGLOG, *words],
                 cwd=site.folder,
                 stdout=output,
                 stderr=output,
                 env=os.environ | {"RINGLOG_PASSWORD": "secret", "RINGLOG_SPOOL": str(site.folder / "spool")},
-            ) as load,
-        ):
-            rows_go_on(WHERE)
-            with site.admin("c") as connection:
-                told = (
-                    "select ringlog.tell_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
-                )
-                connection.execute(told)
-            site.write_facility(WHERE | {"vacuum": "d"})
-            # while rows are copied, and the node that gets them dies
-            with broken_off(COPYING):
-                rows_go_on(WHERE)
-                site.servers["d"].die()
-            start(site.servers["d"])
-            with site.admin("d") as connection:
-                connection.execute("drop trigger stop on ringlog.moved_part; drop function sleep")
-            # while the last rows are stored, and the gateway dies
-            with broken_off(LAST_ROWS):
-                serving.kill()
-                serving.wait()
-            serving = serve()
-            rows_go_on(WHERE)
-            # in the switch, and the node that is left dies
-            with broken_off(SWITCH):
-                site.servers["c"].die()
-            start(site.servers["c"])
-            rows_go_on(WHERE)
-            half_way = ringlog("node", "list", RINGLOG_DSN=site.dsn)
-            assert half_way.returncode == 1
-            assert "vacuum from node c to node d: half way; ringlog node move vacuum" in half_way.stdout
-            # as if it had ended between the two ends of the switch: the old copy is open, and gets a row
-            with broken_off(CLOSING):
-                pass
-            rows_go_on(WHERE | {"vacuum": "d"})
-            with site.admin("c") as connection:
-                for schema in ("online", "log"):
-                    connection.execute(f"drop trigger ringlog_refuse_moved on {schema}.vacuum".encode())
-                connection.execute("select ringlog.put_vacuum(row (900, '2026-11-20 12:00:00Z', 1000000))")
-            with broken_off(DROPPING):
-                rows_go_on(WHERE | {"vacuum": "d"})
-            with broken_off(FORGETTING):
-                pass
-            serving.kill()
-            serving.wait()
-            serving = serve()
-            assert "vacuum from node c to node d: done" in move(site)
-            assert install(site) == "nothing to do\n"
-            rows_go_on(WHERE | {"vacuum": "d"})
-            # and to the first server, where nobody uses it before the switch
-            site.write_facility(WHERE | {"vacuum": None})
-            for relation, when in (("moved_part", "insert"), ("writer", "insert"), ("move", "update")):
-                with broken_off(Stop(None, f"ringlog.{relation}", when)):
-                    pass
-                with site.admin(None) as connection:
-                    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="is on node d"):
-                        connection.execute("select ringlog.put_vacuum(row (900, now(), 2000000))")
-                    connection.execute("set role daq_reader")
-                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                        connection.execute("select from log.vacuum")
-                rows_go_on(WHERE | {"vacuum": "d"})
-            refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
-            assert "ringlog node move vacuum --facility FILE takes it there" in refused.stderr
-            assert "vacuum from node d to the first server: done" in move(site)
-            assert install(site) == "nothing to do\n"
-            rows_go_on(WHERE | {"vacuum": None})
-            load.send_signal(signal.SIGTERM)
-            assert load.wait(PATIENCE) == 0, (site.folder / "load.log").read_text()
+            )
+        try:
+            yield load
+        finally:
+            writers.send_signal(signal.SIGTERM)
+            ended = writers.wait(60)
+        assert ended == 0, (site.folder / "load.log").read_text()
     finally:
-        serving.terminate()
-        serving.wait()
-    for table, node in (WHERE | {"vacuum": None}).items():
-        found = site.rows(table, node)
-        # the row on its way when the writer was told to end may have gone no further than the source
-        assert set(range(1, given(table))) <= set(found)
-        assert all(times == 1 for times in found.values())
-    assert site.rows("vacuum", None)[1_000_000] == 1
-    for left_behind in ("c", "d"):
-        with site.admin(left_behind) as connection:
-            left = connection.execute(
-                "select relname from pg_class where relname ~ '^vacuum' union all"
-                " select table_name from ringlog.logged_table"
-                " union all select table_name from ringlog.moved_row"
-            ).fetchall()
-            assert left == []
+        load.serving.terminate()
+        load.serving.wait()
+
+
+@contextmanager
+def broken_off(site: Site, stop: Stop) -> Iterator[None]:
+    """The moving command has come to this point, and is killed at the end."""
+    with stop.set_up(site) as connection:
+        command = [RINGLOG, "node", "move", "--facility", site.facility]
+        with subprocess.Popen(
+            command,
+            env=os.environ | {"RINGLOG_DSN": site.dsn},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process:
+            try:
+                wait_until(lambda: one_sleeps(connection) or process.poll() is not None)
+                assert process.poll() is None, process.stdout and process.stdout.read().decode()
+                yield
+            finally:
+                process.kill()
+
+
+def nothing_is_left(site: Site, node: str) -> None:
+    with site.admin(node) as connection:
+        left = connection.execute(
+            "select relname from pg_class where relname ~ '^vacuum' union all"
+            " select table_name from ringlog.logged_table union all select table_name from ringlog.moved_row"
+        ).fetchall()
+        assert left == []
+
+
+def test_a_move_is_broken_off_anywhere(site: Site) -> None:
+    site.add("d")
+    site.write_facility(WHERE)
+    install(site)
+    moved = WHERE | {"vacuum": "d"}
+    with loaded(site) as load:
+        load.go_on(WHERE)
+        with site.admin("c") as connection:
+            told = "select ringlog.tell_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
+            connection.execute(told)
+        site.write_facility(moved)
+        # while rows are copied, and the node that gets them dies
+        with broken_off(site, COPYING):
+            load.go_on(WHERE)
+            site.servers["d"].die()
+        start(site.servers["d"])
+        with site.admin("d") as connection:
+            connection.execute("drop trigger stop on ringlog.moved_part; drop function sleep")
+        # while the last rows are stored, and the gateway dies
+        with broken_off(site, LAST_ROWS):
+            load.gateway_dies()
+        load.gateway_starts()
+        load.go_on(WHERE)
+        # in the switch, and the node that is left dies
+        with broken_off(site, SWITCH):
+            site.servers["c"].die()
+        start(site.servers["c"])
+        load.go_on(WHERE)
+        half_way = ringlog("node", "list", RINGLOG_DSN=site.dsn)
+        assert half_way.returncode == 1
+        assert "vacuum from node c to node d: half way; ringlog node move vacuum" in half_way.stdout
+        # as if it had ended between the two ends of the switch: the old copy is open, and gets a row
+        with broken_off(site, CLOSING):
+            pass
+        load.go_on(moved)
+        with site.admin("c") as connection:
+            for schema in ("online", "log"):
+                connection.execute(f"drop trigger ringlog_refuse_moved on {schema}.vacuum".encode())
+            connection.execute("select ringlog.put_vacuum(row (900, '2026-11-20 12:00:00Z', 1000000))")
+        with broken_off(site, DROPPING):
+            load.go_on(moved)
+        with broken_off(site, FORGETTING):
+            pass
+        load.gateway_dies()
+        load.gateway_starts()
+        assert "vacuum from node c to node d: done" in move(site)
+        assert install(site) == "nothing to do\n"
+        load.go_on(moved)
+    load.all_are_there(moved)
+    assert site.rows("vacuum", "d")[1_000_000] == 1
+    nothing_is_left(site, "c")
+
+
+def test_the_way_back_is_broken_off(site: Site) -> None:
+    moved = WHERE | {"vacuum": None}
+    with loaded(site) as load:
+        load.go_on(WHERE)
+        site.write_facility(moved)
+        # nobody uses it on the first server before the switch
+        for stop in (
+            Stop(None, "ringlog.moved_part", "insert", OF_ROWS),
+            Stop(None, "ringlog.writer", "insert"),
+            SWITCH,
+        ):
+            with broken_off(site, stop):
+                pass
+            with site.admin(None) as connection:
+                with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="is on node c"):
+                    connection.execute("select ringlog.put_vacuum(row (900, now(), 2000000))")
+                connection.execute("set role daq_reader")
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute("select from log.vacuum")
+        load.go_on(WHERE)
+        refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)
+        assert "ringlog node move vacuum --facility FILE takes it there" in refused.stderr
+        assert "vacuum from node c to the first server: done" in move(site)
+        load.go_on(moved)
+    load.all_are_there(moved)
+    nothing_is_left(site, "c")
 
 
 def test_a_move_is_taken_back(site: Site) -> None:
