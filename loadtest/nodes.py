@@ -30,7 +30,7 @@ from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.bench.server import WRITER, postgres_cpu
 from ringlog.loadtest.machines.writers import Writers
 
-_COMMAND = [sys.executable, "-m", "ringlog"]
+COMMAND = [sys.executable, "-m", "ringlog"]
 _WARM = 1.0
 """seconds of a load before it is measured"""
 
@@ -60,10 +60,10 @@ def main() -> None:
         file.write_text(_facility(given.node, kinds))
         environment = os.environ | {"RINGLOG_DSN": given.first}
         password = secrets.token_urlsafe(12)
-        _ringlog(environment, "init", "--facility", str(file))
-        _ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
-        with _serving(environment, folder / "serve.log") as (gateway, port):
-            servers = {"here": _postmaster(given.first), "there": _postmaster(given.node)}
+        run_ringlog(environment, "init", "--facility", str(file))
+        run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+        with serving(environment, folder / "serve.log") as (gateway, port):
+            servers = {"here": postmaster_of(given.first), "there": postmaster_of(given.node)}
             costs: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
             acknowledged = dict.fromkeys(kinds, 0)
             for _ in range(given.rounds):
@@ -105,9 +105,9 @@ def _move(given: argparse.Namespace) -> None:
         file.write_text(_moving_facility(None, names, (), given.columns))
         environment = os.environ | {"RINGLOG_DSN": given.first}
         password = secrets.token_urlsafe(12)
-        _ringlog(environment, "init", "--facility", str(file))
-        _ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
-        with _serving(environment, folder / "serve.log") as (_, port):
+        run_ringlog(environment, "init", "--facility", str(file))
+        run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+        with serving(environment, folder / "serve.log") as (_, port):
             url = f"tds://{WRITER}@127.0.0.1:{port}"
             writers = Writers([url], password, file, folder / "spool", given.rate or 2.0, readings)
             spans = []
@@ -116,7 +116,7 @@ def _move(given: argparse.Namespace) -> None:
                 # the gateway did not know the node before
                 for there in (moving, ()):
                     file.write_text(_moving_facility(given.node, names, there, given.columns))
-                    command = [*_COMMAND, "node", "move", "--facility", str(file)]
+                    command = [*COMMAND, "node", "move", "--facility", str(file)]
                     before = time.monotonic()
                     killed = sum(_is_killed(command, environment, given.seconds) for _ in range(given.kills))
                     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -207,7 +207,7 @@ def _measured(
     return found, {name: end[name] - begin[name] for name in begin}
 
 
-def _postmaster(dsn: str) -> psutil.Process:
+def postmaster_of(dsn: str) -> psutil.Process:
     with psycopg.connect(dsn) as connection:
         row = connection.execute("select pg_backend_pid()").fetchone()
         assert row is not None
@@ -216,18 +216,18 @@ def _postmaster(dsn: str) -> psutil.Process:
     return parent
 
 
-def _ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -> None:
-    command = [*_COMMAND, *arguments]
+def run_ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -> None:
+    command = [*COMMAND, *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise BenchError(done.stderr.strip())
 
 
 @contextmanager
-def _serving(environment: dict[str, str], said: Path) -> Iterator[tuple[psutil.Process, int]]:
+def serving(environment: dict[str, str], said: Path, *options: str) -> Iterator[tuple[psutil.Process, int]]:
     with said.open("w") as log:
         process = subprocess.Popen(
-            [*_COMMAND, "serve", "--listen", "127.0.0.1:0"],
+            [*COMMAND, "serve", "--listen", "127.0.0.1:0", *options],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
