@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tracing::{debug, error_span, field, warn, Instrument};
+use tracing::{debug, error_span, field, warn, Span};
 
 /// A silent client is probed after this and dropped when it does not answer.
 const KEEPALIVE: Duration = Duration::from_secs(60);
@@ -28,17 +28,19 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
         let entry = gateway.admission.enter(peer.ip());
         let gateway = gateway.clone();
         let spid = next_spid();
-        let session = async move {
+        // entered where something is logged: to enter it at each turn of the session costs a call more than a lock
+        let span = error_span!("session", spid, client = %peer, login = field::Empty);
+        async move {
             let metrics = gateway.metrics.clone();
             metrics.clients.inc();
-            debug!("connected");
-            match serve(stream, spid, entry, gateway).await {
+            span.in_scope(|| debug!("connected"));
+            let ended = serve(stream, spid, entry, gateway, &span).await;
+            span.in_scope(|| match ended {
                 Err(error) if !has_left(&error) => warn!("{error}"),
                 _ => debug!("ended"),
-            }
+            });
             metrics.clients.dec();
-        };
-        session.instrument(error_span!("session", spid, client = %peer, login = field::Empty))
+        }
     };
     accept(listener, stopping, serve).await;
 }
@@ -56,10 +58,11 @@ async fn serve(
     spid: u16,
     entry: Entry,
     gateway: Arc<Gateway>,
+    span: &Span,
 ) -> Result<(), SessionError> {
     prepare(&stream)?;
     let socket = Socket::new(stream, gateway.metrics.clone());
-    session::serve(Box::new(socket), spid, entry, gateway).await
+    session::serve(Box::new(socket), spid, entry, gateway, span).await
 }
 
 fn prepare(stream: &TcpStream) -> io::Result<()> {

@@ -3,11 +3,11 @@
 use super::arguments::{assign, put_value_of, BindError};
 use super::function::Function;
 use super::Catalogue;
-use crate::convert::{repeated, Zone};
+use crate::convert::{copied, repeated, Zone};
 use crate::postgres::commit::Statement;
 use crate::postgres::message::put_value;
 use crate::tds::call::Param;
-use crate::tds::dialect::Dialect;
+use crate::tds::dialect::{Dialect, Endian};
 use crate::tds::layout::Layout;
 use crate::tds::types::decode_value;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -33,8 +33,8 @@ enum Step {
     Open(i32),
     /// The composite ends.
     Close,
-    /// The next value sent, for this field of the function.
-    Value { field: usize, oid: Option<u32> },
+    /// The next value sent, for this field of the function. Those of so many bytes are copied.
+    Value { field: usize, oid: Option<u32>, copied: Option<usize> },
     /// A field of this type that the caller leaves out.
     Null(u32),
 }
@@ -56,6 +56,7 @@ impl Plan {
         }
         let mut given = Vec::with_capacity(function.parameters.arguments.len());
         let mut steps = Vec::with_capacity(slots.len() + 2);
+        let mut types = (0..).map_while(|place| layout.type_of(place));
         for argument in &function.parameters.arguments {
             let is_given = slots.get(argument.fields.clone())?.iter().any(Option::is_some);
             given.push(is_given && argument.direction.is_input());
@@ -71,7 +72,14 @@ impl Plan {
             for place in argument.fields.clone() {
                 let field = function.parameters.fields.get(place)?;
                 steps.push(match slots.get(place)? {
-                    Some(_) => Step::Value { field: place, oid: argument.is_composite.then_some(field.oid) },
+                    Some(_) => {
+                        let copied = copied(types.next()?.token, field.pg_type);
+                        Step::Value {
+                            field: place,
+                            oid: argument.is_composite.then_some(field.oid),
+                            copied: copied.filter(|_| field.capacity.is_none()),
+                        }
+                    }
                     None => Step::Null(field.oid),
                 });
             }
@@ -114,9 +122,13 @@ impl Plan {
                     out.put_u32(*oid);
                     out.put_i32(-1);
                 }
-                Step::Value { field, oid } => {
-                    let field = self.function.parameters.fields.get(*field)?;
+                Step::Value { field, oid, copied } => {
                     let (type_info, raw) = values.value()?;
+                    if let Some(raw) = raw.as_deref().filter(|raw| Some(raw.len()) == *copied) {
+                        put_number(*oid, raw, dialect.endian, &mut out);
+                        continue;
+                    }
+                    let field = self.function.parameters.fields.get(*field)?;
                     if let Some(oid) = oid {
                         out.put_u32(*oid);
                     }
@@ -144,5 +156,18 @@ impl Plan {
         }
         self.size.store(out.len(), Relaxed);
         Some(Ok(out.freeze()))
+    }
+}
+
+/// A number in the client's order of bytes as a value of a Bind, or with its type as a field of a composite.
+fn put_number(oid: Option<u32>, raw: &[u8], endian: Endian, out: &mut BytesMut) {
+    if let Some(oid) = oid {
+        out.put_u32(oid);
+    }
+    out.put_i32(raw.len() as i32);
+    let start = out.len();
+    out.put_slice(raw);
+    if endian == Endian::Little {
+        out[start..].reverse();
     }
 }

@@ -8,6 +8,7 @@ use crate::tds::tokens::done::{self, Command, Done, Scope, Status};
 use crate::tds::tokens::message::{self, ServerMessage};
 use crate::tds::types::{encode_value, ConvertError, Value};
 use bytes::{BufMut, BytesMut};
+use tracing::Span;
 use tsql::facts::errors::{DUPLICATE_OF_ANY, DUPLICATE_OF_CONSTRAINT};
 
 pub struct Reply {
@@ -30,6 +31,8 @@ pub struct Reply {
     pub command: Command,
     /// INSERT … EXECUTE takes the rows: neither they nor ends of statements are sent.
     pub gathering: Option<Gathering>,
+    /// The session, in the log.
+    pub span: Span,
     /// The end of the latest DONE in `tokens`.
     done: Option<usize>,
 }
@@ -47,6 +50,7 @@ impl Reply {
             rows_open: false,
             command: Command::Other,
             gathering: None,
+            span: Span::none(),
             done: None,
         }
     }
@@ -54,6 +58,7 @@ impl Reply {
     pub fn message(&mut self, message: &ServerMessage) {
         // without its text, in which values may stand
         tracing::debug!(
+            parent: &self.span,
             number = message.number,
             severity = message.severity,
             state = message.state,

@@ -32,5 +32,5 @@ pub use from_postgres::from_pg;
 pub use pgtype::{Element, PgType};
 pub use sqltype::{cast, SqlType};
 pub use text_arrays::{put_text_array, text_element};
-pub use to_postgres::{repeated, to_pg};
+pub use to_postgres::{copied, repeated, to_pg};
 pub use zone::Zone;

@@ -2,8 +2,8 @@
 
 use super::zone::Instants;
 use super::{arrays, calendar, numeric, offsets, ConvertError, ErrorKind, PgType, Value, Zone};
-use crate::tds::types::clock;
 use crate::tds::types::numerals::{Digits, Numeral};
+use crate::tds::types::{clock, TypeToken};
 use bytes::{BufMut, BytesMut};
 use std::str::FromStr;
 
@@ -205,6 +205,17 @@ fn nonexistent(to: &str) -> ConvertError {
          send UTC, or the time with its offset"
     );
     ConvertError::new(ErrorKind::Conversion, text)
+}
+
+/// The bytes of those values of a client's type that [`to_pg`] passes on as they are, but for their order.
+pub fn copied(of: TypeToken, target: PgType) -> Option<usize> {
+    use TypeToken::{Float, FloatN, Int2, Int4, Int8, IntN, Real};
+    match (of, target) {
+        (Real | FloatN, PgType::Float4) | (Int4 | IntN, PgType::Int4) => Some(4),
+        (Float | FloatN, PgType::Float8) | (Int8 | IntN, PgType::Int8) => Some(8),
+        (Int2 | IntN, PgType::Int2) => Some(2),
+        _ => None,
+    }
 }
 
 /// How much earlier, in microseconds, `v` may be than the instant that [`to_pg`] makes of it: a time without a

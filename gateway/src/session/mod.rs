@@ -17,6 +17,7 @@ use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 /// The longest login message, and afterwards the longest request.
 const LONGEST_LOGIN: usize = 64 * 1024;
@@ -57,28 +58,30 @@ enum Statement {
     Rows,
 }
 
-/// Serves one connection until it ends.
+/// Serves one connection until it ends. `span`: what it logs belongs to.
 pub async fn serve(
     stream: Box<dyn ClientStream>,
     spid: u16,
     mut entry: Entry,
     gateway: Arc<Gateway>,
+    span: &Span,
 ) -> Result<(), SessionError> {
     let mut client = Client::new(stream, spid, LONGEST_LOGIN);
+    client.reply.span = span.clone();
     // a token of its own: sessions do not wait for one another's lock
     let stopping = gateway.stopping.child_token();
     let limits = entry.limits();
     let threads = gateway.statements.clone();
-    let login = threads.run(async move {
+    let login = async move {
         let interpreter =
             tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(&mut client, spid, &limits, &gateway))
                 .await
                 .map_err(|_| SessionError::LoginTimeout)??;
         client.admit(LONGEST_REQUEST, gateway.room.clone());
         Ok::<_, SessionError>(Box::new(Session { client, interpreter, gateway, statements: 0 }))
-    });
+    };
     let mut session = tokio::select! {
-        session = login => session?,
+        session = threads.run(login.instrument(span.clone())) => session?,
         () = stopping.cancelled() => return Ok(()),
         () = entry.evicted() => return Err(SessionError::Evicted),
     };
@@ -97,15 +100,14 @@ pub async fn serve(
         };
         let proceed;
         let until = stopping.clone();
-        (session, proceed) = threads
-            .run(async move {
-                let proceed = session.answer_statements(statement, &until).await;
-                if !matches!(proceed, Ok(true)) {
-                    session.interpreter.procedures.close().await;
-                }
-                (session, proceed)
-            })
-            .await;
+        let answer = async move {
+            let proceed = session.answer_statements(statement, &until).await;
+            if !matches!(proceed, Ok(true)) {
+                session.interpreter.procedures.close().await;
+            }
+            (session, proceed)
+        };
+        (session, proceed) = threads.run(answer.instrument(span.clone())).await;
         if !proceed? {
             return Ok(());
         }

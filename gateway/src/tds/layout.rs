@@ -69,6 +69,11 @@ impl Layout {
         Ok(Some(Layout { head: head.into(), prefixes: Box::default(), params: params.into() }))
     }
 
+    /// The type of a parameter.
+    pub fn type_of(&self, place: usize) -> Option<&TypeInfo> {
+        self.params.get(place).map(|slot| &slot.type_info)
+    }
+
     /// Starts reading `body`, if its head is that of this shape; otherwise None.
     pub fn read<'a>(&'a self, body: &'a [u8], dialect: &'a Dialect) -> Option<Values<'a>> {
         let rest = body.strip_prefix(&*self.head)?;
