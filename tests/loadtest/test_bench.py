@@ -126,15 +126,16 @@ def test_writers_beside_the_archive(stand: Stand, tmp_path: Path) -> None:
 
 
 def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
-    for contender in (TDS5, DIRECT):
-        # one caller takes the tables in turn, so that all have as many calls, but for one
-        stand.run(Load(contender, tables("e"), 1, seconds=0.3, warm=0.0), "write")
-    verify(stand.server, stand.acknowledged)
-    ring = stand.server.administrator.execute("select count(time), min(seq_no), max(seq_no) from online.e_0")
-    written, first, last = ring.fetchone() or (0, 0, 0)
-    calls = log_rows(stand.server, "e_0")
-    assert min(90, calls - 1) <= written <= min(90, calls)
-    assert (first, last) == (1, 90)
+    """On a slow machine it takes several until the ring has gone round; each is verified."""
+    ring = "select count(time), min(seq_no), max(seq_no) from online.e_0"
+    written, first, last = 0, 0, 0
+    while written < 90:
+        for contender in (TDS5, DIRECT):
+            stand.run(Load(contender, tables("e"), 1, seconds=0.3, warm=0.0), "write")
+        verify(stand.server, stand.acknowledged)
+        written, first, last = stand.server.administrator.execute(ring).fetchone() or (0, 0, 0)
+    assert (written, first, last) == (90, 1, 90)
+    assert log_rows(stand.server, "e_0") >= 90
 
 
 def test_a_lost_row_and_an_altered_value_are_found(stand: Stand) -> None:
