@@ -2,7 +2,12 @@
 
 import random
 
+import pytest
+
 from ringlog.loadtest.faults import SERVER_DISK, run, site
+
+# servers of their own, on a machine that others may use too
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_each_row_is_logged_exactly_once_whatever_is_killed() -> None:

@@ -34,6 +34,9 @@ from ringlog.postgres import Postgres
 from servers import RINGLOG, ringlog, run
 from waiting import PATIENCE, wait_until
 
+# servers of their own, on a machine that others may use too
+pytestmark = pytest.mark.timeout(900)
+
 # rows of the log that is read
 ROWS = 5_000
 PNG = b"\x89PNG\r\n\x1a\n"

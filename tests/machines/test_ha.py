@@ -10,6 +10,9 @@ from ringlog.loadtest.machines.host import enclosed
 from ringlog.machines.site import Machine, Site, SiteError
 from servers import ringlog, run
 
+# servers of their own, on a machine that others may use too
+pytestmark = pytest.mark.timeout(900)
+
 MACHINES = ("db1=192.0.2.1", "db2=192.0.2.2", "--witness", "w=192.0.2.3")
 
 
