@@ -121,16 +121,18 @@ class Postgres:
         *,
         memory: int | None = None,
         port: int | None = None,
+        tables: int = 0,
         stop: threading.Event | None = None,
         serves: bool = True,
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Makes the cluster when there is none, starts it, and stops it at the end.
 
         `memory` is the number of bytes PostgreSQL plans with (default: the machine's), `port` the TCP port
-        (default: the one used before, at first a free one). A server that an earlier process left behind is
-        stopped first. Recovery after a crash takes the time it takes; `stop` ends the wait with Stopped.
-        With `serves`, it waits for a command that has started PostgreSQL for itself. Raises ServerError when
-        another process serves this directory or PostgreSQL does not start.
+        (default: the one used before, at first a free one); `tables` may be installed at once. A server that
+        an earlier process left behind is stopped first. Recovery after a crash takes the time it takes;
+        `stop` ends the wait with Stopped. With `serves`, it waits for a command that has started PostgreSQL
+        for itself. Raises ServerError when another process serves this directory or PostgreSQL does not
+        start.
         """
         stop = stop or threading.Event()
         account = account_for(self.data)
@@ -142,7 +144,7 @@ class Postgres:
             if not self.exists:
                 self._make_cluster(account, programs)
             self._stop_leftover()
-            process = self._start_at(account, programs, memory, port, stop)
+            process = self._start_at(account, programs, memory, port, tables, stop)
             try:
                 yield process
             finally:
@@ -303,13 +305,14 @@ class Postgres:
         programs: Path,
         memory: int | None,
         port: int | None,
+        tables: int,
         stop: threading.Event,
     ) -> subprocess.Popen[bytes]:
         """Starts the server at this port, else the one used before, else a free one."""
         wanted = port or self._recorded_port()
         while True:
             chosen = wanted or free_port(PORTS)
-            self._write_settings(account, memory, chosen)
+            self._write_settings(account, memory, chosen, tables)
             try:
                 return self._start(account, programs, stop)
             except ServerError as error:
@@ -323,13 +326,14 @@ class Postgres:
         found = re.search(r"^port = (\d+)$", path.read_text() if path.exists() else "", re.MULTILINE)
         return int(found[1]) if found else None
 
-    def _write_settings(self, account: Account, memory: int | None, port: int) -> None:
+    def _write_settings(self, account: Account, memory: int | None, port: int, tables: int) -> None:
         path = self.cluster / "conf.d" / settings.GENERATED
         text = settings.settings_text(
             memory=memory or settings.machine_memory(),
             disk=psutil.disk_usage(str(self.data)).total,
             port=port,
             socket=self.socket,
+            tables=tables,
         )
         with account.acting():
             self.socket.mkdir(mode=0o700, exist_ok=True)

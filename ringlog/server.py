@@ -165,7 +165,8 @@ class Server:
         if isinstance(self._database, External):
             return stack.enter_context(self._database.opened())
         postgres = Postgres(self._database.data)
-        running = postgres.running(memory=self._memory, port=self._port, stop=self._stop)
+        tables = 0 if self._facility is None else len(self._facility.of(None).tables)
+        running = postgres.running(memory=self._memory, port=self._port, tables=tables, stop=self._stop)
         self._postgres = stack.enter_context(running)
         postgres.make_database()
         return postgres.conninfo()

@@ -44,6 +44,11 @@ def parse_memory(text: str) -> int:
     return int(found[1]) * units[found[2]]
 
 
+_CONNECTIONS = 300
+_LOCKS_OF_A_TABLE = 40
+"""a table that is made has its ring, log, weeks, summaries, views, their indexes and sequences: 35 of them"""
+
+
 def machine_memory() -> int:
     """Bytes of memory this machine, or the container it is, may use."""
     memory: int = psutil.virtual_memory().total
@@ -57,21 +62,21 @@ def machine_memory() -> int:
     return memory
 
 
-def sized(memory: int, disk: int) -> dict[str, str | int]:
+def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
     """PostgreSQL's settings for a machine whose work is ringlog.
 
     `memory` and `disk` are bytes: the memory PostgreSQL may plan with, and the size of the file system of the
-    data. A quarter of the memory is the buffer cache: S-DALINAC found that best for an archive, and it leaves
-    the rest to the operating system for caching reads (its paper on PostgreSQL for the EPICS archiver,
-    section "Memory configuration").
+    data. `tables` may be installed at once. A quarter of the memory is the buffer cache: S-DALINAC found that
+    best for an archive, and it leaves the rest to the operating system for caching reads (its paper on
+    PostgreSQL for the EPICS archiver, section "Memory configuration").
     """
     buffers = max(memory // 4, 32 * MiB)
     wal = min(max(memory // 4, 256 * MiB), max(disk // 20, 256 * MiB), 8 * GiB)
     return {
         # 60 writers, 60 readers, the gateway's own, and room to look inside
-        "max_connections": 300,
-        # pg_dump locks every week of every table at once
-        "max_locks_per_transaction": 256,
+        "max_connections": _CONNECTIONS,
+        # for each connection: pg_dump locks every week of every table at once, an installation all it makes
+        "max_locks_per_transaction": max(256, -(-tables * _LOCKS_OF_A_TABLE // _CONNECTIONS)),
         "password_encryption": "scram-sha-256",
         # an acknowledged row survives
         "fsync": "on",
@@ -106,8 +111,8 @@ def sized(memory: int, disk: int) -> dict[str, str | int]:
     }
 
 
-def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
-    """The embedded server's generated settings file; `memory` and `disk` as for `sized`."""
+def settings_text(*, memory: int, disk: int, port: int, socket: Path, tables: int = 0) -> str:
+    """The embedded server's generated settings file; `memory`, `disk` and `tables` as for `sized`."""
     place: dict[str, str | int] = {
         # where it listens: this machine only
         "listen_addresses": "127.0.0.1",
@@ -118,7 +123,7 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path) -> str:
         "archive_mode": "on",
         "archive_command": "/bin/true",
     }
-    values = place | sized(memory, disk)
+    values = place | sized(memory, disk, tables)
     lines = [f"{name} = {_literal(value)}\n" for name, value in values.items()]
     return f"# Written by ringlog at every start; your own settings go into {OPERATOR}.\n" + "".join(lines)
 

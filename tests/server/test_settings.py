@@ -1,5 +1,6 @@
 """What the embedded PostgreSQL runs with."""
 
+import re
 from pathlib import Path
 
 import psycopg
@@ -37,3 +38,12 @@ def test_a_quarter_of_the_memory_is_the_buffer_cache() -> None:
 def test_the_write_ahead_log_takes_no_more_than_a_twentieth_of_a_small_disk() -> None:
     text = settings_text(memory=128 * GiB, disk=20 * GiB, port=5433, socket=Path("/x"))
     assert "max_wal_size = '1024MB'\n" in text
+
+
+def test_a_lock_for_each_object_of_thousands_of_new_tables() -> None:
+    """PostgreSQL 18, 19.12: there is room for max_locks_per_transaction for each of max_connections."""
+    for tables, least in ((0, 256 * 300), (600, 256 * 300), (5000, 5000 * 35)):
+        text = settings_text(memory=128 * GiB, disk=20 * GiB, port=5433, socket=Path("/x"), tables=tables)
+        found = re.search(r"^max_locks_per_transaction = (\d+)$", text, re.MULTILINE)
+        assert found is not None
+        assert int(found[1]) * 300 >= least
