@@ -38,6 +38,11 @@ impl Room {
 }
 
 impl Places {
+    /// Bytes that a request may have without another place.
+    pub fn most(&self) -> usize {
+        SIZES.get(self.0.len()).map_or(0, |(size, _)| *size)
+    }
+
     pub fn give_back(&mut self) {
         self.0.clear();
     }

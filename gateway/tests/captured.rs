@@ -97,7 +97,7 @@ fn read_message(message: &Message, known: &mut Option<Dialect>, understood: &mut
             };
             let half = body.len() / 2;
             for (part, is_last) in [(&body[..half], false), (&body[half..], true)] {
-                rows.push(BytesMut::from(part));
+                rows.push(part);
                 while rows.next(is_last, |_, _| ()).ok()?.is_some() {
                     understood.bulk_rows += 1;
                 }

@@ -141,6 +141,57 @@ def test_packed_doubles_arrive_bit_for_bit(
     assert trace_at(stored, moment) == trace
 
 
+@pytest.mark.parametrize("version", ["5.0", "7.4"])
+def test_calls_of_known_shape_arrive_bit_for_bit(
+    scope_server: RunningServer, stored: psycopg.Connection, version: str
+) -> None:
+    """Long waveforms of several lengths by one connection, after the first by its plan."""
+    # 64 KiB are written at a time; a byte too few is refused, and the next call is not
+    traces = [
+        LONG,
+        LONG[: 8 << 13],
+        LONG[: (8 << 13) + 8],
+        LONG[:-8],
+        TRACE,
+        LONG[8:],
+        LONG[:-1],
+        TRACE + LONG[:-80000],
+    ]
+    begin = BEGIN + timedelta(minutes=60 if version == "5.0" else 90)
+    moments = [begin + timedelta(minutes=n) for n in range(len(traces))]
+    words = b"\1\0\2\0"
+    refused: list[str] = []
+    if version == "5.0":
+        with raw_tds.RawClient(scope_server.host, scope_server.port) as client:
+            client.log_in5(scope_server.writer)
+            for moment, trace in zip(moments, traces, strict=True):
+                given = [
+                    raw_tds.Param(raw_tds.INT4, 10),
+                    raw_tds.Param(raw_tds.LONGCHAR, text_of(moment)),
+                    raw_tds.Param(raw_tds.LONGBINARY, trace),
+                    raw_tds.Param(raw_tds.LONGBINARY, words),
+                ]
+                reply = client.call("put_scope", given)
+                refused += [error.text for error in reply.errors]
+    else:
+        with ctds_of(scope_server, scope_server.writer) as connection, connection.cursor() as cursor:
+            for moment, trace in zip(moments, traces, strict=True):
+                given = {"@seq_no": 11, "@time": text_of(moment), "@trace": trace, "@words": words}
+                try:
+                    cursor.callproc("put_scope", given)
+                except ctds.Error as error:
+                    refused.append(str(error))
+    assert len(refused) == 1
+    assert "Parameter '@trace' of put_scope: 799999 bytes are not a whole number of" in refused[0]
+    for moment, trace in zip(moments, traces, strict=True):
+        rows = stored.execute('select words from log.scope where "time" = %s', (moment,)).fetchall()
+        if len(trace) % 8:
+            assert rows == []
+        else:
+            assert rows == [([1, 2],)]
+            assert trace_at(stored, moment) == trace
+
+
 def test_texts_are_waveforms_too(scope_server: RunningServer, stored: psycopg.Connection) -> None:
     moment = BEGIN + timedelta(hours=2)
     with pymssql_of(scope_server, scope_server.writer) as connection, connection.cursor() as cursor:

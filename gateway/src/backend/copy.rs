@@ -197,7 +197,7 @@ impl Backend {
             }
             let is_last = part.status.contains(packet::Status::LAST);
             if bulk.failure.is_none() {
-                bulk.rows.push(part.body);
+                bulk.rows.push(&part.body);
                 self.pass_on(client, &mut bulk, is_last).await?;
             }
             if is_last {

@@ -265,7 +265,7 @@ impl Procedures {
         // which of two meanings of a repeated time to use is a setting too
         let repeated = if function.only_reads { String::new() } else { repeated_times(&bound.repeated) };
         if shares && repeated.is_empty() {
-            let called = self.call_shared(client, function, statement, bound.values).await;
+            let called = self.call_shared(client, function, statement, bound.values.into()).await;
             let outcome = called.map_err(|unfinished| refusal(unfinished, function))?;
             return Ok(completed(function, &bound.outputs, &outcome, &zone)?);
         }

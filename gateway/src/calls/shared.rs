@@ -9,6 +9,7 @@ use crate::catalogue::{Function, Plan};
 use crate::client::{Client, SessionError};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::{Claim, Outcome, Statement};
+use crate::postgres::Values;
 use crate::tds::call::Param;
 use crate::tds::layout::Layout;
 use bytes::Bytes;
@@ -26,9 +27,9 @@ impl Procedures {
         client: &mut Client,
         function: &Function,
         statement: Arc<Statement>,
-        values: Bytes,
+        values: Values,
     ) -> Result<Outcome, Unfinished> {
-        let (commit, role) = match self.node_of(function, &values)? {
+        let (commit, role) = match self.node_of(function, values.beginning())? {
             Some(node) => (node.commit(), self.login_on(&node).await?),
             None => {
                 self.backend.leave_standby().await?;
@@ -64,7 +65,7 @@ impl Procedures {
 
     /// Answers `body` (a message without its headers) by a plan made from an earlier call like it.
     /// False: there is none, or it needs the long way.
-    pub async fn answer_planned(&mut self, client: &mut Client, body: &[u8]) -> Result<bool, SessionError> {
+    pub async fn answer_planned(&mut self, client: &mut Client, body: &Bytes) -> Result<bool, SessionError> {
         if self.plans.is_empty() {
             return Ok(false);
         }

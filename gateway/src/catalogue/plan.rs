@@ -2,17 +2,23 @@
 
 use super::arguments::{assign, put_value_of, BindError};
 use super::function::Function;
+use super::parameters::Field;
 use super::Catalogue;
-use crate::convert::{copied, repeated, Zone};
+use crate::convert::{copied, repeated, Element, Packed, PgType, Value, Zone};
 use crate::postgres::commit::Statement;
 use crate::postgres::message::put_value;
+use crate::postgres::Values;
 use crate::tds::call::Param;
 use crate::tds::dialect::{Dialect, Endian};
 use crate::tds::layout::Layout;
-use crate::tds::types::decode_value;
+use crate::tds::types::{decode_value, TypeInfo};
 use bytes::{BufMut, Bytes, BytesMut};
 use postgres_protocol::IsNull;
+use std::borrow::Cow;
 use std::sync::Arc;
+
+/// Bytes of a waveform that is written out only when it is sent.
+const LONG: usize = 32 << 10;
 
 /// The binding of calls of one shape.
 #[derive(Debug)]
@@ -23,7 +29,7 @@ pub struct Plan {
     pub statement: Arc<Statement>,
     layout: Layout,
     steps: Box<[Step]>,
-    /// Bytes of the last call's values: the next one's are about as many.
+    /// Bytes of the last call's values without long waveforms: the next one's are about as many.
     size: std::sync::atomic::AtomicUsize,
 }
 
@@ -102,21 +108,25 @@ impl Plan {
     }
 
     /// The values of the call in `body`. None when it is not a call of this shape, or has a time that was twice.
-    pub fn bind(&self, body: &[u8], dialect: &Dialect, zone: &Zone) -> Option<Result<Bytes, BindError>> {
+    pub fn bind(&self, body: &Bytes, dialect: &Dialect, zone: &Zone) -> Option<Result<Values, BindError>> {
         use std::sync::atomic::Ordering::Relaxed;
         let mut values = self.layout.read(body, dialect)?;
         let mut out = BytesMut::with_capacity(self.size.load(Relaxed) + 64);
-        let mut open = 0;
+        let mut waveforms = Vec::new();
+        // bytes of the waveforms, and both where the composite began
+        let mut left_out = 0;
+        let mut open = (0, 0);
         for step in &self.steps {
             match step {
                 Step::Open(fields) => {
-                    open = out.len();
+                    open = (out.len(), left_out);
                     out.put_i32(-1);
                     out.put_i32(*fields);
                 }
                 Step::Close => {
-                    let length = ((out.len() - open - 4) as i32).to_be_bytes();
-                    out.get_mut(open..open + 4)?.copy_from_slice(&length);
+                    let (start, before) = open;
+                    let length = ((out.len() - start - 4 + left_out - before) as i32).to_be_bytes();
+                    out.get_mut(start..start + 4)?.copy_from_slice(&length);
                 }
                 Step::Null(oid) => {
                     out.put_u32(*oid);
@@ -133,12 +143,22 @@ impl Plan {
                         out.put_u32(*oid);
                     }
                     let mut is_repeated = false;
-                    let written = put_value(&mut out, |out| {
-                        let Some(raw) = raw.as_deref() else { return Ok(IsNull::Yes) };
-                        let value = decode_value(Some(raw), &type_info, dialect)?;
-                        is_repeated = repeated(&value, field.pg_type, zone).is_some();
-                        put_value_of(&value, field, oid.is_some(), zone, out)
-                    });
+                    let element = raw.as_deref().and_then(|raw| element_of(field, raw, &type_info, dialect));
+                    let written = match (raw, element) {
+                        (Some(raw), Some(element)) => {
+                            Packed::new(owned(raw, body), element).map(|waveform| {
+                                out.put_i32(waveform.array_len() as i32);
+                                left_out += waveform.array_len();
+                                waveforms.push((out.len(), waveform));
+                            })
+                        }
+                        (raw, _) => put_value(&mut out, |out| {
+                            let Some(raw) = raw.as_deref() else { return Ok(IsNull::Yes) };
+                            let value = decode_value(Some(raw), &type_info, dialect)?;
+                            is_repeated = repeated(&value, field.pg_type, zone).is_some();
+                            put_value_of(&value, field, oid.is_some(), zone, out)
+                        }),
+                    };
                     if is_repeated {
                         return None;
                     }
@@ -155,7 +175,22 @@ impl Plan {
             return None;
         }
         self.size.store(out.len(), Relaxed);
-        Some(Ok(out.freeze()))
+        Some(Ok(Values::with_waveforms(out.freeze(), waveforms)))
+    }
+}
+
+/// Of a long packed waveform the type of its elements; None: the value is something else.
+fn element_of(field: &Field, raw: &[u8], type_info: &TypeInfo, dialect: &Dialect) -> Option<Element> {
+    let PgType::Array(element) = field.pg_type else { return None };
+    let is_packed = || matches!(decode_value(Some(raw), type_info, dialect), Ok(Value::Binary(_)));
+    (raw.len() >= LONG && field.capacity.is_none() && is_packed()).then_some(element)
+}
+
+/// A value without copying it: it is a part of `body`, or was joined of several.
+fn owned(raw: Cow<'_, [u8]>, body: &Bytes) -> Bytes {
+    match raw {
+        Cow::Borrowed(raw) => body.slice_ref(raw),
+        Cow::Owned(raw) => raw.into(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::tds::dialect::{Dialect, Version};
 use crate::tds::packet::{self, Assembler, Kind, Message, Packetizer};
 use crate::tds::tokens::done::Status;
 use crate::tls::{Tls, Transport};
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -31,8 +31,8 @@ pub struct Client {
     input: BytesMut,
     /// Bytes read of the request that is coming in.
     arrived: usize,
-    /// Bytes to read at once: a writer's request is as long as its last one, and one system call gets it.
-    expected: usize,
+    /// Bytes of the request before: a writer's request is as long as its last one.
+    before: usize,
     assembler: Assembler,
     /// Where long requests take their places, and those of the request that comes in or is answered.
     room: Option<Room>,
@@ -55,7 +55,7 @@ impl Client {
             stream: Transport::Plain(stream),
             input: BytesMut::new(),
             arrived: 0,
-            expected: 0,
+            before: 0,
             assembler: Assembler::new(limit),
             room: None,
             places: Places::default(),
@@ -128,8 +128,7 @@ impl Client {
         }
         loop {
             if let Some(message) = self.assembler.next(&mut self.input)? {
-                // one byte more, for a read that fills its buffer is followed by another
-                self.expected = (self.arrived + 1).min(LONGEST_READ);
+                self.before = self.arrived;
                 self.arrived = self.input.len();
                 if self.input.is_empty() {
                     // an idle session holds no buffer
@@ -140,7 +139,10 @@ impl Client {
             if let Some(room) = &self.room {
                 room.take(self.assembler.held(), &mut self.places).await;
             }
-            self.input.reserve(self.packetizer.packet_size.max(self.expected));
+            self.assembler.reserve(self.before.min(self.places.most()));
+            // one system call gets it; one byte more, for a read that fills its buffer is followed by another
+            let expected = (self.before + 1).min(LONGEST_READ);
+            self.input.reserve(self.packetizer.packet_size.max(expected));
             let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
             let read = self.stream.read_buf(&mut self.input);
             let count = if has_begun {
@@ -203,7 +205,7 @@ impl Client {
     /// The client's cancel came too late for what runs: it is for what comes next, or answered by itself.
     pub fn answer_attention_later(&mut self) {
         self.early =
-            Some(Message { kind: Kind::Attention, status: packet::Status::empty(), body: BytesMut::new() });
+            Some(Message { kind: Kind::Attention, status: packet::Status::empty(), body: Bytes::new() });
     }
 
     pub fn dialect(&self) -> Dialect {

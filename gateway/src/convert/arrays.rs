@@ -8,7 +8,7 @@
 //! NULLs, the element's oid, size and lower bound of each dimension, then length and bytes of each element.
 
 use super::{ConvertError, Element, ErrorKind, Value};
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,6 +24,45 @@ pub fn set_big_endian(is_big: bool) {
 /// width and 4 bytes more.
 const MOST: usize = 1 << 26;
 
+/// Packed bytes that are written as an array at a time: what they become stays in a core's cache until it is sent.
+const PIECE: usize = 64 << 10;
+
+/// A packed waveform that is still as its client has sent it, to be written as PostgreSQL's binary array piece by piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed {
+    elements: Bytes,
+    element: Element,
+    is_big: bool,
+}
+
+impl Packed {
+    pub fn new(elements: Bytes, element: Element) -> Result<Packed, ConvertError> {
+        count(&elements, element)?;
+        Ok(Packed { elements, element, is_big: BIG_ENDIAN.load(Ordering::Relaxed) })
+    }
+
+    /// Bytes of the array.
+    pub fn array_len(&self) -> usize {
+        let count = self.elements.len() / self.element.width();
+        header_len(count) + count * (4 + self.element.width())
+    }
+
+    /// Appends what comes before the elements.
+    pub fn put_header(&self, out: &mut BytesMut) {
+        put_header(self.elements.len() / self.element.width(), self.element, out);
+    }
+
+    /// Its elements, for [`Packed::put`].
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.elements.chunks(PIECE)
+    }
+
+    /// Appends one of its pieces.
+    pub fn put(&self, piece: &[u8], out: &mut BytesMut) {
+        put_elements(piece, self.element, self.is_big, out);
+    }
+}
+
 /// Appends a waveform as PostgreSQL's binary array. `put_element` appends an element that came as text.
 pub(super) fn put(
     v: &Value,
@@ -38,11 +77,23 @@ pub(super) fn put(
     }
 }
 
-fn put_header(count: usize, element: Element, out: &mut BytesMut) -> Result<(), ConvertError> {
+fn check_count(count: usize, element: Element) -> Result<(), ConvertError> {
     if count > MOST {
         let text = format!("{count} elements are more than the {MOST} that {} may have", element.name());
         return Err(ConvertError::new(ErrorKind::Overflow, text));
     }
+    Ok(())
+}
+
+fn header_len(count: usize) -> usize {
+    if count > 0 {
+        20
+    } else {
+        12
+    }
+}
+
+fn put_header(count: usize, element: Element, out: &mut BytesMut) {
     // an empty array has no dimension
     out.put_i32(i32::from(count > 0));
     out.put_i32(0);
@@ -51,10 +102,10 @@ fn put_header(count: usize, element: Element, out: &mut BytesMut) -> Result<(), 
         out.put_i32(count as i32);
         out.put_i32(1);
     }
-    Ok(())
 }
 
-fn put_packed(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMut) -> Result<(), ConvertError> {
+/// The number of elements.
+fn count(packed: &[u8], element: Element) -> Result<usize, ConvertError> {
     let width = element.width();
     if !packed.len().is_multiple_of(width) {
         let text = format!(
@@ -69,17 +120,26 @@ fn put_packed(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMut)
         return Err(ConvertError::new(ErrorKind::Conversion, text));
     }
     let count = packed.len() / width;
-    put_header(count, element, out)?;
-    match element {
-        Element::Bool => put_elements::<1>(packed, is_big, out),
-        Element::Int2 => put_elements::<2>(packed, is_big, out),
-        Element::Int4 | Element::Float4 => put_elements::<4>(packed, is_big, out),
-        Element::Int8 | Element::Float8 => put_elements::<8>(packed, is_big, out),
-    }
+    check_count(count, element)?;
+    Ok(count)
+}
+
+fn put_packed(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMut) -> Result<(), ConvertError> {
+    put_header(count(packed, element)?, element, out);
+    put_elements(packed, element, is_big, out);
     Ok(())
 }
 
-fn put_elements<const WIDTH: usize>(packed: &[u8], is_big: bool, out: &mut BytesMut) {
+fn put_elements(packed: &[u8], element: Element, is_big: bool, out: &mut BytesMut) {
+    match element {
+        Element::Bool => put_wide::<1>(packed, is_big, out),
+        Element::Int2 => put_wide::<2>(packed, is_big, out),
+        Element::Int4 | Element::Float4 => put_wide::<4>(packed, is_big, out),
+        Element::Int8 | Element::Float8 => put_wide::<8>(packed, is_big, out),
+    }
+}
+
+fn put_wide<const WIDTH: usize>(packed: &[u8], is_big: bool, out: &mut BytesMut) {
     let (elements, _) = packed.as_chunks::<WIDTH>();
     let begin = out.len();
     // written in place: appending checks the capacity each time, which takes longer than the rest
@@ -105,9 +165,12 @@ fn put_text(
     let text = text.trim_ascii();
     let bare = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(text).trim_ascii();
     if bare.is_empty() {
-        return put_header(0, element, out);
+        put_header(0, element, out);
+        return Ok(());
     }
-    put_header(bare.split(',').count(), element, out)?;
+    let count = bare.split(',').count();
+    check_count(count, element)?;
+    put_header(count, element, out);
     for (index, part) in bare.split(',').enumerate() {
         let value = Value::Text(Cow::Borrowed(part.trim_ascii()));
         out.put_u32(element.width() as u32);
@@ -220,6 +283,25 @@ mod tests {
         assert!(why(Value::Int(1), Element::Int2).contains("smallint[]"));
         let with_null = b"\0\0\0\x01\0\0\0\x01\0\0\0\x15\0\0\0\x01\0\0\0\x01\xff\xff\xff\xff";
         assert!(read(with_null, Element::Int2).unwrap_err().to_string().contains("NULL"));
+    }
+
+    #[test]
+    fn in_pieces_as_at_once() {
+        // values of the elements do not matter: a bit may be 1
+        let bytes: Vec<u8> = (0..3 * PIECE + 8).map(|at| u8::from(at % 3 == 0)).collect();
+        for element in ALL {
+            for length in [0, 8, PIECE, 3 * PIECE + 8] {
+                for is_big in [false, true] {
+                    let elements = Bytes::copy_from_slice(&bytes[..length]);
+                    let packed = Packed { elements, element, is_big };
+                    let (mut pieces, mut whole) = (BytesMut::new(), BytesMut::new());
+                    packed.put_header(&mut pieces);
+                    packed.pieces().for_each(|piece| packed.put(piece, &mut pieces));
+                    put_packed(&bytes[..length], element, is_big, &mut whole).unwrap();
+                    assert_eq!((pieces.len(), pieces), (packed.array_len(), whole));
+                }
+            }
+        }
     }
 
     proptest! {

@@ -25,7 +25,7 @@ mod properties;
 
 pub use crate::tds::types::{ConvertError, ErrorKind, Value};
 pub use announcing::{column_type, longer_type, output_type};
-pub use arrays::set_big_endian;
+pub use arrays::{set_big_endian, Packed};
 pub use capacity::Capacity;
 pub use declared::{client_type, Declaration, Declared};
 pub use from_postgres::from_pg;

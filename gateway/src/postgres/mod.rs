@@ -7,8 +7,10 @@ pub mod encryption;
 pub mod error;
 pub mod message;
 pub mod priority;
+mod values;
 
 pub use address::{Address, Host, Wanted};
 pub use connection::Connection;
 pub use encryption::Encryption;
 pub use error::{Notice, PgError};
+pub use values::Values;

@@ -208,7 +208,8 @@ impl Session {
         let Ok(requests) = Requests::of(request, &self.client.dialect()) else {
             return Ok(false);
         };
-        if !self.interpreter.procedures.answer_planned(&mut self.client, requests.body()).await? {
+        let body = request.body.slice_ref(requests.body());
+        if !self.interpreter.procedures.answer_planned(&mut self.client, &body).await? {
             return Ok(false);
         }
         self.conclude(Ok(true)).await

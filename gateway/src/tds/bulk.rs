@@ -39,12 +39,8 @@ impl Rows {
     }
 
     /// Adds the body of a packet.
-    pub fn push(&mut self, body: BytesMut) {
-        if self.input.is_empty() {
-            self.input = body;
-        } else {
-            self.input.extend_from_slice(&body);
-        }
+    pub fn push(&mut self, body: &[u8]) {
+        self.input.extend_from_slice(body);
     }
 
     /// The columns, once they are known; `is_last`: no more bytes will come.
@@ -194,7 +190,7 @@ mod tests {
         let mut found = Vec::new();
         let mut packets = bytes.chunks(size).peekable();
         while let Some(packet) = packets.next() {
-            rows.push(BytesMut::from(packet));
+            rows.push(packet);
             let is_last = packets.peek().is_none();
             let values = |columns: &[Column], row: &Row<'_>| -> Vec<_> {
                 let value = |(column, raw): (&Column, &Option<Cow<'_, [u8]>>)| {
@@ -249,7 +245,7 @@ mod tests {
             }
             let mut rows = Rows::described(seven());
             for packet in bytes.chunks(size) {
-                rows.push(BytesMut::from(packet));
+                rows.push(packet);
                 while let Ok(Some(())) = rows.next(false, |_, _| ()) {}
             }
             let _ = rows.next(true, |_, _| ());

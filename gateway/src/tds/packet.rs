@@ -3,7 +3,7 @@
 
 use super::wire::WireError;
 use bitflags::bitflags;
-use bytes::{Buf, BufMut, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 pub const HEADER: usize = 8;
 /// The smallest packet size a client may ask for (MS-TDS 2.2.6.4).
@@ -74,14 +74,22 @@ pub struct Message {
     pub kind: Kind,
     /// The status bits of all its packets together.
     pub status: Status,
-    pub body: BytesMut,
+    pub body: Bytes,
+}
+
+/// A message of which the last packet is still to come.
+#[derive(Debug)]
+struct Begun {
+    kind: Kind,
+    status: Status,
+    body: BytesMut,
 }
 
 /// Assembles messages from a byte stream, holding at most `limit` bytes of one message.
 #[derive(Debug)]
 pub struct Assembler {
     limit: usize,
-    open: Option<Message>,
+    open: Option<Begun>,
 }
 
 impl Assembler {
@@ -103,6 +111,14 @@ impl Assembler {
         self.open.as_ref().map_or(0, |open| open.body.len())
     }
 
+    /// Makes room for the message that has begun to become so many bytes long, so that its bytes stay where they are
+    /// while it grows.
+    pub fn reserve(&mut self, bytes: usize) {
+        if let Some(open) = &mut self.open {
+            open.body.reserve(bytes.saturating_sub(open.body.len()));
+        }
+    }
+
     /// Takes the next packet of a message that is read as it comes, such as the rows of a bulk copy; its status
     /// says whether it is the last. None: more bytes are needed.
     pub fn part(&mut self, input: &mut BytesMut) -> Result<Option<Message>, WireError> {
@@ -111,7 +127,7 @@ impl Assembler {
             return Ok(None);
         }
         input.advance(HEADER);
-        Ok(Some(Message { kind, status, body: input.split_to(length - HEADER) }))
+        Ok(Some(Message { kind, status, body: input.split_to(length - HEADER).freeze() }))
     }
 
     /// Takes whole packets from the front of `input` until a message is complete.
@@ -127,10 +143,10 @@ impl Assembler {
             let body = input.split_to(length - HEADER);
             if kind == Kind::Attention {
                 self.open = None;
-                return Ok(Some(Message { kind, status, body }));
+                return Ok(Some(Message { kind, status, body: body.freeze() }));
             }
-            let mut message = match self.open.take() {
-                None => Message { kind, status, body },
+            let begun = match self.open.take() {
+                None => Begun { kind, status, body },
                 Some(mut open) if open.kind == kind => {
                     if open.body.len() + body.len() > self.limit {
                         return Err(WireError::Malformed(format!(
@@ -150,13 +166,10 @@ impl Assembler {
                 }
             };
             if !status.contains(Status::LAST) {
-                self.open = Some(message);
+                self.open = Some(begun);
             } else {
-                message.status |= status;
-                if status.contains(Status::IGNORE) {
-                    message.body.clear();
-                }
-                return Ok(Some(message));
+                let body = if status.contains(Status::IGNORE) { Bytes::new() } else { begun.body.freeze() };
+                return Ok(Some(Message { kind, status: begun.status | status, body }));
             }
         }
     }

@@ -132,10 +132,10 @@ mod tests {
     use super::*;
     use crate::tds::dialect::Version;
     use crate::tds::packet::Status;
-    use bytes::BytesMut;
+    use bytes::Bytes;
 
     fn message(kind: Kind, body: &[u8]) -> Message {
-        Message { kind, status: Status::LAST, body: BytesMut::from(body) }
+        Message { kind, status: Status::LAST, body: Bytes::copy_from_slice(body) }
     }
 
     fn requests(kind: Kind, body: &[u8], version: Version) -> Vec<std::result::Result<String, WireError>> {

@@ -1,6 +1,7 @@
 //! A call in the queue of group commit, and its outcome.
 
 use crate::postgres::error::{Notice, PgError};
+use crate::postgres::Values;
 use bytes::Bytes;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
@@ -81,7 +82,7 @@ pub struct Call {
     pub statement: Arc<Statement>,
     /// By its oid: a name may have been dropped and made again, or have become another's.
     pub role: u32,
-    pub values: Bytes,
+    pub values: Values,
     pub claim: Claim,
     pub answer: Answer,
 }

@@ -110,7 +110,7 @@ impl Open {
                 self.put_role(call.role)?;
                 steps.push(Step::Role);
             }
-            self.put_call(call, &mut fresh)?;
+            self.put_call(call, &mut fresh).await?;
             steps.push(Step::Call);
         }
         if self.cleans {
@@ -187,7 +187,7 @@ impl Open {
         Ok(())
     }
 
-    fn put_call(&mut self, call: &Call, fresh: &mut Vec<u64>) -> Result<(), PgError> {
+    async fn put_call(&mut self, call: &Call, fresh: &mut Vec<u64>) -> Result<(), PgError> {
         let statement = &call.statement;
         if !self.prepared.contains_key(&statement.id) {
             let name = self.connection.statement_name();
@@ -197,7 +197,8 @@ impl Open {
             fresh.push(statement.id);
         }
         if let Some(name) = self.prepared.get(&statement.id) {
-            self.connection.put_execute(name, &statement.parameter_formats, &call.values, &[1], 0);
+            let formats = &statement.parameter_formats;
+            self.connection.send_execute(name, formats, &call.values, &[1]).await?;
         }
         Ok(())
     }

@@ -300,13 +300,13 @@ impl Lane {
 /// queue: it is looked at again after every round of reading that brought some. That costs a lone call one
 /// look at the sockets and no waiting.
 async fn gather(queue: &mut mpsc::Receiver<Call>, group: &mut Vec<Call>) {
-    let mut bytes: usize = group.iter().map(|call| call.values.len()).sum();
+    let mut bytes: usize = group.iter().map(|call| call.values.length()).sum();
     loop {
         tokio::task::yield_now().await;
         let before = group.len();
         while group.len() < LARGEST_GROUP && bytes < LARGEST_BYTES {
             let Ok(next) = queue.try_recv() else { break };
-            bytes += next.values.len();
+            bytes += next.values.length();
             group.push(next);
         }
         if group.len() == before {

@@ -15,7 +15,7 @@ pub use call::{not_written, Claim, Outcome, Owner, Statement};
 pub use lane::Maker;
 
 use super::error::PgError;
-use bytes::Bytes;
+use super::Values;
 use call::Call;
 use routes::Routes;
 use std::sync::Arc;
@@ -39,11 +39,11 @@ impl GroupCommit {
         &self,
         statement: Arc<Statement>,
         role: u32,
-        values: Bytes,
+        values: Values,
         claim: Claim,
     ) -> Result<Outcome, PgError> {
         let (answer, outcome) = oneshot::channel();
-        let queue = self.routes.queue(&statement, values.len());
+        let queue = self.routes.queue(&statement, values.length());
         let call = Call { statement, role, values, claim, answer };
         queue.send(call).await.map_err(|_| stopping())?;
         outcome.await.map_err(|_| stopping())?
@@ -87,7 +87,7 @@ mod tests {
             })
         };
         let claim = Claim::default();
-        let call = |claim: &Claim| commit.call(statement(), 10, Bytes::new(), claim.clone());
+        let call = |claim: &Claim| commit.call(statement(), 10, Values::default(), claim.clone());
         let error = call(&claim).await.unwrap_err();
         assert!(error.to_string().contains("nothing was written"), "{error}");
         claim.renew();

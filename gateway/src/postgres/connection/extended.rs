@@ -5,11 +5,15 @@ use crate::postgres::error::PgError;
 use crate::postgres::message::{
     put_formats, put_message, read_columns, survived, unexpected, Message, PgColumn,
 };
+use crate::postgres::Values;
 use bytes::BufMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::frontend;
 
 type Result<T> = std::result::Result<T, PgError>;
+
+/// Bytes of a waveform that are worth a system call.
+const FULL: usize = 32 << 10;
 
 impl Connection {
     /// A name for the next prepared statement.
@@ -67,17 +71,55 @@ impl Connection {
         results: &[i16],
         limit: i32,
     ) {
+        self.put_bind(statement, parameters, values.len(), results);
+        self.output.put_slice(values);
+        self.put_execution(results, limit);
+    }
+
+    /// As `put_execute` for all rows, but sends long waveforms while it writes them, so that the output never holds more than
+    /// a piece of one.
+    pub async fn send_execute(
+        &mut self,
+        statement: &str,
+        parameters: &[i16],
+        values: &Values,
+        results: &[i16],
+    ) -> Result<()> {
+        self.put_bind(statement, parameters, values.length(), results);
+        for (before, waveform) in values.waveforms() {
+            self.output.put_slice(before);
+            waveform.put_header(&mut self.output);
+            for piece in waveform.pieces() {
+                if self.output.len() >= FULL {
+                    self.flush().await?;
+                }
+                waveform.put(piece, &mut self.output);
+            }
+        }
+        self.output.put_slice(values.end());
+        self.put_execution(results, 0);
+        Ok(())
+    }
+
+    /// Puts a Bind up to its values, which have so many bytes.
+    fn put_bind(&mut self, statement: &str, parameters: &[i16], values: usize, results: &[i16]) {
         let out = &mut self.output;
-        put_message(out, b'B', |out| {
-            out.put_u8(0);
-            out.put_slice(statement.as_bytes());
-            out.put_u8(0);
-            put_formats(out, parameters);
-            out.put_u16(parameters.len() as u16);
-            out.put_slice(values);
-            put_formats(out, results);
-        });
-        put_message(out, b'E', |out| {
+        let formats = |formats: &[i16]| 2 + 2 * formats.len();
+        let length = 4 + 1 + statement.len() + 1 + formats(parameters) + 2 + values + formats(results);
+        out.put_u8(b'B');
+        // requests are bounded: it stays far below 2 GiB
+        out.put_u32(length as u32);
+        out.put_u8(0);
+        out.put_slice(statement.as_bytes());
+        out.put_u8(0);
+        put_formats(out, parameters);
+        out.put_u16(parameters.len() as u16);
+    }
+
+    /// Puts the end of a Bind, and an Execute.
+    fn put_execution(&mut self, results: &[i16], limit: i32) {
+        put_formats(&mut self.output, results);
+        put_message(&mut self.output, b'E', |out| {
             out.put_u8(0);
             out.put_i32(limit);
         });
