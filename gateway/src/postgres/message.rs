@@ -72,6 +72,20 @@ pub fn server_notice(body: &backend::NoticeResponseBody) -> Result<Notice> {
     Ok(Notice::read(body.fields())?)
 }
 
+/// SQLSTATE crash_shutdown: a server process says it by a warning before it ends, another having crashed.
+const CRASH_SHUTDOWN: &[u8] = b"57P02";
+
+/// Whether PostgreSQL says something to an idle connection that does not concern it, and goes on.
+pub fn is_aside(message: &Message) -> Result<bool> {
+    Ok(match message {
+        Message::NotificationResponse(_) => true,
+        Message::NoticeResponse(body) => {
+            !body.fields().any(|field| Ok(field.type_() == b'C' && field.value_bytes() == CRASH_SHUTDOWN))?
+        }
+        _ => false,
+    })
+}
+
 /// Where PostgreSQL's source says that a commit waits no longer for its synchronous standby, which is no error to it
 /// (src/backend/replication/syncrep.c). The words are in the server's language and have no SQLSTATE of their own.
 const WAITS_FOR_STANDBY: &[u8] = b"SyncRepWaitForLSN";

@@ -4,7 +4,7 @@ use super::call::{not_written, Call, PATIENCE};
 use super::group::{Failure, Open};
 use crate::metrics::Metrics;
 use crate::postgres::error::{Notice, PgError};
-use crate::postgres::message::Message;
+use crate::postgres::message::is_aside;
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection};
 use std::sync::{Arc, Weak};
@@ -132,8 +132,8 @@ impl Lane {
             tokio::select! {
                 biased;
                 call = queue.recv() => return call,
-                idle = open.connection.receive() => match idle {
-                    Ok(Message::NoticeResponse(_) | Message::NotificationResponse(_)) => {}
+                idle = open.connection.receive() => match idle.and_then(|message| is_aside(&message)) {
+                    Ok(true) => {}
                     _ => self.open = None,
                 },
                 () = tokio::time::sleep(IDLE), if self.kind != Kind::Own => self.open = None,

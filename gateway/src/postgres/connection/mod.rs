@@ -9,7 +9,7 @@ mod simple;
 use super::address::Host;
 use super::encryption::Encryption;
 use super::error::PgError;
-use super::message::{gives_up_standby, Message};
+use super::message::{gives_up_standby, is_aside, Message};
 use crate::stream::Stream;
 use bytes::{Buf, BytesMut};
 use postgres_protocol::message::frontend;
@@ -107,8 +107,8 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                message = self.receive() => match message {
-                    Ok(Message::NoticeResponse(_) | Message::NotificationResponse(_)) => {}
+                message = self.receive() => match message.and_then(|message| is_aside(&message)) {
+                    Ok(true) => {}
                     _ => return true,
                 },
                 () = std::future::ready(()) => return false,
