@@ -9,6 +9,7 @@ import sqlalchemy
 
 from ringlog.background import in_background
 from ringlog.history.summaries import summarise
+from ringlog.memory import give_back_memory
 from ringlog.schema.merging import merge
 from ringlog.schema.partitions import MaintenanceReport, maintain
 
@@ -42,6 +43,8 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
                     log.info("housekeeping: %s", line)
                 for line in _archived(engine, conninfo, end):
                     log.info("housekeeping: %s", line)
+                # also what thousands of logins at once have used
+                give_back_memory()
             except Exception:
                 log.exception("housekeeping failed; the next attempt is in an hour")
                 continue

@@ -1,5 +1,5 @@
-//! Limits on logins, per address: how many may be under way, and how many may fail in a time. A host with a wrong
-//! password delays only its own logins.
+//! Limits on logins, per address: how many connections may keep us waiting for theirs, and how many may fail in a
+//! time. A host with a wrong password delays only its own logins.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Connections that have not logged in yet: of one address, and of all. When another comes the oldest must go,
-/// which for a login that is under way is rare and for one that never comes is due.
-const MOST_UNKNOWN_OF_ONE: usize = 256;
+/// Connections that have not asked to log in yet: of one address, and of all. When another comes the oldest must go,
+/// which for a login that is on its way is rare and for one that never comes is due.
+const MOST_UNKNOWN_OF_ONE: usize = 512;
 const MOST_UNKNOWN: usize = 2048;
 /// Failures of one user at one address without a delay; after them its logins are tried one by one. A login that
 /// succeeds resets the count.
@@ -35,7 +35,7 @@ pub struct Admission {
 #[derive(Default)]
 struct State {
     last_entry: u64,
-    /// Connections that have not logged in yet, oldest first, with the channel that ends them.
+    /// Connections that have not asked to log in yet, oldest first, with the channel that ends them.
     unknown: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
     unknown_of: HashMap<IpAddr, BTreeSet<u64>>,
     /// By address and user, and under the user "" for the address.
@@ -65,7 +65,7 @@ impl Failed {
     }
 }
 
-/// A connection's place among those that have not logged in yet, until it is dropped.
+/// A connection's place among those that have not asked to log in yet, until it has, or is dropped.
 pub struct Entry {
     admission: Admission,
     address: IpAddr,
@@ -152,7 +152,7 @@ impl Entry {
 
     /// The rest of what a login has to ask.
     pub fn limits(&self) -> Limits {
-        Limits { admission: self.admission.clone(), address: self.address }
+        Limits { admission: self.admission.clone(), address: self.address, number: self.number }
     }
 }
 
@@ -160,9 +160,15 @@ impl Entry {
 pub struct Limits {
     admission: Admission,
     address: IpAddr,
+    number: u64,
 }
 
 impl Limits {
+    /// The login has come: from now on it is the client that waits, and no other can take its place.
+    pub fn has_asked(&self) {
+        self.admission.state.lock().leave(self.number);
+    }
+
     /// How long a login of `user` has to wait for its turn; None when that is too long.
     pub fn turn(&self, user: &str) -> Option<Duration> {
         self.admission.turn_at(self.address, user, Instant::now())
@@ -203,6 +209,18 @@ mod tests {
         assert!(entries[1].evicted.try_recv().is_err());
         assert_eq!(admission.state.lock().unknown.len(), MOST_UNKNOWN_OF_ONE + 1);
         drop((entries, other));
+        assert!(admission.state.lock().unknown.is_empty() && admission.state.lock().unknown_of.is_empty());
+    }
+
+    #[test]
+    fn a_login_that_has_come_goes_for_no_other() {
+        let admission = Admission::default();
+        let mut asked = admission.enter(address(1));
+        asked.limits().has_asked();
+        let entries: Vec<Entry> = (0..=MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1))).collect();
+        assert_eq!(asked.evicted.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert_eq!(admission.state.lock().unknown.len(), MOST_UNKNOWN_OF_ONE);
+        drop((entries, asked));
         assert!(admission.state.lock().unknown.is_empty() && admission.state.lock().unknown_of.is_empty());
     }
 

@@ -46,6 +46,8 @@ pub struct Gateway {
     pub scarce: Notify,
     /// Places for connections that are being opened.
     pub connecting: Semaphore,
+    /// Places for logins that are tried.
+    pub logins: Semaphore,
     /// Places for connections that idle sessions keep for a while; the others give theirs up soon.
     pub idle: Semaphore,
     pub admission: Admission,
@@ -122,6 +124,7 @@ impl Gateway {
             stopping,
             scarce: Notify::new(),
             connecting: Semaphore::new(CONNECTING),
+            logins: Semaphore::new(CONNECTING),
             idle: Semaphore::new(most_connections / 2),
             admission: Admission::default(),
             room: Room::new(),

@@ -1,14 +1,15 @@
 """Login: every dialect, every client, right and wrong, whole and in pieces."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pymssql
 import pytest
 
-from raw_tds import RawClient
+from raw_tds import LOGIN7, PRELOGIN, RawClient, login7, prelogin
 from servers import Login, RunningServer
 from tds_clients import PACKET_SIZES, PLAIN, SEVENS, VERSIONS, Admin, Clients, errors_of
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -126,6 +127,21 @@ def test_a_database_that_does_not_exist_at_5(clients: Clients) -> None:
     """At 5.0 the database is not in the login record: `use` follows the login."""
     answer = clients.tsql(clients.server.reader, "select 1", database="nowhere")
     assert [error.number for error in answer.errors] == [911]
+
+
+def test_logins_that_have_come_at_once_from_one_address_are_all_answered(clients: Clients) -> None:
+    """More than may keep the gateway waiting, and more than PostgreSQL takes connections."""
+    with ExitStack() as stack:
+        host, port = clients.server.host, clients.server.port
+        many = [stack.enter_context(RawClient(host, port, timeout=PATIENCE)) for _ in range(400)]
+        for client in many:
+            client.packet_size = 4096
+            client.send(PRELOGIN, prelogin())
+            client.receive()
+            client.send(LOGIN7, login7(PLAIN))
+        # [MS-TDS] 2.2.7.14: LOGINACK has the name of the product
+        product = "Microsoft SQL Server".encode("utf-16-le")
+        assert [product in client.receive() for client in many] == [True] * len(many)
 
 
 def test_connections_to_postgresql_end_with_the_clients(clients: Clients, admin: Admin) -> None:

@@ -253,8 +253,8 @@ def test_a_wrong_password_slows_only_its_user(server: RunningServer) -> None:
 def test_too_many_logins_under_way(server: RunningServer) -> None:
     """Connections that do not log in are bounded for each address; the oldest go for new ones."""
     with ExitStack() as half_open:
-        clients = [half_open.enter_context(Client7(server.host, server.port)) for _ in range(300)]
-        clients[0].socket.settimeout(20)
+        clients = [half_open.enter_context(Client7(server.host, server.port)) for _ in range(600)]
+        clients[0].socket.settimeout(100)
         assert clients[0].socket.recv(1) == b""
         with session(server) as client:
             assert number(client.batch("select 1")) == 1

@@ -23,6 +23,7 @@ impl Backend {
         let in_transaction = self.transaction.is_open();
         self.start_statement().await?;
         let metrics = self.gateway.metrics.clone();
+        let before = self.gateway.catalogue();
         let open = self.open().await?;
         if !in_transaction {
             open.connection.query_text("begin").await?;
@@ -49,7 +50,7 @@ impl Backend {
         }
         if in_transaction {
             // not visible to other sessions before the commit
-            let own = Catalogue::read(&mut open.connection, &metrics).await?;
+            let own = Catalogue::read(&mut open.connection, &metrics, Some(&before)).await?;
             self.transaction.catalogue = Some(Arc::new(own));
         } else {
             self.gateway.reload_catalogue(Because::Changed).await;

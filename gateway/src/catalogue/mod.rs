@@ -19,6 +19,7 @@ pub use watch::{Because, LiveCatalogue, Watcher};
 
 use crate::tds::dialect::Dialect;
 use function::{OF_SYBASE, SYSTEM};
+use parameters::Parameters;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -62,6 +63,11 @@ impl Catalogue {
             functions.entry(function.name.to_lowercase()).or_default().push(function);
         }
         Catalogue { functions, nodes }
+    }
+
+    /// The parameters of all functions, by their oids.
+    fn parameters(&self) -> HashMap<u32, &Arc<Parameters>> {
+        self.functions.values().flatten().map(|function| (function.oid, &function.parameters)).collect()
     }
 
     /// The node on which a call of `function` with these values of a Bind message is to run; None: here.

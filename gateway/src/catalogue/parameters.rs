@@ -23,7 +23,7 @@ impl Direction {
 }
 
 /// An argument as PostgreSQL declares it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Argument {
     /// "" when the function does not name it.
     pub name: Arc<str>,
@@ -36,7 +36,7 @@ pub struct Argument {
 }
 
 /// A parameter as callers see it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Field {
     /// Without the @ that arguments of procedures compiled from T-SQL begin with.
     pub name: Arc<str>,
@@ -67,7 +67,7 @@ const RETURN_STATUS: &str = "return_status";
 const INT4: u32 = 23;
 
 /// The parameters of a function, shared by all functions with the same ones.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Parameters {
     pub arguments: Box<[Argument]>,
     pub fields: Box<[Field]>,

@@ -37,10 +37,16 @@ const SHARED: &str =
 const OWN: &str = "n.oid = pg_catalog.pg_my_temp_schema()";
 
 impl Catalogue {
-    /// Reads all functions that clients may call.
-    pub async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Catalogue, PgError> {
+    /// Reads all functions that clients may call. What is as it was `before` is kept, so that no second copy of it
+    /// comes to the memory.
+    pub async fn read(
+        connection: &mut Connection,
+        metrics: &Metrics,
+        before: Option<&Catalogue>,
+    ) -> Result<Catalogue, PgError> {
         let elsewhere = read_stand_ins(connection).await?;
-        Catalogue::read_in(SHARED, connection, elsewhere, |name| metrics.of_procedure(name)).await
+        let metrics = |name| metrics.of_procedure(name);
+        Catalogue::read_in(SHARED, connection, elsewhere, metrics, before).await
     }
 
     /// Reads those that are the own ones of the session whose connection this is.
@@ -50,7 +56,7 @@ impl Catalogue {
     ) -> Result<Catalogue, PgError> {
         // their names are without end
         let of_all = |_| metrics.of_procedure(format!("{TEMPORARY}.#"));
-        Catalogue::read_in(OWN, connection, Elsewhere::default(), of_all).await
+        Catalogue::read_in(OWN, connection, Elsewhere::default(), of_all, None).await
     }
 
     async fn read_in(
@@ -58,6 +64,7 @@ impl Catalogue {
         connection: &mut Connection,
         elsewhere: Elsewhere,
         metrics: impl Fn(String) -> CallMetrics,
+        before: Option<&Catalogue>,
     ) -> Result<Catalogue, PgError> {
         let in_schemas = |sql: &str| sql.replace(":schemas", schemas);
         let types = read_types(connection, &in_schemas(include_str!("types.sql"))).await?;
@@ -77,6 +84,7 @@ impl Catalogue {
             })
             .await?;
         let mut known: HashMap<Vec<Declaration>, Arc<Parameters>> = HashMap::new();
+        let before: HashMap<u32, &Arc<Parameters>> = before.map(Catalogue::parameters).unwrap_or_default();
         let mut functions = Vec::new();
         connection
             .each_row(&in_schemas(include_str!("functions.sql")), |row| {
@@ -101,7 +109,11 @@ impl Catalogue {
                 let parameters = match known.get(&arguments) {
                     Some(parameters) => parameters.clone(),
                     None => {
-                        let parameters = Arc::new(parameters(&arguments, &types));
+                        let now = parameters(&arguments, &types);
+                        let parameters = match before.get(&declared.oid) {
+                            Some(before) if ***before == now => Arc::clone(before),
+                            _ => Arc::new(now),
+                        };
                         known.insert(arguments, parameters.clone());
                         parameters
                     }

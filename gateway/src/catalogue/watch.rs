@@ -119,7 +119,7 @@ impl Watcher {
         priority: Arc<WriterPriority>,
     ) -> Result<Watcher, PgError> {
         let mut connection = listening(&address, &role, &password, &priority).await?;
-        let first = Arc::new(read(&mut connection, &metrics).await?);
+        let first = Arc::new(read(&mut connection, &metrics, None).await?);
         Ok(Watcher { address, role, password, metrics, priority, connection, first, requests: None })
     }
 
@@ -142,7 +142,8 @@ impl Watcher {
             loop {
                 tokio::time::sleep(RETRY).await;
                 let Ok(mut again) = self.listening().await else { continue };
-                let Ok(snapshot) = read(&mut again, &self.metrics).await else { continue };
+                let before = live.now().catalogue.clone();
+                let Ok(snapshot) = read(&mut again, &self.metrics, Some(&before)).await else { continue };
                 live.current.store(Arc::new(snapshot));
                 info!("PostgreSQL is back");
                 self.connection = again;
@@ -198,7 +199,8 @@ impl Watcher {
     }
 
     async fn read_into(&mut self, live: &LiveCatalogue) -> Result<(), PgError> {
-        let snapshot = read(&mut self.connection, &self.metrics).await?;
+        let before = live.now().catalogue.clone();
+        let snapshot = read(&mut self.connection, &self.metrics, Some(&before)).await?;
         live.current.store(Arc::new(snapshot));
         debug!("the catalogue was read again");
         Ok(())
@@ -217,9 +219,13 @@ async fn listening(
     Ok(connection)
 }
 
-async fn read(connection: &mut Connection, metrics: &Metrics) -> Result<Snapshot, PgError> {
+async fn read(
+    connection: &mut Connection,
+    metrics: &Metrics,
+    before: Option<&Catalogue>,
+) -> Result<Snapshot, PgError> {
     let began = Instant::now();
-    let catalogue = Arc::new(Catalogue::read(connection, metrics).await?);
+    let catalogue = Arc::new(Catalogue::read(connection, metrics, before).await?);
     let orders = connection.query_text(BYTE_ORDER).await?;
     set_big_endian(orders.into_iter().flatten().flatten().any(|setting| setting == "tsql.byte_order=big"));
     let name = connection.parameter("TimeZone").unwrap_or("UTC").to_owned();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A request that has begun goes on within this.
 pub const STALLED: Duration = Duration::from_secs(300);
-/// From connecting to the end of login.
+/// For the client's part of a login, and for PostgreSQL's once it is the login's turn.
 pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use crate::backend::Backend;
 use crate::batch::Interpreter;
 use crate::callers::Caller;
 use crate::calls::Procedures;
-use crate::client::{Client, SessionError, Settings};
+use crate::client::{Client, SessionError, Settings, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
 use crate::postgres::PgError;
 use crate::tds::login::{Login, Password, PasswordEncryption};
@@ -18,9 +18,11 @@ use crate::tds::types::DEFAULT_COLLATION;
 use crate::tds::wire::WireError;
 use crate::tds::{login5, login7, negotiate};
 use crate::tls::{self, Tls};
+use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::SemaphorePermit;
 
 /// A wrong password is answered only after this, so that guessing is slow.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
@@ -31,6 +33,48 @@ pub async fn log_in(
     limits: &Limits,
     gateway: &Arc<Gateway>,
 ) -> Result<Interpreter, SessionError> {
+    let login = in_time(read(client, gateway)).await?;
+    limits.has_asked();
+    let mut place = place(client, gateway).await?;
+    let Some(wait) = limits.turn(&login.user) else {
+        drop(place);
+        let text = "Too many failed logins from this address: try again later.";
+        in_time(put_refusal(client, &login, &ServerMessage::error(17809, 20, text))).await?;
+        return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
+    };
+    if !wait.is_zero() {
+        drop(place);
+        tokio::time::sleep(wait).await;
+        place = self::place(client, gateway).await?;
+    }
+    in_time(enter(client, spid, limits, gateway, login, place)).await
+}
+
+/// Waits for a place among the logins that are being tried; many may come at once, and it is for the client to
+/// say how long it waits.
+async fn place<'a>(
+    client: &mut Client,
+    gateway: &'a Gateway,
+) -> Result<Option<SemaphorePermit<'a>>, SessionError> {
+    let place = gateway.logins.acquire();
+    tokio::pin!(place);
+    tokio::select! {
+        biased;
+        place = &mut place => Ok(place.ok()),
+        cancelled = client.attention() => {
+            cancelled?;
+            client.answer_attention_later();
+            Ok(place.await.ok())
+        }
+    }
+}
+
+async fn in_time<T>(step: impl Future<Output = Result<T, SessionError>>) -> Result<T, SessionError> {
+    tokio::time::timeout(LOGIN_TIMEOUT, step).await.map_err(|_| SessionError::LoginTimeout)?
+}
+
+/// The client's login with its password.
+async fn read(client: &mut Client, gateway: &Gateway) -> Result<Login, SessionError> {
     let mut login = match read_record(client, gateway.tls.as_ref()).await {
         Ok(login) => login,
         Err(SessionError::Wire(error)) => {
@@ -45,13 +89,20 @@ pub async fn log_in(
     if let Some(encryption) = login.password_encryption {
         login.password = encrypted_password(client, &login, encryption, gateway).await?;
     }
-    let Some(wait) = limits.turn(&login.user) else {
-        let text = "Too many failed logins from this address: try again later.";
-        put_refusal(client, &login, &ServerMessage::error(17809, 20, text)).await?;
-        return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
-    };
-    tokio::time::sleep(wait).await;
-    match Backend::log_in(gateway, &login, spid).await {
+    Ok(login)
+}
+
+async fn enter(
+    client: &mut Client,
+    spid: u16,
+    limits: &Limits,
+    gateway: &Arc<Gateway>,
+    login: Login,
+    place: Option<SemaphorePermit<'_>>,
+) -> Result<Interpreter, SessionError> {
+    let entered = Backend::log_in(gateway, &login, spid).await;
+    drop(place);
+    match entered {
         Ok((backend, role)) => {
             limits.succeeded(&login.user);
             tracing::Span::current().record("login", login.user.as_str());

@@ -6,7 +6,7 @@ mod login;
 
 use crate::admission::Entry;
 use crate::batch::Interpreter;
-use crate::client::{Client, SessionError, LOGIN_TIMEOUT};
+use crate::client::{Client, SessionError};
 use crate::gateway::Gateway;
 use crate::interrupt::Interrupt;
 use crate::stream::ClientStream;
@@ -73,10 +73,7 @@ pub async fn serve(
     let limits = entry.limits();
     let threads = gateway.statements.clone();
     let login = async move {
-        let interpreter =
-            tokio::time::timeout(LOGIN_TIMEOUT, login::log_in(&mut client, spid, &limits, &gateway))
-                .await
-                .map_err(|_| SessionError::LoginTimeout)??;
+        let interpreter = login::log_in(&mut client, spid, &limits, &gateway).await?;
         client.admit(LONGEST_REQUEST, gateway.room.clone());
         Ok::<_, SessionError>(Box::new(Session { client, interpreter, gateway, statements: 0 }))
     };
