@@ -17,13 +17,13 @@ return case
       then 206
     when not sybase and source = 'varchar' and target in ('varbinary')
       then 257
-    when not sybase and source = 'text' and target in ('bit', 'int', 'numeric', 'float', 'varbinary', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2')
+    when not sybase and source = 'text' and target in ('bit', 'int', 'numeric', 'float', 'varbinary', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'sql_variant')
       then 206
     when not sybase and source = 'varbinary' and target in ('float', 'text')
       then 206
     when not sybase and source = 'varbinary' and target in ('date', 'time', 'datetime2')
       then 257
-    when not sybase and source = 'image' and target in ('bit', 'int', 'numeric', 'float', 'varchar', 'text', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'xml')
+    when not sybase and source = 'image' and target in ('bit', 'int', 'numeric', 'float', 'varchar', 'text', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'xml', 'sql_variant')
       then 206
     when not sybase and source = 'uniqueidentifier' and target in ('bit', 'int', 'numeric', 'float', 'text', 'image', 'datetime', 'date', 'time', 'datetime2', 'xml')
       then 206
@@ -43,9 +43,13 @@ return case
       then 206
     when not sybase and source = 'datetime2' and target in ('varbinary')
       then 257
-    when not sybase and source = 'xml' and target in ('bit', 'int', 'numeric', 'float', 'text', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2')
+    when not sybase and source = 'xml' and target in ('bit', 'int', 'numeric', 'float', 'text', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'sql_variant')
       then 206
     when not sybase and source = 'xml' and target in ('varchar', 'varbinary')
+      then 257
+    when not sybase and source = 'sql_variant' and target in ('text', 'image', 'xml')
+      then 206
+    when not sybase and source = 'sql_variant' and target in ('bit', 'int', 'numeric', 'float', 'varchar', 'varbinary', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2')
       then 257
     when sybase and source = 'bit' and target in ('text', 'image', 'uniqueidentifier', 'date', 'time', 'datetime2', 'xml')
       then 206
@@ -63,13 +67,13 @@ return case
       then 206
     when sybase and source = 'float' and target in ('datetime')
       then 257
-    when sybase and source = 'text' and target in ('bit', 'int', 'numeric', 'float', 'varbinary', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2')
+    when sybase and source = 'text' and target in ('bit', 'int', 'numeric', 'float', 'varbinary', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'sql_variant')
       then 206
     when sybase and source = 'varbinary' and target in ('float', 'text')
       then 206
     when sybase and source = 'varbinary' and target in ('datetime', 'date', 'time', 'datetime2')
       then 257
-    when sybase and source = 'image' and target in ('bit', 'int', 'numeric', 'float', 'varchar', 'text', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'xml')
+    when sybase and source = 'image' and target in ('bit', 'int', 'numeric', 'float', 'varchar', 'text', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'xml', 'sql_variant')
       then 206
     when sybase and source = 'uniqueidentifier' and target in ('bit', 'int', 'numeric', 'float', 'text', 'image', 'datetime', 'date', 'time', 'datetime2', 'xml')
       then 206
@@ -83,9 +87,13 @@ return case
       then 206
     when sybase and source = 'datetime2' and target in ('bit', 'int', 'numeric', 'float', 'text', 'image', 'uniqueidentifier', 'xml')
       then 206
-    when sybase and source = 'xml' and target in ('bit', 'int', 'numeric', 'float', 'text', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2')
+    when sybase and source = 'xml' and target in ('bit', 'int', 'numeric', 'float', 'text', 'image', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2', 'sql_variant')
       then 206
     when sybase and source = 'xml' and target in ('varchar', 'varbinary')
+      then 257
+    when sybase and source = 'sql_variant' and target in ('text', 'image', 'xml')
+      then 206
+    when sybase and source = 'sql_variant' and target in ('bit', 'int', 'numeric', 'float', 'varchar', 'varbinary', 'uniqueidentifier', 'datetime', 'date', 'time', 'datetime2')
       then 257
   end;
 

@@ -18,6 +18,25 @@ begin
 end
 $$;
 
+create or replace procedure tsql.make_operator_class(type_ text, class text, compare text)
+language plpgsql
+as $$
+declare
+  own text := current_user;
+begin
+  -- only a superuser may say how a type is ordered, grouped and unique; without it these are refused
+  if (select rolsuper from pg_roles where rolname = session_user) and not exists (
+    select from pg_opclass where opcintype = type_::regtype
+  ) then
+    execute format('set local role %I', session_user);
+    execute format('create operator class tsql.%I default for type %s using btree as operator 1 tsql.<,'
+      ' operator 2 tsql.<=, operator 3 tsql.=, operator 4 tsql.>=, operator 5 tsql.>, function 1 %s(%2$s, %2$s)',
+      class, type_, compare);
+    execute format('set local role %I', own);
+  end if;
+end
+$$;
+
 create or replace function tsql.undeclared_quotient(l numeric, r numeric) returns numeric
 language plpgsql immutable parallel safe
 as $$

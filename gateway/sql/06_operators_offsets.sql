@@ -5,7 +5,6 @@ do $$
 declare
   op record;
   side record;
-  own text := current_user;
 begin
   for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
     as ops (sign, name)
@@ -23,18 +22,9 @@ begin
         format('(%s %s (r).moment)', format(side.instant, 'l'), op.sign));
     end loop;
   end loop;
-  -- ordered, grouped and unique by the instant too: only a superuser may say so, and without it they are refused
-  if (select rolsuper from pg_roles where rolname = session_user) and not exists (
-    select from pg_opclass where opcintype = 'tsql.datetimeoffset'::regtype
-  ) then
-    execute format('set local role %I', session_user);
-    create operator class tsql.by_instant default for type tsql.datetimeoffset using btree as
-      operator 1 tsql.<, operator 2 tsql.<=, operator 3 tsql.=, operator 4 tsql.>=, operator 5 tsql.>,
-      function 1 tsql.compare_offsets(tsql.datetimeoffset, tsql.datetimeoffset);
-    execute format('set local role %I', own);
-  end if;
 end
 $$;
+call tsql.make_operator_class('tsql.datetimeoffset', 'by_instant', 'tsql.compare_offsets');
 
 create or replace function tsql.isnull(l tsql.datetimeoffset, r tsql.datetimeoffset) returns tsql.datetimeoffset
 language sql immutable parallel safe return case when (l).moment is null then r else l end;

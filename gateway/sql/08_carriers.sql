@@ -22,6 +22,7 @@ return case format_type(type_, null)
   when 'tsql.datetimeoffset' then 'datetime2'
   when 'tsql.datetime' then 'datetime' when 'tsql.smalldatetime' then 'datetime'
   when 'xml' then 'xml'
+  when 'tsql.sql_variant' then 'sql_variant'
   else 'varchar'
 end;
 comment on function tsql.conversion_class(regtype) is 'As tsql.assignment_error names the classes of types.';
@@ -73,7 +74,8 @@ begin
     ('float', 'double precision', 'float'), ('text', 'text', 'varchar'), ('char', 'character', 'varchar'),
     ('timestamp', 'timestamp', 'datetime'), ('timestamptz', 'timestamptz', 'datetime'),
     ('datetime2', 'timestamp', 'datetime2'), ('datetimeoffset', 'tsql.datetimeoffset', 'datetime2'), ('date', 'date', 'date'), ('time', 'time', 'time'),
-    ('bytea', 'bytea', 'varbinary'), ('uuid', 'uuid', 'uniqueidentifier'), ('xml', 'xml', 'xml')
+    ('bytea', 'bytea', 'varbinary'), ('uuid', 'uuid', 'uniqueidentifier'), ('xml', 'xml', 'xml'),
+    ('sql_variant', 'tsql.sql_variant', 'sql_variant')
   ) as sources (name, type, class)
   loop
     for dialect in select * from (values (false, '', ''), (true, 'sybase_', '_sybase')) as dialects (sybase, prefix, suffix)
@@ -102,7 +104,8 @@ begin
         ('bpchar', 'text_of', 'varchar'), ('timestamp', 'moment', 'datetime'), ('timestamptz', 'moment', 'datetime2'),
         ('tsql.datetimeoffset', '', 'datetime2'),
         ('date', 'to_date', 'date'), ('time', 'to_time', 'time'), ('bytea', 'varbytes', 'varbinary'),
-        ('uuid', 'to_guid', 'uniqueidentifier'), ('xml', '', 'xml')
+        ('uuid', 'to_guid', 'uniqueidentifier'), ('xml', '', 'xml'),
+        ('tsql.sql_variant', 'to_sql_variant', 'sql_variant')
       ) as targets (type, reader, class)
       loop
         volatility := 'immutable';
@@ -216,14 +219,27 @@ $$;
 comment on function tsql.takes(text, integer) is
   'True when an insert that names no columns of a table gives it so many values; error 213 otherwise.';
 
-create or replace function tsql.filled_columns(target text) returns text[]
+do $$
+begin
+  if (select prorettype = 'text[]'::regtype from pg_proc where oid = to_regprocedure('tsql.filled_columns(text)')) then
+    -- of an older version
+    drop function tsql.filled_columns(text);
+  end if;
+end
+$$;
+create or replace function tsql.filled_columns(target text) returns table (name text, is_variant boolean)
 language sql stable
-return (
-  select array_agg(attname::text order by attnum) filter (where attidentity = '' and attgenerated = '')
+begin atomic
+  select attname::text, atttypid = 'tsql.sql_variant'::regtype
   from pg_attribute
-  where attrelid = to_regclass(target) and attnum > 0 and not attisdropped
-  having bool_or(attidentity <> '' or attgenerated <> '')
-);
+  where attrelid = to_regclass(target) and attnum > 0 and not attisdropped and attidentity = '' and attgenerated = ''
+    and exists (
+      select from pg_attribute as other
+      where other.attrelid = to_regclass(target) and other.attnum > 0 and not other.attisdropped
+        and (other.attidentity <> '' or other.attgenerated <> '' or other.atttypid = 'tsql.sql_variant'::regtype)
+    )
+  order by attnum;
+end;
 comment on function tsql.filled_columns(text) is
-  'The columns that an insert without columns fills, of a table that has others too: identity or computed ones; null '
-  'for any other table and for none.';
+  'The columns that an insert without columns fills, of a table that has others too, identity or computed ones, or '
+  'sql_variants; nothing for any other table and for none.';

@@ -68,6 +68,7 @@ from (values
   ('money', 60, 60, 11, 60, 8, 19, 4, 3, 19, 21, 4, 10, null, 60, 110),
   ('datetime', 61, 61, 12, 61, 8, 23, 3, 93, 23, 16, 3, null, 3, 61, 111),
   ('float', 62, 62, 8, 62, 8, 53, 0, 6, 53, 8, null, 2, null, 62, 109),
+  ('sql_variant', 98, 98, 0, 0, 8016, 0, 0, -150, 8000, 8000, null, null, null, 39, 39),
   ('ntext', 99, 99, 36, 174, 16, 0, 0, -10, 1073741823, 2147483646, null, null, null, 39, 39),
   ('bit', 104, 104, 16, 50, 1, 1, 0, -7, 1, 1, null, null, null, 50, 50),
   ('decimal', 106, 106, 26, 55, 17, 38, 38, 3, 38, 40, 38, 10, null, 63, 108),
@@ -120,7 +121,9 @@ from (values
   ('pg_catalog.time', 'time', 'bigtime', 92, 15, 8, 6, null, 51, null),
   ('pg_catalog.timestamp', 'datetime2', 'bigdatetime', 93, 26, 8, 6, null, 50, null),
   ('pg_catalog.timestamptz', 'datetime2', 'bigdatetime', 93, 26, 8, 6, null, 50, null),
-  ('pg_catalog.uuid', 'uniqueidentifier', 'char', 1, 36, 36, null, null, 1, null)
+  ('pg_catalog.uuid', 'uniqueidentifier', 'char', 1, 36, 36, null, null, 1, null),
+  -- ASE has no such type: only its nulls are sent there
+  (pg_catalog.to_regtype('tsql.sql_variant'), 'sql_variant', 'varchar', 12, 255, 255, null, null, 2, null)
 ) as listed (
   type, name, ase_name, ase_odbc, ase_precision, ase_length, ase_scale, ase_radix, ase_usertype, characters
 );

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The first oid that is not PostgreSQL's own (access/transam.h, FirstNormalObjectId).
 const FIRST_OF_USERS: u32 = 16384;
 
-/// Stands in place of a column's number for the type tsql.datetimeoffset.
+/// Stands in place of a column's number for a type of schema tsql.
 const TYPE: &str = "0";
 
 #[derive(Default)]
@@ -17,8 +17,9 @@ pub struct Declarations {
     columns: HashMap<(u32, i16), Declaration>,
     /// The tables that have been asked for.
     tables: HashSet<u32>,
-    /// PostgreSQL's number of tsql.datetimeoffset; None where nothing has been asked for.
-    datetimeoffset: Option<u32>,
+    /// By PostgreSQL's numbers of the types of schema tsql, those by which the gateway knows them; none where nothing has
+    /// been asked for.
+    types: HashMap<u32, u32>,
 }
 
 impl Declarations {
@@ -32,8 +33,8 @@ impl Declarations {
     pub fn apply(&self, columns: &mut [PgColumn]) {
         for column in columns {
             column.declared = self.columns.get(&column.origin).cloned().unwrap_or_default();
-            if self.datetimeoffset == Some(column.oid) {
-                column.oid = SqlType::DATETIMEOFFSET.oid;
+            if let Some(known) = self.types.get(&column.oid) {
+                column.oid = *known;
             }
         }
     }
@@ -43,7 +44,7 @@ impl Declarations {
     pub fn lack(&self, columns: &[PgColumn]) -> Vec<u32> {
         let mut tables: Vec<u32> = columns.iter().map(|column| column.origin.0).collect();
         tables.retain(|table| *table >= FIRST_OF_USERS && !self.tables.contains(table));
-        if self.datetimeoffset.is_none() && columns.iter().any(|column| column.oid >= FIRST_OF_USERS) {
+        if self.types.is_empty() && columns.iter().any(|column| column.oid >= FIRST_OF_USERS) {
             tables.push(0);
         }
         tables.sort_unstable();
@@ -56,7 +57,11 @@ impl Declarations {
             let [Some(table), Some(number), shown, of, traits @ ..] = row.as_slice() else { continue };
             let [not_null, identity, computed] = traits else { continue };
             if number == TYPE {
-                self.datetimeoffset = table.parse().ok();
+                let known = match shown.as_deref() {
+                    Some("datetimeoffset") => SqlType::DATETIMEOFFSET,
+                    _ => SqlType::SQL_VARIANT,
+                };
+                self.types.extend(table.parse::<u32>().ok().map(|number| (number, known.oid)));
                 continue;
             }
             let is = |flag: &Option<String>| flag.as_deref() == Some("t");

@@ -1,6 +1,6 @@
 -- What T-SQL declares of the columns of some tables and RowDescription does not say: the name in its case, and the
 -- type, by the column's comment (sql/11_declarations.sql) or a domain of schema tsql; whether it takes no nulls, is an
--- identity column, is computed. And the number of the type tsql.datetimeoffset, with that of no column.
+-- identity column, is computed. And the numbers of types of schema tsql, with that of no column.
 select a.attrelid, a.attnum, replace(said.found[1], '""', '"'), coalesce(nullif(said.found[2], ''), t.typname),
     a.attnotnull, a.attidentity <> '', a.attgenerated <> ''
   from pg_catalog.pg_attribute a
@@ -12,4 +12,5 @@ select a.attrelid, a.attnum, replace(said.found[1], '""', '"'), coalesce(nullif(
    and a.attnum > 0
    and (said.found is not null or t.oid is not null or a.attnotnull or a.attidentity <> '' or a.attgenerated <> '')
 union all
-select coalesce(pg_catalog.to_regtype('tsql.datetimeoffset')::oid, 0), 0::smallint, null, null, false, false, false
+select coalesce(pg_catalog.to_regtype('tsql.' || name)::oid, 0), 0::smallint, name, null, false, false, false
+  from (values ('datetimeoffset'), ('sql_variant')) as types (name)

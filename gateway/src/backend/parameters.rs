@@ -1,11 +1,11 @@
 //! The parameters of a query: the types that are sent to PostgreSQL for them, and their values in those types.
 
-use crate::convert::{to_pg, PgType, SqlType, Value, Zone};
+use crate::convert::{sent_variant, to_pg, ConvertError, PgType, SqlType, Value, Zone};
 use crate::postgres::message::put_value;
 use crate::postgres::PgError;
 use crate::program::{Sql, CLOCKS};
 use crate::tds::tokens::message::ServerMessage;
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use postgres_protocol::IsNull;
 use std::borrow::Cow;
 
@@ -48,7 +48,7 @@ impl Typing {
 
     fn oid(self, sql_type: SqlType) -> u32 {
         match self {
-            _ if sql_type == SqlType::DATETIMEOFFSET => SqlType::TEXT.oid,
+            _ if sql_type.is_composite() => SqlType::TEXT.oid,
             Typing::Inferred => 0,
             Typing::Texts if sql_type.is_characters() => SqlType::TEXT.oid,
             Typing::Declared if sql_type.is_characters() => 0,
@@ -63,6 +63,7 @@ pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u
     let cast = |index: usize| match types.get(index) {
         // it goes as a text: PostgreSQL's number of its type is another in each database
         Some(&SqlType::DATETIMEOFFSET) => String::from("::text::tsql.datetimeoffset"),
+        Some(&SqlType::SQL_VARIANT) => String::from("::text::tsql.sql_variant"),
         Some(sql_type) if typing != Typing::Inferred => match sql_type.digits() {
             Some((precision, scale)) => format!("::numeric({precision},{scale})"),
             None => String::new(),
@@ -73,7 +74,7 @@ pub fn statement(sql: &Sql, types: &[SqlType], typing: Typing) -> (String, Vec<u
         // a literal of the text keeps its own type in any place
         if CLOCKS.contains(&name.as_str()) {
             SqlType::TIMESTAMP.oid
-        } else if name.starts_with('#') && *sql_type != SqlType::DATETIMEOFFSET {
+        } else if name.starts_with('#') && !sql_type.is_composite() {
             sql_type.oid
         } else {
             typing.oid(*sql_type)
@@ -99,7 +100,13 @@ pub fn bind(
                 return Ok(IsNull::Yes);
             }
             fits(parameter)?;
-            to_pg(&parameter.value, pg_type, zone, out).map(|()| IsNull::No)
+            match &*parameter.value {
+                value @ Value::Variant(_) if parameter.sql_type == SqlType::SQL_VARIANT => {
+                    out.put_slice(sent_variant(value)?.as_bytes());
+                }
+                value => to_pg(value, pg_type, zone, out)?,
+            }
+            Ok::<_, ConvertError>(IsNull::No)
         })
         .map_err(|error| {
             ServerMessage::error(error.number(), 16, format!("Parameter '{}': {error}", parameter.name))
@@ -109,13 +116,13 @@ pub fn bind(
 }
 
 /// A decimal must have its declared type's digits: PostgreSQL would round it.
-fn fits(parameter: &Parameter<'_>) -> Result<(), crate::convert::ConvertError> {
+fn fits(parameter: &Parameter<'_>) -> Result<(), ConvertError> {
     let (Value::Decimal(decimal), Some((_, scale))) = (&*parameter.value, parameter.sql_type.digits()) else {
         return Ok(());
     };
     match decimal.rescaled(scale) {
         Some(_) => Ok(()),
-        None => Err(crate::convert::ConvertError::overflow("decimal", "the type it is declared as")),
+        None => Err(ConvertError::overflow("decimal", "the type it is declared as")),
     }
 }
 

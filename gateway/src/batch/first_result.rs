@@ -223,6 +223,7 @@ pub(super) fn system_type(t: &TypeInfo) -> SystemType {
         (T::TimeN, _) => of_time(41, "time", 8),
         (T::DateTime2N, _) => of_time(42, "datetime2", 19),
         (T::DateTimeOffset, _) => of_time(43, "datetimeoffset", 26),
+        (T::Variant, _) => SystemType { bytes: 8016, ..plain(98, "sql_variant", 0, 0) },
         _ => of_length(231, "nvarchar", 2),
     }
 }

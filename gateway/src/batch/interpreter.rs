@@ -38,8 +38,9 @@ pub struct Interpreter {
     pub(super) server_cursors: ServerCursors,
     /// The table of the latest insert, as PostgreSQL reads it.
     pub(super) inserted: Option<String>,
-    /// The columns that inserts without columns fill, by the tables that have been asked for.
-    filled: BTreeMap<String, Option<Vec<String>>>,
+    /// The columns that inserts without columns fill, and which of them are sql_variants, by the tables that have been
+    /// asked for.
+    filled: BTreeMap<String, Option<[Vec<String>; 2]>>,
     latest: Latest,
 }
 
@@ -114,11 +115,14 @@ impl Interpreter {
             return Ok(latest.clone());
         }
         let programs = self.gateway.programs.clone();
-        let compiled = programs.compile(text, settings, lifts).await?;
-        let mut filled = BTreeMap::new();
+        // a sql_variant keeps the type that a literal is written with
+        let may_lift = lifts && !names_variants(text);
+        let compiled = programs.compile(text, settings, may_lift).await?;
+        let (mut filled, mut variants) = (BTreeMap::new(), BTreeMap::new());
         for table in &compiled.program.unlisted {
-            if let Some(columns) = self.filled_columns(client, table).await? {
+            if let Some([columns, of_variants]) = self.filled_columns(client, table).await? {
                 filled.insert(table.clone(), columns);
+                variants.insert(table.clone(), of_variants);
             }
         }
         if compiled.program.unlisted.is_empty() {
@@ -127,26 +131,35 @@ impl Interpreter {
         if filled.is_empty() {
             return Ok(compiled);
         }
-        programs.compile(text, &Settings { filled, ..settings.clone() }, lifts).await
+        let may_lift = may_lift && variants.values().all(Vec::is_empty);
+        programs.compile(text, &Settings { filled, variants, ..settings.clone() }, may_lift).await
     }
 
-    /// The columns of a table that take values, where it has others too.
+    /// The columns of a table that take values, where it has others too or sql_variants; and those that are these.
     async fn filled_columns(
         &mut self,
         client: &mut Client,
         table: &str,
-    ) -> Result<Option<Vec<String>>, ServerMessage> {
+    ) -> Result<Option<[Vec<String>; 2]>, ServerMessage> {
         if let Some(columns) = self.filled.get(table) {
             return Ok(columns.clone());
         }
         let name = literal(table);
         let backend = &mut self.procedures.backend;
-        let rows = match backend.ask(&format!("select unnest(tsql.filled_columns({name}))")).await {
+        let question = format!("select name, is_variant::text from tsql.filled_columns({name})");
+        let rows = match backend.ask(&question).await {
             Ok(rows) => rows,
             Err(error) => return Err(backend.message_of(&error, client)),
         };
-        let columns: Vec<String> = rows.into_iter().flatten().flatten().collect();
-        let columns = (!columns.is_empty()).then_some(columns);
+        let [mut filled, mut variants] = [const { Vec::new() }; 2];
+        for row in rows {
+            let [Some(column), is_variant] = row.as_slice() else { continue };
+            filled.push(column.clone());
+            if is_variant.as_deref() == Some("true") {
+                variants.push(column.to_lowercase());
+            }
+        }
+        let columns = (!filled.is_empty()).then_some([filled, variants]);
         self.filled.insert(table.to_owned(), columns.clone());
         Ok(columns)
     }
@@ -230,4 +243,10 @@ impl Interpreter {
         };
         Failure { ends, stage: Stage::Reported, ..failure }
     }
+}
+
+/// Whether a text may declare sql_variants.
+fn names_variants(text: &str) -> bool {
+    const WORD: &[u8] = b"sql_variant";
+    text.as_bytes().windows(WORD.len()).any(|word| word.eq_ignore_ascii_case(WORD))
 }

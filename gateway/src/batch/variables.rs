@@ -2,12 +2,13 @@
 
 use super::fitted::fitted;
 use crate::calls::OutputValue;
-use crate::convert::{cast, PgType, SqlType, Value, Zone};
+use crate::convert::{cast, ConvertError, PgType, SqlType, Value, Zone};
 use crate::program::{placeholder, sql_type, undeclared, Declaration, Given, Settings};
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
-use tsql::facts::types::{of_oid, Type};
+use crate::tds::types::as_variant;
+use tsql::facts::types::{of_oid, Type, SQL_VARIANT};
 use tsql::lexer::{self, Kind};
 use tsql::Syntax;
 
@@ -239,7 +240,11 @@ fn taken<'a>(
     declaration: &Declaration,
     dialect: &Dialect,
 ) -> Result<Value<'a>, ServerMessage> {
-    fitted(parameter_value(param, &declaration.name, dialect)?, &declaration.of)
+    let value = parameter_value(param, &declaration.name, dialect)?;
+    if declaration.of == SQL_VARIANT {
+        return as_variant(value, param.declared_type()).map_err(|error| refused(&declaration.name, &error));
+    }
+    fitted(value, &declaration.of)
 }
 
 /// The value that a call gives a parameter.
@@ -248,9 +253,11 @@ pub fn parameter_value<'a>(
     name: &str,
     dialect: &Dialect,
 ) -> Result<Value<'a>, ServerMessage> {
-    param
-        .value(dialect)
-        .map_err(|error| ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}")))
+    param.value(dialect).map_err(|error| refused(name, &error))
+}
+
+fn refused(name: &str, error: &ConvertError) -> ServerMessage {
+    ServerMessage::error(error.number(), 16, format!("Parameter '{name}': {error}"))
 }
 
 #[cfg(test)]

@@ -200,6 +200,10 @@ fn encoded(
             // FreeTDS declares no digits for a NULL that it sends, and takes none back
             type_info = decimal_for(&output.value, &type_info, dialect);
         }
+        // whatever the client has declared: what it is, it says itself
+        if matches!(output.value, Value::Variant(_)) != (type_info.token == TypeToken::Variant) {
+            type_info = output_type(output.pg_type, -1, dialect);
+        }
         let unsent = |error| unsendable(&format!("Output parameter '@{}'", output.name), &error);
         // a variable that the text declares as characters may go back as a number
         let wire_type = SqlType::of_wire(&type_info);

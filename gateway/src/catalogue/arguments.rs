@@ -8,7 +8,7 @@ use crate::postgres::message::put_value;
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
-use crate::tds::types::{ConvertError, Value};
+use crate::tds::types::{as_variant, ConvertError, Value};
 use bytes::{BufMut, Bytes, BytesMut};
 use postgres_protocol::IsNull;
 
@@ -226,7 +226,10 @@ fn put_param(
 ) -> Result<IsNull, BindError> {
     let Some(param) = param else { return Ok(IsNull::Yes) };
     let failed = |error| BindError::Value { name: field.name.to_string(), error };
-    let value = param.value(dialect).map_err(failed)?;
+    let mut value = param.value(dialect).map_err(failed)?;
+    if field.pg_type == PgType::SqlVariant {
+        value = as_variant(value, param.declared_type()).map_err(failed)?;
+    }
     put_value_of(&value, field, in_composite, zone, out).map_err(failed)
 }
 

@@ -4,11 +4,11 @@ select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::o
   from pg_catalog.pg_type t
  where t.typtype in ('d', 'e')
 union all
--- as the gateway knows it (gateway/tsql/src/facts/types.rs, DATETIMEOFFSET_OID)
-select t.oid, 4294967295, '', 0, -1, 0
+-- as the gateway knows them (gateway/tsql/src/facts/types.rs, DATETIMEOFFSET_OID and SQL_VARIANT_OID)
+select t.oid, case t.typname when 'datetimeoffset' then 4294967295 else 4294967294 end, '', 0, -1, 0
   from pg_catalog.pg_type t
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
- where n.nspname = 'tsql' and t.typname = 'datetimeoffset'
+ where n.nspname = 'tsql' and t.typname in ('datetimeoffset', 'sql_variant')
 union all
 select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum
   from pg_catalog.pg_type t

@@ -3,7 +3,7 @@
 
 use super::pgtype::PgType;
 use crate::tds::dialect::{Dialect, Version};
-use crate::tds::types::{bytes_of_precision, TypeInfo, TypeToken, DEFAULT_COLLATION, MAX};
+use crate::tds::types::{bytes_of_precision, TypeInfo, TypeToken, DEFAULT_COLLATION, LONGEST_VARIANT, MAX};
 
 /// Digits of a numeric column that declares none.
 const NUMERIC: (u8, u8) = (38, 18);
@@ -65,6 +65,9 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
         }
         PgType::DateTimeOffset if d.version >= Version::Tds73 => TypeInfo::of_time(T::DateTimeOffset, 7),
         PgType::DateTimeOffset => characters(Some(LONGEST_OFFSET), false, d),
+        PgType::SqlVariant if d.is_tds7() => TypeInfo::new(T::Variant, LONGEST_VARIANT),
+        // for nulls: TDS 5.0 has no type for its values
+        PgType::SqlVariant => characters(Some(LONGEST_VARCHAR), false, d),
         PgType::Date | PgType::Time | PgType::Timestamp | PgType::TimestampTz => {
             TypeInfo::new(T::DateTimeN, 8).with_user_type(of_sybase(d, user_type::DATETIME))
         }

@@ -1,6 +1,6 @@
 //! Converts PostgreSQL's results to values.
 
-use super::{arrays, numeric, offsets, ConvertError, ErrorKind, PgType, Value, Zone};
+use super::{arrays, numeric, offsets, variants, ConvertError, ErrorKind, PgType, Value, Zone};
 use crate::tds::types::clock::DAY;
 use std::borrow::Cow;
 
@@ -41,6 +41,7 @@ pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, 
         PgType::Timestamp => Value::DateTime(finite(raw, pg)?),
         PgType::TimestampTz => Value::DateTime(zone.to_local(finite(raw, pg)?)),
         PgType::DateTimeOffset => offsets::read(raw)?,
+        PgType::SqlVariant => variants::read(raw)?,
         PgType::Void => Value::Null,
     })
 }

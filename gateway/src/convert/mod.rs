@@ -18,6 +18,7 @@ mod pgtype;
 mod sqltype;
 mod text_arrays;
 mod to_postgres;
+mod variants;
 mod zone;
 
 #[cfg(test)]
@@ -33,4 +34,5 @@ pub use pgtype::{Element, PgType};
 pub use sqltype::{cast, SqlType};
 pub use text_arrays::{put_text_array, text_element};
 pub use to_postgres::{copied, repeated, to_pg};
+pub use variants::sent as sent_variant;
 pub use zone::Zone;

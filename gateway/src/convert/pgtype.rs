@@ -1,6 +1,6 @@
 //! The PostgreSQL types with a conversion of their own.
 
-use tsql::facts::types::DATETIMEOFFSET_OID;
+use tsql::facts::types::{DATETIMEOFFSET_OID, SQL_VARIANT_OID};
 
 /// A PostgreSQL type, resolved from its oid (src/include/catalog/pg_type.dat). A domain is resolved by
 /// the caller to its base type.
@@ -27,6 +27,8 @@ pub enum PgType {
     TimestampTz,
     /// tsql.datetimeoffset, a composite type.
     DateTimeOffset,
+    /// tsql.sql_variant, a composite type.
+    SqlVariant,
     Uuid,
     Json,
     Jsonb,
@@ -63,6 +65,7 @@ impl PgType {
             1184 => PgType::TimestampTz,
             1700 => PgType::Numeric,
             DATETIMEOFFSET_OID => PgType::DateTimeOffset,
+            SQL_VARIANT_OID => PgType::SqlVariant,
             2278 => PgType::Void,
             2950 => PgType::Uuid,
             3802 => PgType::Jsonb,
@@ -98,6 +101,7 @@ impl PgType {
             PgType::Timestamp => "timestamp",
             PgType::TimestampTz => "timestamp with time zone",
             PgType::DateTimeOffset => "datetimeoffset",
+            PgType::SqlVariant => "sql_variant",
             PgType::Uuid => "uuid",
             PgType::Json => "json",
             PgType::Jsonb => "jsonb",

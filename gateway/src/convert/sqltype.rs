@@ -3,7 +3,7 @@
 use super::{from_pg, to_pg, ConvertError, PgType, Value, Zone};
 use crate::tds::types::{TypeInfo, TypeToken};
 use bytes::BytesMut;
-use tsql::facts::types::DATETIMEOFFSET_OID;
+use tsql::facts::types::{DATETIMEOFFSET_OID, SQL_VARIANT_OID};
 
 /// A PostgreSQL type with what it says of its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,7 @@ impl SqlType {
     pub const TIME: SqlType = SqlType::of(1083);
     pub const TIMESTAMP: SqlType = SqlType::of(1114);
     pub const DATETIMEOFFSET: SqlType = SqlType::of(DATETIMEOFFSET_OID);
+    pub const SQL_VARIANT: SqlType = SqlType::of(SQL_VARIANT_OID);
     pub const NUMERIC: SqlType = SqlType::of(1700);
     pub const UUID: SqlType = SqlType::of(2950);
 
@@ -46,6 +47,7 @@ impl SqlType {
             Value::DateTime(_) => SqlType::TIMESTAMP,
             Value::DateTimeOffset { .. } => SqlType::DATETIMEOFFSET,
             Value::Guid(_) => SqlType::UUID,
+            Value::Variant(_) => SqlType::SQL_VARIANT,
         }
     }
 
@@ -65,6 +67,11 @@ impl SqlType {
     /// A numeric of so many digits, so many of them decimals (numeric.c, make_numeric_typmod).
     pub fn numeric(precision: u8, scale: u8) -> SqlType {
         SqlType { typmod: ((i32::from(precision) << 16) | i32::from(scale)) + 4, ..SqlType::NUMERIC }
+    }
+
+    /// A type of schema tsql, whose number is another in each database: its values are sent as texts.
+    pub fn is_composite(self) -> bool {
+        matches!(self, SqlType::DATETIMEOFFSET | SqlType::SQL_VARIANT)
     }
 
     /// Characters: what such a value means is PostgreSQL's to infer from its place in a query.
@@ -112,7 +119,8 @@ impl SqlType {
             DateTimeOffset => SqlType::DATETIMEOFFSET,
             Xml => SqlType::XML,
             Char | VarChar | LongChar | BigChar | BigVarChar | NChar | NVarChar | Text | NText | UniText
-            | BlobText | BlobUniText | Null | Variant | Udt => SqlType::TEXT,
+            | BlobText | BlobUniText | Null | Udt => SqlType::TEXT,
+            Variant => SqlType::SQL_VARIANT,
         }
     }
 }

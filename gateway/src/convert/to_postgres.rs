@@ -1,7 +1,7 @@
 //! Converts a client's value to a parameter of the procedure's declared type.
 
 use super::zone::Instants;
-use super::{arrays, calendar, numeric, offsets, ConvertError, ErrorKind, PgType, Value, Zone};
+use super::{arrays, calendar, numeric, offsets, variants, ConvertError, ErrorKind, PgType, Value, Zone};
 use crate::tds::types::numerals::{Digits, Numeral};
 use crate::tds::types::{clock, TypeToken};
 use bytes::{BufMut, BytesMut};
@@ -32,6 +32,10 @@ pub fn to_pg(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Resu
 #[inline]
 fn put(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(), ConvertError> {
     let name = target.name();
+    let v = match v {
+        Value::Variant(variant) if target != PgType::SqlVariant => &variant.value,
+        v => v,
+    };
     match target {
         PgType::Float4 => out.put_f32(match v {
             Value::Text(text) => float(text, name)?,
@@ -70,6 +74,7 @@ fn put(v: &Value, target: PgType, zone: &Zone, out: &mut BytesMut) -> Result<(),
             put_time(v, target, zone, out)?
         }
         PgType::DateTimeOffset => offsets::put(v, name, out)?,
+        PgType::SqlVariant => variants::put(v, out)?,
         PgType::Void => return Err(not_from(v, name)),
     }
     Ok(())

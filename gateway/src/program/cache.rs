@@ -133,6 +133,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         placeholders,
         variables,
         filled,
+        variants,
         identity_insert,
         procedure,
     } = settings;
@@ -152,6 +153,9 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
     }
     for (table, columns) in filled {
         let _ = write!(key, "\0{table}={}", columns.join("\0,"));
+    }
+    for (table, columns) in variants {
+        let _ = write!(key, "\0{table}={}", columns.join("\0;"));
     }
     if let Some(table) = identity_insert {
         let _ = write!(key, "\0={table}");

@@ -22,6 +22,7 @@ pub(crate) mod numerals;
 mod rendering;
 mod time_size;
 mod times;
+mod variants;
 
 #[cfg(test)]
 mod properties;
@@ -35,6 +36,7 @@ pub use framing::{take_row_value, take_value};
 pub use info::{TypeInfo, MAX};
 pub use token::{Layout, TypeToken};
 pub use value::{ConvertError, Decimal, ErrorKind, Value};
+pub use variants::{as_variant, Variant, LONGEST as LONGEST_VARIANT};
 
 /// Reads the bytes of one value, as [`take_value`] returned them, by its type.
 ///
@@ -60,7 +62,8 @@ pub fn decode_value<'a>(raw: Option<&'a [u8]>, t: &TypeInfo, d: &Dialect) -> val
         SmallDateTime | DateTime | DateTimeN | SybDate | SybDateN | SybTime | SybTimeN | BigDateTimeN
         | BigTimeN => dates::decode(raw, t, d),
         DateN | TimeN | DateTime2N | DateTimeOffset => times::decode(raw, t),
-        Variant | Udt => Err(ConvertError::unsupported(t.token.name())),
+        TypeToken::Variant => variants::decode(raw, d),
+        Udt => Err(ConvertError::unsupported(t.token.name())),
     }
 }
 
@@ -85,6 +88,10 @@ pub fn encode_value(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) ->
 #[inline]
 fn encode_present(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
     use TypeToken::*;
+    if matches!(v, Value::Variant(_)) && t.token != Variant {
+        let what = "sql_variant has no type in this client's version of TDS: convert it, which";
+        return Err(ConvertError::unsupported(what));
+    }
     match t.token {
         Int1 | SInt1 | UInt1 | Int2 | UInt2 | Int4 | UInt4 | Int8 | UInt8 | IntN | UIntN | Bit | BitN => {
             integers::encode(v, t, d, out)
@@ -101,6 +108,7 @@ fn encode_present(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> v
         | BigTimeN => dates::encode(v, t, d, out),
         DateN | TimeN | DateTime2N | DateTimeOffset => times::encode(v, t, out),
         Null => Err(ConvertError::conversion(v.kind(), t.token.name())),
-        Variant | Udt => Err(ConvertError::unsupported(t.token.name())),
+        TypeToken::Variant => variants::encode(v, t, d, out),
+        Udt => Err(ConvertError::unsupported(t.token.name())),
     }
 }

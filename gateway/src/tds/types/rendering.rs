@@ -12,6 +12,7 @@ impl Value<'_> {
     pub(crate) fn to_text(&self, to: &str) -> Result<Cow<'_, str>> {
         match self {
             Value::Text(text) => Ok(Cow::Borrowed(text)),
+            Value::Variant(variant) => variant.value.to_text(to),
             _ => Ok(Cow::Owned(self.short_text(to)?.as_str().to_owned())),
         }
     }
@@ -50,6 +51,7 @@ impl Value<'_> {
                     text.put(format_args!("{hyphen}{byte:02x}"));
                 }
             }
+            Value::Variant(variant) => return variant.value.short_text(to),
             Value::Null | Value::Text(_) | Value::Binary(_) => {
                 return Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to));
             }

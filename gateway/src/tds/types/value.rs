@@ -1,5 +1,6 @@
 //! Values without a wire format, and the errors of their conversion.
 
+use super::variants::Variant;
 use std::borrow::Cow;
 
 /// Why a value does not fit, as legacy error numbers distinguish it.
@@ -89,6 +90,8 @@ pub enum Value<'a> {
     },
     /// In the byte order of RFC 4122.
     Guid([u8; 16]),
+    /// Of SSVARIANT: it says its type.
+    Variant(Box<Variant<'a>>),
 }
 
 impl Value<'_> {
@@ -109,6 +112,7 @@ impl Value<'_> {
             Value::DateTime(_) => "datetime",
             Value::DateTimeOffset { .. } => "datetimeoffset",
             Value::Guid(_) => "uniqueidentifier",
+            Value::Variant(_) => "sql_variant",
         }
     }
 
@@ -129,6 +133,7 @@ impl Value<'_> {
             Value::DateTime(v) => Value::DateTime(v),
             Value::DateTimeOffset { utc, offset_minutes } => Value::DateTimeOffset { utc, offset_minutes },
             Value::Guid(v) => Value::Guid(v),
+            Value::Variant(variant) => Value::Variant(Box::new(variant.into_owned())),
         }
     }
 }

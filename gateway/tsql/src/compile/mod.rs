@@ -73,6 +73,7 @@ fn program_of(
         sybase: settings.sybase,
         database: settings.database.clone(),
         filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
+        variants: settings.variants.clone().into_iter().collect(),
         identity_insert: settings.identity_insert.clone(),
         table_variables: tables.iter().map(|(table, _)| table.variable.name.clone()).collect(),
         ..Scope::default()
@@ -397,8 +398,7 @@ impl Compiler<'_> {
 
     /// What an insert that names no columns must know of a table.
     fn note_columns(&mut self, create: &tree::CreateTable) -> Result<(), Error> {
-        let table = names::table(&create.table)?;
-        self.scope.filled.insert(table, translate::filled_columns(create));
+        translate::note_columns(&mut self.scope, names::table(&create.table)?, create);
         Ok(())
     }
 

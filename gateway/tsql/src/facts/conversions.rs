@@ -24,12 +24,13 @@ pub enum Class {
     Time,
     DateTime2,
     Xml,
+    Variant,
 }
 
 use Class::*;
 
 /// All of them, in the order of the charts, with the name that schema tsql knows each by.
-pub const CLASSES: [(Class, &str); 14] = [
+pub const CLASSES: [(Class, &str); 15] = [
     (Bit, "bit"),
     (Integer, "int"),
     (Exact, "numeric"),
@@ -44,47 +45,50 @@ pub const CLASSES: [(Class, &str); 14] = [
     (Time, "time"),
     (DateTime2, "datetime2"),
     (Xml, "xml"),
+    (Variant, "sql_variant"),
 ];
 
 /// SQL Server: from a row's class to a column's, both in the order of `CLASSES`. `i`: by itself; `e`: by CAST only, an
 /// assignment is error 257; `x`: not at all, an assignment is error 206 and a CAST 529; `v`: the same with 257.
-const SQL_SERVER: [&str; 14] = [
-    "iiiiixixxixxxx", // bit
-    "iiiiixixxixxxx", // int
-    "iiiiixixxixxxx", // numeric
-    "iiiiixixxixxxx", // float
-    "iiiiiieiiiiiii", // varchar
-    "xxxxiixxxxxxxi", // text
-    "iiixixiiiieeei", // varbinary
-    "xxxxxxiixxxxxx", // image
-    "xxxxixixixxxxx", // uniqueidentifier
-    "eeeeixexxiiiix", // datetime
-    "xxxxixexxiixix", // date
-    "xxxxixexxixiix", // time
-    "xxxxixexxiiiix", // datetime2
-    "xxxxexexxxxxxi", // xml
+const SQL_SERVER: [&str; 15] = [
+    "iiiiixixxixxxxi", // bit
+    "iiiiixixxixxxxi", // int
+    "iiiiixixxixxxxi", // numeric
+    "iiiiixixxixxxxi", // float
+    "iiiiiieiiiiiiii", // varchar
+    "xxxxiixxxxxxxix", // text
+    "iiixixiiiieeeii", // varbinary
+    "xxxxxxiixxxxxxx", // image
+    "xxxxixixixxxxxi", // uniqueidentifier
+    "eeeeixexxiiiixi", // datetime
+    "xxxxixexxiixixi", // date
+    "xxxxixexxixiixi", // time
+    "xxxxixexxiiiixi", // datetime2
+    "xxxxexexxxxxxix", // xml
+    "eeeeexexeeeeexi", // sql_variant
 ];
 
 /// ASE, the same; what it does not have is as in SQL Server.
-const ASE: [&str; 14] = [
-    "iiiiixixxvxxxx", // bit
-    "iiiiixixxvxxxx", // int
-    "iiiiixixxvxxxx", // numeric
-    "iiiiixixxvxxxx", // float
-    "iiiiiiiiiiiiii", // varchar
-    "xxxxiixxxxxxxi", // text
-    "iiixixiiiveeei", // varbinary
-    "xxxxxxiixxxxxx", // image
-    "xxxxixixixxxxx", // uniqueidentifier
-    "vvvvixixxiiiix", // datetime
-    "xxxxixixxiixix", // date
-    "xxxxixixxixiix", // time
-    "xxxxixixxiiiix", // datetime2
-    "xxxxexexxxxxxi", // xml
+const ASE: [&str; 15] = [
+    "iiiiixixxvxxxxi", // bit
+    "iiiiixixxvxxxxi", // int
+    "iiiiixixxvxxxxi", // numeric
+    "iiiiixixxvxxxxi", // float
+    "iiiiiiiiiiiiiii", // varchar
+    "xxxxiixxxxxxxix", // text
+    "iiixixiiiveeeii", // varbinary
+    "xxxxxxiixxxxxxx", // image
+    "xxxxixixixxxxxi", // uniqueidentifier
+    "vvvvixixxiiiixi", // datetime
+    "xxxxixixxiixixi", // date
+    "xxxxixixxixiixi", // time
+    "xxxxixixxiiiixi", // datetime2
+    "xxxxexexxxxxxix", // xml
+    "eeeeexexeeeeexi", // sql_variant
 ];
 
 /// An assignment between types whose values do not meet.
-const CLASH: i32 = 206;
+pub const CLASH: i32 = 206;
 const INCOMPATIBLE: i32 = 402;
 const INVALID: i32 = 8117;
 const NOT_COMPARED: i32 = 305;
@@ -111,6 +115,7 @@ pub fn class(of: Type) -> Class {
         (Family::Date, _) => Date,
         (Family::Time, _) => Time,
         (Family::Xml, _) => Xml,
+        (Family::Variant, _) => Variant,
     }
 }
 
@@ -184,6 +189,11 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
     let clash =
         |one: Type, other: Type| Some((CLASH, message(CLASH, one.display_name(), other.display_name())));
     match (l, r) {
+        (Variant, Variant) if !compares => {
+            let text = format!("Operand data type sql_variant is invalid for {} operator.", verb(operator));
+            Some((INVALID, text))
+        }
+        (Variant, _) | (_, Variant) if !compares => incompatible(),
         (Xml, _) | (_, Xml) if compares => {
             let text =
                 "The xml data type cannot be compared or sorted, except when using the IS NULL operator.";

@@ -88,6 +88,7 @@ pub enum Rule {
     /// Rows: it stands in FROM.
     Rows,
     NewId,
+    VariantProperty,
     /// T-SQL has it, ringlog has not; why.
     Refused(&'static str),
 }
@@ -285,7 +286,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("sortkey", NO),
     ("soundex", texts("soundex", "t", varchar(Some(4)))),
     ("space", texts("space", "i", ANY_TEXT)),
-    ("sql_variant_property", NO),
+    ("sql_variant_property", Rule::VariantProperty),
     ("sqrt", float("sqrt")),
     ("square", float("square")),
     ("stats_date", NO),

@@ -18,6 +18,7 @@ pub enum Family {
     Date,
     DateTime,
     Xml,
+    Variant,
 }
 
 /// A type of T-SQL. `oid` is the PostgreSQL type that holds its values.
@@ -86,6 +87,10 @@ pub const DATETIMEOFFSET: Type = plain("datetimeoffset", Family::DateTime, DATET
 pub const INSTANT: Type = plain("timestamptz", Family::DateTime, 1184);
 pub const GUID: Type = plain("uniqueidentifier", Family::Guid, 2950);
 pub const XML: Type = plain("xml", Family::Xml, 142);
+/// The number by which the gateway knows PostgreSQL's tsql.sql_variant.
+pub const SQL_VARIANT_OID: u32 = u32::MAX - 1;
+/// A value of any short type, which it brings along.
+pub const SQL_VARIANT: Type = plain("sql_variant", Family::Variant, SQL_VARIANT_OID);
 pub const SYSNAME: Type = Type { length: Some(128), ..plain("sysname", Family::Text, VARCHAR_OID) };
 
 /// `decimal(precision, scale)`
@@ -158,6 +163,7 @@ const NAMES: &[(&str, Type, Takes)] = &[
     ("smalldatetime", SMALLDATETIME, Takes::Nothing),
     ("smallint", SMALLINT, Takes::Nothing),
     ("smallmoney", SMALLMONEY, Takes::Nothing),
+    ("sql_variant", SQL_VARIANT, Takes::Nothing),
     ("sysname", SYSNAME, Takes::Nothing),
     ("text", TEXT, Takes::Nothing),
     ("time", TIME, Takes::Fraction),
@@ -311,6 +317,7 @@ pub fn of_oid(oid: u32, typmod: i32) -> Option<Type> {
             MOMENT,
             INSTANT,
             DATETIMEOFFSET,
+            SQL_VARIANT,
             GUID,
         ]
         .into_iter()
@@ -331,6 +338,22 @@ impl Type {
             (.., Some(digits)) => format!("{name}({digits})"),
             _ => name.to_owned(),
         }
+    }
+
+    /// As the base type of a sql_variant is declared, with all its digits; None where no sql_variant holds its values,
+    /// or where its length is not known.
+    pub fn variant_base(&self) -> Option<String> {
+        let is_moment = *self == MOMENT || *self == INSTANT;
+        Some(match self.family {
+            Family::Variant | Family::Xml => return None,
+            Family::Text | Family::Binary if self.length.is_none() => return None,
+            _ if is_moment => String::from("datetime2(6)"),
+            _ if self.name == SYSNAME.name => format!("nvarchar({})", self.length.unwrap_or(128)),
+            Family::Time | Family::DateTime if !matches!(self.name, "datetime" | "smalldatetime") => {
+                format!("{}({})", self.name, self.fraction.unwrap_or(MOST_FRACTION as u8))
+            }
+            _ => self.declared(),
+        })
     }
 
     /// Its name in messages.
@@ -400,6 +423,7 @@ impl Type {
             1114 => "timestamp",
             1184 => "timestamptz",
             DATETIMEOFFSET_OID => "tsql.datetimeoffset",
+            SQL_VARIANT_OID => "tsql.sql_variant",
             NUMERIC => "numeric",
             2950 => "uuid",
             _ => "text",

@@ -148,6 +148,7 @@ impl Header<'_> {
         let mut writer =
             Writer::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase);
         writer.scope.filled.clone_from(&scope.filled);
+        writer.scope.variants.clone_from(&scope.variants);
         writer
     }
 

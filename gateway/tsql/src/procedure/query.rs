@@ -132,7 +132,7 @@ impl<'t> Writer<'t> {
             if create.table.is_temporary() {
                 self.end_with(&create.table.name);
             }
-            self.scope.filled.insert(table(&create.table)?, translate::filled_columns(create));
+            translate::note_columns(&mut self.scope, table(&create.table)?, create);
         }
         if let Tree::Drop(objects) = statement {
             if objects.names.iter().all(tree::ObjectName::is_temporary) {
@@ -165,7 +165,7 @@ impl<'t> Writer<'t> {
         self.scope.table_variables.insert(declared.variable.name.clone());
         self.end_with(&name.name);
         let create = tree::CreateTable { table: name.clone(), elements: declared.elements.clone() };
-        self.scope.filled.insert(table(&name)?, translate::filled_columns(&create));
+        translate::note_columns(&mut self.scope, table(&name)?, &create);
         let sql = defined_sql(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // a loop comes here again: the variable keeps its rows
         let there = literal(&table(&name)?);

@@ -23,9 +23,11 @@ pub struct Settings {
     pub placeholders: bool,
     /// What is declared already; None: of a type that is PostgreSQL's alone.
     pub variables: BTreeMap<String, Option<Type>>,
-    /// The columns that an insert without columns fills, by the table as SQL names it: of tables that have identity
-    /// or computed columns too.
+    /// The columns that an insert without columns fills, by the table as SQL names it: of tables that have identity,
+    /// computed or sql_variant columns too.
     pub filled: BTreeMap<String, Vec<String>>,
+    /// Those of them that are of type sql_variant.
+    pub variants: BTreeMap<String, Vec<String>>,
     /// The table of `set identity_insert … on`, as SQL names it.
     pub identity_insert: Option<String>,
     /// The text makes a procedure, whose body is the program.

@@ -22,6 +22,9 @@ pub struct Scope {
     pub database: String,
     /// Of tables, as SQL names them: the columns that an insert without columns fills; None: all.
     pub filled: HashMap<String, Option<Vec<String>>>,
+    /// Of tables, as SQL names them: the columns of type sql_variant, in lower case. A value is given its type on the way
+    /// into one, which PostgreSQL's assignment would not know.
+    pub variants: HashMap<String, Vec<String>>,
     /// The table whose identity column takes values, as SQL names it.
     pub identity_insert: Option<String>,
     /// Tables that are no more than columns where they are named: `inserted` of a trigger on delete, by their

@@ -143,8 +143,9 @@ impl Call<'_, '_, '_> {
     /// min and max
     pub fn extreme(&mut self) -> Result<Value, Error> {
         let value = self.aggregated()?;
-        // PostgreSQL has none for a datetimeoffset
-        let schema = if value.of.is_some_and(|of| of.name == "datetimeoffset") { "tsql." } else { "" };
+        // PostgreSQL has none for these
+        let is_own = |of: Type| matches!(of.name, "datetimeoffset" | "sql_variant");
+        let schema = if value.of.is_some_and(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else { return Ok(self.aggregate(&over, "", None)) };
         self.refuse_operand(of, false)?;

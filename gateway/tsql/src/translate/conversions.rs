@@ -4,7 +4,7 @@ use super::translation::Translation;
 use super::value::{converted, float_to_text, styled_text, tried, Value};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
-use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, VARBINARY};
+use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
 use crate::tree::{Cast, CastKind};
 
 /// Characters and bytes of char, varchar, binary and varbinary that say no length, in a conversion.
@@ -50,6 +50,10 @@ impl Translation<'_> {
         if sybase && is_disputed_style(style) && is_time {
             let why = "it is another one in ASE than in SQL Server";
             return Err(Error::refused(&format!("style {style}"), why, line));
+        }
+        if of == Some(SQL_VARIANT) && !target.is_text() && target != SQL_VARIANT {
+            let why = "which of its meanings the style has is not known before: cast the value to its type";
+            return Err(Error::refused(&format!("style {style} of a sql_variant"), why, line));
         }
         if target.is_text() && of.is_none_or(|of| !of.is_text()) {
             if of.is_some_and(|of| of.family == Family::Binary) && matches!(style, 1 | 2) {

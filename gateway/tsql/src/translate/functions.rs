@@ -7,7 +7,7 @@ use super::walk;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
-use crate::facts::types::{unified, Type, INT};
+use crate::facts::types::{unified, Type, INT, SQL_VARIANT};
 use crate::resolve::names::{identifier, literal, shown};
 use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
 
@@ -142,6 +142,7 @@ impl Call<'_, '_, '_> {
                 self.count(0, 0)?;
                 Ok(Value::new("gen_random_uuid()", NEW_ID))
             }
+            Rule::VariantProperty => self.variant_property(),
             Rule::Refused(why) => Err(Error::refused(&format!("{}()", self.name), why, self.line)),
         }
     }
@@ -251,6 +252,15 @@ impl Call<'_, '_, '_> {
             first.sql, second.sql, first.sql
         );
         Ok(Value::of(sql, first.of))
+    }
+
+    /// `sql_variant_property(value, property)`: a value of another type becomes a sql_variant.
+    fn variant_property(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let (value, property) = (self.value(0)?, self.value(1)?);
+        let value = implicit(value, SQL_VARIANT, self.line, self.sybase())?.sql;
+        let property = self.as_text(&property)?;
+        Ok(Value::new(format!("tsql.sql_variant_property({value}, {property})"), SQL_VARIANT))
     }
 
     fn iif(&mut self) -> Result<Value, Error> {

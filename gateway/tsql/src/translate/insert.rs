@@ -4,7 +4,7 @@ use super::select::{numbered, Stands, Written};
 use super::translation::Translation;
 use super::value::{carried, implicit, Value};
 use crate::error::Error;
-use crate::facts::types::unified;
+use crate::facts::types::{unified, SQL_VARIANT};
 use crate::program::Filled;
 use crate::resolve::names::{self, identifier, literal, table};
 use crate::tree::{
@@ -50,7 +50,8 @@ impl Translation<'_> {
                 sql.push_str(&format!(" values ({values})"));
             }
             InsertSource::Values(rows) => {
-                let values = self.values_of(rows, width, guard, line)?;
+                let are_variants = self.variant_columns(&into, columns.as_deref());
+                let values = self.values_of(rows, width, guard, &are_variants, line)?;
                 sql.push_str(&if limit.is_empty() {
                     format!(" {values}")
                 } else {
@@ -58,7 +59,8 @@ impl Translation<'_> {
                 });
             }
             InsertSource::Query(query) => {
-                let rows = self.rows_from(query, &target, columns.as_deref(), width, guard)?;
+                let are_variants = self.variant_columns(&into, columns.as_deref());
+                let rows = self.rows_from(query, &target, columns.as_deref(), guard, &are_variants)?;
                 sql.push_str(&format!(" {rows}{limit}"));
             }
             InsertSource::Execute(execute) => return Err(refused_execute(execute.at.line)),
@@ -115,19 +117,34 @@ impl Translation<'_> {
         filled.iter().map(|column| identifier(column, line)).collect::<Result<_, _>>().map(Some)
     }
 
+    /// Which of the columns, as SQL names them, are of type sql_variant, as far as is known.
+    fn variant_columns(&self, into: &str, columns: Option<&[String]>) -> Vec<bool> {
+        let Some(variants) = self.scope.variants.get(into) else { return Vec::new() };
+        let is_variant = |column: &String| variants.contains(&column.trim_matches('"').to_lowercase());
+        columns.unwrap_or_default().iter().map(is_variant).collect()
+    }
+
     /// VALUES and its rows; `guard` returns the condition of an insert of so many values.
     fn values_of(
         &mut self,
         rows: &[Vec<Expression>],
         width: Option<usize>,
         guard: impl Fn(usize) -> Option<String>,
+        are_variants: &[bool],
         line: u32,
     ) -> Result<String, Error> {
         let given = rows.first().map_or(0, Vec::len);
         if let Some(width) = width.filter(|width| *width != given) {
             return Err(mismatch(width, given, line));
         }
-        let rows = self.rows(rows, line)?;
+        let mut rows = self.rows(rows, line)?;
+        for row in &mut rows {
+            for (value, is_variant) in row.iter_mut().zip(are_variants) {
+                if let Some(known) = value.take_if(|value| *is_variant && value.of.is_some()) {
+                    *value = Some(implicit(known, SQL_VARIANT, line, self.sybase())?);
+                }
+            }
+        }
         let Some(guard) = guard(given) else {
             return Ok(format!("values {}", rows_sql(&rows, self.sybase(), |_, _, sql| sql)));
         };
@@ -191,9 +208,10 @@ impl Translation<'_> {
         query: &Query,
         target: &ObjectName,
         columns: Option<&[String]>,
-        width: Option<usize>,
         guard: impl Fn(usize) -> Option<String>,
+        are_variants: &[bool],
     ) -> Result<String, Error> {
+        let width = columns.map(<[String]>::len);
         let Written { sql, items } = self.query(query, Stands::Inside)?;
         let line = target.at.line;
         if items.iter().any(|item| item.name.is_none()) {
@@ -204,8 +222,17 @@ impl Translation<'_> {
             return Err(mismatch(width, items.len(), line));
         }
         let names = numbered(&items);
-        let values: Vec<String> =
-            names.iter().map(|name| carried(&Value::unknown(name.as_str()), self.sybase())).collect();
+        let mut values = Vec::with_capacity(names.len());
+        for (place, (name, item)) in names.iter().zip(&items).enumerate() {
+            // the others of several selects have types of their own
+            let is_one = matches!(query.body, QueryBody::Select(_));
+            let known = item.result_type.filter(|_| is_one).map(|known| known.of);
+            let mut value = Value::unknown(name.as_str());
+            if let (Some(of), Some(true)) = (known, are_variants.get(place)) {
+                value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.sybase())?;
+            }
+            values.push(carried(&value, self.sybase()));
+        }
         let condition = guard(items.len()).map_or_else(String::new, |guard| format!(" where {guard}"));
         let (values, names) = (values.join(", "), names.join(", "));
         Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))

@@ -127,7 +127,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
 pub use definition::definition;
 pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
-pub use tables::{filled_columns, forgotten};
+pub use tables::{forgotten, note_columns};
 pub use title::{ResultType, Title};
 pub use translation::{Kind, Made};
 pub(crate) use walk::any;

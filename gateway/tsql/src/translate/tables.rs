@@ -102,8 +102,24 @@ pub fn shown_as(sql: String, view: &str, given: &[String], line: u32) -> Result<
     Ok(with_declarations("create_view", sql, view, &declared))
 }
 
-/// The columns that an insert without columns fills, when those are not all.
-pub fn filled_columns(create: &CreateTable) -> Option<Vec<String>> {
+/// What an insert must know of a new table.
+pub fn note_columns(scope: &mut Scope, table: String, create: &CreateTable) {
+    let is_variant = |element: &TableElement| match element {
+        TableElement::Column(column) => match &column.kind {
+            ColumnKind::Typed(of) if of.name == types::SQL_VARIANT.name => {
+                Some(column.name.text.to_lowercase())
+            }
+            _ => None,
+        },
+        TableElement::Constraint(_) => None,
+    };
+    let variants: Vec<String> = create.elements.iter().filter_map(is_variant).collect();
+    scope.filled.insert(table.clone(), filled_columns(create, !variants.is_empty()));
+    scope.variants.insert(table, variants);
+}
+
+/// The columns that an insert without columns fills, when those are not all or `must_name` says so.
+fn filled_columns(create: &CreateTable, must_name: bool) -> Option<Vec<String>> {
     let (mut filled, mut number) = (Vec::new(), 0);
     for element in &create.elements {
         let TableElement::Column(column) = element else { continue };
@@ -112,7 +128,7 @@ pub fn filled_columns(create: &CreateTable) -> Option<Vec<String>> {
             filled.push(column.name.text.clone());
         }
     }
-    (filled.len() < number).then_some(filled)
+    (must_name || filled.len() < number).then_some(filled)
 }
 
 /// Drops a temporary table if it is there, without PostgreSQL's word that it is not.

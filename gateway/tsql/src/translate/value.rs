@@ -3,7 +3,9 @@
 use super::precision::Digits;
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
-use crate::facts::types::{self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, VARBINARY, XML};
+use crate::facts::types::{
+    self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, SQL_VARIANT, VARBINARY, XML,
+};
 use crate::resolve::names::literal;
 
 /// An expression of PostgreSQL's, closed in itself.
@@ -186,7 +188,9 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, sybase: bool) -
         return Err(Error::new(529, text, line).with_severity(16));
     }
     let value = Value { sql: of_own_type(&value), ..value };
-    let sql = if target.is_text() {
+    let sql = if target == SQL_VARIANT {
+        as_variant(verb, &value, line)?
+    } else if target.is_text() {
         as_text(verb, &value, target, line, sybase)?
     } else {
         as_other(verb, value, target, line)?
@@ -223,6 +227,28 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> 
         }
         (Some(length), _) => format!("tsql.{verb}_varchar({}, {length})::{}", value.sql, target.sql()),
     })
+}
+
+/// A value with its type.
+fn as_variant(verb: &str, value: &Value, line: u32) -> Result<String, Error> {
+    let Some(of) = value.of else { return Ok(format!("tsql.{verb}_sql_variant({})", value.sql)) };
+    if of == SQL_VARIANT {
+        return Ok(value.sql.clone());
+    }
+    let Some(base) = of.variant_base() else {
+        let text =
+            format!("Explicit conversion from data type {} to sql_variant is not allowed.", of.declared());
+        return Err(Error::new(529, text, line).with_severity(16));
+    };
+    let sql = &value.sql;
+    let typed = match (of.name, of.length, of.fraction) {
+        ("char", Some(length), _) => format!("rpad(({sql})::text, {length})"),
+        ("binary" | "varbinary", Some(length), _) => format!("tsql.to_{}({sql}, {length})", of.name),
+        ("datetimeoffset", _, Some(digits)) => format!("tsql.to_datetimeoffset({sql}, {digits})"),
+        ("timestamptz", ..) => format!("({sql})::timestamp"),
+        _ => format!("({sql})::{}", of.sql()),
+    };
+    Ok(format!("tsql.variant_of('{base}', {typed})"))
 }
 
 /// A value as a text of any length; texts as they are.
@@ -286,10 +312,10 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String,
 
 /// Whether schema tsql has a function for the pair.
 fn is_known(source: Class, target: Class) -> bool {
-    use Class::{Binary, Bit, DateTime, Guid, Image, Integer, Text, Varchar};
+    use Class::{Binary, Bit, DateTime, Guid, Image, Integer, Text, Varchar, Variant};
     match target {
-        Binary | Image => matches!(source, Integer | Varchar | Text | Binary | Image | Guid),
-        Guid => matches!(source, Varchar | Text | Binary | Guid),
+        Binary | Image => matches!(source, Integer | Varchar | Text | Binary | Image | Guid | Variant),
+        Guid => matches!(source, Varchar | Text | Binary | Guid | Variant),
         Bit | Integer => true,
         DateTime => !matches!(source, Bit | Binary),
         _ => !matches!(source, Binary | Image),
@@ -322,10 +348,16 @@ fn by_itself(value: Value, target: Type, line: u32, sybase: bool) -> Result<Valu
         let name = conversions::name(class(target));
         return Ok(Value { sql: format!("tsql.assigned({}, '{name}', {sybase})", value.sql), ..value });
     };
-    match conversions::assignment_error(class(of), class(target), sybase) {
+    let is_long = matches!(of.family, Family::Text | Family::Binary) && of.length.is_none();
+    let error = match conversions::assignment_error(class(of), class(target), sybase) {
+        None if target == SQL_VARIANT && is_long => Some(conversions::CLASH),
+        error => error,
+    };
+    match error {
         None => Ok(value),
         Some(number) => {
-            let text = conversions::message(number, of.name, target.name);
+            let source = if is_long { of.declared() } else { of.name.to_owned() };
+            let text = conversions::message(number, &source, target.name);
             Err(Error::new(number, text, line).with_severity(16))
         }
     }

@@ -1,0 +1,342 @@
+-- sql_variant: a value with the type that it has (SQL Server, "sql_variant (Transact-SQL)").
+
+do $$
+begin
+  if to_regtype('tsql.sql_variant') is null then
+    create type tsql.sql_variant as (base text, value text, uncompared json);
+  end if;
+end
+$$;
+comment on type tsql.sql_variant is
+  'The base type as it is declared (varchar(20), decimal(10,2), datetime2(7)) and the value as a text that is read back '
+  'exactly. T-SQL compares by families of types: `uncompared`, always {}, keeps PostgreSQL from comparing field by '
+  'field where it has no operator class that says otherwise.';
+
+create or replace function tsql.variant(base text, value text) returns tsql.sql_variant
+language sql immutable parallel safe
+return case when value is not null then row(base, value, '{}')::tsql.sql_variant end;
+comment on function tsql.variant(text, text) is 'A null is one of no type.';
+
+-- how the gateway sends one
+create or replace function tsql.sent_sql_variant(sent text) returns tsql.sql_variant
+language sql immutable strict parallel safe
+return tsql.variant(split_part(sent, ':', 1), substr(sent, strpos(sent, ':') + 1));
+comment on function tsql.sent_sql_variant(text) is 'The base type, a colon, the value.';
+do $$
+begin
+  if not exists (
+    select from pg_cast where castsource = 'text'::regtype and casttarget = 'tsql.sql_variant'::regtype
+  ) then
+    create cast (text as tsql.sql_variant) with function tsql.sent_sql_variant(text);
+  end if;
+end
+$$;
+
+create or replace function tsql.variant_base(value tsql.sql_variant) returns text
+language sql immutable parallel safe return split_part((value).base, '(', 1);
+comment on function tsql.variant_base(tsql.sql_variant) is 'The name of the base type, without length or digits.';
+
+create or replace function tsql.variant_digits(value tsql.sql_variant) returns integer
+language sql immutable parallel safe return substring((value).base from '(\d+)\)$')::integer;
+comment on function tsql.variant_digits(tsql.sql_variant) is
+  'The last number in the parentheses of the base type: digits behind the point or the second, or a length.';
+
+create or replace function tsql.variant_offset(value text) returns tsql.datetimeoffset
+language sql immutable strict parallel safe
+return tsql.at_offset(pg_catalog.left(value, -7)::timestamp, tsql.offset_minutes(pg_catalog.right(value, 6)));
+comment on function tsql.variant_offset(text) is 'A datetimeoffset as it is kept: clock, a blank, +hh:mm.';
+
+-- a value of a type that is known by more than PostgreSQL's: its base type comes along
+do $$
+declare
+  source record;
+begin
+  for source in select * from (values
+    ('boolean', 'value::integer::text'), ('smallint', 'value::text'), ('integer', 'value::text'),
+    ('bigint', 'value::text'), ('numeric', 'value::text'), ('real', 'value::text'),
+    ('double precision', 'value::text'), ('text', 'value'), ('uuid', 'value::text'),
+    ('bytea', 'encode(value, ''hex'')'), ('date', 'to_char(value, ''YYYY-MM-DD'')'),
+    ('time', 'value::text'), ('timestamp', 'to_char(value, ''YYYY-MM-DD HH24:MI:SS.US'')'),
+    ('tsql.datetimeoffset', 'tsql.datetimeoffset_text(value, 121, 7)')
+  ) as sources (type, written)
+  loop
+    execute format('create or replace function tsql.variant_of(base text, value %s) returns tsql.sql_variant'
+      ' language sql immutable parallel safe return tsql.variant(base, %s)', source.type, source.written);
+  end loop;
+end
+$$;
+
+-- a value whose type only PostgreSQL knows, where that says which of T-SQL's it is
+do $$
+declare
+  source record;
+begin
+  for source in select * from (values
+    ('boolean', 'bit'), ('tsql.tinyint', 'tinyint'), ('smallint', 'smallint'), ('integer', 'int'),
+    ('bigint', 'bigint'), ('real', 'real'), ('double precision', 'float'), ('tsql.money', 'money'),
+    ('tsql.smallmoney', 'smallmoney'), ('tsql.datetime', 'datetime'), ('tsql.smalldatetime', 'smalldatetime'),
+    ('date', 'date'), ('uuid', 'uniqueidentifier'), ('tsql.datetimeoffset', 'datetimeoffset(7)')
+  ) as sources (type, base)
+  loop
+    execute format('create or replace function tsql.to_sql_variant(value %s) returns tsql.sql_variant'
+      ' language sql immutable parallel safe return tsql.variant_of(%L, value)', source.type, source.base);
+  end loop;
+  for source in select * from (values
+    ('text', 'varchar(n) or nvarchar(n)'), ('character', 'char(n) or nchar(n)'), ('numeric', 'decimal(p, s)'),
+    ('bytea', 'binary(n) or varbinary(n)'), ('time', 'time(n)'), ('timestamp', 'datetime or datetime2(n)'),
+    ('timestamptz', 'datetime or datetime2(n)')
+  ) as sources (type, choices)
+  loop
+    execute format('create or replace function tsql.to_sql_variant(value %s) returns tsql.sql_variant'
+      ' language plpgsql immutable parallel safe as %L', source.type, format(
+        'begin if value is null then return null; end if; raise exception using errcode = ''0A000'', message = %L; end',
+        format('The type of a value that becomes a sql_variant is not known here: cast it to %s first, and then to '
+          'sql_variant.', source.choices)));
+  end loop;
+end
+$$;
+create or replace function tsql.to_sql_variant(value tsql.sql_variant) returns tsql.sql_variant
+language sql immutable parallel safe return value;
+
+create or replace function tsql.no_conversion(source text, target text) returns void
+language plpgsql immutable parallel safe
+as $$
+begin
+  perform tsql.fail(529, format('Explicit conversion from data type %s to %s is not allowed.', source, target));
+end
+$$;
+
+create or replace function tsql.styled_bytes(value bytea, length integer, style integer) returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  if style <> 0 then
+    raise exception using errcode = '0A000', message = format('Style %s of a sql_variant that holds bytes is not '
+      'supported: cast it to varbinary(n) first.', style);
+  end if;
+  return tsql.to_varchar(value, length);
+end
+$$;
+
+-- conversions to other types: those of the base type
+do $$
+declare
+  target record;
+  base record;
+  call text;
+  branches text;
+begin
+  for target in select * from (values
+    ('to_bit', 'boolean', '', 'bit', 'bit'), ('to_tinyint', 'smallint', '', 'int', 'tinyint'),
+    ('to_smallint', 'smallint', '', 'int', 'smallint'), ('to_int', 'integer', '', 'int', 'int'),
+    ('to_bigint', 'bigint', '', 'int', 'bigint'), ('to_numeric', 'numeric', '', 'numeric', 'decimal'),
+    ('to_money', 'tsql.money', '', 'numeric', 'money'), ('to_smallmoney', 'tsql.smallmoney', '', 'numeric', 'smallmoney'),
+    ('to_real', 'real', '', 'float', 'real'), ('to_float', 'double precision', '', 'float', 'float'),
+    ('to_varchar', 'text', ', length integer', 'varchar', 'varchar'),
+    ('to_varchar', 'text', ', length integer, style integer', 'varchar', 'varchar'),
+    ('text_of', 'text', '', 'varchar', 'varchar'),
+    ('to_binary', 'bytea', ', length integer', 'varbinary', 'binary'),
+    ('to_varbinary', 'bytea', ', length integer', 'varbinary', 'varbinary'),
+    ('to_guid', 'uuid', '', 'uniqueidentifier', 'uniqueidentifier'), ('to_date', 'date', '', 'date', 'date'),
+    ('to_time', 'time', '', 'time', 'time'), ('to_datetime', 'timestamp', '', 'datetime', 'datetime'),
+    ('to_smalldatetime', 'timestamp', '', 'datetime', 'smalldatetime'),
+    ('to_datetime2', 'timestamp', '', 'datetime2', 'datetime2'),
+    ('to_datetimeoffset', 'tsql.datetimeoffset', ', digits integer', 'datetime2', 'datetimeoffset')
+  ) as targets (function_, gives, more, class, name)
+  loop
+    branches := '';
+    for base in select * from (values
+      ('bit', 'bit', '(value).value::integer::boolean'), ('tinyint', 'int', '(value).value::smallint'),
+      ('smallint', 'int', '(value).value::smallint'), ('int', 'int', '(value).value::integer'),
+      ('bigint', 'int', '(value).value::bigint'), ('decimal', 'numeric', '(value).value::numeric'),
+      ('numeric', 'numeric', '(value).value::numeric'), ('money', 'numeric', '(value).value::numeric::tsql.money'),
+      ('smallmoney', 'numeric', '(value).value::numeric::tsql.smallmoney'), ('real', 'float', '(value).value::real'),
+      ('float', 'float', '(value).value::double precision'), ('char', 'varchar', '(value).value'),
+      ('nchar', 'varchar', '(value).value'), ('varchar', 'varchar', '(value).value'),
+      ('nvarchar', 'varchar', '(value).value'), ('binary', 'varbinary', 'decode((value).value, ''hex'')'),
+      ('varbinary', 'varbinary', 'decode((value).value, ''hex'')'),
+      ('uniqueidentifier', 'uniqueidentifier', '(value).value::uuid'),
+      ('date', 'date', '(value).value::date'), ('time', 'time', '(value).value::time'),
+      ('datetime', 'datetime', '(value).value::timestamp'),
+      ('smalldatetime', 'datetime', '(value).value::timestamp'),
+      ('datetime2', 'datetime2', '(value).value::timestamp'),
+      ('datetimeoffset', 'datetime2', 'tsql.variant_offset((value).value)')
+    ) as bases (name, class, reader)
+    loop
+      call := case
+        when tsql.assignment_error(base.class, target.class, false) = 206 then null
+        -- what shows as many digits as it is declared with
+        when target.gives = 'text' and base.name in ('datetime2', 'datetimeoffset', 'time') then
+          case target.more
+            when '' then format('tsql.%s_text(%s, 121, tsql.variant_digits(value))', base.name, base.reader)
+            when ', length integer' then
+              format('pg_catalog.left(tsql.%s_text(%s, 121, tsql.variant_digits(value)), length)', base.name, base.reader)
+            else format('pg_catalog.left(tsql.%s_text(%s, style, tsql.variant_digits(value)), coalesce(length, 8000))',
+              base.name, base.reader)
+          end
+        when target.function_ = 'text_of' and base.class = 'varchar' then base.reader
+        when target.more like '%style%' and base.class = 'varbinary' then
+          format('tsql.styled_bytes(%s, length, style)', base.reader)
+        else format('tsql.%I(%s%s)', target.function_, base.reader,
+          regexp_replace(target.more, ' integer', '', 'g'))
+      end;
+      branches := branches || format(' when %L then ', base.name)
+        || case when call is null then format('perform tsql.no_conversion(%L, %L);', base.name, target.name)
+          else format('return %s;', call) end;
+    end loop;
+    execute format('create or replace function tsql.%I(value tsql.sql_variant%s) returns %s'
+      ' language plpgsql immutable parallel safe as %L', target.function_, target.more, target.gives,
+      'begin if value is null then return null; end if; case tsql.variant_base(value)' || branches
+      || ' end case; return null; end');
+  end loop;
+end
+$$;
+
+-- as a value is kept that is compared with a sql_variant: of its type only the family counts
+create or replace function tsql.comparable(value tsql.sql_variant) returns tsql.sql_variant
+language sql immutable parallel safe return value;
+do $$
+declare
+  source record;
+begin
+  for source in select * from (values
+    ('boolean', 'bit'), ('smallint', 'smallint'), ('integer', 'int'), ('bigint', 'bigint'), ('numeric', 'decimal'),
+    ('real', 'real'), ('double precision', 'float'), ('text', 'nvarchar'), ('bytea', 'varbinary'),
+    ('uuid', 'uniqueidentifier'), ('date', 'date'), ('time', 'time(7)'), ('timestamp', 'datetime2(7)'),
+    ('tsql.datetimeoffset', 'datetimeoffset(7)')
+  ) as sources (type, base)
+  loop
+    execute format('create or replace function tsql.comparable(value %s) returns tsql.sql_variant'
+      ' language sql immutable parallel safe return tsql.variant_of(%L, value)', source.type, source.base);
+  end loop;
+end
+$$;
+
+create or replace function tsql.variant_family(base text) returns integer
+language sql immutable strict parallel safe
+return case
+  when base = 'uniqueidentifier' then 1
+  when base in ('binary', 'varbinary') then 2
+  when base in ('char', 'varchar', 'nchar', 'nvarchar') then 3
+  when base in ('bit', 'tinyint', 'smallint', 'int', 'bigint', 'smallmoney', 'money', 'decimal', 'numeric') then 4
+  when base in ('real', 'float') then 5
+  when base in ('time', 'date', 'smalldatetime', 'datetime', 'datetimeoffset', 'datetime2') then 6
+end;
+comment on function tsql.variant_family(text) is
+  'The family of a base type, in the order of the hierarchy of "sql_variant (Transact-SQL)": a value of a higher one is '
+  'the greater.';
+
+create or replace function tsql.guid_order(guid text) returns text
+language sql immutable strict parallel safe
+return substr(guid, 25, 12) || substr(guid, 20, 4) || substr(guid, 17, 2) || substr(guid, 15, 2) || substr(guid, 12, 2)
+  || substr(guid, 10, 2) || substr(guid, 7, 2) || substr(guid, 5, 2) || substr(guid, 3, 2) || substr(guid, 1, 2);
+comment on function tsql.guid_order(text) is
+  'The digits in the order in which SQL Server compares them: the last six bytes first ("Comparing GUID and '
+  'uniqueidentifier values").';
+
+create or replace function tsql.compare_variants(l tsql.sql_variant, r tsql.sql_variant) returns integer
+language plpgsql immutable parallel safe
+as $$
+declare
+  bases constant text[] := array[tsql.variant_base(l), tsql.variant_base(r)];
+  family constant integer := tsql.variant_family(bases[1]);
+  ours text := (l).value;
+  theirs text := (r).value;
+  moments timestamp[];
+begin
+  if l is null or r is null then
+    return null;
+  end if;
+  if family <> tsql.variant_family(bases[2]) then
+    return sign(family - tsql.variant_family(bases[2]));
+  end if;
+  if family = 4 then
+    return sign(ours::numeric - theirs::numeric);
+  elsif family = 5 then
+    -- a real beside a float is one
+    return case
+      when bases[1] = bases[2] and bases[1] = 'real' then btfloat4cmp(ours::real, theirs::real)
+      else btfloat8cmp(case bases[1] when 'real' then ours::real::float8 else ours::float8 end,
+        case bases[2] when 'real' then theirs::real::float8 else theirs::float8 end)
+    end;
+  elsif family = 6 then
+    if bases[1] = bases[2] and bases[1] = 'time' then
+      return time_cmp(ours::time, theirs::time);
+    elsif bases in (array['time', 'date'], array['date', 'time'], array['time', 'datetimeoffset'],
+      array['datetimeoffset', 'time'], array['datetime2', 'datetimeoffset'], array['datetimeoffset', 'datetime2']) then
+      -- a sorted order of all values would be none: an instant beside clocks without a zone
+      raise exception using errcode = '0A000',
+        message = format('A sql_variant of %s is not compared with one of %s here: convert both to one type.',
+          bases[1], bases[2]);
+    elsif 'datetimeoffset' = any (bases) then
+      return tsql.compare_offsets(
+        case bases[1] when 'datetimeoffset' then tsql.variant_offset(ours) else tsql.at_offset(ours::timestamp, 0) end,
+        case bases[2] when 'datetimeoffset' then tsql.variant_offset(theirs) else tsql.at_offset(theirs::timestamp, 0) end);
+    end if;
+    for i in 1 .. 2 loop
+      moments[i] := case bases[i]
+        when 'time' then timestamp '1900-01-01' + (case i when 1 then ours else theirs end)::time
+        else (case i when 1 then ours else theirs end)::timestamp
+      end;
+    end loop;
+    return timestamp_cmp(moments[1], moments[2]);
+  elsif family = 3 then
+    -- blanks at the end do not count
+    return bttextcmp(pg_catalog.rtrim(ours, ' '), pg_catalog.rtrim(theirs, ' '));
+  elsif family = 2 then
+    return bttextcmp(regexp_replace(ours, '(00)+$', '') collate "C", regexp_replace(theirs, '(00)+$', '') collate "C");
+  end if;
+  return bttextcmp(tsql.guid_order(ours) collate "C", tsql.guid_order(theirs) collate "C");
+end
+$$;
+comment on function tsql.compare_variants(tsql.sql_variant, tsql.sql_variant) is
+  'Below 0, 0 or above 0: by the families of the base types, and within one by value ("sql_variant (Transact-SQL)").';
+
+create or replace function tsql.sql_variant_property(value tsql.sql_variant, property text) returns tsql.sql_variant
+language plpgsql immutable parallel safe
+as $$
+declare
+  base text := tsql.variant_base(value);
+  asked text := pg_catalog.lower(property);
+  numbers integer[] := array(select number[1]::integer from regexp_matches((value).base, '\d+', 'g') as number);
+  last integer := tsql.variant_digits(value);
+begin
+  if value is null then
+    return null;
+  elsif asked = 'basetype' then
+    return tsql.variant('nvarchar(128)', base);
+  elsif asked = 'precision' then
+    return tsql.variant('int', (case base
+      when 'date' then 10 when 'datetime' then 23 when 'smalldatetime' then 16
+      when 'datetime2' then case last when 0 then 19 else last + 20 end
+      when 'datetimeoffset' then case last when 0 then 26 else last + 27 end
+      when 'time' then case last when 0 then 8 else last + 9 end
+      when 'float' then 53 when 'real' then 24 when 'decimal' then numbers[1] when 'numeric' then numbers[1]
+      when 'money' then 19 when 'smallmoney' then 10 when 'bigint' then 19 when 'int' then 10 when 'smallint' then 5
+      when 'tinyint' then 3 when 'bit' then 1 else 0 end)::text);
+  elsif asked = 'scale' then
+    return tsql.variant('int', (case
+      when base in ('decimal', 'numeric', 'datetime2', 'datetimeoffset', 'time') then last
+      when base in ('money', 'smallmoney') then 4 when base = 'datetime' then 3 else 0 end)::text);
+  elsif asked = 'maxlength' then
+    return tsql.variant('int', (case
+      when base in ('nchar', 'nvarchar') then 2 * last
+      when base in ('char', 'varchar', 'binary', 'varbinary') then last
+      when base in ('bit', 'tinyint') then 1 when base = 'smallint' then 2
+      when base in ('int', 'real', 'smallmoney', 'smalldatetime') then 4
+      when base in ('bigint', 'float', 'money', 'datetime') then 8
+      when base = 'uniqueidentifier' then 16 when base = 'date' then 3
+      when base in ('decimal', 'numeric') then
+        case when numbers[1] <= 9 then 5 when numbers[1] <= 19 then 9 when numbers[1] <= 28 then 13 else 17 end
+      else case when last <= 2 then 3 when last <= 4 then 4 else 5 end
+        + case base when 'time' then 0 when 'datetime2' then 3 else 5 end end)::text);
+  elsif asked in ('totalbytes', 'collation') then
+    raise exception using errcode = '0A000',
+      message = format('''sql_variant_property(…, ''%s'')'' is not supported: the documentation does not say what it '
+        'counts here.', property);
+  end if;
+  return null;
+end
+$$;
+comment on function tsql.sql_variant_property(tsql.sql_variant, text) is
+  'BaseType, Precision, Scale or MaxLength ("SQL_VARIANT_PROPERTY"); null for another property.';

@@ -1,0 +1,55 @@
+-- Comparisons of sql_variants, also with values of other types, which become sql_variants ("Data type precedence").
+
+do $$
+declare
+  op record;
+  type_ text;
+begin
+  for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
+    as ops (sign, name)
+  loop
+    call tsql.make_operator(op.sign, op.name, 'tsql.sql_variant', 'tsql.sql_variant', 'boolean',
+      format('(tsql.compare_variants(l, r) %s 0)', op.sign));
+    foreach type_ in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
+      'bytea', 'uuid', 'date', 'time', 'timestamp', 'tsql.datetimeoffset']
+    loop
+      call tsql.make_operator(op.sign, op.name, 'tsql.sql_variant', type_, 'boolean',
+        format('(tsql.compare_variants(l, tsql.comparable(r)) %s 0)', op.sign));
+      call tsql.make_operator(op.sign, op.name, type_, 'tsql.sql_variant', 'boolean',
+        format('(tsql.compare_variants(tsql.comparable(l), r) %s 0)', op.sign));
+    end loop;
+  end loop;
+end
+$$;
+call tsql.make_operator_class('tsql.sql_variant', 'by_family', 'tsql.compare_variants');
+
+create or replace function tsql.isnull(l tsql.sql_variant, r tsql.sql_variant) returns tsql.sql_variant
+language sql immutable parallel safe return case when (l).base is null then r else l end;
+create or replace function tsql.either(l tsql.sql_variant, r tsql.sql_variant) returns tsql.sql_variant
+language sql immutable parallel safe return tsql.isnull(l, r);
+do $$
+declare
+  side record;
+  function_ text;
+begin
+  -- a value of another type becomes one, where its type is known
+  for side in
+    select format_type(proargtypes[0], null) as type from pg_proc
+    where pronamespace = 'tsql'::regnamespace and proname = 'to_sql_variant' and proargtypes[0] <> 'tsql.sql_variant'::regtype
+  loop
+    foreach function_ in array array['isnull', 'either'] loop
+      execute format('create or replace function tsql.%I(l tsql.sql_variant, r %s) returns tsql.sql_variant'
+        ' language sql immutable parallel safe return tsql.isnull(l, tsql.to_sql_variant(r))', function_, side.type);
+    end loop;
+    execute format('create or replace function tsql.either(l %s, r tsql.sql_variant) returns tsql.sql_variant'
+      ' language sql immutable parallel safe return tsql.isnull(tsql.to_sql_variant(l), r)', side.type);
+  end loop;
+end
+$$;
+
+create or replace function tsql.lesser(l tsql.sql_variant, r tsql.sql_variant) returns tsql.sql_variant
+language sql immutable strict parallel safe return case when tsql.compare_variants(r, l) < 0 then r else l end;
+create or replace function tsql.greater(l tsql.sql_variant, r tsql.sql_variant) returns tsql.sql_variant
+language sql immutable strict parallel safe return case when tsql.compare_variants(r, l) > 0 then r else l end;
+create or replace aggregate tsql.min(tsql.sql_variant) (sfunc = tsql.lesser, stype = tsql.sql_variant);
+create or replace aggregate tsql.max(tsql.sql_variant) (sfunc = tsql.greater, stype = tsql.sql_variant);
