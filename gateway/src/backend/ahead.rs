@@ -44,8 +44,7 @@ impl Backend {
         let Some(open) = &mut self.open else { return Ok(false) };
         let zone = open.zone()?;
         let types: Vec<SqlType> = parameters.iter().map(|parameter| parameter.sql_type).collect();
-        let (text, oids) = parameters::statement(sql, &types, Typing::Declared);
-        let Some(prepared) = open.known(text, oids) else { return Ok(false) };
+        let Some(prepared) = open.known(sql, &types, Typing::Declared) else { return Ok(false) };
         let Ok((sent, values)) = parameters::bind(parameters, &prepared.parameters, &zone) else {
             return Ok(false);
         };
@@ -54,6 +53,7 @@ impl Backend {
         }
         let limit = client.settings().row_limit;
         let columns = formats(&prepared.columns);
+        open.put_checks(&prepared)?;
         open.connection.put_execute(&prepared.name, &sent, &values, &columns, limit);
         open.connection.put_sync();
         open.ahead.push(Sent { prepared, values, limit });

@@ -75,6 +75,7 @@ impl Declarations {
                         computed: is(computed),
                         ..Traits::default()
                     },
+                    result_type: None,
                 };
                 self.columns.insert((table, number), declaration);
             }

@@ -10,12 +10,23 @@ pub struct Described {
     /// The types it has found for the parameters.
     pub parameters: Vec<u32>,
     pub columns: Arc<[PgColumn]>,
+    /// Prepared queries of the columns whose types it was translated with: PostgreSQL refuses to describe one of which a
+    /// type has changed.
+    pub(super) checks: Vec<String>,
     pub(super) last_description: LastDescription,
 }
 
 impl Described {
-    pub(super) fn new(name: String, parameters: Vec<u32>, columns: Vec<PgColumn>) -> Arc<Described> {
+    pub(super) fn new(Prepared { name, parameters, columns, checks }: Prepared) -> Arc<Described> {
         let (columns, last_description) = (columns.into(), LastDescription::default());
-        Arc::new(Described { name, parameters, columns, last_description })
+        Arc::new(Described { name, parameters, columns, checks, last_description })
     }
+}
+
+/// A statement that has just been prepared.
+pub(super) struct Prepared {
+    pub name: String,
+    pub parameters: Vec<u32>,
+    pub columns: Vec<PgColumn>,
+    pub checks: Vec<String>,
 }

@@ -17,6 +17,7 @@ mod role;
 mod sent;
 mod statement;
 mod transaction;
+mod typed;
 mod unfinished;
 
 pub use connection::Backend;

@@ -1,14 +1,16 @@
 //! An open connection of a session to PostgreSQL, and what is prepared on it.
 
 use super::declarations::{adds_nulls, nullable, Declarations};
-use super::described::Described;
+use super::described::{Described, Prepared};
+use super::parameters::{self, Typing};
 use super::sent::SentAhead;
 use crate::catalogue::Catalogue;
 use crate::client::{Calendar, Isolation, Locking};
-use crate::convert::Zone;
+use crate::convert::{SqlType, Zone};
 use crate::postgres::commit::Statement;
 use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
+use crate::program::Sql;
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -23,12 +25,29 @@ const RECORD: u32 = 2249;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
 
+/// What a query is prepared as.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct QueryKey {
+    sql: String,
+    parameters: Vec<u32>,
+    /// Of expressions over columns: texts of T-SQL that differ may be one to PostgreSQL.
+    digest: Option<u64>,
+}
+
+impl QueryKey {
+    fn new(sql: &Sql, types: &[SqlType], typing: Typing) -> QueryKey {
+        let digest = sql.over_columns.as_ref().map(|over| over.digest());
+        let (sql, parameters) = parameters::statement(sql, types, typing);
+        QueryKey { sql, parameters, digest }
+    }
+}
+
 pub struct Open {
     pub connection: Connection,
     pub declarations: Declarations,
     /// Prepared statements: of calls by their statement's id, of queries by their text and types.
     calls: HashMap<u64, Arc<Described>>,
-    queries: HashMap<(String, Vec<u32>), Arc<Described>>,
+    queries: HashMap<QueryKey, Arc<Described>>,
     /// Hashes of queries without parameters that have come once.
     once: HashSet<u64>,
     zone: (String, Zone),
@@ -187,7 +206,7 @@ impl Open {
         if let Some(described) = known {
             return Ok(described.clone());
         }
-        let described = self.describe(&statement.sql, &statement.parameter_types).await?;
+        let described = Described::new(self.describe(&statement.sql, &statement.parameter_types).await?);
         self.calls.insert(statement.id, described.clone());
         Ok(described)
     }
@@ -196,32 +215,48 @@ impl Open {
     /// again; a very long one is not.
     pub async fn prepare_query(
         &mut self,
-        sql: String,
-        parameters: Vec<u32>,
+        sql: &Sql,
+        types: &[SqlType],
+        typing: Typing,
     ) -> Result<Arc<Described>, PgError> {
-        let key = (sql, parameters);
+        let key = QueryKey::new(sql, types, typing);
         if let Some(described) = self.queries.get(&key) {
             return Ok(described.clone());
         }
         self.ahead.forget(&mut self.connection).await?;
-        let (sql, parameters) = &key;
-        let comes_again = sql.len() <= LONGEST_KEPT && !names_a_cursor(sql);
-        if !comes_again || parameters.is_empty() && self.is_new(sql) {
-            let (parameters, mut columns) = self.connection.prepare("", sql, parameters).await?;
-            if self.declare(&mut columns, sql).await? {
-                // asking loses the statement without a name
-                self.connection.prepare("", sql, &parameters).await?;
-            }
-            return Ok(Described::new(String::new(), parameters, columns));
+        let comes_again = key.sql.len() <= LONGEST_KEPT && !names_a_cursor(&key.sql);
+        let is_kept = comes_again && (!key.parameters.is_empty() || !self.is_new(&key.sql));
+        let described = match self.prepare_typed(sql, types, typing, is_kept).await? {
+            Some(described) => described,
+            None => Described::new(self.prepare_text(&key.sql, &key.parameters, is_kept).await?),
+        };
+        if is_kept {
+            self.queries.insert(key, described.clone());
         }
-        let described = self.describe(sql, parameters).await?;
-        self.queries.insert(key, described.clone());
         Ok(described)
     }
 
+    /// Prepares a text of PostgreSQL's, under a name if it is kept.
+    pub(super) async fn prepare_text(
+        &mut self,
+        sql: &str,
+        parameters: &[u32],
+        is_kept: bool,
+    ) -> Result<Prepared, PgError> {
+        if is_kept {
+            return self.describe(sql, parameters).await;
+        }
+        let (parameters, mut columns) = self.connection.prepare("", sql, parameters).await?;
+        if self.declare(&mut columns, sql).await? {
+            // asking loses the statement without a name
+            self.connection.prepare("", sql, &parameters).await?;
+        }
+        Ok(Prepared { name: String::new(), parameters, columns, checks: Vec::new() })
+    }
+
     /// A query that is prepared on this connection.
-    pub(super) fn known(&self, sql: String, parameters: Vec<u32>) -> Option<Arc<Described>> {
-        self.queries.get(&(sql, parameters)).cloned()
+    pub(super) fn known(&self, sql: &Sql, types: &[SqlType], typing: Typing) -> Option<Arc<Described>> {
+        self.queries.get(&QueryKey::new(sql, types, typing)).cloned()
     }
 
     /// Whether a statement in this schema under these settings has nothing to tell PostgreSQL first.
@@ -241,14 +276,14 @@ impl Open {
         self.once.insert(hasher.finish())
     }
 
-    async fn describe(&mut self, sql: &str, types: &[u32]) -> Result<Arc<Described>, PgError> {
+    async fn describe(&mut self, sql: &str, types: &[u32]) -> Result<Prepared, PgError> {
         if self.calls.len() + self.queries.len() >= MOST_PREPARED {
             self.forget_prepared()?;
         }
         let name = self.connection.statement_name();
         let (parameters, mut columns) = self.connection.prepare(&name, sql, types).await?;
         self.declare(&mut columns, sql).await?;
-        Ok(Described::new(name, parameters, columns))
+        Ok(Prepared { name, parameters, columns, checks: Vec::new() })
     }
 
     /// Sets the T-SQL declarations of a query's columns. Returns whether PostgreSQL had to be asked.
@@ -279,11 +314,29 @@ impl Open {
         self.declarations = Declarations::default();
     }
 
+    /// Puts the word that prepared statements are not needed any more.
+    pub(super) fn close(&mut self, statements: &[String]) -> Result<(), PgError> {
+        for name in statements {
+            frontend::close(b'S', name, self.connection.output())?;
+        }
+        Ok(())
+    }
+
+    /// Puts what is asked for before a statement runs: whether the types are still those that it was translated with.
+    pub(super) fn put_checks(&mut self, described: &Described) -> Result<(), PgError> {
+        for name in &described.checks {
+            frontend::describe(b'S', name, self.connection.output())?;
+        }
+        Ok(())
+    }
+
     pub fn forget_prepared(&mut self) -> Result<(), PgError> {
         let calls = self.calls.drain().map(|(_, described)| described);
         let queries = self.queries.drain().map(|(_, described)| described);
         for described in calls.chain(queries) {
-            frontend::close(b'S', &described.name, self.connection.output())?;
+            for name in described.checks.iter().chain([&described.name]) {
+                frontend::close(b'S', name, self.connection.output())?;
+            }
         }
         Ok(())
     }

@@ -90,8 +90,7 @@ impl Backend {
         let mut typing = Typing::Declared;
         let mut refusal = None;
         loop {
-            let (text, oids) = parameters::statement(sql, types, typing);
-            let described = self.statement(async |open| open.prepare_query(text, oids).await).await;
+            let described = self.statement(async |open| open.prepare_query(sql, types, typing).await).await;
             let error = match described {
                 Ok(described) => return Ok(described),
                 Err(error) => error,
@@ -291,8 +290,7 @@ impl Backend {
             Source::Call { statement, .. } => open.prepare(statement).await,
             Source::Query { sql, parameters, .. } => {
                 let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
-                let (sql, oids) = parameters::statement(sql, &types, typing);
-                open.prepare_query(sql, oids).await
+                open.prepare_query(sql, &types, typing).await
             }
         };
         let prepared = prepared.map_err(Unfinished::Refused)?;
@@ -312,6 +310,7 @@ impl Backend {
                     .map_err(Unfinished::Unsendable)?;
                 let is_sent = open.ahead.was_sent(&mut open.connection, &prepared, &values, limit).await?;
                 if !is_sent {
+                    open.put_checks(&prepared)?;
                     open.connection.put_execute(&prepared.name, &sent, &values, &formats, limit);
                 }
                 is_sent

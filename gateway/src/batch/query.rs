@@ -8,7 +8,7 @@ use crate::convert::{client_type, from_pg, Declared, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{command, Kind, Made, Query, ResultType, Title};
+use crate::program::{command, Kind, Made, Query, Title};
 use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
@@ -219,12 +219,5 @@ fn widened<'t>(titles: &'t [Title], parameters: &[Parameter<'_>]) -> Cow<'t, [Ti
     if parameters.iter().all(|parameter| is_narrow(&parameter.value)) {
         return Cow::Borrowed(titles);
     }
-    let wide = |title: &Title| {
-        let result_type = title.result_type.map(|known| match known.of.is_text() {
-            true => ResultType { of: known.of.twin(), ..known },
-            false => known,
-        });
-        Title { result_type, ..title.clone() }
-    };
-    titles.iter().map(wide).collect()
+    titles.iter().map(|title| Title { is_wide: true, ..title.clone() }).collect()
 }

@@ -10,7 +10,8 @@ use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::columns::Traits;
 use crate::tds::types::{TypeInfo, TypeToken, DEFAULT_COLLATION, MAX, UTF8_COLLATION};
 use std::sync::Arc;
-use tsql::facts::types::Type;
+use tsql::facts::types::{self, Type};
+use tsql::program::ResultType;
 
 /// A type as it was declared. Lengths: None for max.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct Declaration {
     pub shown: Option<Arc<str>>,
     pub of: Option<Declared>,
     pub traits: Traits,
+    /// Of an expression, where its type is known.
+    pub result_type: Option<ResultType>,
 }
 
 /// Most bytes of a value of a type with a length in two bytes.
@@ -108,6 +111,32 @@ impl Declared {
             "datetimeoffset" => Declared::DateTimeOffset(digits),
             "decimal" => Declared::Digits { precision: of.precision?, scale: of.scale?, is_numeric: of.twin },
             _ => return None,
+        })
+    }
+
+    /// The type of a column that is declared so; None where PostgreSQL's type and modifier do not say it.
+    pub fn of_column(self, typmod: i32) -> Option<Type> {
+        let of_time = |of: Type, digits: u8| Type { fraction: (digits < DIGITS).then_some(digits), ..of };
+        Some(match self {
+            Declared::TinyInt => types::TINYINT,
+            Declared::Money => types::MONEY,
+            Declared::SmallMoney => types::SMALLMONEY,
+            Declared::DateTime => types::DATETIME,
+            Declared::SmallDateTime => types::SMALLDATETIME,
+            Declared::Char(length) => Type { length: Some(length), ..types::CHAR },
+            Declared::VarChar(length) => types::varchar(length),
+            Declared::Text => types::TEXT,
+            Declared::NText => types::TEXT.twin(),
+            Declared::Binary(length) => Type { length: Some(length), ..types::BINARY },
+            Declared::VarBinary(length) => Type { length, ..types::VARBINARY },
+            Declared::Image => types::IMAGE,
+            Declared::Time(digits) => of_time(types::TIME, digits),
+            Declared::DateTime2(digits) => of_time(types::DATETIME2, digits),
+            Declared::DateTimeOffset(digits) => of_time(types::DATETIMEOFFSET, digits),
+            Declared::Decimal => Type { twin: false, ..types::of_oid(SqlType::NUMERIC.oid, typmod)? },
+            Declared::Digits { precision, scale, is_numeric } => {
+                Type { twin: is_numeric, ..types::decimal(precision, scale) }
+            }
         })
     }
 

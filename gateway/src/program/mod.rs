@@ -7,8 +7,8 @@ pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
     placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Executed,
-    Expression, FetchFrom, Filled, InsertBulk, InsertExecute, Kind, Made, Program, Query, ResultType,
-    Settings, Sql, Statement, Title, CLOCKS,
+    Expression, FetchFrom, Filled, InsertBulk, InsertExecute, Kind, ListItem, Made, OverColumns, Program,
+    Query, ResultType, Settings, Sql, Statement, Title, Typed, CLOCKS,
 };
 
 use crate::convert::SqlType;

@@ -3,7 +3,7 @@
 use crate::client::{Reply, TextSize};
 use crate::convert::{client_type, from_pg, Declared, PgType, SqlType, Zone};
 use crate::postgres::message::PgColumn;
-use crate::program::Title;
+use crate::program::{ResultType, Title};
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column, Traits};
 use crate::tds::types::{encode_value, ConvertError, TypeInfo, TypeToken, Value};
@@ -179,7 +179,7 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
         let (pg_type, typmod) = sent_type(column);
         let title = names.and_then(|names| names.get(index));
         let mut traits = column.declared.traits;
-        traits.not_null |= title.and_then(|title| title.result_type).is_some_and(|known| known.not_null);
+        traits.not_null |= result_type(column, title).is_some_and(|known| known.not_null);
         Column {
             name: shown(column, title),
             type_info: client_type(pg_type, typmod, declared(column, title, dialect), dialect),
@@ -209,8 +209,19 @@ fn sent_type(column: &PgColumn) -> (PgType, i32) {
 
 /// The T-SQL type, where it does not follow from PostgreSQL's.
 fn declared(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Option<Declared> {
-    let known = title.and_then(|title| title.result_type.as_ref());
-    known.map_or(column.declared.of, |known| Declared::of_expression(&known.of, dialect))
+    match result_type(column, title) {
+        None => column.declared.of,
+        Some(ResultType { of, .. }) if of.is_text() && title.is_some_and(|title| title.is_wide) => {
+            Declared::of_expression(&of.twin(), dialect)
+        }
+        Some(ResultType { of, .. }) => Declared::of_expression(&of, dialect),
+    }
+}
+
+/// The type of an expression, where it is known.
+fn result_type(column: &PgColumn, title: Option<&Title>) -> Option<ResultType> {
+    // with the types of columns more is known than without
+    column.declared.result_type.or(title.and_then(|title| title.result_type))
 }
 
 /// The name over a column.

@@ -20,8 +20,8 @@ use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
-    Action, Condition, CursorAction, Declaration, Executed, Kind, Lifted, Program, Query, Settings, Sql,
-    Statement,
+    Action, Condition, CursorAction, Declaration, Executed, Kind, Lifted, OverColumns, Program, Query,
+    Settings, Sql, Statement,
 };
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Clock, Numbered};
@@ -30,6 +30,7 @@ use crate::tree::{
 };
 use compiler::{numbered_sql, selected, Compiler};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Bytes of all SQL of a program.
 const LONGEST: usize = 16 << 20;
@@ -163,7 +164,7 @@ impl Compiler<'_> {
             }
             Tree::Select(query) => match self.variables_only(query) {
                 Some(names) => Action::Variables(names),
-                None => self.query(&statement.kind)?,
+                None => self.query(statement)?,
             },
             Tree::Insert(insert) => match &insert.source {
                 tree::InsertSource::Execute(execute) => {
@@ -174,9 +175,9 @@ impl Compiler<'_> {
                     let text = Executed::Text(self.value(&text.text, Some(VARCHAR))?);
                     self.insert_execute(insert, text, line)?
                 }
-                _ => self.query(&statement.kind)?,
+                _ => self.query(statement)?,
             },
-            Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => self.query(&statement.kind)?,
+            Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => self.query(statement)?,
             Tree::Assign(assign) => self.assign(assign)?,
             Tree::If { condition, then, otherwise } => Action::If {
                 condition: self.condition(condition)?,
@@ -273,14 +274,15 @@ impl Compiler<'_> {
     }
 
     /// A select, insert, update or delete.
-    fn query(&mut self, statement: &Tree) -> Result<Action, Error> {
+    fn query(&mut self, statement: &tree::Statement) -> Result<Action, Error> {
+        let tree = &statement.kind;
         let mut numbered = Numbered::default();
-        let Some(mut translated) = translate::statement(statement, &self.scope, &mut numbered)? else {
-            return self.definition(statement);
+        let Some(mut translated) = translate::statement(tree, &self.scope, &mut numbered)? else {
+            return self.definition(tree);
         };
         if numbered.clock == Clock::Compared && translated.made.is_none() {
             let mut clocked = Numbered::clocked();
-            let again = translate::statement(statement, &self.scope, &mut clocked)?;
+            let again = translate::statement(tree, &self.scope, &mut clocked)?;
             // one statement has one time
             if let Some(again) = again.filter(|_| clocked.clock == Clock::Variables) {
                 (translated, numbered) = (again, clocked);
@@ -289,8 +291,16 @@ impl Compiler<'_> {
         self.unlisted.extend(translated.unlisted);
         self.makes_temporary |=
             translated.made.as_ref().is_some_and(|made| made.table.starts_with("pg_temp."));
+        let over = translated.over.take().filter(|_| translated.kind == translate::Kind::Select);
+        let over_columns = over.and_then(|(_, asked, with)| {
+            let is_clocked = numbered.clock == Clock::Variables;
+            OverColumns::new(statement, self.text, &self.scope, &numbered.names, is_clocked, asked, &with)
+                .ok()
+        });
+        let mut sql = numbered_sql(&translated.sql, numbered)?;
+        sql.over_columns = over_columns.map(Arc::new);
         Ok(Action::Query(Query {
-            sql: numbered_sql(&translated.sql, numbered)?,
+            sql,
             kind: match translated.kind {
                 translate::Kind::Select | translate::Kind::SelectInto => Kind::Select,
                 _ => Kind::Change,

@@ -215,7 +215,7 @@ fn made_by(statement: &Tree) -> Option<String> {
 
 /// A list of texts as JSON.
 fn json(titles: &[Title]) -> String {
-    let one = |Title { text, is_own, result_type }: &Title| match result_type {
+    let one = |Title { text, is_own, result_type, .. }: &Title| match result_type {
         None if *is_own => format!("[{}]", json_text(text)),
         None => json_text(text),
         Some(ResultType { of, not_null }) => format!(

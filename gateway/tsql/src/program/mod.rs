@@ -1,13 +1,15 @@
 //! The program of a batch, which the gateway's session runs: a tree of statements, with queries in PostgreSQL's SQL.
 
 mod keeping;
+mod over_columns;
 mod sql;
 
 pub use keeping::keeps;
+pub use over_columns::{OverColumns, Typed};
 pub use sql::Sql;
 
 use crate::facts::types::Type;
-pub use crate::translate::{Made, ResultType, Title};
+pub use crate::translate::{ListItem, Made, ResultType, Title};
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
@@ -390,7 +392,8 @@ impl Action {
             Action::Query(query) => {
                 let columns =
                     query.columns.iter().flatten().map(|title| title.text.len() + 64).sum::<usize>();
-                query.sql.len() + columns
+                let over = query.sql.over_columns.as_ref().map_or(0, |over| over.size());
+                query.sql.len() + columns + over
             }
             Action::Assign(_, value) | Action::Print(value) | Action::ExecuteText(value) => value.size(),
             Action::Declare(declaration) => declaration.value.as_ref().map_or(0, Expression::size),

@@ -1,5 +1,8 @@
 //! SQL for PostgreSQL and its variables.
 
+use super::OverColumns;
+use std::sync::Arc;
+
 /// SQL with `$1`, `$2` … for its variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sql {
@@ -16,6 +19,8 @@ pub struct Sql {
     /// The tables and views that it names, as it names them, and common tables of its own; functions that look into
     /// the catalogue, with ().
     pub tables: Vec<String>,
+    /// It selects expressions over columns, whose types are not known here.
+    pub over_columns: Option<Arc<OverColumns>>,
 }
 
 impl Sql {
@@ -55,16 +60,26 @@ impl Sql {
 
     /// The same without so many bytes at its beginning, in which no variable stands.
     pub fn behind(&self, head: usize) -> Sql {
-        let mut sql = self.clone();
+        let mut sql = self.part();
         if let Some(first) = sql.pieces.first_mut() {
             *first = first.get(head..).unwrap_or_default().to_owned();
         }
         sql
     }
 
+    /// The same as a part of other SQL.
+    fn part(&self) -> Sql {
+        Sql { over_columns: None, ..self.clone() }
+    }
+
+    /// Whether it names the variable of this place in `variables`.
+    pub fn uses(&self, variable: usize) -> bool {
+        self.places.contains(&variable)
+    }
+
     /// The same behind other words.
     pub fn following(&self, words: &str) -> Sql {
-        let mut sql = self.clone();
+        let mut sql = self.part();
         if let Some(first) = sql.pieces.first_mut() {
             first.insert_str(0, words);
         }
@@ -73,7 +88,7 @@ impl Sql {
 
     /// The same before other words.
     pub fn followed_by(&self, words: &str) -> Sql {
-        let mut sql = self.clone();
+        let mut sql = self.part();
         if let Some(last) = sql.pieces.last_mut() {
             last.push_str(words);
         }

@@ -17,6 +17,7 @@ impl Translation<'_> {
         }
         let is_recursive = |common: &CommonTable| walk::names_table(&common.query, &common.name.text);
         let mut parts = Vec::with_capacity(tables.len());
+        self.depth += 1;
         for common in tables {
             parts.push(if is_recursive(common) {
                 self.recursive(common, max_recursion)?
@@ -24,6 +25,7 @@ impl Translation<'_> {
                 self.common(common)?
             });
         }
+        self.depth -= 1;
         let word = if tables.iter().any(is_recursive) { "with recursive" } else { "with" };
         Ok(format!("{word} {} ", parts.join(", ")))
     }

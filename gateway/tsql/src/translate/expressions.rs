@@ -97,12 +97,13 @@ impl Translation<'_> {
                 return Ok(Value::new(format!("{action}::varchar(10)"), nvarchar(Some(10))));
             }
         }
+        let sql = self.column_sql(column)?;
         let of = if column.table.is_none() && !self.column_types.is_empty() {
             self.column_types.get(&column.column.to_lowercase()).copied()
         } else {
-            None
+            self.listing.column(&sql)
         };
-        Ok(Value::of(self.column_sql(column)?, of))
+        Ok(Value::of(sql, of))
     }
 
     /// A column with what qualifies it.

@@ -20,6 +20,7 @@ mod merge;
 mod numbers;
 mod outer_join;
 mod output;
+mod over_columns;
 mod precision;
 mod select;
 mod sources;
@@ -42,6 +43,7 @@ use crate::facts::types::Type;
 use crate::program::Filled;
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, StatementKind};
+use std::collections::HashMap;
 use translation::Translation;
 
 /// A query or change.
@@ -61,6 +63,9 @@ pub struct Translated {
     pub made: Option<Made>,
     /// That table again, when the insert names no columns and the scope does not know which take values.
     pub unlisted: Option<String>,
+    /// Of a select that gives rows, if types of columns would tell more of it: its items, the columns that they are of, and
+    /// its WITH.
+    pub over: Option<(Vec<ListItem>, Vec<Asked>, String)>,
 }
 
 /// A select, insert, update or delete; None for any other statement.
@@ -69,7 +74,18 @@ pub fn statement(
     scope: &Scope,
     variables: &mut dyn Variables,
 ) -> Result<Option<Translated>, Error> {
+    statement_over(statement, scope, variables, &[])
+}
+
+/// As `statement`, where the types of columns are known: of each outermost select, by their names in SQL.
+pub fn statement_over(
+    statement: &StatementKind,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+    known: &[HashMap<String, Type>],
+) -> Result<Option<Translated>, Error> {
     let mut translation = Translation::new(scope, variables);
+    translation.known = known;
     let (kind, sql) = match statement {
         StatementKind::Select(query) => translation.outermost(query)?,
         StatementKind::Insert(insert) => (Kind::Insert, translation.insert(insert)?),
@@ -78,8 +94,9 @@ pub fn statement(
         StatementKind::Merge(merge) => (Kind::Merge, translation.merge(merge)?),
         _ => return Ok(None),
     };
-    let Translation { columns, assigns, into, made, unlisted, .. } = translation;
-    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted }))
+    let Translation { columns, assigns, into, made, unlisted, listed, asked, common, .. } = translation;
+    let over = listed.map(|items| (items, asked, common));
+    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted, over }))
 }
 
 /// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.
@@ -127,6 +144,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
 pub use definition::definition;
 pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
+pub use over_columns::{Asked, ListItem};
 pub use tables::{forgotten, note_columns};
 pub use title::{ResultType, Title};
 pub use translation::{Kind, Made};

@@ -3,6 +3,7 @@
 use super::aggregates::ordered;
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
+use super::over_columns::Asked;
 use super::tables::column_type;
 use super::title::{ResultType, Title};
 use super::translation::{Kind, Made, Translation};
@@ -67,6 +68,7 @@ impl Translation<'_> {
             return Ok((Kind::Select, sql));
         }
         let Some(into) = first_select(&query.body).and_then(|select| select.into.as_ref()) else {
+            self.listed = self.list_items(query, &items);
             self.columns = titles(items).or_else(|| stars::titles(query, &[]));
             return Ok((Kind::Select, sql));
         };
@@ -129,6 +131,9 @@ impl Translation<'_> {
             return Err(Error::syntax("=", query.at));
         }
         written.sql.insert_str(0, &with);
+        if self.depth == 0 && !with.is_empty() {
+            self.common = with;
+        }
         Ok(written)
     }
 
@@ -139,6 +144,7 @@ impl Translation<'_> {
         stands: Stands,
     ) -> Result<Written, Error> {
         let stands = if stands == Stands::Inside { Stands::Inside } else { Stands::First };
+        self.combining |= self.depth == 0;
         let mut written = self.operand(first, stands)?;
         for (operator, other) in others {
             let word = match operator {
@@ -197,9 +203,14 @@ impl Translation<'_> {
         if let (Some(into), Stands::Inside) = (&select.into, stands) {
             return Err(Error::keyword("into", into.at));
         }
+        let is_outermost = self.depth == 0;
+        self.depth += 1;
         let sources = self.sources_of(select)?;
         self.aggregates = 0;
+        let known = self.known.get(self.asked.len()).filter(|_| is_outermost);
+        let around = self.listing.enter(is_outermost, known);
         let items = self.items(select, stands)?;
+        let columns = self.listing.columns();
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let mut sql =
             format!("select {}{}", if select.distinct { "distinct " } else { "" }, listed.join(", "));
@@ -227,6 +238,11 @@ impl Translation<'_> {
             }
             Some(top) => self.top(top, select, order_by, &items, &sources, sql)?,
         };
+        self.listing = around;
+        self.depth -= 1;
+        if is_outermost {
+            self.asked.push(Asked { columns, from: sources.from });
+        }
         Ok(Written { sql, items })
     }
 
@@ -258,19 +274,22 @@ impl Translation<'_> {
                     None => sql,
                 };
                 Ok(match (alias, value.without_collation()) {
-                    (Some(alias), _) => Item {
+                    (Some(alias), value) => Item {
                         sql: format!("{sql} as {}", names::name(alias)?),
                         name: Some(alias.text.clone()),
                         is_own: false,
                         variable: None,
-                        result_type,
+                        result_type: result_type.filter(|_| {
+                            !matches!(value, Expression::Column(_)) || self.combining && self.depth == 1
+                        }),
                     },
                     (None, Expression::Column(column)) => Item {
                         sql,
                         name: Some(column.column.clone()),
                         is_own: true,
                         variable: None,
-                        result_type: None,
+                        // by itself it is sent as it was declared
+                        result_type: result_type.filter(|_| self.combining && self.depth == 1),
                     },
                     (None, _) => Item {
                         sql: format!("{sql} as {NAMELESS}"),
@@ -409,8 +428,9 @@ impl Translation<'_> {
 
 /// The names over the columns; None where a star has PostgreSQL's.
 pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
-    let title =
-        |Item { name, is_own, result_type, .. }: Item| name.map(|text| Title { text, is_own, result_type });
+    let title = |Item { name, is_own, result_type, .. }: Item| {
+        name.map(|text| Title { is_own, result_type, ..Title::given(text) })
+    };
     items.into_iter().map(title).collect()
 }
 

@@ -11,6 +11,8 @@ pub struct Title {
     pub is_own: bool,
     /// The type of an expression, where it is known.
     pub result_type: Option<ResultType>,
+    /// A text there may have any characters, whatever its type is.
+    pub is_wide: bool,
 }
 
 /// The type of an expression as T-SQL has it.
@@ -24,7 +26,7 @@ pub struct ResultType {
 impl Title {
     /// A name that the query gives.
     pub fn given(text: impl Into<String>) -> Title {
-        Title { text: text.into(), is_own: false, result_type: None }
+        Title { text: text.into(), is_own: false, result_type: None, is_wide: false }
     }
 
     /// The name of a table's column.

@@ -1,5 +1,6 @@
 //! The state of the translation of a statement or expression.
 
+use super::over_columns::{Asked, ListItem, Listing};
 use super::title::Title;
 use super::value::Value;
 use super::variables::Variables;
@@ -59,6 +60,20 @@ pub struct Translation<'a> {
     pub column_types: HashMap<String, Type>,
     /// The rows of OUTPUT, while it is written.
     pub output: Option<ChangedRows>,
+    /// How many selects stand around what is being written.
+    pub depth: usize,
+    /// The select list that is being written.
+    pub listing: Listing,
+    /// The columns that the outermost selects name, in their order.
+    pub asked: Vec<Asked>,
+    /// The types of these columns, by select and name, where they are known.
+    pub known: &'a [HashMap<String, Type>],
+    /// The items of the outermost select list, if types of columns would tell more of them.
+    pub listed: Option<Vec<ListItem>>,
+    /// The outermost selects are combined: the types of plain columns count.
+    pub combining: bool,
+    /// The WITH of the statement.
+    pub common: String,
 }
 
 impl<'a> Translation<'a> {
@@ -76,6 +91,13 @@ impl<'a> Translation<'a> {
             written: 0,
             column_types: HashMap::new(),
             output: None,
+            depth: 0,
+            listing: Listing::default(),
+            asked: Vec::new(),
+            known: &[],
+            listed: None,
+            combining: false,
+            common: String::new(),
         }
     }
 
