@@ -7,6 +7,7 @@ constant ("Specify computed columns in a table").
 """
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import psycopg
 import pytest
@@ -14,6 +15,7 @@ from test_described import described
 
 from raw_tds import BATCH7, RawClient, batch7
 from servers import RunningServer
+from tds_clients import Clients
 
 COLUMNS = {
     "i": "int not null",
@@ -173,10 +175,11 @@ def test_types_of_expressions_over_columns(client: RawClient, expression: str, e
 def test_types_of_unions_and_beside_stars(client: RawClient) -> None:
     union = "select vc, d, dt, i from #t union all select c, e, sdt, s from #t"
     assert described(client, union) == ["varchar(20)", "decimal(11,3)", "datetime[8]", "int[4]"]
+    # numeric is the synonym of decimal
     assert described(client, "select x.*, x.d * 2.5 as y from (select d, m from #t) x") == [
         "decimal(10,2)",
         "money[8]",
-        "decimal(13,3)",
+        "numeric(13,3)",
     ]
 
 
@@ -192,10 +195,48 @@ def test_a_column_of_another_type_is_noticed(client: RawClient, server: RunningS
         admin.execute("grant select on public.of_types to public")
         try:
             for _ in range(3):
-                assert described(client, "select d * 2 from public.of_types") == ["numeric(12,2)"]
+                assert described(client, "select d * 2 from [public].of_types") == ["numeric(12,2)"]
             admin.execute("alter table public.of_types alter column d type numeric(10,4)")
             admin.execute("insert into public.of_types values (1.2345)")
             for _ in range(3):
-                assert described(client, "select d * 2 from public.of_types") == ["numeric(12,4)"]
+                assert described(client, "select d * 2 from [public].of_types") == ["numeric(12,4)"]
+        finally:
+            admin.execute("drop table public.of_types")
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        "begin tran select isnull(d * 2, 0) from [public].of_types commit",
+        "select 1" + 2 * " select isnull(d * 2, 0) from [public].of_types",
+        "begin tran select 1 select isnull(d * 2, 0) from [public].of_types rollback",
+        "declare @n int = 2 select isnull(d * @n, 0) from [public].of_types",
+        "begin try select isnull(d * 2, 0) from [public].of_types end try begin catch select -1.0 end catch",
+    ],
+)
+def test_values_follow_a_column_of_another_type(clients: Clients, server: RunningServer, batch: str) -> None:
+    """In a transaction, in a batch whose queries are sent ahead, with variables, and in TRY."""
+    with (
+        psycopg.connect(server.dsn, autocommit=True) as admin,
+        clients.pymssql(clients.server.writer, autocommit=True) as connection,
+    ):
+        admin.execute("create table public.of_types (d numeric(10,2))")
+        admin.execute("insert into public.of_types values (1.23)")
+        admin.execute("grant select on public.of_types to public")
+        try:
+            cursor = connection.cursor()
+            for value in ("1.23", "1.2345", "1.2"):
+                digits = len(value) - 2
+                admin.execute(f"alter table public.of_types alter column d type numeric(10,{digits})")
+                admin.execute(f"update public.of_types set d = {value}")
+                for _ in range(4):
+                    cursor.execute(batch)
+                    found = []
+                    while cursor.description is not None:
+                        found += [row[0] for row in cursor.fetchall()]
+                        if not cursor.nextset():
+                            break
+                    doubled = [each for each in found if isinstance(each, Decimal)]
+                    assert doubled == [Decimal(value) * 2] * batch.count("isnull")
         finally:
             admin.execute("drop table public.of_types")
