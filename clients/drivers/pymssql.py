@@ -16,6 +16,8 @@ _CLIENT_WORDS = re.compile(
     r"DB-Lib error message (?P<number>\d+), severity \d+:\n(?P<text>.*)\n?"
     r"(?:.* error during (?P<reason>.*) \(\d+\))?"
 )
+# What dead connections leave in the driver's text, before that of the next refused login.
+_LEFT_BY_THE_DEAD = re.compile(r"DB-Lib error message 20047, severity \d+:\n.*\n")
 # SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
 _CHECK_MESSAGES = 20018
 # Bytes in UTF-8 that the driver sends as Unicode. A longer text goes in the connection's single-byte
@@ -55,7 +57,7 @@ def connect(
     except (pymssql.Error, _mssql.MSSQLException) as error:
         if connection is not None:
             connection.close()
-        number, message = _said(error)
+        number, message = _said(error, left=_LEFT_BY_THE_DEAD)
         if message == "Unknown error":
             message = "no connection: is the host name right?"
         elif number == _CHECK_MESSAGES:
@@ -115,14 +117,19 @@ def _sendable(place: str, argument: Argument) -> Argument:
     return argument
 
 
-def _said(error: Exception) -> tuple[int, str]:
-    """Number and words of a driver's exception, without the driver's wrapping; number 0 when it has none."""
+def _said(error: Exception, *, left: re.Pattern[str] | None = None) -> tuple[int, str]:
+    """Number and words of a driver's exception, without the driver's wrapping; number 0 when it has none.
+
+    `left`: what earlier connections have left in it, unless it has nothing else.
+    """
     content = error.args[0] if len(error.args) == 1 else error.args
     if not (isinstance(content, tuple) and len(content) == 2):
         return 0, str(content)
     number, text = content
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
+    if left is not None:
+        text = left.sub("", text) or text
     words = _CLIENT_WORDS.search(text)
     if words is None:
         return int(number), text.strip()

@@ -1,11 +1,12 @@
 """Calls by RPC: what goes and comes exactly, what is refused before it is sent, what an error means."""
 
+import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -13,7 +14,7 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.clients import Address, Refused, Unanswered, call, connect, output
+from ringlog.clients import Address, LoginRefused, Refused, Unanswered, call, connect, output
 from servers import Login, RunningServer
 from waiting import PATIENCE, is_taken, wait_until
 
@@ -211,6 +212,25 @@ def test_the_first_connection_of_a_process_waits_no_longer_than_it_may(quick_ser
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     # SYBETIME of sybdb.h
     assert (done.stdout, done.stderr) == ("20003\n", "")
+
+
+def test_a_connection_that_died_is_no_reason_of_the_next_refusal(quick_server: RunningServer) -> None:
+    """The driver has one text for the errors of all connections that are not open."""
+    login = quick_server.reader
+    url = f"tds://{login.user}@{quick_server.host}:{quick_server.port}"
+    with pytest.raises(LoginRefused):
+        connect(url, "wrong")
+    before = {*os.listdir("/proc/self/fd")}
+    connection = connect(url, login.password)
+    for number in {*os.listdir("/proc/self/fd")} - before:
+        with suppress(OSError), socket.socket(fileno=os.dup(int(number))) as cut:
+            if cut.getpeername()[1] == quick_server.port:
+                cut.shutdown(socket.SHUT_RDWR)
+    with suppress(pymssql.Error):
+        connection.cursor().execute("select 1")
+    connection.close()
+    with pytest.raises(LoginRefused, match="refused the login"):
+        connect(url, "wrong")
 
 
 def test_the_database_of_the_url_is_in_use(quick_server: RunningServer) -> None:
