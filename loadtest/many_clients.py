@@ -24,7 +24,7 @@ from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import COLUMN, RING, Tables
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.bench.server import WRITER, postgres_cpu
-from ringlog.loadtest.nodes import postmaster_of, run_ringlog, serving
+from ringlog.loadtest.nodes import installed, postmaster_of, serving
 
 _TABLES = 20
 """of each gateway's clients"""
@@ -47,10 +47,7 @@ def main() -> None:
         programs = build(folder)
         file = folder / "plant.toml"
         file.write_text(_facility(given.node, kinds))
-        environment = os.environ | {"RINGLOG_DSN": given.first}
-        password = secrets.token_urlsafe(12)
-        run_ringlog(environment, "init", "--facility", str(file))
-        run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+        environment, password = installed(file, given.first)
         # of the gateways' own role, which they share
         shared = folder / "password"
         shared.touch(0o600)

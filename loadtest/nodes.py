@@ -58,10 +58,7 @@ def main() -> None:
         programs = build(folder)
         file = folder / "plant.toml"
         file.write_text(_facility(given.node, kinds))
-        environment = os.environ | {"RINGLOG_DSN": given.first}
-        password = secrets.token_urlsafe(12)
-        run_ringlog(environment, "init", "--facility", str(file))
-        run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+        environment, password = installed(file, given.first)
         with serving(environment, folder / "serve.log") as (gateway, port):
             servers = {"here": postmaster_of(given.first), "there": postmaster_of(given.node)}
             costs: dict[str, list[tuple[float, float, float]]] = {kind: [] for kind in kinds}
@@ -103,10 +100,7 @@ def _move(given: argparse.Namespace) -> None:
         folder = Path(name)
         file = folder / "plant.toml"
         file.write_text(_moving_facility(None, names, (), given.columns))
-        environment = os.environ | {"RINGLOG_DSN": given.first}
-        password = secrets.token_urlsafe(12)
-        run_ringlog(environment, "init", "--facility", str(file))
-        run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+        environment, password = installed(file, given.first)
         with serving(environment, folder / "serve.log") as (_, port):
             url = f"tds://{WRITER}@127.0.0.1:{port}"
             writers = Writers([url], password, file, folder / "spool", given.rate or 2.0, readings)
@@ -216,7 +210,16 @@ def postmaster_of(dsn: str) -> psutil.Process:
     return parent
 
 
-def run_ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -> None:
+def installed(file: Path, dsn: str) -> tuple[dict[str, str], str]:
+    """Installs a facility, and adds a login for writers: the environment of commands, and its password."""
+    environment = os.environ | {"RINGLOG_DSN": dsn}
+    password = secrets.token_urlsafe(12)
+    _run_ringlog(environment, "init", "--facility", str(file))
+    _run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+    return environment, password
+
+
+def _run_ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -> None:
     command = [*COMMAND, *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment)
     if done.returncode != 0:

@@ -2,7 +2,7 @@
 //! and a json that is always `{}` (gateway/sql/05_variants.sql).
 
 use super::{cast, ConvertError, PgType, SqlType, Value, Zone};
-use crate::tds::types::{TypeInfo, TypeToken, Variant};
+use crate::tds::types::{bytes_at_7, TypeInfo, TypeToken, Variant};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
 use tsql::facts::types;
@@ -116,19 +116,9 @@ fn type_of(base: &str) -> Option<TypeInfo> {
         (name, _) => {
             let token = if name == "numeric" { TypeToken::Numeric } else { TypeToken::Decimal };
             let (precision, scale) = (of.precision?, of.scale?);
-            TypeInfo::new(token, bytes_of_digits(precision)).with_scale(precision, scale)
+            TypeInfo::new(token, bytes_at_7(precision).into()).with_scale(precision, scale)
         }
     })
-}
-
-/// Of decimal and numeric at 7.x, the sign included ("decimal and numeric (Transact-SQL)").
-fn bytes_of_digits(precision: u8) -> u32 {
-    match precision {
-        ..=9 => 5,
-        10..=19 => 9,
-        20..=28 => 13,
-        _ => 17,
-    }
 }
 
 fn base_of(of: &TypeInfo) -> Option<String> {

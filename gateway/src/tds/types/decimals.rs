@@ -24,9 +24,14 @@ const SYBASE_BYTES: [u8; 39] = [
 
 /// Bytes of a value of `precision` digits, sign included: TDS 7.x knows only four lengths.
 pub(crate) fn bytes_of_precision(precision: u8, d: &Dialect) -> u8 {
-    if !d.is_tds7() {
-        return SYBASE_BYTES.get(usize::from(precision)).copied().unwrap_or(17);
+    match d.is_tds7() {
+        true => bytes_at_7(precision),
+        false => SYBASE_BYTES.get(usize::from(precision)).copied().unwrap_or(17),
     }
+}
+
+/// The same of TDS 7, whatever the dialect.
+pub(crate) fn bytes_at_7(precision: u8) -> u8 {
     match precision {
         0..=9 => 5,
         10..=19 => 9,

@@ -31,7 +31,7 @@ use super::dialect::Dialect;
 use bytes::BytesMut;
 
 pub(crate) use collation::{DEFAULT as DEFAULT_COLLATION, UTF8 as UTF8_COLLATION};
-pub(crate) use decimals::bytes_of_precision;
+pub(crate) use decimals::{bytes_at_7, bytes_of_precision};
 pub use framing::{take_row_value, take_value};
 pub use info::{TypeInfo, MAX};
 pub use token::{Layout, TypeToken};

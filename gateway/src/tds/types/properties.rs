@@ -1,6 +1,6 @@
 //! Properties of every type: values survive the round trip, and no bytes cause a panic.
 
-use super::decimals::bytes_of_precision;
+use super::decimals::{bytes_at_7, bytes_of_precision};
 use super::*;
 use crate::tds::dialect::{Endian, Version};
 use crate::tds::wire::Reader;
@@ -44,7 +44,7 @@ fn variant() -> impl Strategy<Value = (TypeInfo, Value<'static>)> {
             let precision = variant.of.precision;
             let size = match precision {
                 0 => variant.of.size,
-                _ => bytes_of_precision(precision, &Dialect::new(Version::Tds73)).into(),
+                _ => bytes_at_7(precision).into(),
             };
             let of = TypeInfo { size, ..variant.of };
             (t, Value::Variant(Box::new(Variant { of, value: variant.value })))
