@@ -106,7 +106,8 @@ def anyone(web: Web) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
+# playwright's loop counts as running in this thread: tests of other files run loops of their own
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
