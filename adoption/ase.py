@@ -20,6 +20,7 @@ from ringlog.adoption.objects import (
     Reference,
 )
 from ringlog.adoption.parts import Asked, Parts, Place, Rows, condition_of_rule, default_of, joined
+from ringlog.adoption.session import number
 
 # sysprotects.action and protecttype
 _ACTIONS = {
@@ -57,6 +58,8 @@ _NULLABLE = {
 }
 _OTHER = {"decimaln": "decimal", "numericn": "numeric", "sysname": "varchar", "longsysname": "varchar"}
 _IGNORES, _UNIQUE, _PRIMARY = 1, 2, 2048  # sysindexes.status
+# a function that is not there: ASE's number, and ringlog's as the old server
+_NO_FUNCTION = (14216, 2812)
 _TIMES = ("time", "bigtime", "bigdatetime")
 
 
@@ -149,9 +152,35 @@ def indexes(
     return keys, primary, others
 
 
-def _columns_of(cursor: Any, owner: str, table: str, index: int) -> Iterator[str]:
+def add_last_identities(cursor: Any, parts: Parts) -> None:
+    """Adds the last value that each identity has given, by next_identity, which ASE has since 12.5.0.3."""
+    for (owner, table), columns in parts.columns.items():
+        for place, column in enumerate(columns):
+            if column.identity is None:
+                continue
+            try:
+                cursor.execute(f"select convert(varchar(40), next_identity({_named(owner, table)}))")
+                ((following,),) = cursor.fetchall()
+            except pymssql.Error as error:
+                if number(error) not in _NO_FUNCTION:
+                    raise
+                parts.left.append(
+                    "the server does not report the next values of identities: here they go on behind the "
+                    "greatest that is stored"
+                )
+                return
+            if following is not None:
+                columns[place] = replace(column, last=int(following) - column.identity[1])
+
+
+def _named(owner: str, table: str) -> str:
     named = (table if owner == "dbo" else f"{owner}.{table}").replace("'", "''")
-    places = ", ".join(f"index_col('{named}', {index}, {place})" for place in range(1, 32))
+    return f"'{named}'"
+
+
+def _columns_of(cursor: Any, owner: str, table: str, index: int) -> Iterator[str]:
+    named = _named(owner, table)
+    places = ", ".join(f"index_col({named}, {index}, {place})" for place in range(1, 32))
     cursor.execute(f"select {places}")
     yield from (str(name) for name in cursor.fetchall()[0] if name is not None)
 

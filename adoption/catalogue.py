@@ -4,27 +4,22 @@ ASE's tables are of its Reference Manual: Tables (sysobjects, syscolumns, systyp
 syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.columns, sys.sql_modules, …).
 """
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 import pymssql
-from pymssql import _mssql
 
 from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Member, Module, Old, OldTable, Reference
 from ringlog.adoption.owners import without_owners
 from ringlog.adoption.parts import Parts, Rows
-from ringlog.clients import Address
+from ringlog.adoption.session import ABSENT, number, rows_of, words
 
-SYBASE = "5.0"
-_TIMEOUT = 600  # seconds for one answer
 _COUNTED = 10_000_000  # rows; of larger tables the server's own word is taken
 _KINDS = {
     "P": "procedure",
@@ -35,8 +30,6 @@ _KINDS = {
     "TF": "function",
     "SF": "function",
 }
-# error numbers of clauses that are left out: no such object, column, or permission
-ABSENT = frozenset({207, 208, 229, 230, 911})
 # what servers before some version have not
 _OPTIONAL = frozenset(
     {
@@ -56,36 +49,6 @@ _ALTERED = re.compile(rf"(?is)\A({_BEFORE})alter\b")
 _OWN_LOGINS = re.compile(r"##.*|sa|probe|NT .*|jstask|postgres|ringlog_.*|pg_.*", re.IGNORECASE)
 
 
-@contextmanager
-def connected(address: Address, password: str, version: str) -> Iterator[pymssql.Connection]:
-    """A session at the old server. `version` is 5.0 for ASE, 7.0 to 7.4 for SQL Server."""
-    # pymssql has no name for 5.0; FreeTDS, which it is made of, takes it from the environment
-    if version == SYBASE:
-        os.environ["TDSVER"] = version
-        # messages are of severity 10 there, and no errors
-        _mssql.min_error_severity = 11
-    connection = pymssql.connect(
-        server=address.host,
-        port=str(address.port),
-        user=address.user,
-        password=password,
-        database=address.database,
-        appname="ringlog adopt",
-        tds_version=None if version == SYBASE else version,
-        autocommit=True,
-        conn_properties="",
-        login_timeout=30,
-        timeout=_TIMEOUT,
-    )
-    try:
-        # what is longer is cut without a word
-        with connection.cursor() as cursor:
-            cursor.execute("set textsize 2147483647")
-        yield connection
-    finally:
-        connection.close()
-
-
 def read(connection: pymssql.Connection, database: str) -> Old:
     """Reads the catalogue of the session's database. Raises pymssql.Error."""
     with connection.cursor() as cursor:
@@ -100,6 +63,8 @@ def read(connection: pymssql.Connection, database: str) -> Old:
 
         hidden = Hidden()
         parts = ase.table_parts(asked) if is_ase else sql_server.table_parts(asked)
+        if is_ase:
+            ase.add_last_identities(cursor, parts)
         pages = {} if is_ase else _code_pages(cursor, parts)
         reported = [*parts.left, *(left.of_ase(asked) if is_ase else left.of_sql_server(asked))]
         said, said_of_columns = ({}, {}) if is_ase else left.descriptions(asked, reported)
@@ -226,12 +191,6 @@ def _part(name: str) -> str:
     return rf'(?<![\w$#@])[\["]?{re.escape(name)}[\]"]?(?![\w$#@])'
 
 
-def rows_of(cursor: Any) -> list[tuple[Any, ...]]:
-    """All rows of what a cursor has asked, in whatever types the server has them."""
-    rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
-
-
 def _is_ase(cursor: Any, version: str) -> bool:
     if "Adaptive Server" in version or "SQL Server/1" in version:
         return True
@@ -252,25 +211,6 @@ def _asked(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[A
             raise
         unread.append(f"{what}: {words(error)}")
         return []
-
-
-def number(error: pymssql.Error) -> int:
-    """The number of the server's error."""
-    first = error.args[0] if error.args else 0
-    while isinstance(first, tuple):
-        first = first[0]
-    return first if isinstance(first, int) else 0
-
-
-def words(error: pymssql.Error) -> str:
-    """The server's error message."""
-    said: object = error.args
-    while isinstance(said, tuple):
-        said = said[-1] if said else ""
-    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-    of_server, _, of_driver = text.partition("DB-Lib error")
-    # the driver's own, as of a server that cannot be reached: what stands below its number
-    return of_server.strip() or " ".join(of_driver.partition("\n")[2].split())
 
 
 def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:
@@ -304,8 +244,8 @@ def _modules(rows: Rows, hidden: Hidden, left_: list[str]) -> Iterator[Module]:
     quoted_: dict[tuple[str, str], bool] = {}
     owners: dict[tuple[str, str], str] = {}
     unknown_nulls: list[str] = []
-    for owner, plain, kind, number, text, *settings in rows:
-        name = str(plain) if int(number or 1) == 1 else f"{plain};{number}"
+    for owner, plain, kind, place, text, *settings in rows:
+        name = str(plain) if int(place or 1) == 1 else f"{plain};{place}"
         key = _KINDS[str(kind).strip()], name
         if hidden.is_first(key[0], str(owner), name):
             texts[key] = texts.get(key, "") + ("" if text is None else str(text))

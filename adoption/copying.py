@@ -17,11 +17,11 @@ from zoneinfo import ZoneInfo
 import psycopg
 from psycopg import sql
 
-from ringlog.adoption.catalogue import connected, rows_of
 from ringlog.adoption.digest import Digest
 from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.rings import Ring
+from ringlog.adoption.session import connected, rows_of
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 from ringlog.clients import Address
 
@@ -109,6 +109,20 @@ def parts(source: Source, rings: Sequence[Ring]) -> Iterator[Part]:
                         yield Part(ring, begins)
                         begins += WEEK
             yield Part(ring, None)
+
+
+def without_time(source: Source, rings: Sequence[Ring]) -> Iterator[str]:
+    """A line for each ring and log with rows that have readings and no time: these are not copied."""
+    with connected(source.address, source.password, source.version) as old, old.cursor() as cursor:
+        for ring in rings:
+            readings = [each.name for each in ring.table.columns if each.name not in (ring.seq_no, ring.time)]
+            any_reading = " or ".join(f"{quoted(name)} is not null" for name in readings)
+            for table in (ring.table, ring.log):
+                if table is not None:
+                    within = f"{quoted(ring.time)} is null and ({any_reading})"
+                    cursor.execute(f"select count(*) from {table.place} where {within}")
+                    if count := int(rows_of(cursor)[0][0]):
+                        yield f"{count} rows of {table.name} have no {ring.time}: not copied"
 
 
 def copy(

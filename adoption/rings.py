@@ -13,10 +13,10 @@ from typing import Any
 
 import pymssql
 
-from ringlog.adoption.catalogue import rows_of
 from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Old, OldTable
+from ringlog.adoption.session import rows_of
 from ringlog.errors import UsageError
 
 TYPES = {
@@ -125,7 +125,8 @@ def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
                     f"table {table.name} could be a ring, but {reasons[0]}: it stays a site table"
                 )
             continue
-        log = _log_of(table, seq_no, time, old, rule, tables)
+        log, doubts = _log_of(table, seq_no, time, old, rule, tables)
+        decisions += doubts
         cycle = float(rule["cycle"]) if rule and "cycle" in rule else _cycle(table, log, time, bounds)
         rings[table.name] = Ring(table, seq_no, time, log, cycle)
         if log is None:
@@ -196,20 +197,44 @@ def _log_of(
     old: Old,
     rule: Mapping[str, Any] | None,
     tables: Mapping[str, OldTable],
-) -> OldTable | None:
-    """The table with the same readings whose row numbers repeat; by the rules, else by columns and name."""
+) -> tuple[OldTable | None, list[str]]:
+    """The table with the same columns whose row numbers repeat; by the rules, else by columns and name.
+
+    A table with more columns, or without the row's number, is the log only by the rules: rows lose what a
+    log here has no place for. With what is to be decided of it.
+    """
     if rule and "log" in rule:
-        return tables[rule["log"]]
+        log = tables[rule["log"]]
+        if absent := [column.name for column in table.columns if log.column(column.name) is None]:
+            raise UsageError(f"the rules name the log {log.name} of {table.name}, which has no {absent[0]}")
+        if more := _beside(log, table):
+            return log, [f"log {log.name} has {more} besides the ring's: not migrated"]
+        return log, []
     readings = {(column.name, column.type) for column in table.columns if column.name != seq_no}
     alike = [
         other
         for other in old.tables
         if other.name != table.name
+        and table.name.lower() in other.name.lower()
         and readings <= {(column.name, column.type) for column in other.columns}
         and (seq_no,) not in other.keys
     ]
-    named = [other for other in alike if table.name.lower() in other.name.lower()]
-    return named[0] if len(named) == 1 else None
+    if len(alike) != 1:
+        return None, []
+    (log,) = alike
+    lacks = "" if log.column(seq_no) is not None else f"no {seq_no}, the number of the ring's row"
+    if odd := lacks or _beside(log, table):
+        return None, [
+            f"table {log.name} could be the log of {table.name}, but has {odd}: it stays a site table"
+            + ("" if lacks else " (by --rules it is the log, without that)")
+        ]
+    return log, []
+
+
+def _beside(log: OldTable, ring: OldTable) -> str:
+    """The columns that a log has and its ring has not."""
+    names = [column.name for column in log.columns if ring.column(column.name) is None]
+    return f"column{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
 
 
 def _cycle(table: OldTable, log: OldTable | None, time: str, bounds: Bounds) -> float:

@@ -14,10 +14,12 @@ import psycopg
 import pymssql
 from psycopg import sql
 
-from ringlog.adoption.catalogue import ABSENT, connected, number, words
+from ringlog.adoption.composites import compared
+from ringlog.adoption.composites import stored as stored_as
 from ringlog.adoption.copying import Source
 from ringlog.adoption.digest import Digest
 from ringlog.adoption.objects import OldColumn, OldTable
+from ringlog.adoption.session import ABSENT, connected, number, words
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 
 _BATCH = 2000  # rows
@@ -105,6 +107,11 @@ def _copy(
     asked = f"select {', '.join(of.expression for of in readings)} from {table.place}"
     names = sql.SQL(", ").join(sql.Identifier(column.name.lower()) for column in columns)
     singles = [place for place, column in enumerate(columns) if column.type == "real"]
+    kinds = [column.type for column in columns]
+    back = sql.SQL("select {} from {}").format(
+        sql.SQL(", ").join(compared(column.type, sql.Identifier(column.name.lower())) for column in columns),
+        here,
+    )
     came, was, stored = Digest(singles), Digest(singles), Digest(singles)
     unread: list[str] = []
     marks = QuestionMarks(columns, readings)
@@ -124,11 +131,11 @@ def _copy(
                     except Unreadable as error:
                         unread.append(f"{table.name}, {_key(table, columns, row)}: {error}")
                         continue
-                    into.write_row(values)
+                    into.write_row([stored_as(kind, each) for kind, each in zip(kinds, values, strict=True)])
                     came.add(values)
                     marks.add(values)
             lost_characters = [f"{table.name}: {line}" for line in marks.lost(from_old, table.place)]
-        _read(new, sql.SQL("select {} from {}").format(names, here), was)
+        _read(new, back, was)
         if was.text() != came.text():
             new.execute(sql.SQL("delete from {}").format(here))
             new.execute(
@@ -136,7 +143,7 @@ def _copy(
                     "insert into {} ({names}) overriding system value select {names} from arrived"
                 ).format(here, names=names)
             )
-            _read(new, sql.SQL("select {} from {}").format(names, here), stored)
+            _read(new, back, stored)
         else:
             stored = was
         for column in columns:

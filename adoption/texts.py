@@ -5,11 +5,13 @@ not copied.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from ringlog.adoption.composites import DATETIMEOFFSET, SQL_VARIANT, offset, variant, variant_expression
+from ringlog.adoption.left import listed
 from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Old, OldColumn
@@ -22,6 +24,7 @@ _PAGES = {"65001": _UTF_8, "20127": "ascii", "28591": "iso_1"}
 _PLAIN = ("char", "varchar")
 # ASE's national texts are in its own character set too, with up to so many bytes a character
 _NATIONAL, _WIDEST = ("nchar", "nvarchar"), 4
+_FINE_TIMES, _MICROSECONDS = ("datetime2", "datetimeoffset", "time"), 6
 _CONTROLS = re.compile("[\x80-\x9f]")
 _MIDNIGHT = datetime(1, 1, 1)
 
@@ -43,6 +46,13 @@ class Reading:
         """The value as it is to be stored. Raises Unreadable."""
         if self.type in ("bigdatetime", "bigtime"):
             return moment(value) if self.type == "bigdatetime" else _time(value)
+        if self.type == DATETIMEOFFSET and isinstance(value, datetime):
+            try:
+                return offset(value)
+            except OverflowError:
+                raise Unreadable(f"{value} is before the year 1 or after 9999 in UTC") from None
+        if self.type == SQL_VARIANT and isinstance(value, str):
+            value = variant(value)
         if isinstance(value, bytes) and self.codec is not None:
             text = decode_text(self.codec, value)
             # a Windows code page has no control characters: bytes without a character are read as such
@@ -68,6 +78,8 @@ def reading(column: OldColumn, charset: str, is_ase: bool) -> Reading:
     name = charset or column.code_page
     here = codec(name) if name else ""
     plain = quoted(column.name)
+    if column.type == SQL_VARIANT:
+        return Reading(variant_expression(plain), type=SQL_VARIANT)
     if here in ("", _UTF_8):
         return Reading(plain, type=column.type)
     if is_ase and column.type in _NATIONAL:
@@ -88,7 +100,23 @@ def _time(value: object) -> object:
 
 
 def doubts(old: Old, charset: str) -> list[str]:
-    """Lines on texts that may be read wrongly, for the assessment."""
+    """Lines on texts and times that may lose something, for the assessment."""
+    return [*_doubts_of_texts(old, charset), *_of_times(old)]
+
+
+def _of_times(old: Old) -> Iterator[str]:
+    """Times are kept in microseconds here."""
+    finer = [
+        f"{table.name}.{column.name}"
+        for table in old.tables
+        for column in table.columns
+        if column.type in _FINE_TIMES and column.scale > _MICROSECONDS
+    ]
+    if finer:
+        yield f"{listed(finer)}: times of seven decimal places, of which six are kept here"
+
+
+def _doubts_of_texts(old: Old, charset: str) -> list[str]:
     columns = [column for table in old.tables for column in table.columns]
     name = charset or old.charset
     if not name and any(column.type in _PLAIN and not column.code_page for column in columns):

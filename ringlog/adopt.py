@@ -65,10 +65,11 @@ def adopt(
     import pymssql
 
     from ringlog.adoption import assessment, scripts
-    from ringlog.adoption.catalogue import connected, number, read, words
-    from ringlog.adoption.copying import Ledger, Source, copy
+    from ringlog.adoption.catalogue import read
+    from ringlog.adoption.copying import Ledger, Source, copy, without_time
     from ringlog.adoption.rights import rights
     from ringlog.adoption.rings import Rules, bounds_by, read_rules, sort
+    from ringlog.adoption.session import connected, number, words
     from ringlog.adoption.site_rows import copy_site, unreferenced
     from ringlog.adoption.tables import made_all
     from ringlog.adoption.texts import codec, doubts
@@ -116,7 +117,7 @@ def adopt(
                 )
                 made_here = [each.table for each in site if not each.refused]
                 beside = copy_site(source, conninfo, database, made_here, connections, _report_site)
-                loose = unreferenced(conninfo, database)
+                loose = [*without_time(source, tables.rings), *unreferenced(conninfo, database)]
             differ = sum(not one.same for one in done) + sum(
                 not one.same or bool(one.unread) for one in beside
             )

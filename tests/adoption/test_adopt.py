@@ -163,7 +163,7 @@ RING = OldTable(
     (("No",),),
     2000,
 )
-HISTORY = OldTable("SR_VAC_HIST", (*RING.columns, column("Note", "varchar", 20)), (), 500_000)
+HISTORY = OldTable("SR_VAC_HIST", RING.columns, (), 500_000)
 ORDERS = OldTable(
     "orders", (column("id", "int"), column("at", "datetime", 8), column("n", "int")), (("id",),), 7
 )
@@ -190,6 +190,28 @@ def test_rings_and_logs_are_recognized_by_their_form() -> None:
     assert found.site == (ORDERS,)
     assert "orders could be a ring, but its id goes from 3 to 99 and it has 7 rows" in found.decisions[-1]
     assert any("No and Stamp are seq_no and time here" in decision for decision in found.decisions)
+
+
+def test_a_log_with_more_than_its_ring_keeps_all_it_has(tmp_path: Path) -> None:
+    """A log here has its ring's columns: what has others stays a table, unless the rules say so."""
+    noted = OldTable("SR_VAC_HIST", (*RING.columns, column("Note", "varchar", 20)), (), 9)
+    found = sort(of(RING, noted), Rules(), bounds)
+    assert (found.rings[0].log, found.site) == (None, (noted,))
+    assert found.decisions[0] == (
+        "table SR_VAC_HIST could be the log of SR_VAC, but has column Note: it stays a site table "
+        "(by --rules it is the log, without that)"
+    )
+    bare = OldTable("SR_VAC_HIST", RING.columns[1:], (), 9)
+    found = sort(of(RING, bare), Rules(), bounds)
+    assert (found.rings[0].log, found.site) == (None, (bare,))
+    assert "has no No, the number of the ring's row: it stays a site table" in found.decisions[0]
+    file = tmp_path / "rules.toml"
+    file.write_text('[ring.SR_VAC]\nlog = "SR_VAC_HIST"\n')
+    found = sort(of(RING, noted), read_rules(file), bounds)
+    assert found.rings[0].log == noted
+    assert found.decisions[0] == "log SR_VAC_HIST has column Note besides the ring's: not migrated"
+    with pytest.raises(UsageError, match="which has no No"):
+        sort(of(RING, bare), read_rules(file), bounds)
 
 
 def test_rules_have_the_last_word(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, sort
 from ringlog.adoption.scripts import write
 from ringlog.adoption.tables import made_all
-from ringlog.adoption.texts import reading
+from ringlog.adoption.texts import doubts, reading
 
 
 def asking(**answers: list[tuple[Any, ...]]):  # type: ignore[no-untyped-def]
@@ -254,3 +254,42 @@ def test_national_texts_of_ase_are_in_its_own_character_set() -> None:
     assert as_bytes.expression == "convert(varbinary(160), a)"
     assert as_bytes.value(b"\xc6\xfc") == "日"
     assert reading(column("a", "nvarchar", 80), "eucjis", False).expression == "a"
+
+
+class Identities:
+    """A cursor at ASE that gives next identities."""
+
+    def __init__(self, *following: str | None) -> None:
+        self.following = iter(following)
+        self.asked: list[str] = []
+
+    def execute(self, text: str) -> None:
+        self.asked.append(text)
+
+    def fetchall(self) -> list[tuple[str | None]]:
+        return [(next(self.following),)]
+
+
+def test_identities_of_ase_go_on_behind_the_last_that_was_given() -> None:
+    """next_identity (SAP ASE, Reference Manual: Building Blocks): the next value, as a text."""
+    rows = [
+        ("dbo", "t", "a", "int", 4, None, None, 0, None, None, 128, None),
+        ("fred", "u", "b", "numeric", 5, 9, 0, 0, None, None, 128, None),
+        ("dbo", "v", "c", "int", 4, None, None, 0, None, None, 0, None),
+    ]
+    parts = ase.table_parts(asking(columns=rows))
+    cursor = Identities("5000002", None)
+    ase.add_last_identities(cursor, parts)
+    assert [parts.columns[place][0].last for place in parts.columns] == [5_000_001, None, None]
+    assert cursor.asked == [
+        "select convert(varchar(40), next_identity('t'))",
+        "select convert(varchar(40), next_identity('fred.u'))",
+    ]
+    assert parts.left == []
+
+
+def test_times_of_seven_decimal_places_lose_one() -> None:
+    table = OldTable(
+        "t", (OldColumn("a", "datetime2", 8, 27, 7, True), OldColumn("b", "time", 5, 16, 6, True)), (), 0
+    )
+    assert doubts(of(table), "") == ["t.a: times of seven decimal places, of which six are kept here"]

@@ -39,6 +39,28 @@ delete suppliers where name = 'gone'
 go
 create unique index once on suppliers (name)
 go
+create table logged (
+    n int not null primary key, at datetimeoffset(7) null, value sql_variant null, fine time(6) null)
+go
+insert logged (n, value) select 1, cast(cast('a:"b\\"' as varchar(9)) as sql_variant)
+insert logged (n, value) select 2, cast(cast(0.1 as float) as sql_variant)
+insert logged (n, value) select 3, cast(cast(1e-30 as real) as sql_variant)
+insert logged (n, value) select 4, cast(cast(5.250 as decimal(10, 3)) as sql_variant)
+insert logged (n, value) select 5, cast(cast($7.1234 as money) as sql_variant)
+insert logged (n, value) select 6, cast(cast(0x4142 as varbinary(5)) as sql_variant)
+insert logged (n, value) select 7, cast(cast('2026-03-02 01:02:03.457' as datetime) as sql_variant)
+insert logged (n, value) select 8, cast(cast('2026-03-02 01:02:03.123456' as datetime2(6)) as sql_variant)
+insert logged (n, value) select 9,
+    cast(cast('2026-03-02 01:02:03.12 +09:00' as datetimeoffset(2)) as sql_variant)
+insert logged (n, value) select 10, cast(cast('01:02:03.12' as time(2)) as sql_variant)
+insert logged (n, value) select 11, cast(cast(N'加速器' as nvarchar(7)) as sql_variant)
+insert logged (n, value) select 12,
+    cast(cast('6F9619FF-8B86-D011-B42D-00C04FC964FF' as uniqueidentifier) as sql_variant)
+insert logged (n, value) select 13, cast(cast(-7 as smallint) as sql_variant)
+insert logged (n) values (14)
+update logged set at = '2026-03-02 01:02:03.123456 +09:00' where n = 1
+update logged set at = '2026-03-02 01:02:03 -03:30', fine = '01:02:03.123456' where n = 2
+go
 create function twice (@a int) returns int as begin return 3 * @a end
 go
 -- alter
@@ -111,11 +133,16 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             assert execute(new, asked) == [("TR", False, "order", text)]
             assert execute(new, "exec sp_helptext counted") == [(text,)]
             copied = ringlog(*words, *data)
-            assert "copied 4 rows, 4 of them new; 0 parts differ" in copied.stdout, copied.stdout
+            assert "copied 18 rows, 18 of them new; 0 parts differ" in copied.stdout, copied.stdout
             columns = "[key], supplier, price, half, ratio, made, day, code, flag, note, grade"
             for asked in (
                 f"select {columns} from [Order] order by [key]",
                 "select id, name, rated from suppliers order by id",
+                "select n, at, convert(nvarchar(100), at, 121), fine, convert(nvarchar(100), value)"
+                ", convert(varchar(20), sql_variant_property(value, 'BaseType'))"
+                ", convert(int, sql_variant_property(value, 'Precision'))"
+                ", convert(int, sql_variant_property(value, 'Scale'))"
+                ", convert(int, sql_variant_property(value, 'MaxLength')) from logged order by n",
             ):
                 assert execute(new, asked) == execute(old, asked)
             # no trigger has fired, and identities go on behind the last

@@ -1,0 +1,88 @@
+"""Sessions at an old server, Sybase ASE or SQL Server, and what it says of errors."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pymssql
+from pymssql import _mssql
+
+from ringlog.clients import Address
+
+SYBASE = "5.0"
+TIMEOUT = 600
+"""seconds for one answer"""
+_TIMED_OUT = 20003  # DB-Library's SYBETIME
+# error numbers of clauses that are left out: no such object, column, or permission
+ABSENT = frozenset({207, 208, 229, 230, 911})
+
+
+@contextmanager
+def connected(
+    address: Address, password: str, version: str, timeout: int = TIMEOUT
+) -> Iterator[pymssql.Connection]:
+    """A session at the old server. `version` is 5.0 for ASE, 7.0 to 7.4 for SQL Server.
+
+    Raises pymssql.Error, also where the server does not answer within `timeout` seconds.
+    """
+    # pymssql has no name for 5.0; FreeTDS, which it is made of, takes it from the environment
+    if version == SYBASE:
+        os.environ["TDSVER"] = version
+        # messages are of severity 10 there, and no errors
+        _mssql.min_error_severity = 11
+    # pymssql sets the limit, which is one for all sessions, only after it has sent `use`
+    _mssql.MSSQLConnection.__new__(_mssql.MSSQLConnection).query_timeout = timeout
+    try:
+        connection = pymssql.connect(
+            server=address.host,
+            port=str(address.port),
+            user=address.user,
+            password=password,
+            database=address.database,
+            appname="ringlog adopt",
+            tds_version=None if version == SYBASE else version,
+            autocommit=True,
+            conn_properties="",
+            login_timeout=30,
+            timeout=timeout,
+        )
+    except (pymssql.InterfaceError, _mssql.MSSQLException) as error:
+        # where a limit has passed the driver says so, or that it knows no reason
+        known = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
+        if isinstance(error, _mssql.MSSQLException) and known[0] != _TIMED_OUT:
+            raise pymssql.OperationalError(*known) from error
+        what = f"no answer within {timeout} s to the login or to 'use {address.database}'"
+        raise pymssql.OperationalError(_TIMED_OUT, what) from error
+    try:
+        # what is longer is cut without a word
+        with connection.cursor() as cursor:
+            cursor.execute("set textsize 2147483647")
+        yield connection
+    finally:
+        connection.close()
+
+
+def rows_of(cursor: Any) -> list[tuple[Any, ...]]:
+    """All rows of what a cursor has asked, in whatever types the server has them."""
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
+
+
+def number(error: pymssql.Error) -> int:
+    """The number of the server's error."""
+    first = error.args[0] if error.args else 0
+    while isinstance(first, tuple):
+        first = first[0]
+    return first if isinstance(first, int) else 0
+
+
+def words(error: pymssql.Error) -> str:
+    """The server's error message."""
+    said: object = error.args
+    while isinstance(said, tuple):
+        said = said[-1] if said else ""
+    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    of_server, _, of_driver = text.partition("DB-Lib error")
+    # the driver's own, as of a server that cannot be reached: what stands below its number
+    return of_server.strip() or " ".join(of_driver.partition("\n")[2].split())

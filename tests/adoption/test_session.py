@@ -1,0 +1,62 @@
+"""A server that stops answering ends the command with an error, and does not keep it waiting."""
+
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from servers import RunningServer, run
+
+_BATCH = 1  # type of a packet with a text
+
+
+@pytest.fixture
+def silent(server: RunningServer) -> Iterator[str]:
+    """Passes the login to a server, and no text."""
+
+    def passing(client: socket.socket, there: socket.socket) -> None:
+        while packet := client.recv(65536):
+            if packet[0] != _BATCH:
+                there.sendall(packet)
+
+    def answering(client: socket.socket, there: socket.socket) -> None:
+        while packet := there.recv(65536):
+            client.sendall(packet)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"tds://{server.reader.user}@127.0.0.1:{listener.getsockname()[1]}/log"
+
+        def accept() -> None:
+            client, _ = listener.accept()
+            with client, socket.create_connection((server.host, server.port)) as there:
+                back = threading.Thread(target=answering, args=(client, there), daemon=True)
+                back.start()
+                passing(client, there)
+                there.shutdown(socket.SHUT_RDWR)
+                back.join()
+
+        accepting = threading.Thread(target=accept, daemon=True)
+        accepting.start()
+        yield address
+        accepting.join()
+
+
+SESSION = """
+import sys
+import pymssql
+from ringlog.adoption.session import connected, number, words
+from ringlog.clients import Address
+try:
+    with connected(Address.parse(sys.argv[1]), sys.argv[2], "7.4", timeout=1):
+        print("connected")
+except pymssql.Error as error:
+    print(number(error), words(error))
+"""
+
+
+def test_a_server_that_does_not_answer_use(silent: str, server: RunningServer) -> None:
+    # in a process of its own: the limit is one for all sessions of a process
+    done = run(sys.executable, "-c", SESSION, silent, server.reader.password)
+    assert done.stdout == "20003 no answer within 1 s to the login or to 'use log'\n", done.stderr
