@@ -50,13 +50,13 @@ begin
     values (r.seq_no, r."time", {values})
     on conflict ("time", seq_no) do nothing;
     if found then
-      insert into ringlog.event as told (table_name, spool, number, "time", until, kind, rows, words)
+      insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
       values (
         {table}, {name}, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'clock', 1,
         'rows of a time far ahead of the server''s clock: in the log, not in the ring'
       )
       on conflict on constraint event_pkey do update
-      set until = excluded.until, rows = told.rows + 1;
+      set until = excluded.until, rows = stored_event.rows + 1;
       -- as below: the server's clock may have been ahead before
       if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
         insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");

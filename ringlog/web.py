@@ -115,7 +115,7 @@ class Web:
             self._watch.join()
 
     def know_nodes(self, nodes: Mapping[str, "Place"]) -> None:
-        """Tells the process of nodes that are new or elsewhere, this one and those after it."""
+        """Sends the process the nodes that are new or elsewhere, this one and those after it."""
         from ringlog.retrieval.server import nodes_to_json
 
         with self._lock:

@@ -317,7 +317,7 @@ OF_EVERY_TABLE: dict[str, tuple[str, tuple[Field, ...]]] = {
             ("low", "double", "", "below this, in the signal's unit"),
             ("high", "double", "", "above this"),
             ("delay", "real", "s", "after so long"),
-            ("enabled", "bit", "", "whether anyone is told"),
+            ("enabled", "bit", "", "whether the alarm is reported"),
         ),
     ),
 }

@@ -10,7 +10,7 @@ import psutil
 
 # Every program that a test starts inherits it, and so does what that one starts.
 _NAME = "PYTEST_STARTED_BY"
-_GRACE = 20.0  # seconds in which what was told to end does
+_GRACE = 20.0  # seconds in which a process that was asked to end does so
 
 
 def mark() -> None:

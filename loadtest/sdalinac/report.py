@@ -96,7 +96,7 @@ def _target(read: Read) -> str:
 
 
 def _for_the_same(first: Wrote, other: Wrote) -> float | None:
-    """Rows of the other for the CPU of one of the first. None when it took less than the clock can tell."""
+    """Rows of the other for the CPU of one of the first. None when it took less than the clock resolves."""
     return first.cost / other.cost if other.cost else None
 
 

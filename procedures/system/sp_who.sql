@@ -155,7 +155,7 @@ cross join (
 ) as own;
 
 comment on view sys.dm_exec_sessions is
-'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. What a session has set is told of the caller''s own: the
+'SQL Server: sys.dm_exec_sessions, the connections to PostgreSQL. What a session has set is shown for the caller''s own: the
 isolation level of others is 0 (unspecified), other settings are null.';
 
 create view sys.dm_exec_connections as

@@ -8,9 +8,9 @@ const DAY = 86_400_000;
 export async function showStatus(root) {
   const now = Date.now(), day = { from: now - DAY, to: now };
   // where a node is away, the tables of the others are shown
-  const told = (asked) => asked.catch((error) => error);
+  const orError = (asked) => asked.catch((error) => error);
   const [answer, events_, losses_, room] = await Promise.all([
-    tables(), told(events(day)), told(losses(day)), disk()]);
+    tables(), orError(events(day)), orError(losses(day)), disk()]);
   const [happened, lost] = [events_, losses_].map((each) => (each instanceof Error ? [] : each));
   const bytes = new Map(room.logs.map((log) => [log.table_name, log.bytes]));
   const server = Date.parse(answer.now);

@@ -82,23 +82,23 @@ def test_a_site_is_read_and_moves_in(
     assert [(column.name, column.type) for column in table.columns] == [("loss", "real"), ("gate", "int")]
     # three hours from row to row
     assert table.cycle == pytest.approx(10_800, rel=0.01)
-    told = json.loads((output / "assessment.json").read_text())
-    assert {(each["kind"], each["name"]): each["compiled"] for each in told["modules"]} == {
+    written = json.loads((output / "assessment.json").read_text())
+    assert {(each["kind"], each["name"]): each["compiled"] for each in written["modules"]} == {
         ("procedure", name): True for name in ("byroyalty", "raise_price")
     }
-    assert {each["name"]: each["rows"] for each in told["site_tables"]} == {
+    assert {each["name"]: each["rows"] for each in written["site_tables"]} == {
         "authors": 1,
         "ring_position": 1,
         "titleauthor": 0,
         "titles": 0,
     }
-    assert [(ring["log"], ring["log_rows"]) for ring in told["rings"]] == [("beam_loss_log", ROWS)]
+    assert [(ring["log"], ring["log_rows"]) for ring in written["rings"]] == [("beam_loss_log", ROWS)]
     assert "raise_price" in (output / "assessment.html").read_text()
     own = (
         "procedure put_beam_loss is not migrated: ringlog's own writes the ring beam_loss, with "
         "@seq_no, @time, @loss, @gate by name or in this order (without @seq_no: the next row)"
     )
-    assert own in told["decisions"]
+    assert own in written["decisions"]
     assert "put_beam_loss" not in (output / "3_procedures.sql").read_text()
     assert "create table titleauthor" in (output / "1_tables.sql").read_text()
     assert "print 'no such title'" in (output / "3_procedures.sql").read_text()

@@ -32,7 +32,7 @@ def of(*tables: OldTable, modules: tuple[Module, ...] = (), left_: tuple[str, ..
 
 def test_kinds_of_sql_server_that_there_are_none_of_here() -> None:
     """Columns and codes of sys.objects, sys.triggers, sys.indexes, sys.tables (System Catalog Views)."""
-    told = [
+    notes = [
         *left.of_sql_server(
             asking(
                 left_objects=[("SYNONYM", "dbo", "Far"), ("SEQUENCE_OBJECT", "dbo", "numbers")],
@@ -54,7 +54,7 @@ def test_kinds_of_sql_server_that_there_are_none_of_here() -> None:
             )
         )
     ]
-    assert told == [
+    assert notes == [
         "not migrated, of kind synonym: dbo.Far",
         "not migrated, of kind sequence object: dbo.numbers",
         "trigger ddl_log of the whole database is not migrated: there is none of these here",
@@ -197,15 +197,15 @@ def test_texts_are_read_as_they_were_when_they_were_made(tmp_path: Path) -> None
 
 def test_descriptions_and_collations(tmp_path: Path) -> None:
     """sys.extended_properties: MS_Description; collations as Windows Collation Name has them."""
-    told: list[str] = []
+    notes: list[str] = []
     rows = [
         ("dbo", "t", None, "MS_Description", "what's in it"),
         ("dbo", "t", "a", "MS_Description", "A of it"),
         ("dbo", "t", "a", "Caption", "x"),
     ]
-    tables, columns = left.descriptions(asking(descriptions=rows), told)
+    tables, columns = left.descriptions(asking(descriptions=rows), notes)
     assert (tables, columns) == ({("dbo", "t"): "what's in it"}, {("dbo", "t", "a"): "A of it"})
-    assert told == ["not migrated, the property Caption of t.a"]
+    assert notes == ["not migrated, the property Caption of t.a"]
     texts: Mapping[tuple[str, str], Any] = {
         ("dbo", "t"): [
             column("a", "varchar", 8, collation="Latin1_General_CI_AS"),

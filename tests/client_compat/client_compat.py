@@ -123,7 +123,7 @@ class Clients:
 
     @contextmanager
     def session(self, client: "Client", login: Login) -> Iterator[Conversation]:
-        """A session that is logged in, or not: `login` tells."""
+        """A session that is logged in, or not, according to `login`."""
         session = client.start(self, login)
         try:
             yield session
@@ -148,7 +148,7 @@ class Client:
     not_yet: dict[str, str] = field(default_factory=dict)
     """features that fail today, by the names of tests, and why"""
     outputs_by_name: bool = False
-    """it tells outputs only of parameters that it gives by name"""
+    """it reports outputs only of parameters that it gives by name"""
     empty: str | None = ""
     """what an empty text arrives as, when it is a parameter"""
     empty_binary: str | None = ""
@@ -181,9 +181,9 @@ def stored(admin: Admin) -> list[tuple[object, ...]]:
 
 @cache
 def freetds() -> str:
-    told = subprocess.run(["tsql", "-C"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"freetds v(\S+)", told)
-    assert found, told
+    printed = subprocess.run(["tsql", "-C"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"freetds v(\S+)", printed)
+    assert found, printed
     return f"FreeTDS {found[1]}"
 
 
@@ -352,7 +352,7 @@ CLIENTS = (
         lacks={
             "pool": NO_POOL,
             "cancel": NO_CANCEL,
-            "timeout": "it tells that the time has run out, and waits on",
+            "timeout": "it reports that the time has run out, and waits on",
         },
         remarks={
             "long_text": "up to its LongReadLen, which it sends as SET TEXTSIZE; else up to 32,768 bytes"

@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One client after another; the page that tells of all of them last."""
+    """One client after another; the page that lists all of them last."""
 
     def place(item: pytest.Item) -> tuple[bool, str, int]:
         client = item.callspec.params.get("client") if hasattr(item, "callspec") else None
@@ -67,7 +67,7 @@ def pytest_runtest_makereport(
         if report.skipped:
             served, found = "not yet", {"why": report.wasxfail}
         else:
-            served = "failed" if report.failed else "no" if "told" in found else "yes"
+            served = "failed" if report.failed else "no" if "received" in found else "yes"
             if served == "yes" and (why := client.remarks.get(_feature(item.function))):
                 found = {"why": why}
         entry = replace(_entry(item.function, client, served), version=client.version(), **found)
@@ -98,11 +98,11 @@ def _entry(test: Callable[..., object], client: Client, served: str) -> matrix.E
 
 @pytest.fixture
 def not_served(record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
-    """Notes why a feature is not served, and what the client is told, which the test has asserted."""
+    """Notes why a feature is not served, and what the client receives, which the test has asserted."""
 
-    def note(why: str, told: str) -> None:
+    def note(why: str, received: str) -> None:
         record_property("why", why)
-        record_property("told", told)
+        record_property("received", received)
 
     return note
 

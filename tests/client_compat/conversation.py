@@ -17,7 +17,7 @@ backslash in them):
     timeout SECONDS TEXT              sends text that may take so long
 
 An answer is lines, each a JSON object with one member, the last of them {"end": …}. They are what ct_client.c
-of the gateway's tests tells, and `error`: class, number and text of the exception that the library raised.
+of the gateway's tests reports, and `error`: class, number and text of the exception that the library raised.
 """
 
 import json
@@ -37,7 +37,7 @@ Row = list[Any]
 
 
 class Failure(NamedTuple):
-    """An error as the client's library tells it."""
+    """An error as the client's library reports it."""
 
     type: str
     """the exception's class; for libraries without, what stands in its place"""

@@ -1,4 +1,4 @@
-"""ct-library in the conversation of conversation.py. ct_client.c tells values bit by bit."""
+"""ct-library in the conversation of conversation.py. ct_client.c reports values bit by bit."""
 
 from datetime import datetime, timedelta
 from itertools import count
@@ -73,17 +73,19 @@ def _bitwise(param: Param) -> Param:
     return param._replace(type="datetime") if param.type == "date" else param
 
 
-def _plain(told: tds_clients.Answer) -> Answer:
-    answer = Answer(columns=told.columns, messages=told.messages)
-    answer.rows = [[_value(*pair) for pair in zip(told.types, row, strict=True)] for row in told.rows]
-    if told.outputs:
-        answer.outputs = [_value(*pair) for pair in zip(told.types, told.outputs.values(), strict=True)]
-    answer.status = told.statuses[-1] if told.statuses else None
-    if told.errors:
-        first = told.errors[0]
+def _plain(received: tds_clients.Answer) -> Answer:
+    answer = Answer(columns=received.columns, messages=received.messages)
+    answer.rows = [[_value(*pair) for pair in zip(received.types, row, strict=True)] for row in received.rows]
+    if received.outputs:
+        answer.outputs = [
+            _value(*pair) for pair in zip(received.types, received.outputs.values(), strict=True)
+        ]
+    answer.status = received.statuses[-1] if received.statuses else None
+    if received.errors:
+        first = received.errors[0]
         answer.failure = Failure("server message", first.number, first.text)
-    elif told.end == "connection lost":
-        answer.failure = Failure("client message", None, told.client_messages[-1])
+    elif received.end == "connection lost":
+        answer.failure = Failure("client message", None, received.client_messages[-1])
     return answer
 
 

@@ -46,7 +46,7 @@ class Entry:
     version: str = ""
     """of the client; empty where it was not asked"""
     why: str = ""
-    told: str = ""
+    received: str = ""
     """the refusal as the client shows it"""
 
 
@@ -84,20 +84,20 @@ def _section(title: str, entries: list[Entry]) -> str:
     for (client, protocol), version in versions.items():
         cells = (found.get((client, protocol, feature), "") for feature in features)
         lines.append(_row(client, version, protocol, *cells))
-    # of each client in the table's order; what holds for several things or protocols is told once
+    # of each client in the table's order; what holds for several things or protocols is said once
     order = list(versions)
     reasons: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in sorted(
         entries, key=lambda entry: (order.index((entry.client, entry.protocol)), entry.place)
     ):
         if entry.why:
-            reasons.setdefault((entry.client, entry.why, entry.told), []).append(entry)
+            reasons.setdefault((entry.client, entry.why, entry.received), []).append(entry)
     if reasons:
         lines.append("")
-    for (client, why, told), alike in reasons.items():
+    for (client, why, received), alike in reasons.items():
         about = ", ".join(dict.fromkeys(entry.feature for entry in alike))
         protocols = ", ".join(dict.fromkeys(entry.protocol for entry in alike))
-        said = f" It is told: “{told}”" if told else ""
+        said = f" It receives: “{received}”" if received else ""
         lines.append(f"- **{client}** ({protocols}), {about}: {why}.{said}")
     return "\n".join(lines) + "\n"
 

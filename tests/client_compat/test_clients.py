@@ -17,7 +17,7 @@ from waiting import wait_until
 __all__ = ["CLIENTS"]
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 500_000)
-"""a time that 1/300 s can tell"""
+"""a time that is a multiple of 1/300 s"""
 VALUES: tuple[Any, ...] = (1.5, 0.1, -7, 300, 2**53 + 1, True, "häuser")
 """of the columns of every_type"""
 COLUMNS = ("a_real", "a_double", "an_int", "a_smallint", "a_bigint", "a_bit", "a_varchar")

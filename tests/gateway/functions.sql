@@ -70,17 +70,17 @@ as $$ select a_bit, a_smallint, an_int, a_bigint, a_real, a_float, a_numeric, a_
   a_date, a_time, a_timestamp, a_timestamptz, a_uuid $$;
 
 -- values as PostgreSQL writes them
-create function gateway_test.numeric_of(words text) returns table (told numeric)
+create function gateway_test.numeric_of(words text) returns table (value numeric)
 language sql
 immutable
 as $$ select words::numeric $$;
 
-create function gateway_test.timestamp_of(words text) returns table (told timestamp)
+create function gateway_test.timestamp_of(words text) returns table (value timestamp)
 language sql
 immutable
 as $$ select words::timestamp $$;
 
-create function gateway_test.date_of(words text) returns table (told date)
+create function gateway_test.date_of(words text) returns table (value date)
 language sql
 immutable
 as $$ select words::date $$;

@@ -223,8 +223,8 @@ def _value(type: Type, value: Value, order: Order) -> bytes:
     if type.token == 0x24:
         raw = b"" if value is None else _raw(type, value, order)
         chunks = (raw[at : at + CHUNK] for at in range(0, len(raw), CHUNK))
-        told = (struct.pack(order + "I", len(chunk) | 1 << 31) + chunk for chunk in chunks)
-        return bytes(3) + b"".join(told) + bytes(4)
+        framed = (struct.pack(order + "I", len(chunk) | 1 << 31) + chunk for chunk in chunks)
+        return bytes(3) + b"".join(framed) + bytes(4)
     if value is None:
         assert type.token != 0x32, "a BIT of TDS 5.0 is never NULL"
         return bytes(4) if wide else bytes(1)
@@ -466,7 +466,7 @@ def _from_raw(token: int, raw: bytes, order: Order) -> Value:
 
 
 class RawClient:
-    """A TCP connection that sends what it is told, cut into packets."""
+    """A TCP connection that sends what it is given, cut into packets."""
 
     def __init__(self, host: str, port: int, *, order: Order = LITTLE, timeout: float = 20) -> None:
         self.order = order

@@ -296,7 +296,7 @@ _TSQL_MESSAGE = re.compile(
 
 
 def errors_of(error: pymssql.Error) -> Message:
-    """Number, severity and text of the server's error that a pymssql exception tells."""
+    """Number, severity and text of the server's error that a pymssql exception has."""
     # a failed login wraps the pair once more
     number, raw = error.args if len(error.args) == 2 else error.args[0]
     text = raw.decode()

@@ -102,7 +102,7 @@ def test_a_table_has_other_columns_meanwhile(clients: Clients, admin: Admin) -> 
 
 
 def test_a_limit_of_rows_ends_no_other_query(clients: Clients, admin: Admin) -> None:
-    """PostgreSQL is told to end the query that has too many, when it may have begun with the next."""
+    """PostgreSQL is asked to end the query that has too many, when it may have begun with the next."""
     name = clients.server.reader.user
     admin.execute(f"""alter role "{name}" set tsql.row_limit = '1000'""")
     try:

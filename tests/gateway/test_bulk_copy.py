@@ -74,7 +74,7 @@ def cell(value: Cell) -> bytes:
 
 
 def row(id: Cell, name: Cell = None, size: Cell = None, price: Cell = None) -> bytes:
-    """A row of COLUMNS, NULLs told by the bitmap of NBCROW when there are any."""
+    """A row of COLUMNS, NULLs marked by the bitmap of NBCROW when there are any."""
     cells = [id, name, size, price]
     nulls = sum(1 << place for place, value in enumerate(cells) if value is None)
     head = b"\xd2" + bytes([nulls]) if nulls else b"\xd1"
@@ -453,7 +453,7 @@ def test_single_bytes_are_of_the_code_page_in_the_description(server: RunningSer
         connection.cursor() as cursor,
     ):
         cursor.execute(
-            "create table #told (Id int, Short varchar(20), Padded char(4), Long text, Wide nvarchar(20), "
+            "create table #copied (Id int, Short varchar(20), Padded char(4), Long text, Wide nvarchar(20), "
             "Filled binary(4), Raw varbinary(4))"
         )
         latin, wide = "déjà vu €", "加速器"
@@ -467,22 +467,22 @@ def test_single_bytes_are_of_the_code_page_in_the_description(server: RunningSer
             "Filled": b"\x01",
             "Raw": b"\x01",
         }
-        assert connection.bulk_insert("#told", [given]) == 1
-        cursor.execute("select * from #told")
+        assert connection.bulk_insert("#copied", [given]) == 1
+        cursor.execute("select * from #copied")
         assert [name for name, *_ in cursor.description] == list(given)
         rows = [tuple(row) for row in cursor.fetchall()]
         assert rows == [(1, latin, "x   ", latin, wide, b"\x01\0\0\0", b"\x01")]
         # what PostgreSQL keeps
-        cursor.execute("select cast(Short as nvarchar(20)), len(Long) from #told")
+        cursor.execute("select cast(Short as nvarchar(20)), len(Long) from #copied")
         assert [tuple(row) for row in cursor.fetchall()] == [(latin, len(latin))]
 
 
 def test_columns_are_described_as_declared(server: RunningServer) -> None:
     with Copying(server, server.writer) as copying:
         copying.batch(
-            "create table #told (v varchar(8), c char(3), n nvarchar(5), b binary(4), m varchar(max))"
+            "create table #copied (v varchar(8), c char(3), n nvarchar(5), b binary(4), m varchar(max))"
         )
-        reply = copying.batch("set fmtonly on select * from #told set fmtonly off")
+        reply = copying.batch("set fmtonly on select * from #copied set fmtonly off")
         latin = b"\x09\x04\xd0\x00\x34"
         for token, size, collation in (
             (b"\xa7", 8, latin),
@@ -519,7 +519,7 @@ def test_what_is_said_of_columns_beside_their_types(server: RunningServer) -> No
 
 
 def test_values_of_an_identity_column_are_the_servers(clients: Clients, admin: Admin) -> None:
-    """FreeTDS leaves columns that are told as identity columns out of a bulk copy."""
+    """FreeTDS leaves columns that are described as identity columns out of a bulk copy."""
     admin.execute(
         "alter table gateway_test.copied drop column note, "
         "alter id add generated always as identity (start 10 increment 10)"

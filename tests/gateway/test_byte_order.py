@@ -54,7 +54,7 @@ def test_every_type_as_null(server: RunningServer, order: Order) -> None:
 
 
 def test_money_and_small_types(server: RunningServer) -> None:
-    """What has no type of its own in PostgreSQL, told as the client declares it."""
+    """What has no type of its own in PostgreSQL, sent as the client declares it."""
     params = [
         Param(raw_tds.MONEY, -123456789012345, "@a_numeric", out=True),
         Param(raw_tds.SMALLMONEY, -12345, "@a_float", out=True),

@@ -104,7 +104,7 @@ def test_odbc_calls(clients: Clients, version: str) -> None:
 
 @BOTH
 def test_odbc_describes_before_it_executes(clients: Clients, version: str) -> None:
-    """The columns that sp_prepare and a dynamic statement tell are those of the rows."""
+    """The columns that sp_prepare and a dynamic statement describe are those of the rows."""
     with odbc(clients, version) as connection:
         cursor = connection.cursor()
         cursor.execute("select i as number, f as half from call_forms.rows(?)", (1,))
@@ -304,7 +304,7 @@ def test_variables_of_a_batch(clients: Clients, version: str) -> None:
         assert answer.rows == [["5", "x!", "3"]]
         assert answer.columns == ["", "b", ""]
         assert [message.text for message in answer.messages] == ["a is 2"]
-        # at 5.0 a call in a text tells its outputs, as ASE does
+        # at 5.0 a call in a text sends its outputs, as ASE does
         assert list(answer.outputs.values())[:2] == (["x!", "3"] if version == "5.0" else [])
         answer = client.language(
             "declare @n int select @n = max(i) from call_forms.rows(4) print @n exec ('select 1 as a')"

@@ -198,8 +198,8 @@ def test_the_first_result_set_of_a_text(clients: Clients) -> None:
         assert len(cursor.description) == 39
         cursor.execute("exec sp_describe_first_result_set N'create table #none (a int)'")
         assert cursor.fetchall() == []
-    told = ("name", "system_type_name", "max_length", "precision", "scale", "is_nullable", "tds_type_id")
-    assert [tuple(row[name] for name in told) for row in rows] == [
+    names = ("name", "system_type_name", "max_length", "precision", "scale", "is_nullable", "tds_type_id")
+    assert [tuple(row[name] for name in names) for row in rows] == [
         ("a", "tinyint", 1, 3, 0, True, 0x26),
         ("b", "nvarchar(2)", 4, 0, 0, False, 0xE7),
         ("c", "datetime2(3)", 7, 23, 3, True, 0x2A),

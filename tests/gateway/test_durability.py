@@ -46,7 +46,7 @@ def kill_the_server(server: RunningServer) -> None:
 
 @contextmanager
 def stopped_when(server: RunningServer, words: str) -> Iterator[None]:
-    """The server is told to stop when a statement with these words runs."""
+    """The server is asked to stop when a statement with these words runs."""
     query = (
         "select count(*) from pg_stat_activity"
         " where state = 'active' and query like %s and pid <> pg_backend_pid()"

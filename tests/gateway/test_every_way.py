@@ -80,7 +80,7 @@ TEXTS = texts()
 PROCEDURES = ("compiled", "interpreted")
 IN_A_PROCEDURE = "CREATE PROCEDURE is the only statement of its batch (111)"
 COUNTS_TRANSACTIONS = (
-    "the end of a procedure tells that it leaves another number of transactions than it has found (266)"
+    "the end of a procedure reports that it leaves another number of transactions than it has found (266)"
 )
 ENDS_ALL = "an error that ends the batch takes back what a compiled procedure has selected before it"
 COLUMNS_OF_CALLER = "which columns of its caller's table take values a compiled procedure does not know (544)"
@@ -231,7 +231,7 @@ def said(answer: Answer) -> Iterator[tuple[str, Any]]:
         match kind, value:
             case "columns", _:
                 columns = next(formats)
-                # a query that fails may have told its columns
+                # a query that fails may have sent its columns
                 if not answer.errors:
                     yield kind, columns
             case "row", _:

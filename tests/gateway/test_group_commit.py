@@ -204,8 +204,8 @@ def test_a_login_that_was_dropped_and_made_again(
             assert number_of(after, "put_sr_rf", 2, datetime(2033, 1, 1, 1), 1.0, 1) == OK
         with pytest.raises(pymssql.Error) as error:
             before.cursor().callproc("put_sr_rf", (3, datetime(2033, 1, 1, 2), 1.0, 1))
-        told = errors_of(error.value)
-        assert told.number == 18456
-        assert told.text.startswith("The login of this session is no longer there: connect again.")
+        refusal = errors_of(error.value)
+        assert refusal.number == 18456
+        assert refusal.text.startswith("The login of this session is no longer there: connect again.")
         assert number_of(before, "put_sr_rf", 3, datetime(2033, 1, 1, 2), 1.0, 1) == 18456
     assert admin.execute("select count(*) from log.sr_rf where time >= '2033-01-01'").fetchone() == (2,)

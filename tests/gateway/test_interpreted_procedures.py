@@ -377,7 +377,7 @@ def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) 
 
 
 def test_the_reason_is_sent_when_one_is_made(site: Admin, ct: CtClient) -> None:
-    answer = ct.language("create procedure told as\nbegin tran\nsave tran x\ncommit")
+    answer = ct.language("create procedure reported as\nbegin tran\nsave tran x\ncommit")
     assert [message.severity for message in answer.messages] == [0]
     assert "line 3" in answer.messages[0].text
     assert "save transaction" in answer.messages[0].text
@@ -387,7 +387,7 @@ def test_the_reason_is_sent_when_one_is_made(site: Admin, ct: CtClient) -> None:
         ("exec ('x') create view v as select 1", 102),
     ]:
         assert ct.language(f"create procedure refused as {body}").error.number == number
-    ct.language("drop procedure told")
+    ct.language("drop procedure reported")
 
 
 def test_a_transaction_of_its_definition(make: Make, author: pymssql.Connection) -> None:

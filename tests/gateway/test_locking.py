@@ -83,9 +83,9 @@ def test_transactions_that_have_no_order_are_not_both_committed(
 
 
 def test_levels(one: pymssql.Cursor) -> None:
-    for level, told in [("serializable", 3), ("repeatable read", 2), ("read uncommitted", 1)]:
+    for level, shown in [("serializable", 3), ("repeatable read", 2), ("read uncommitted", 1)]:
         one.execute(f"set transaction isolation level {level}")
-        assert value(one, "select @@isolation") == told
+        assert value(one, "select @@isolation") == shown
     assert number(one, "set transaction isolation level snapshot") == 195
     one.execute("begin transaction")
     value(one, "select count(*) from shared_by_two")

@@ -145,12 +145,12 @@ def test_differences_are_reported_and_no_client_sees_them(
         cursor.execute("select a_varchar from log..every_type where a_varchar = 'here only'")
         assert cursor.fetchall() == []
     mirrored.wait(lambda: any(line["part"] == "rows" for line in mirrored.lines()))
-    told = {(line["request"].split(" from")[0], line["part"]): line for line in mirrored.lines()}
-    missing = told["exec only_new", "messages"]
+    reported = {(line["request"].split(" from")[0], line["part"]): line for line in mirrored.lines()}
+    missing = reported["exec only_new", "messages"]
     assert missing["old"].startswith("number 1 of 1: 2812")
     assert missing["new"] == "0 in all"
     assert missing["login"] == server.reader.user
-    more = told["select a_varchar", "rows"]
+    more = reported["select a_varchar", "rows"]
     assert (more["old"], more["new"]) == ("0 in all", "number 1 of 1: 'here only'")
     with psycopg.connect(new_server.dsn, autocommit=True) as administrator:
         administrator.execute("drop function ringlog.only_new; notify ringlog_catalogue")

@@ -109,10 +109,10 @@ def test_a_call_sets_a_row_and_gives_its_version(
         shown = client.language("select device, current, version from parameter..magnet_set")
         assert shown.rows == [["b1", "11.5", "2"]]
         assert client.call("get_magnet_set").rows[0][:2] == ["b1", "2"]
-    (told,) = administrator.execute(
+    (found,) = administrator.execute(
         "select login, program <> '', machine <> '', comment from ringlog.parameter_changes() limit 1"
     ).fetchall()
-    assert told == ("operator", True, True, "tune")
+    assert found == ("operator", True, True, "tune")
 
 
 def test_text_at_a_console(parameter_clients: Clients, administrator: psycopg.Connection) -> None:
@@ -211,7 +211,7 @@ CLIENTS, CHANGES = 20, 12
 
 
 class Day:
-    """What the clients of a day were told: the rows that each change has set, or made what they were."""
+    """What the clients of a day received: the rows that each change has set, or made what they were."""
 
     def __init__(self, clients: Clients, dsn: str) -> None:
         self.clients = clients
@@ -245,7 +245,7 @@ class Day:
                         f" @comment = 'shift {number}', @change = @c output "
                     )
                 cursor.execute(text + "select @c commit transaction")
-                self.told(cursor, rows)
+                self.note(cursor, rows)
                 if place % 4 == 1:
                     self.go_back(f"{number}.{place}", random)
 
@@ -265,7 +265,7 @@ class Day:
                 with self.lock:
                     self.faster += 1
                 continue
-            self.told(cursor, {device: current})
+            self.note(cursor, {device: current})
             return
 
     def go_back(self, name: str, random: Random) -> None:
@@ -287,7 +287,7 @@ class Day:
                 assert change not in self.reverted
                 self.reverted[change] = (then, device)
 
-    def told(self, cursor: Any, rows: dict[str, float]) -> None:
+    def note(self, cursor: Any, rows: dict[str, float]) -> None:
         (change,) = cursor.fetchone()
         with self.lock:
             assert change not in self.set
@@ -327,7 +327,7 @@ def test_a_day_of_changes_by_20_clients(
 ) -> None:
     """A day's changes in as little time as they take. Every state at every moment can be asked again.
 
-    What was asked while they came is answered so afterwards; each moment has what clients were told before,
+    What was asked while they came is answered so afterwards; each moment has what clients received before,
     at random moments and those of named states as well.
     """
     day = Day(parameter_clients, parameter_server.dsn_of(EVERYTHING))

@@ -30,7 +30,7 @@ def said(answer: Answer) -> list[tuple[str, object]]:
 
 
 ASSIGNED = "assigned"
-"""an assignment's number of rows, which SQL Server tells (microsoft/mssql-rs, #372)"""
+"""an assignment's number of rows, which SQL Server reports (microsoft/mssql-rs, #372)"""
 ONE_ASSIGNED = (ASSIGNED, 1)
 PROGRAMS: dict[str, list[tuple[str, object]]] = {
     # control flow
@@ -114,8 +114,8 @@ PROGRAMS: dict[str, list[tuple[str, object]]] = {
 def test_programs(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         for text, all_expected in PROGRAMS.items():
-            told = [event for event in all_expected if version != "5.0" or event[0] != ASSIGNED]
-            expected = [(COUNT if kind == ASSIGNED else kind, value) for kind, value in told]
+            sent = [event for event in all_expected if version != "5.0" or event[0] != ASSIGNED]
+            expected = [(COUNT if kind == ASSIGNED else kind, value) for kind, value in sent]
             assert events(client, text) == expected, text
 
 
@@ -158,8 +158,8 @@ TRIES: dict[str, list[tuple[str, object]]] = {
         (COUNT, 1),
     ],
     # one of severity 10 is not caught
-    "begin try raiserror ('told', 10, 1) print 'reached' end try begin catch print 'caught' end catch": [
-        (MESSAGE, "told"),
+    "begin try raiserror ('raised', 10, 1) print 'reached' end try begin catch print 'caught' end catch": [
+        (MESSAGE, "raised"),
         (MESSAGE, "reached"),
     ],
     "begin try begin try select 1 / 0 end try begin catch throw end catch end try "
@@ -306,7 +306,7 @@ def test_a_text_that_nests_without_end_is_refused(clients: Clients) -> None:
 
 @BOTH
 def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, version: str) -> None:
-    """As procedures compiled from T-SQL tell of them."""
+    """As procedures compiled from T-SQL report them."""
     admin.execute(
         "create or replace procedure gateway_test.several(inout n integer) language plpgsql as $$ "
         "declare first refcursor := 'first'; second refcursor := 'second'; begin "

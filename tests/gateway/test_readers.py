@@ -67,10 +67,10 @@ def test_what_commits_goes_first_and_readers_do_not(
     server: RunningServer, clients: Clients, admin: Admin
 ) -> None:
     shown = ringlog("status", "--data", server.data).stdout
-    told = re.search(r"^writers first, (at nice (-\d+)|by short slices alone)$", shown, re.M)
-    assert told is not None, shown
+    priority = re.search(r"^writers first, (at nice (-\d+)|by short slices alone)$", shown, re.M)
+    assert priority is not None, shown
     usual = nice_of(os.getpid())
-    first = min(usual, int(told[2])) if told[2] else usual
+    first = min(usual, int(priority[2])) if priority[2] else usual
     with clients.pymssql(server.reader) as reader, clients.pymssql(server.writer) as writer:
         with reader.cursor() as cursor:
             cursor.execute("select count(*) as a_reader from log..sr_rf")
@@ -85,11 +85,11 @@ def test_what_commits_goes_first_and_readers_do_not(
             ).fetchall()
         ]
         assert {nice_of(pid) for pid in committing} == {first}
-        if told[2] and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
+        if priority[2] and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
             for pid in committing:
                 group = Path(f"/proc/{pid}/autogroup")
                 wait_until(
-                    lambda group=group: group.read_text().endswith(f" nice {told[2]}\n"), group.read_text
+                    lambda group=group: group.read_text().endswith(f" nice {priority[2]}\n"), group.read_text
                 )
 
 

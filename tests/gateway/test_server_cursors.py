@@ -60,24 +60,24 @@ def opened(
     run: Run, select: str, scroll: int, concurrency: int = READ_ONLY, rows: int = 0, more: str = ""
 ) -> Any:
     """Result sets of sp_cursoropen, and its status and outputs: cursor, scrollopt, ccopt, rowcount."""
-    *results, [told] = run(
+    *results, [returned] = run(
         f"declare @r int, @h int, @s int = {scroll}, @c int = {concurrency}, @n int = {rows}"
         f" exec @r = sp_cursoropen @h output, N'{select}', @s output, @c output, @n output{more}"
         " select @r, @h, @s, @c, @n"
     )
-    return results, told
+    return results, returned
 
 
 def fetched(run: Run, cursor: int, kind: int, row: int = 0, rows: int = 2) -> Any:
     """The ids of the rows, the status, and what INFO says then: row number, number of rows."""
-    found, [told] = run(
+    found, [returned] = run(
         "declare @r int, @at int, @all int"
         f" exec @r = sp_cursorfetch {cursor}, {kind}, {row}, {rows}"
         f" exec sp_cursorfetch {cursor}, {INFO}, @at output, @all output"
         " select @r, @at, @all"
     )
     assert all(row[-1] == 1 for row in found), "FETCH_SUCCEEDED"
-    return [row[0] for row in found], *told
+    return [row[0] for row in found], *returned
 
 
 def test_a_static_cursor(run: Run) -> None:
@@ -194,9 +194,9 @@ def test_which_cursors_change_rows(
     changed: Run, select: str, scroll: int, concurrency: int, given: list[int]
 ) -> None:
     changed("create table #nokey (a int null unique)")
-    _, (status, _, *told) = opened(changed, select, scroll, concurrency)
+    _, (status, _, *returned) = opened(changed, select, scroll, concurrency)
     changed("exec sp_cursorclose -1 drop table #nokey")
-    assert (status, told) == (0, given)
+    assert (status, returned) == (0, given)
 
 
 def test_rows_are_changed_where_they_were_fetched(changed: Run) -> None:

@@ -1,4 +1,4 @@
-"""A commit that is told not to wait for its synchronous standby is not acknowledged."""
+"""A commit that is made not to wait for its synchronous standby is not acknowledged."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -115,7 +115,7 @@ def test_a_commit_whose_wait_is_cancelled_is_not_acknowledged(
     tmp_path: Path,
     call: Callable[[pymssql.Connection, int], None],
 ) -> None:
-    """PostgreSQL, "Planning for High Availability": who ends the wait is told so by a warning only."""
+    """PostgreSQL, "Planning for High Availability": whoever ends the wait gets a warning only."""
     clients = Clients.of(alone, ct_program, tmp_path)
     with clients.pymssql(alone.writer) as connection:
         for number in range(2):

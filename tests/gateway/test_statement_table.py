@@ -101,7 +101,7 @@ def test_at_5(at_5: Sessions[CtClient], case: Case) -> None:
         answer = client.language(case.text)
     outcomes = list(in_order(answer.events))
     if any("error" in one for one in case.expect):
-        # a query that fails may have told its columns
+        # a query that fails may have sent its columns
         outcomes = [one for one in outcomes if one.get("rows") != []]
     # a batch has no status of its own
     expected = [one for one in case.expect if "status" not in one]

@@ -115,13 +115,13 @@ def test_literals(clients: Clients, argument: str, parameter: str, value: str | 
             place = answer.columns.index(column)
             (row,) = answer.rows
             assert all(other is None for other in row[:place] + row[place + 1 :])
-            told = row[place]
+            received = row[place]
             if parameter in ("@a_date", "@a_timestamp", "@a_timestamptz", "@a_bit", "@a_numeric"):
                 # as PostgreSQL itself shows it, whatever form the dialect has for it
                 shown = client.language(f"exec shown {argument}")
                 assert shown.errors == []
-                told = shown.rows[0][0]
-            assert told == value
+                received = shown.rows[0][0]
+            assert received == value
 
 
 @pytest.mark.parametrize(("version", "value"), [("5.0", " "), ("7.4", "")])

@@ -197,10 +197,13 @@ def test_integers_at_5(ct: CtClient, smallint: int, int_: int, bigint: int, tiny
 @generated
 @given(float_=FLOATS, real=REALS)
 def test_floats_at_5(ct: CtClient, float_: float, real: float) -> None:
-    for told in (back(ct, "float", "@a_float", repr(float_)), as_row(ct, "float", "@a_float", repr(float_))):
-        assert float(str(told)) == float_
-    for told in (back(ct, "real", "@a_real", repr(real)), as_row(ct, "real", "@a_real", repr(real))):
-        assert single(float(str(told))) == real
+    for received in (
+        back(ct, "float", "@a_float", repr(float_)),
+        as_row(ct, "float", "@a_float", repr(float_)),
+    ):
+        assert float(str(received)) == float_
+    for received in (back(ct, "real", "@a_real", repr(real)), as_row(ct, "real", "@a_real", repr(real))):
+        assert single(float(str(received))) == real
 
 
 @generated
@@ -234,10 +237,10 @@ def test_long_texts_and_binaries_at_5(ct: CtClient, length: int) -> None:
 @given(value=st.integers(-(10**18) + 1, 10**18 - 1), scale=st.integers(0, 18))
 def test_numerics_at_5(ct: CtClient, value: int, scale: int) -> None:
     number = Decimal(value).scaleb(-scale)
-    told = back(ct, f"numeric:38:{scale}", "@a_numeric", f"{number:f}")
-    assert Decimal(str(told)) == number
-    told = as_row(ct, f"numeric:38:{scale}", "@a_text", f"{number:f}")
-    assert Decimal(str(told)) == number
+    received = back(ct, f"numeric:38:{scale}", "@a_numeric", f"{number:f}")
+    assert Decimal(str(received)) == number
+    received = as_row(ct, f"numeric:38:{scale}", "@a_text", f"{number:f}")
+    assert Decimal(str(received)) == number
 
 
 @generated
@@ -382,7 +385,7 @@ def test_numbers_that_no_client_type_holds_are_refused_by_name(server: RunningSe
         ]:
             reply = client.call(function, [RawParam(VARCHAR, words)])
             assert len(reply.errors) == 1, words
-            assert "'told'" in reply.errors[0].text
+            assert "'value'" in reply.errors[0].text
             assert reply.rows == []
         odd = RawParam(numeric(38, 38), 10**38 - 1, "@a_numeric", out=True)
         assert client.call("echo", [odd]).outputs == {"@a_numeric": 10**38 - 1}

@@ -113,9 +113,9 @@ def test_old_weeks_become_files(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     before = all_rows(conninfo)
-    told = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(engine, conninfo, NOW)]
     # weeks 10 to 21 ended before 27 May
-    assert [line.split(":")[0] for line in told] == [
+    assert [line.split(":")[0] for line in lines] == [
         f"archived log.every_type_2026w{n}" for n in range(10, 22)
     ]
     assert in_log(table) == len(before) - 12 * 7 * 72
@@ -190,8 +190,8 @@ def test_rows_that_come_for_a_cold_week(
     now = all_rows(conninfo)
     assert len(now) == len(before) + 1, "of two rows with one key the file's is read"
     maintain(engine, NOW)
-    (told,) = archive(engine, conninfo, NOW)
-    assert told == (
+    (line,) = archive(engine, conninfo, NOW)
+    assert line == (
         "merged 1 late rows into every_type/2026w10-2.parquet, 1 were there already, "
         "1 in conflict with it: see ringlog.event"
     )
@@ -271,8 +271,8 @@ def test_rows_that_come_while_a_week_is_written(
         return made
 
     monkeypatch.setattr(archiving, "_write", write)
-    told = [*archive(engine, conninfo, NOW)]
-    assert all("1 rows came meanwhile" in line for line in told)
+    lines = [*archive(engine, conninfo, NOW)]
+    assert all("1 rows came meanwhile" in line for line in lines)
     monkeypatch.setattr(archiving, "_write", written)
     assert len(all_rows(conninfo)) == len(before) + 12
     [*archive(engine, conninfo, NOW)]
@@ -310,8 +310,8 @@ def test_recalled_weeks_are_in_the_log_again(
     before = all_rows(conninfo)
     [*archive(engine, conninfo, NOW)]
     put(table, BEGIN + timedelta(days=1, microseconds=1), 1.5)
-    told = [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=8), timedelta(days=7))]
-    assert told == [
+    lines = [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=8), timedelta(days=7))]
+    assert lines == [
         f"recalled every_type/2026w{n}.parquet: 504 rows in log.every_type_2026w{n}" for n in (10, 11)
     ]
     query = "select count(*) from ringlog.get_every_type_range(%s, %s)"
@@ -320,8 +320,8 @@ def test_recalled_weeks_are_in_the_log_again(
     # later they go again, the row that came with them
     table.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
     summarise(conninfo, NOW, enough=1)
-    told = [*archive(engine, conninfo, NOW)]
-    assert [line.split(",")[0] for line in told] == [
+    lines = [*archive(engine, conninfo, NOW)]
+    assert [line.split(",")[0] for line in lines] == [
         "archived log.every_type_2026w10: 505 rows",
         "archived log.every_type_2026w11: 504 rows",
     ]
@@ -379,9 +379,9 @@ def test_two_rounds_at_once(
         return made
 
     monkeypatch.setattr(archiving, "_write", write)
-    told = [*archive(engine, conninfo, NOW)]
-    assert len(told) == 12
-    assert all("another round has changed the manifest meanwhile" in line for line in told)
+    lines = [*archive(engine, conninfo, NOW)]
+    assert len(lines) == 12
+    assert all("another round has changed the manifest meanwhile" in line for line in lines)
     assert in_log(table) == len(before)
 
 
@@ -428,8 +428,8 @@ def test_damaged_files_are_found(
     with pytest.raises(files.Damaged, match="2026w12"):
         all_rows(conninfo)
     put(table, weeks["every_type/2026w12.parquet"].begins, 1.0)
-    (told,) = archive(engine, conninfo, NOW)
-    assert told.startswith("rows that came for every_type/2026w12.parquet stay in the log: ")
+    (line,) = archive(engine, conninfo, NOW)
+    assert line.startswith("rows that came for every_type/2026w12.parquet stay in the log: ")
     assert table.execute("select count(*) from log.every_type_default").fetchone() == (1,)
     with pytest.raises(files.Damaged, match="2026w12"):
         [*recall(engine, conninfo, "every_type", BEGIN, NOW, timedelta(days=1))]
@@ -504,7 +504,7 @@ def test_retention_deletes_files(
 ) -> None:
     [*archive(engine, conninfo, NOW)]
     table.execute("update ringlog.logged_table set retention = '8 weeks'")
-    told = [*archive(engine, conninfo, NOW)]
+    lines = [*archive(engine, conninfo, NOW)]
     # 8 weeks before 10 June is 15 April, in week 16
-    assert told == [f"deleted every_type/2026w{n}.parquet: past retention" for n in range(10, 16)]
+    assert lines == [f"deleted every_type/2026w{n}.parquet: past retention" for n in range(10, 16)]
     assert not (folder / "every_type/2026w15.parquet").exists()

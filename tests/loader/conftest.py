@@ -45,7 +45,7 @@ class Load:
     process: subprocess.Popen[str]
 
     def stop(self) -> tuple[int, str]:
-        """Tells it to stop; its exit code and what it said."""
+        """Asks it to stop; its exit code and what it said."""
         self.process.send_signal(signal.SIGTERM)
         return self.end()
 

@@ -1,4 +1,4 @@
-"""URLs and passwords: what is understood, what is refused, what is never told."""
+"""URLs and passwords: what is understood, what is refused, what is never shown."""
 
 from pathlib import Path
 

@@ -123,7 +123,7 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, spool: Pa
         ring = connection.execute("select max(time) from online.clock").fetchone()
     assert numbers == [*range(1, len(numbers) + 1)]
     found = Counter(number for (number,) in stored)
-    # the row on its way when a writer was told to end may have gone no further than the source
+    # the row on its way when a writer was asked to end may have gone no further than the source
     assert {number for number in numbers if found[number] != 1} <= {*on_its_way}
     assert all(found[number] <= 1 for number in on_its_way)
     assert ring is not None
@@ -131,8 +131,8 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, spool: Pa
 
 
 def events(connection: psycopg.Connection) -> str:
-    """What the server was told of the writer's clock."""
-    told = connection.execute(
+    """What the writer has reported of its clock."""
+    rows = connection.execute(
         "select words from ringlog.event where kind = 'clock' and table_name = 'clock'"
     ).fetchall()
-    return " ".join(words for (words,) in told)
+    return " ".join(words for (words,) in rows)

@@ -101,7 +101,7 @@ def test_a_server_that_is_away_is_reported_and_waited_for(load: Callable[..., An
     assert "Rows are kept in the spool until the server answers" in said.splitlines()[0]
     with closing(Spool(file, "beam", ["current"], 40)) as kept:
         assert kept.depth >= 5
-        assert kept.seq_no is None, "the ring's place is the server's to tell"
+        assert kept.seq_no is None, "the ring's place is chosen by the server"
 
 
 def test_a_wrong_password_is_refused_and_never_shown(address: Address) -> None:

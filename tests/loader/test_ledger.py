@@ -131,29 +131,29 @@ def test_a_table_whose_writer_is_gone_is_reported(
 
 
 def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[Any, ...]] = []
+    reported: list[tuple[Any, ...]] = []
     clock = 100.0
     monkeypatch.setattr("time.monotonic", lambda: clock)
 
     def note(*event: Any) -> None:
-        told.append(event)
+        reported.append(event)
 
     gaps = Gaps(1.0, True, 5_000_000, note)
     # another process has ended at 5 s
     gaps.see(10_000_000)
-    assert told.pop() == ("gap", 5_000_000, "no writer was running", 10_000_000, 4)
+    assert reported.pop() == ("gap", 5_000_000, "no writer was running", 10_000_000, 4)
     clock += 1.0
     gaps.see(11_000_000)
-    assert not told
+    assert not reported
     clock += 3.0
     gaps.see(14_000_000)
-    assert told.pop() == ("gap", 11_000_000, "the source gave no rows", 14_000_000, 2)
+    assert reported.pop() == ("gap", 11_000_000, "the source gave no rows", 14_000_000, 2)
     clock += 1.0
     gaps.see(3615_000_000)
-    assert told.pop() == ("clock", 14_000_000, "the clock was set ahead by 3600.0 s", 3615_000_000, None)
+    assert reported.pop() == ("clock", 14_000_000, "the clock was set ahead by 3600.0 s", 3615_000_000, None)
     clock += 3.0
     gaps.see(18_000_000)
-    gap, set_back = told.pop(), told.pop()
+    gap, set_back = reported.pop(), reported.pop()
     assert set_back == ("clock", 18_000_000, "the clock was set back by 3600.0 s", 3615_000_000, None)
     assert gap == ("gap", 15_000_000, "the source gave no rows", 18_000_000, 2)
     # a recording has its own times
@@ -161,4 +161,4 @@ def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> N
     recorded.see(1_000_000)
     recorded.see(2_000_000)
     recorded.see(6_000_000)
-    assert told == [("gap", 2_000_000, "the source gave no rows", 6_000_000, 3)]
+    assert reported == [("gap", 2_000_000, "the source gave no rows", 6_000_000, 3)]

@@ -93,7 +93,7 @@ def test_only_what_is_acknowledged_goes_and_the_books_balance(tmp_path: Path) ->
         assert (noon.produced, noon.acknowledged, noon.refused, noon.late) == (3, 2, 1, 1)
         assert (books[NOON + HOUR].produced, books[NOON + HOUR].acknowledged) == (3, 0)
         assert sum(hour.repeated for hour in books.values()) == 1
-        # what the server was told is told once, unless it changed meanwhile
+        # what the server has received is sent once, unless it changed meanwhile
         spool.put(NOON + HOUR, (6, None))
         for hour in books.values():
             spool.hour_reported(hour)
@@ -172,9 +172,9 @@ def test_a_full_budget_thins_the_oldest_and_says_so(memory: Path) -> None:
         gaps = [int(str(later)) - int(str(earlier)) for earlier, later in pairwise(numbers)]
         assert int(str(numbers[0])) < 32
         assert max(gaps) <= 32
-        told = [event for event in spool.events() if event.kind == "thinned"]
-        assert told
-        assert all(event.until and event.until >= event.time for event in told)
+        thinned = [event for event in spool.events() if event.kind == "thinned"]
+        assert thinned
+        assert all(event.until and event.until >= event.time for event in thinned)
 
 
 @contextmanager

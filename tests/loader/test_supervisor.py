@@ -1,4 +1,4 @@
-"""Processes: restarted when they die, ended when told, never left behind."""
+"""Processes: restarted when they die, ended when asked, never left behind."""
 
 import itertools
 import os

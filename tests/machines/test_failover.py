@@ -165,9 +165,9 @@ def test_readers_go_to_the_standby(machines: tuple[Cluster, Cluster], tmp_path: 
                 with pytest.raises(pymssql.Error, match="holds settings, cursors or locks there"):
                     put(cursor, 3)
             at_standby.execute("select pg_wal_replay_resume()")
-        # programs that know no such word are told by their login
-        told = ringlog("user", "reads", "reader", "standby", RINGLOG_DSN=primary.conninfo("plant"))
-        assert (told.returncode, told.stdout) == (
+        # programs that know no such word learn it by their login
+        ran = ringlog("user", "reads", "reader", "standby", RINGLOG_DSN=primary.conninfo("plant"))
+        assert (ran.returncode, ran.stdout) == (
             0,
             "login reader reads from the standby from its next session on\n",
         )
@@ -241,6 +241,6 @@ def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_
     for table in TABLES:
         found = numbers(standby, table)
         count = given(table)
-        # the row on its way when the writer was told to end may have gone no further than the source
+        # the row on its way when the writer was asked to end may have gone no further than the source
         assert set(range(1, count)) <= set(found)
         assert all(times == 1 for times in found.values())

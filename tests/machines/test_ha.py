@@ -21,11 +21,11 @@ def test_rows_survive_a_switchover_and_the_death_of_a_machine() -> None:
     words = ("--switchovers", "1", "--kills", "1", "--writers", "4", "--json")
     ran = run(sys.executable, "-P", "-m", "ringlog.loadtest.machines", *words, timeout=900)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    told = json.loads(ran.stdout)
-    count = told["count"]
+    report = json.loads(ran.stdout)
+    count = report["count"]
     assert count["acknowledged"] == count["produced"] > 100
     assert (count["lost"], count["repeated"]) == (0, 0)
-    assert {kind: one["faults"] for kind, one in told["pauses"].items()} == {"switchover": 1, "kill": 1}
+    assert {kind: one["faults"] for kind, one in report["pauses"].items()} == {"switchover": 1, "kill": 1}
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -307,7 +307,7 @@ class Load:
     def all_are_there(self, tables: dict[str, str | None]) -> None:
         for table, node in tables.items():
             found = self.site.rows(table, node)
-            # the row on its way when the writer was told to end may have gone no further than the source
+            # the row on its way when the writer was asked to end may have gone no further than the source
             assert set(range(1, self.given(table))) <= set(found)
             assert all(times == 1 for times in found.values())
 
@@ -389,8 +389,8 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
     with loaded(site) as load:
         load.go_on(WHERE)
         with site.admin("c") as connection:
-            told = "select ringlog.tell_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
-            connection.execute(told)
+            query = "select ringlog.tell_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
+            connection.execute(query)
         site.write_facility(moved)
         # while rows are copied, and the node that gets them dies
         with broken_off(site, COPYING):

@@ -192,7 +192,7 @@ def test_a_node_dies_and_its_tables_wait(site: Site) -> None:
             assert load.wait(PATIENCE) == 0, log.read_text()
     for table, node in WHERE.items():
         found = site.rows(table, node)
-        # the row on its way when the writer was told to end may have gone no further than the source
+        # the row on its way when the writer was asked to end may have gone no further than the source
         assert set(range(1, given(table))) <= set(found)
         assert all(times == 1 for times in found.values())
 

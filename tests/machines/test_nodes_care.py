@@ -93,13 +93,13 @@ def test_each_server_has_an_archive_of_its_own(site: Site) -> None:
         return {each["signal"]: [value for _, value in each["samples"]] for each in answer.json()["signals"]}
 
     every = {table: list(range(ROWS)) for table in WHERE}
-    told = done(site, "archive", "now")
+    printed = done(site, "archive", "now")
     with serving_external(site.dsn, site.folder / "serve.log", *http):
         folder = site.folder / "archive"
         names = ["2026w32.parquet", "2026w33.parquet", "2026w34.parquet"]
         places = {"magnets": folder, "cavities": folder / "nodes" / "b", "vacuum": folder / "nodes" / "c"}
         for table, place in places.items():
-            assert f"archived log.{table}_" in told
+            assert f"archived log.{table}_" in printed
             assert sorted(path.name for path in (place / table).iterdir()) == names
         assert values() == every
         # the files of another server are none that nobody needs

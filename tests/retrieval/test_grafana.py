@@ -133,12 +133,12 @@ def asked(prometheus: str, expression: str) -> list[Any]:
 
 @pytest.mark.parametrize("query", [*queries("prometheus")], ids=shown)
 def test_promql(web, prometheus: str, query: Query) -> None:
-    """It is PromQL, over names that ringlog tells."""
+    """It is PromQL, over names that ringlog serves."""
     expression = query[1]["expr"].replace("$__rate_interval", "1m")
     asked(prometheus, expression)
-    told = httpx.get(f"http://{web.counts}/metrics", trust_env=False).text
-    known = {*re.findall(r"^# TYPE (\w+)", told, re.M)} | {metric.name for metric in Metrics({}).collect()}
-    # told from the first call on, and once the logs have grown (tests/server/test_metrics.py)
+    served = httpx.get(f"http://{web.counts}/metrics", trust_env=False).text
+    known = {*re.findall(r"^# TYPE (\w+)", served, re.M)} | {metric.name for metric in Metrics({}).collect()}
+    # served from the first call on, and once the logs have grown (tests/server/test_metrics.py)
     known |= {"ringlog_gateway_call_seconds", "ringlog_gateway_failed_calls", "ringlog_disk_left_days"}
     named = {
         re.sub(r"_(total|count|bucket|sum)$", "", name) for name in re.findall(r"\bringlog_\w+", expression)

@@ -31,7 +31,7 @@ def queries(web, **limits: float) -> Iterator[tuple[Queries, Access]]:
 
 
 def sleeping(seconds: float) -> Callable[..., Iterator[bytes]]:
-    """A query that takes so long, and can be told from others."""
+    """A query that takes so long, and can be distinguished from others."""
 
     def work(servers: Servers) -> Iterator[bytes]:
         text = sql.SQL("select pg_sleep({})::text as slept, 'a query of test_limits' as mark")

@@ -137,7 +137,7 @@ def test_status_shows_every_table(page: Page) -> None:
 def test_a_table_whose_writer_runs_is_current(page: Page, web) -> None:
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute("update online.sr_rf set time = now() where seq_no = 1")
-        # as a writer of `ringlog load` tells of itself: clients/figures.py
+        # as a writer of `ringlog load` reports of itself: clients/figures.py
         connection.execute(
             "insert into ringlog.writer (table_name, epoch, spool, name, since, state)"
             " values ('sr_rf', 1, 'page', 'linac process 7', now(), 'running')"

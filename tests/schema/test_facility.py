@@ -427,9 +427,9 @@ def test_clock_tolerance_and_nan(tmp_path: Path) -> None:
             load_facility(write(tmp_path, f'clock_tolerance = "{text}"\n' + table)).clock_tolerance
             == tolerance
         )
-    told = table.replace("cycle = 1\n", 'cycle = 1\nnan = "null"\n')
-    assert load_facility(write(tmp_path, told)).tables[0].nan == "null"
-    assert refusal(tmp_path, 'clock_tolerance = "soon"\n' + told.replace('"null"', '"0"')) == (
+    with_nan = table.replace("cycle = 1\n", 'cycle = 1\nnan = "null"\n')
+    assert load_facility(write(tmp_path, with_nan)).tables[0].nan == "null"
+    assert refusal(tmp_path, 'clock_tolerance = "soon"\n' + with_nan.replace('"null"', '"0"')) == (
         'clock_tolerance \'soon\' must be minutes, hours, days or weeks, as "1 day", or "none"',
         "table a: nan '0' is neither keep nor null",
     )

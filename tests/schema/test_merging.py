@@ -73,8 +73,8 @@ def test_years_have_the_weeks_of_iso_8601() -> None:
 
 def test_old_weeks_become_months_and_years(engine: sa.Engine, magnets: psycopg.Connection) -> None:
     before = rows(magnets)
-    told = merge(engine, NOW)
-    assert all(line.startswith("merged log.magnets_") for line in told)
+    lines = merge(engine, NOW)
+    assert all(line.startswith("merged log.magnets_") for line in lines)
     assert rows(magnets) == before
     weeks = [name for name in partitions(magnets) if "w" in name]
     others = [name for name in partitions(magnets) if "w" not in name]
@@ -107,10 +107,10 @@ def test_rows_that_come_while_it_copies(
 
     before = rows(magnets)
     monkeypatch.setattr(merging, "_copy", copy)
-    told = merge(engine, NOW)
+    lines = merge(engine, NOW)
     number = next(late)
     assert number > 30
-    assert all("rows came meanwhile" in line for line in told)
+    assert all("rows came meanwhile" in line for line in lines)
     after = rows(magnets)
     assert len(after) == len(before) + number
     assert set(before) < set(after)

@@ -213,8 +213,8 @@ def test_without_a_number_writers_whose_times_interleave(
 def test_a_time_far_ahead_is_logged_reported_and_not_in_the_ring(magnets_with: MagnetsWith) -> None:
     magnets = magnets_with(clock_tolerance=timedelta(days=1), log=LogPolicy(nth=5))
     now = magnets.value("select date_trunc('second', now())")
-    told: list[str] = []
-    magnets.connection.add_notice_handler(lambda notice: told.append(str(notice.message_primary)))
+    notices: list[str] = []
+    magnets.connection.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
     magnets.put(None, now - timedelta(minutes=1), 1)
     for current in (2, 2, 3):
         magnets.put(None, "9999-06-01 00:00:00+00", current)
@@ -227,8 +227,8 @@ def test_a_time_far_ahead_is_logged_reported_and_not_in_the_ring(magnets_with: M
         (3,),
     ]
     assert magnets.value("select count(*) from log.magnets_default") == 2
-    assert len(told) == 4
-    assert told[0] == (
+    assert len(notices) == 4
+    assert notices[0] == (
         "put_magnets: the time 9999-06-01 09:00:00+09 is more than 1 day ahead of the server's clock:"
         " the row is in the log, not in the ring"
     )

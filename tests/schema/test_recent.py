@@ -26,8 +26,8 @@ def planned(connection: psycopg.Connection, relation: str) -> int:
     """How many partitions a query of the last hour is planned over. EXPLAIN says, of those that it has not
     kept for the execution, their number ("Subplans Removed")."""
     query = f"select * from {relation} where time > now() - interval '1 hour'"
-    ((told,),) = connection.execute(f"explain (format json) {query}").fetchall()
-    top = told[0]["Plan"]
+    ((plan,),) = connection.execute(f"explain (format json) {query}").fetchall()
+    top = plan[0]["Plan"]
     return int(top.get("Subplans Removed", 0)) + len(top.get("Plans", [top]))
 
 

@@ -70,8 +70,8 @@ def flow(moments: int = 3) -> list[tuple[datetime, float]]:
 
 
 def test_a_table_and_a_column_are_read_by_both_names(engine: sa.Engine, pumps: psycopg.Connection) -> None:
-    told = difference(engine, facility(RENAMED))
-    assert {"table cooling: it was pumps", "column cooling.water: it was flow"} <= {*told.changed}
+    found = difference(engine, facility(RENAMED))
+    assert {"table cooling: it was pumps", "column cooling.water: it was flow"} <= {*found.changed}
     assert rows(pumps, "select count(*) from log.pumps") == [(3,)], "a difference changes nothing"
     install(engine, facility(RENAMED))
     for signal in ("pumps/flow", "cooling/water"):

@@ -131,10 +131,10 @@ def test_a_server_that_does_not_answer_is_named() -> None:
 def test_dsn_of_a_server_that_does_not_run_says_so(data: Path) -> None:
     made = ringlog("init", "--facility", FACILITY, "--data", data)
     assert made.returncode == 0, made.stderr
-    told = ringlog("dsn", "--data", data)
-    assert told.returncode == 0
-    assert re.fullmatch(rf"host={data}/socket port=\d+ dbname=ringlog user=postgres\n", told.stdout)
-    assert "is not running: start it with ringlog serve" in told.stderr
+    ran = ringlog("dsn", "--data", data)
+    assert ran.returncode == 0
+    assert re.fullmatch(rf"host={data}/socket port=\d+ dbname=ringlog user=postgres\n", ran.stdout)
+    assert "is not running: start it with ringlog serve" in ran.stderr
 
 
 def test_init_twice_changes_nothing(data: Path) -> None:
@@ -146,10 +146,10 @@ def test_init_twice_changes_nothing(data: Path) -> None:
 
 
 def test_check_says_what_is_in_a_facility() -> None:
-    told = ringlog("facility", "check", FACILITY)
-    assert told.returncode == 0, told.stderr
-    assert "4 tables, 213 data columns" in told.stdout
-    assert "sr_mag_ps: 200 columns, 50 rows, every 1 s" in told.stdout
+    ran = ringlog("facility", "check", FACILITY)
+    assert ran.returncode == 0, ran.stderr
+    assert "4 tables, 213 data columns" in ran.stdout
+    assert "sr_mag_ps: 200 columns, 50 rows, every 1 s" in ran.stdout
 
 
 def test_a_data_directory_that_cannot_be_one(tmp_path: Path) -> None:

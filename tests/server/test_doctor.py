@@ -94,9 +94,9 @@ def test_postgresqls_settings_and_roles(server: RunningServer) -> None:
         ("danger", "synchronous_commit is off"),
         ("warning", "the login meddler has more rights than writing and reading"),
     ]
-    told = ringlog("doctor", "--json", "--data", server.data)
-    findings = json.loads(told.stdout)
-    assert told.returncode == int(any(finding["level"] == "danger" for finding in findings))
+    ran = ringlog("doctor", "--json", "--data", server.data)
+    findings = json.loads(ran.stdout)
+    assert ran.returncode == int(any(finding["level"] == "danger" for finding in findings))
     assert "the write-ahead log is on the same disk as the data" in [finding["what"] for finding in findings]
     assert all(finding["why"] and finding["do"] for finding in findings)
 

@@ -32,7 +32,7 @@ def count(text: str, line: str) -> float:
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    """Where the server tells its counts."""
+    """Where the server serves its counts."""
     return free_port()
 
 
@@ -60,7 +60,7 @@ def test_calls_clients_and_refused_logins_are_counted(counted: RunningServer, po
     assert count(later, "ringlog_gateway_refused_logins_total") > before
     assert text.endswith("# EOF\n")
     assert text.count("# EOF") == 1
-    # what nobody has called is not told
+    # what nobody has called is not served
     assert "sp_help" not in text
     assert "put_sr_vac" not in text
     assert len(text) < 40_000
@@ -149,8 +149,8 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
         cursor.execute("exec put_sr_mag_ps 1, '2024-05-06 07:08:09'")
 
     def of_magnets() -> dict[str, Any]:
-        told = ringlog("status", "--json", "--data", counted.data)
-        (state,) = (each for each in json.loads(told.stdout)["tables"] if each["table_name"] == "sr_mag_ps")
+        ran = ringlog("status", "--json", "--data", counted.data)
+        (state,) = (each for each in json.loads(ran.stdout)["tables"] if each["table_name"] == "sr_mag_ps")
         return dict(state)
 
     state = wait_until(lambda: (found := of_magnets())["called"] and found)
@@ -172,7 +172,7 @@ def test_how_long_the_disk_lasts_is_shown_within_limits() -> None:
 
 
 def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int) -> None:
-    """A client that never claims is seen by its rows; the probes tell whether the server is there."""
+    """A client that never claims is seen by its rows; the probes show whether the server is there."""
     with psycopg.connect(counted.dsn) as admin:
         admin.execute(
             "select ringlog.put_every_type("
@@ -180,14 +180,14 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
         )
         admin.execute("select ringlog.put_sr_rf(row (1, now() - interval '1 hour', 1, 1)::online.sr_rf)")
         admin.execute("select ringlog.put_sr_rf(row (2, '1970-01-01', 1, 1)::online.sr_rf)")
-    told = ringlog("status", "--json", "--data", counted.data)
+    ran = ringlog("status", "--json", "--data", counted.data)
     shown = ringlog("status", "--data", counted.data)
-    assert (told.returncode, shown.returncode) == (1, 1)
-    states = {state["table_name"]: state for state in json.loads(told.stdout)["tables"]}
+    assert (ran.returncode, shown.returncode) == (1, 1)
+    states = {state["table_name"]: state for state in json.loads(ran.stdout)["tables"]}
     assert [name for name, state in states.items() if not state["silent"]] == ["every_type"]
     assert states["sr_rf"]["in_default"] == 1
     assert 3600 <= states["sr_rf"]["age"] < 3900
-    assert json.loads(told.stdout)["space"]["free"] > 0
+    assert json.loads(ran.stdout)["space"]["free"] > 0
     assert re.search(r"^ *every_type +coming +20", shown.stdout, re.M), shown.stdout
     assert re.search(r"^ *sr_vac +silent +- ", shown.stdout, re.M), shown.stdout
     asked = urllib.request.Request(
@@ -199,7 +199,7 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
             assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
             return str(answer.read(), "utf-8")
 
-    # what was told a moment ago is told again for some seconds
+    # what was served a moment ago is served again for some seconds
     coming = 'ringlog_table_silent{table="every_type"}'
     text = wait_until(lambda: count(found := plain(), coming) == 0 and found)
     assert "# EOF" not in text

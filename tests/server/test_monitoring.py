@@ -22,7 +22,7 @@ def asked(port: int, path: str) -> Any:
         return json.load(answer)["data"]
 
 
-def told(port: int) -> str:
+def metrics(port: int) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
         return str(answer.read(), "utf-8")
 
@@ -51,7 +51,7 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
             try:
                 wait_for = (tmp_path / "log").read_text
                 alerts = wait_until(lambda: alerts_of(prometheus, "RinglogTableSilent"), wait_for)
-                text = told(counts)
+                text = metrics(counts)
                 server.process.terminate()
                 (gone,) = wait_until(lambda: alerts_of(prometheus, "RinglogServerGone"), wait_for)
                 (group,) = asked(prometheus, "/api/v1/rules")["groups"]
@@ -60,12 +60,12 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
     assert {alert["labels"]["table"] for alert in alerts} == {"sr_mag_ps", "sr_vac", "every_type"}
     assert gone["labels"]["instance"] == f"127.0.0.1:{counts}"
     assert [rule["lastError"] for rule in group["rules"] if "lastError" in rule] == []
-    # a rule over a name that nobody tells would never be heard of
+    # a rule over a name that nobody serves would never fire
     known = {*re.findall(r"^# TYPE (\w+)", text, re.M)}
     known |= {metric.name for metric in Metrics({}).collect()}
-    # told once the logs have grown, and from the first call on (tests/server/test_metrics.py)
+    # served once the logs have grown, and from the first call on (tests/server/test_metrics.py)
     known |= {"ringlog_disk_left_days", "ringlog_gateway_failed_calls"}
-    # told where a standby is connected (tests/machines)
+    # served where a standby is connected (tests/machines)
     known.add("ringlog_standby_replay_lag_seconds")
     named = {name.removesuffix("_total") for name in re.findall(r"\bringlog_\w+", RULES.read_text())}
     assert named - known == set()

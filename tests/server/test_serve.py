@@ -127,8 +127,8 @@ def test_dsn_opens_the_database_for_the_psql_of_the_wheel(server: RunningServer)
     assert wheel is not None
     assert wheel.origin is not None
     psql = Path(wheel.origin).parent / "pginstall18" / "bin" / "psql"
-    told = run(psql, server.dsn, "-At", "-c", "select current_user, current_database()")
-    assert told.stdout == "postgres|ringlog\n", told.stderr
+    ran = run(psql, server.dsn, "-At", "-c", "select current_user, current_database()")
+    assert ran.stdout == "postgres|ringlog\n", ran.stderr
 
 
 def test_dsn_holds_no_password(server: RunningServer) -> None:
@@ -195,10 +195,10 @@ def test_a_database_of_ones_own_is_served_by_its_connection_string(
     server: RunningServer, tmp_path: Path
 ) -> None:
     """The database of the other server stands in for one that somebody else runs."""
-    told = ringlog("maintain", "--dsn", server.dsn)
-    assert told.returncode == 0, told.stderr
-    told = ringlog("maintain", RINGLOG_DSN=server.dsn)
-    assert told.returncode == 0, told.stderr
+    ran = ringlog("maintain", "--dsn", server.dsn)
+    assert ran.returncode == 0, ran.stderr
+    ran = ringlog("maintain", RINGLOG_DSN=server.dsn)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_the_command_is_installed_beside_python() -> None:

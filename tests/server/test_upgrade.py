@@ -1,4 +1,4 @@
-"""A cluster of PostgreSQL 16 becomes one of 18 with every row; the old one stays until it is told away."""
+"""A cluster of PostgreSQL 16 becomes one of 18 with every row; the old one stays until it is dropped."""
 
 import subprocess
 import threading

@@ -26,24 +26,24 @@ class Report(NamedTuple):
 
 def report(connection: Connection, call: LiteralString) -> Report:
     """Runs a call and fetches the cursors that it announces."""
-    told: list[tuple[str, str]] = []
+    notices: list[tuple[str, str]] = []
 
     def hear(notice: psycopg.errors.Diagnostic) -> None:
-        told.append((str(notice.sqlstate), str(notice.message_primary)))
+        notices.append((str(notice.sqlstate), str(notice.message_primary)))
 
     connection.add_notice_handler(hear)
     try:
         with connection.transaction():
             connection.execute("select " + call)
             results = []
-            for state, message in told:
+            for state, message in notices:
                 if state == "01R01":
                     cursor = connection.execute(f'fetch all from "{message}"'.encode())
                     assert cursor.description is not None
                     results.append(Result([column.name for column in cursor.description], cursor.fetchall()))
     finally:
         connection.remove_notice_handler(hear)
-    return Report(results, [message for state, message in told if state != "01R01"])
+    return Report(results, [message for state, message in notices if state != "01R01"])
 
 
 @pytest.fixture
@@ -102,8 +102,10 @@ def test_sp_help_of_other_things(reader: Connection) -> None:
 def test_sp_helpindex_of_a_table_without_any(admin: Connection) -> None:
     with admin.transaction(force_rollback=True):
         admin.execute("create table online.bare (a integer)")
-        told = report(admin, "count(*) from sys.sp_helpindex('bare')")
-    assert told.messages == ["The object 'bare' does not have any indexes, or you do not have permissions."]
+        printed = report(admin, "count(*) from sys.sp_helpindex('bare')")
+    assert printed.messages == [
+        "The object 'bare' does not have any indexes, or you do not have permissions."
+    ]
 
 
 def test_sp_spaceused(admin: Connection) -> None:
@@ -200,13 +202,13 @@ def test_sp_sysmon_counts_what_happens_in_its_interval(
     puts = threading.Thread(target=put)
     puts.start()
     # time enough for the rows on a busy machine
-    told = report(reader, "sys.sp_sysmon('00:00:08')")
+    printed = report(reader, "sys.sp_sysmon('00:00:08')")
     puts.join()
-    found = re.match(r"sp_sysmon: ([\d.]+) s from ", told.messages[0])
-    assert found, told.messages
+    found = re.match(r"sp_sysmon: ([\d.]+) s from ", printed.messages[0])
+    assert found, printed.messages
     seconds = float(found[1])
     assert seconds >= 8
-    sections = {result.columns[0]: result for result in told.results}
+    sections = {result.columns[0]: result for result in printed.results}
     assert list(sections) == [
         "Transactions",
         "Rows changed",
@@ -240,8 +242,8 @@ def test_sp_sysmon_counts_what_happens_in_its_interval(
 
 
 def test_sp_sysmon_of_one_section(reader: Connection) -> None:
-    told = report(reader, "sys.sp_sysmon('00:00:00', 'diskio')")
-    assert [result.columns[0] for result in told.results] == ["Disk I/O (KB)", "Disk I/O (operations)"]
+    printed = report(reader, "sys.sp_sysmon('00:00:00', 'diskio')")
+    assert [result.columns[0] for result in printed.results] == ["Disk I/O (KB)", "Disk I/O (operations)"]
 
 
 @pytest.mark.parametrize(

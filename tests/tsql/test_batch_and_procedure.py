@@ -39,7 +39,7 @@ BODIES = {
         insert both_t values (2, 'again', 0)
         if @@error <> 0 print 'seen' else print 'not seen'
         select @@error
-        raiserror ('told %d', 16, 1, 5)
+        raiserror ('raised %d', 16, 1, 5)
         select @@error
         raiserror ('only said', 10, 1)
         select @@error
@@ -194,6 +194,6 @@ def test_batch_and_procedure(clients: Clients, body: str, section: str) -> None:
     rows, messages = outcome(clients, section, body)
     assert rows
     drop = "if object_id('both_p') is not null drop procedure both_p"
-    again, told = outcome(clients, section, drop, f"create procedure both_p as{body}", "exec both_p")
+    again, sent = outcome(clients, section, drop, f"create procedure both_p as{body}", "exec both_p")
     assert again == rows
-    assert told == messages
+    assert sent == messages

@@ -129,14 +129,14 @@ def test_outputs_status_and_result_sets(migrated: list[Answer], clients: Clients
 
 def test_an_error_sent_by_a_procedure(migrated: list[Answer], clients: Clients) -> None:
     del migrated
-    told = clients.tsql(
+    answer = clients.tsql(
         DEVELOPER,
         "use site",
         "exec correct_loss '2026-01-01 00:00:02', 7",
         "exec correct_loss '2020-01-01', 7",
     )
-    assert [message[:] for message in told.errors] == [(50000, 16, "0 rows have this time")]
-    assert told.statuses == [0, -1]
+    assert [message[:] for message in answer.errors] == [(50000, 16, "0 rows have this time")]
+    assert answer.statuses == [0, -1]
 
 
 def test_rights(migrated: list[Answer], clients: Clients) -> None:
@@ -158,21 +158,21 @@ def test_what_a_batch_sees_of_an_error_in_a_procedure(migrated: list[Answer], cl
         answer = clients.tsql(
             DEVELOPER,
             "use site",
-            "create procedure tells as raiserror ('told', 16, 1) return 5",
+            "create procedure reports as raiserror ('raised', 16, 1) return 5",
             "create procedure throws as throw 50001, 'thrown', 1",
             "create procedure fails as insert ring_position values ('beam_loss', 0) print 'not reached'",
-            "declare @s int exec @s = tells select @@error, @s print 'after'",
+            "declare @s int exec @s = reports select @@error, @s print 'after'",
             "exec fails select @@error print 'next statement'",
-            "begin try exec tells end try begin catch print 'caught' select error_procedure() end catch",
+            "begin try exec reports end try begin catch print 'caught' select error_procedure() end catch",
             "begin try exec throws end try begin catch select error_number() end catch",
             "exec throws print 'not after a throw'",
-            "drop procedure tells, throws, fails",
+            "drop procedure reports, throws, fails",
             section=section,
         )
         duplicate = 2601 if section == "5.0" else 2627
         assert [message.number for message in answer.errors] == [50000, duplicate, 50001]
         values = [row for row in answer.rows if row and row[0] not in ("", "use site")]
-        assert values == [["50000", "5"], [str(duplicate)], ["tells"], ["50001"]]
+        assert values == [["50000", "5"], [str(duplicate)], ["reports"], ["50001"]]
 
 
 def test_the_text_comes_back(migrated: list[Answer], clients: Clients) -> None:

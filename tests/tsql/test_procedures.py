@@ -131,9 +131,9 @@ class Site:
                 if not outputs:
                     (called.status,) = gave
                 else:
-                    told = dict(zip(outputs, gave, strict=True))
-                    called.status = told.pop("return_status")
-                    called.outputs = {key.removeprefix("@"): value for key, value in told.items()}
+                    returned = dict(zip(outputs, gave, strict=True))
+                    called.status = returned.pop("return_status")
+                    called.outputs = {key.removeprefix("@"): value for key, value in returned.items()}
                 for cursor, shown in cursors:
                     fetched = self.connection.execute(sql.SQL("fetch all {}").format(sql.Identifier(cursor)))
                     assert fetched.description is not None
@@ -284,7 +284,7 @@ def test_select_assigns_the_last_row_or_leaves_the_variable(site: Site, points: 
     called = site.call("last_name", 2, "?", 0)
     assert called.outputs == {"name": "c", "n": 3}
     assert called.status == 2
-    # SQL Server tells how many rows gave the variables their values
+    # SQL Server reports how many rows gave the variables their values
     assert called.events == [("assigned", 2)]
     called = site.call("last_name", 9, "kept", 5)
     assert called.outputs == {"name": "kept", "n": 5}
@@ -469,7 +469,7 @@ def test_try_and_catch(site: Site, points: None) -> None:
     assert called.prints == ["all well", "after"]
     site.run("delete from site.points")
     called = site.call("tries", 1, 1)
-    assert called.errors == [], "a caught error is not told"
+    assert called.errors == [], "a caught error is not sent"
     assert called.prints == ["caught", "after"]
     assert called.rows == [[(2627, 14, 1, 5, "tries")]]
     # what was done before the error stays

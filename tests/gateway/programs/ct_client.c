@@ -1,4 +1,4 @@
-/* A ct-library client that does what its standard input says and tells what it was answered.
+/* A ct-library client that does what its standard input says and prints what it was answered.
  *
  *   ct_client SERVER USER        SERVER is a section of freetds.conf
  *

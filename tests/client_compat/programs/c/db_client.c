@@ -41,7 +41,7 @@ static int on_message(DBPROCESS *from, DBINT number, int state, int severity, ch
 static int on_error(DBPROCESS *from, int severity, int number, int os_number, char *text, char *os_text)
 {
     (void) from, (void) severity, (void) os_number, (void) os_text;
-    /* what the message handler has told comes once more as SYBESMSG, a refused login also as SYBEFCON */
+    /* what the message handler has reported comes once more as SYBESMSG, a refused login also as SYBEFCON */
     if (number == SYBETIME) {
         printf("{\"error\": [\"error handler\", %d, ", number);
         put_text(text, strlen(text));

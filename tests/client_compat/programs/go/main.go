@@ -42,7 +42,7 @@ type client struct {
 	in   *bufio.Scanner
 }
 
-func tell(kind string, value any) {
+func report(kind string, value any) {
 	line, err := json.Marshal(map[string]any{kind: value})
 	if err != nil {
 		log.Fatal(err)
@@ -80,7 +80,7 @@ type messageLog struct{}
 
 func (messageLog) Log(_ context.Context, category msdsn.Log, message string) {
 	if category == msdsn.LogMessages {
-		tell("message", []any{nil, 0, message})
+		report("message", []any{nil, 0, message})
 	}
 }
 
@@ -135,7 +135,7 @@ func (c *client) run(ctx context.Context, text string, args ...any) error {
 			return err
 		}
 		if len(columns) > 0 {
-			tell("row_columns", columns)
+			report("row_columns", columns)
 		}
 		for rows.Next() {
 			if err := tellRow(rows); err != nil {
@@ -167,7 +167,7 @@ func tellRow(rows *sql.Rows) error {
 			values[i] = plain(values[i])
 		}
 	}
-	tell("row", values)
+	report("row", values)
 	return nil
 }
 
@@ -191,17 +191,17 @@ func (c *client) call(name string, params []param) error {
 	if err := c.run(context.Background(), name, args...); err != nil {
 		return err
 	}
-	tell("status", status)
-	told := []any{}
+	report("status", status)
+	values := []any{}
 	for _, output := range outputs {
 		switch v := output.(type) {
 		case *sql.NullInt64:
-			told = append(told, v.Int64)
+			values = append(values, v.Int64)
 		case *sql.NullTime:
-			told = append(told, v.Time.Format(timeLayout))
+			values = append(values, v.Time.Format(timeLayout))
 		}
 	}
-	tell("output", told)
+	report("output", values)
 	return nil
 }
 
@@ -299,9 +299,9 @@ func answering(err error) {
 		if errors.As(err, &server) {
 			number = server.Number
 		}
-		tell("error", []any{fmt.Sprintf("%T", err), number, err.Error()})
+		report("error", []any{fmt.Sprintf("%T", err), number, err.Error()})
 	}
-	tell("end", "results")
+	report("end", "results")
 }
 
 func (c *client) line() []string {

@@ -77,14 +77,14 @@ public final class JdbcClient {
             for (int place = 0; place < params.size(); place++)
                 give(call, place + 2, params.get(place));
             tellResults(call, call.execute());
-            tell("status", number(call.getObject(1)));
+            report("status", number(call.getObject(1)));
             var outputs = new StringJoiner(", ", "[", "]");
             for (int place = 0; place < params.size(); place++) {
                 Param param = params.get(place);
                 if (param.out)
                     outputs.add(plain(param.name.isEmpty() ? call.getObject(place + 2) : call.getObject(param.name)));
             }
-            tell("output", outputs.toString());
+            report("output", outputs.toString());
         }
     }
 
@@ -182,14 +182,14 @@ public final class JdbcClient {
 
     // --- what was answered ---
 
-    private static void tell(String kind, String json) {
+    private static void report(String kind, String json) {
         OUT.println("{\"" + kind + "\": " + json + "}");
     }
 
-    /** A warning does not tell its severity. */
+    /** A warning has no severity. */
     private static void tellMessages(Statement statement) throws SQLException {
         for (SQLWarning warning = statement.getWarnings(); warning != null; warning = warning.getNextWarning())
-            tell("message", "[" + warning.getErrorCode() + ", 0, " + text(warning.getMessage()) + "]");
+            report("message", "[" + warning.getErrorCode() + ", 0, " + text(warning.getMessage()) + "]");
         statement.clearWarnings();
     }
 
@@ -200,7 +200,7 @@ public final class JdbcClient {
                 var columns = new StringJoiner(", ", "[", "]");
                 for (int place = 1; place <= rows.getMetaData().getColumnCount(); place++)
                     columns.add(text(rows.getMetaData().getColumnLabel(place)));
-                tell("row_columns", columns.toString());
+                report("row_columns", columns.toString());
                 while (rows.next())
                     tellRow(rows);
             }
@@ -214,7 +214,7 @@ public final class JdbcClient {
         var values = new StringJoiner(", ", "[", "]");
         for (int place = 1; place <= rows.getMetaData().getColumnCount(); place++)
             values.add(plain(rows.getObject(place)));
-        tell("row", values.toString());
+        report("row", values.toString());
     }
 
     private static String number(Object value) {
@@ -262,10 +262,10 @@ public final class JdbcClient {
         try {
             action.run();
         } catch (SQLException error) {
-            tell("error", "[" + text(error.getClass().getName()) + ", " + error.getErrorCode() + ", "
+            report("error", "[" + text(error.getClass().getName()) + ", " + error.getErrorCode() + ", "
                     + text(String.valueOf(error.getMessage())) + "]");
         }
-        tell("end", "\"results\"");
+        report("end", "\"results\"");
     }
 
     private static String[] fields() throws Exception {

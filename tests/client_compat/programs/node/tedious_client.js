@@ -21,11 +21,11 @@ const encryption = certificate
 
 // --- what was answered ---
 
-function tell(kind, value) {
+function report(kind, value) {
   process.stdout.write(JSON.stringify({ [kind]: value }) + '\n');
 }
 
-// A bigint comes as text, since a number of JavaScript would round it: told as it is.
+// A bigint comes as text, since a number of JavaScript would round it: reported as it is.
 function tellRow(columns) {
   const values = columns.map(({ value, metadata }) => {
     if (value instanceof Date) {
@@ -62,7 +62,7 @@ function connected() {
         reject(Object.assign(error, { number }));
       } else {
         connection.on('infoMessage', ({ number, class: severity, message }) =>
-          tell('message', [number, severity, message]));
+          report('message', [number, severity, message]));
         resolve(connection);
       }
     });
@@ -75,7 +75,7 @@ function run(text, send, prepare = () => {}) {
     const outputs = [];
     let status;
     const request = new Request(text, (error) => (error ? reject(error) : resolve({ status, outputs })));
-    request.on('columnMetadata', (columns) => tell('row_columns', columns.map((column) => column.colName)));
+    request.on('columnMetadata', (columns) => report('row_columns', columns.map((column) => column.colName)));
     request.on('row', tellRow);
     request.on('returnValue', (name, value) => outputs.push(value instanceof Date ? shown(value) : value));
     request.on('doneProc', (count, more, returned) => (status = returned));
@@ -117,8 +117,8 @@ const requests = {
   async rpc(name) {
     const params = await readParams();
     const { status, outputs } = await run(name, (r) => connection.callProcedure(r), (r) => add(r, params));
-    tell('status', status);
-    tell('output', outputs);
+    report('status', status);
+    report('output', outputs);
   },
   async execute(text) {
     const params = await readParams();
@@ -177,9 +177,9 @@ async function answering(act) {
     if (!('code' in error)) {
       throw error;
     }
-    tell('error', [`${error.constructor.name} ${error.code}`, error.number ?? null, error.message]);
+    report('error', [`${error.constructor.name} ${error.code}`, error.number ?? null, error.message]);
   }
-  tell('end', 'results');
+  report('end', 'results');
 }
 
 let password;

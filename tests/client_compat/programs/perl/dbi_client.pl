@@ -57,7 +57,7 @@ sub plain {
     return \@values;
 }
 
-# All results of a statement: rows, the status, the outputs (DBD::Sybase tells them as rows of other kinds).
+# All results of a statement: rows, the status, the outputs (DBD::Sybase returns them as rows of other kinds).
 sub tell_results {
     my ($statement) = @_;
     do {

@@ -34,18 +34,18 @@ class Param(NamedTuple):
     value: Any
 
 
-def tell(kind: str, value: Any) -> None:
+def report(kind: str, value: Any) -> None:
     """One line of an answer."""
     print(json.dumps({kind: value}, default=_text), flush=True)
 
 
-def tell_rows(cursor: Any) -> None:
+def report_rows(cursor: Any) -> None:
     """All result sets of a DB-API cursor."""
     while True:
         if cursor.description is not None:
-            tell("row_columns", [column[0] for column in cursor.description])
+            report("row_columns", [column[0] for column in cursor.description])
             for row in cursor.fetchall():
-                tell("row", list(row))
+                report("row", list(row))
         if not cursor.nextset():
             return
 
@@ -58,12 +58,12 @@ class DbApi:
     def language(self, text: str) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute(text)
-            tell_rows(cursor)
+            report_rows(cursor)
 
     def execute(self, text: str, params: list[Param]) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute(text.replace("?", "%s"), tuple(param.value for param in params))
-            tell_rows(cursor)
+            report_rows(cursor)
 
     def begin(self) -> None:
         self.connection.autocommit = False
@@ -94,8 +94,8 @@ def converse(
             yield
         except failures as error:
             name = f"{type(error).__module__}.{type(error).__qualname__}"
-            tell("error", [name, number(error), text(error)])
-        tell("end", "results")
+            report("error", [name, number(error), text(error)])
+        report("end", "results")
 
     host, port, user, *more = sys.argv[1:]
     connected = None

@@ -4,7 +4,7 @@ from typing import Any
 
 import ctds
 import ctds.pool
-from answering import DbApi, Param, converse, tell, tell_rows
+from answering import DbApi, Param, converse, report, report_rows
 
 # it has no datetime of its own: the date's place is enough for the time that comes back
 SQL_TYPES = {"int": ctds.SqlInt, "char": ctds.SqlVarChar, "datetime": ctds.SqlDate}
@@ -32,13 +32,13 @@ class Client(DbApi):
                 named = cursor.callproc(name, values)
                 found = [named[param.name] for param in params]
             outputs = [value for param, value in zip(params, found, strict=True) if param.out]
-            tell_rows(cursor)
-            tell("output", outputs)
+            report_rows(cursor)
+            report("output", outputs)
         self._tell_messages()
 
     def _tell_messages(self) -> None:
         for message in self.connection.messages:
-            tell("message", [message["number"], message["severity"], message["description"]])
+            report("message", [message["number"], message["severity"], message["description"]])
 
     def _value(self, param: Param) -> Any:
         return ctds.Parameter(SQL_TYPES[param.type](None), output=True) if param.out else param.value
@@ -48,7 +48,7 @@ class Client(DbApi):
             text = text.replace("?", f":{place}", 1)
         with self.connection.cursor() as cursor:
             cursor.execute(text, tuple(param.value for param in params))
-            tell_rows(cursor)
+            report_rows(cursor)
 
     def again(self) -> None:
         self.pool.release(self.connection)
@@ -57,7 +57,7 @@ class Client(DbApi):
     def abandon(self, text: str) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute(text)
-            tell("row", list(cursor.fetchone()))
+            report("row", list(cursor.fetchone()))
 
     def timeout(self, seconds: float, text: str) -> None:
         with ctds.connect(**self.address, timeout=int(seconds)) as connection, connection.cursor() as cursor:

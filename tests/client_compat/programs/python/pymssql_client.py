@@ -4,7 +4,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 import pymssql
-from answering import TYPES, DbApi, Param, converse, tell, tell_rows
+from answering import TYPES, DbApi, Param, converse, report, report_rows
 from pymssql import _mssql
 
 SQL_TYPES = {
@@ -39,9 +39,9 @@ class Client(DbApi):
         with self.connection.cursor() as cursor:
             given = [pymssql.output(TYPES[p.type], p.value) if p.out else _given(p.value) for p in params]
             found = cursor.callproc(name, given)
-            tell_rows(cursor)
-            tell("status", cursor.returnvalue)
-            tell("output", [value for param, value in zip(params, found, strict=True) if param.out])
+            report_rows(cursor)
+            report("status", cursor.returnvalue)
+            report("output", [value for param, value in zip(params, found, strict=True) if param.out])
 
     def _rpc_by_name(self, name: str, params: list[Param]) -> None:
         procedure = self.connection._conn.init_procedure(name)
@@ -49,8 +49,8 @@ class Client(DbApi):
             type, null = SQL_TYPES[param.type], param.value is None
             procedure.bind(param.value, type, param.name, output=param.out, null=null)
         status = procedure.execute()
-        tell("status", status)
-        tell("output", [procedure.parameters[param.name] for param in params if param.out])
+        report("status", status)
+        report("output", [procedure.parameters[param.name] for param in params if param.out])
 
     def begin(self) -> None:
         self.connection.autocommit(False)
@@ -66,7 +66,7 @@ class Client(DbApi):
     def abandon(self, text: str) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute(text)
-            tell("row", list(cursor.fetchone()))
+            report("row", list(cursor.fetchone()))
             self.connection._conn.cancel()
 
     def timeout(self, seconds: float, text: str) -> None:
@@ -81,7 +81,7 @@ def _given(value: Any) -> Any:
 
 
 def on_message(state: int, severity: int, server: bytes, procedure: bytes, line: int, text: bytes) -> None:
-    tell("message", [None, severity, text.decode()])
+    report("message", [None, severity, text.decode()])
 
 
 def number(error: Any) -> int | None:

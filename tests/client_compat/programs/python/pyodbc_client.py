@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 import pyodbc
-from answering import DbApi, Param, converse, tell, tell_rows
+from answering import DbApi, Param, converse, report, report_rows
 
 
 class Client(DbApi):
@@ -35,14 +35,14 @@ class Client(DbApi):
         cursor = self.connection.cursor()
         cursor.execute(text, [param.value for param in params])
         for _, message in cursor.messages or ():
-            tell("message", [None, 0, message])
-        tell_rows(cursor)
+            report("message", [None, 0, message])
+        report_rows(cursor)
         cursor.close()
 
     def abandon(self, text: str) -> None:
         cursor = self.connection.cursor()
         cursor.execute(text)
-        tell("row", list(cursor.fetchone()))
+        report("row", list(cursor.fetchone()))
         cursor.close()
 
     def cancel(self, seconds: float, text: str) -> None:
@@ -51,7 +51,7 @@ class Client(DbApi):
         timer.start()
         try:
             cursor.execute(text)
-            tell_rows(cursor)
+            report_rows(cursor)
         finally:
             timer.join()
 

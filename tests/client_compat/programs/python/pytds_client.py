@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytds
-from answering import TYPES, DbApi, Param, converse, tell, tell_rows
+from answering import TYPES, DbApi, Param, converse, report, report_rows
 
 
 class Client(DbApi):
@@ -26,11 +26,11 @@ class Client(DbApi):
             values = {param.name: value for param, value in zip(params, values, strict=True)}
         with self.connection.cursor() as cursor:
             found = cursor.callproc(name, values)
-            tell_rows(cursor)
-            tell("status", cursor.get_proc_return_status())
-            tell("output", [value for param, value in zip(params, found, strict=True) if param.out])
+            report_rows(cursor)
+            report("status", cursor.get_proc_return_status())
+            report("output", [value for param, value in zip(params, found, strict=True) if param.out])
             for _, message in cursor.messages or ():
-                tell("message", [message.number, message.severity, message.text])
+                report("message", [message.number, message.severity, message.text])
 
     def again(self) -> None:
         self.connection.close()
@@ -39,7 +39,7 @@ class Client(DbApi):
     def abandon(self, text: str) -> None:
         with self.connection.cursor() as cursor:
             cursor.execute(text)
-            tell("row", list(cursor.fetchone()))
+            report("row", list(cursor.fetchone()))
             cursor.cancel()
 
     def timeout(self, seconds: float, text: str) -> None:
