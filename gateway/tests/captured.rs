@@ -10,7 +10,7 @@ use ringlog_gateway::program::Settings;
 use ringlog_gateway::tds::bulk::{Column, Rows};
 use ringlog_gateway::tds::call;
 use ringlog_gateway::tds::dialect::Dialect;
-use ringlog_gateway::tds::packet::{Assembler, Kind, Message};
+use ringlog_gateway::tds::packet::{Assembler, Message, MessageKind};
 use ringlog_gateway::tds::request::{Request, Requests};
 use ringlog_gateway::tds::{layout, login5, login7, negotiate, prelogin};
 use std::path::PathBuf;
@@ -73,9 +73,9 @@ fn read(bytes: &[u8]) -> Understood {
 fn read_message(message: &Message, known: &mut Option<Dialect>, understood: &mut Understood) -> Option<()> {
     let body = &message.body;
     let login = match message.kind {
-        Kind::Prelogin => return prelogin::decode(body).ok().map(|_| ()),
-        Kind::Login7 => Some(login7::decode(body)),
-        Kind::Login5 => {
+        MessageKind::Prelogin => return prelogin::decode(body).ok().map(|_| ()),
+        MessageKind::Login7 => Some(login7::decode(body)),
+        MessageKind::Login5 => {
             let _ = login5::dialect_of_refusal(body);
             Some(login5::decode(body))
         }
@@ -88,8 +88,10 @@ fn read_message(message: &Message, known: &mut Option<Dialect>, understood: &mut
     }
     let dialect = &(*known)?;
     match message.kind {
-        Kind::Batch | Kind::Rpc | Kind::Normal => read_requests(message, dialect, understood),
-        Kind::BulkLoad => {
+        MessageKind::Batch | MessageKind::Rpc | MessageKind::Normal => {
+            read_requests(message, dialect, understood)
+        }
+        MessageKind::BulkLoad => {
             let mut rows = if dialect.is_tds7() {
                 Rows::described(*dialect)
             } else {
@@ -125,11 +127,11 @@ fn columns(dialect: &Dialect) -> Vec<Column> {
 
 fn read_requests(message: &Message, dialect: &Dialect, understood: &mut Understood) -> Option<()> {
     let mut requests = Requests::of(message, dialect).ok()?;
-    if message.kind == Kind::Normal && negotiate::decode_response(requests.body(), dialect).is_ok() {
+    if message.kind == MessageKind::Normal && negotiate::decode_response(requests.body(), dialect).is_ok() {
         // the encrypted password, which still belongs to the login
         return Some(());
     }
-    if message.kind != Kind::Batch {
+    if message.kind != MessageKind::Batch {
         read_shape(requests.body(), dialect)?;
     }
     while let Some(request) = requests.next_request().ok()? {

@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
 use crate::program::InsertBulk;
 use crate::tds::bulk::{Column, Row, Rows};
-use crate::tds::packet::{self, Kind};
+use crate::tds::packet::{self, MessageKind};
 use crate::tds::stored_row;
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
@@ -157,7 +157,7 @@ impl Backend {
         };
         match kind {
             None => return Err(SessionError::Closed),
-            Some(Kind::BulkLoad) => {}
+            Some(MessageKind::BulkLoad) => {}
             Some(_) => {
                 // another request, which has its own answer
                 self.give_up(client, &mut bulk).await?;
@@ -178,14 +178,14 @@ impl Backend {
                 () = stopping.cancelled() => return Err(SessionError::Closed),
             };
             match part.kind {
-                Kind::BulkLoad if part.status.contains(packet::Status::IGNORE) => {
+                MessageKind::BulkLoad if part.status.contains(packet::Status::IGNORE) => {
                     // the client has thought better of it, and waits for a word
                     self.give_up(client, &mut bulk).await?;
                     client.reply.close(Status::ERROR);
                     return Ok(true);
                 }
-                Kind::BulkLoad => {}
-                Kind::Attention => {
+                MessageKind::BulkLoad => {}
+                MessageKind::Attention => {
                     self.give_up(client, &mut bulk).await?;
                     client.reply.close(Status::ATTENTION);
                     return Ok(true);

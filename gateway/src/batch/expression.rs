@@ -1,7 +1,7 @@
 //! Evaluates the expressions and variables of a statement.
 
 use super::interpreter::Interpreter;
-use super::session_variables::{variable, State};
+use super::session_variables::{variable, SessionState};
 use super::variables::Variables;
 use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
@@ -128,7 +128,7 @@ impl Interpreter {
         if name == "@@identity" {
             return Ok((SqlType::numeric(38, 0), self.identity(client).await?));
         }
-        let state = State {
+        let state = SessionState {
             dialect: &client.reply.dialect,
             settings: client.settings(),
             spid: self.spid,

@@ -8,7 +8,7 @@ use crate::convert::{client_type, from_pg, Declared, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{command, Kind, Made, Query, Title};
+use crate::program::{command, Made, Query, QueryKind, Title};
 use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
@@ -22,7 +22,7 @@ impl Interpreter {
         query: &Query,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if client.settings().row_limit > 0 && query.kind == Kind::Change {
+        if client.settings().row_limit > 0 && query.kind == QueryKind::Change {
             let text = "Under SET ROWCOUNT only rows that are selected are limited: \
                         insert, update and delete are refused.";
             return Err(ServerMessage::error(195, 15, text).into());
@@ -60,18 +60,18 @@ impl Interpreter {
         if !query.assigns.is_empty() {
             self.assign_row(&query.assigns, variables, &outcome, &columns)?;
         }
-        if query.kind == Kind::Unsaid {
+        if query.kind == QueryKind::Unsaid {
             self.procedures.backend.forget_declarations();
             self.forget_columns();
             return Ok(());
         }
-        if query.kind == Kind::Select && !query.assigns.is_empty() {
+        if query.kind == QueryKind::Select && !query.assigns.is_empty() {
             client.reply.assigned(outcome.count);
         } else {
             client.reply.command = command(query);
-            client.reply.end(Status::empty(), outcome.count.filter(|_| query.kind != Kind::Definition));
+            client.reply.end(Status::empty(), outcome.count.filter(|_| query.kind != QueryKind::Definition));
         }
-        if query.kind == Kind::Definition {
+        if query.kind == QueryKind::Definition {
             let backend = &mut self.procedures.backend;
             backend.forget_declarations();
             if query.sql.starts_with("call tsql.alter_table") {
@@ -80,11 +80,11 @@ impl Interpreter {
             }
             self.forget_columns();
         }
-        if query.kind == Kind::Change {
+        if query.kind == QueryKind::Change {
             self.inserted.clone_from(&query.into);
         }
         let count = outcome.count.and_then(|count| i64::try_from(count).ok());
-        client.reply.passed(Some(count.filter(|_| query.kind != Kind::Definition).unwrap_or(0)));
+        client.reply.passed(Some(count.filter(|_| query.kind != QueryKind::Definition).unwrap_or(0)));
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Interpreter {
         parameters: &[Parameter<'_>],
     ) -> Result<(), Interrupt> {
         let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
-        if query.kind != Kind::Select || !query.assigns.is_empty() {
+        if query.kind != QueryKind::Select || !query.assigns.is_empty() {
             return Ok(());
         }
         let backend = self.procedures.backend_of(client, &query.sql).await?;

@@ -10,7 +10,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 
 /// The state from which the variables are read.
-pub struct State<'a> {
+pub struct SessionState<'a> {
     pub dialect: &'a Dialect,
     pub settings: &'a Settings,
     pub spid: u16,
@@ -31,7 +31,7 @@ pub struct State<'a> {
 
 /// The value of `@@name` and its type; None when there is no such variable. Functions of the session's state and of
 /// the error that a CATCH block has caught are variables too.
-pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static>)> {
+pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<'static>)> {
     let integer = |value: i64| (SqlType::INT4, Value::Int(value));
     let text = |value: &str| (SqlType::TEXT, Value::Text(value.to_owned().into()));
     let of_caught = |number: fn(&ServerMessage) -> i64| {
@@ -90,7 +90,7 @@ pub fn variable(state: &State<'_>, name: &str) -> Option<(SqlType, Value<'static
 }
 
 /// SET options as the bits of @@options (SQL Server: "Configure the user options server configuration option").
-fn options(state: &State<'_>) -> i64 {
+fn options(state: &SessionState<'_>) -> i64 {
     // warnings, padding, nulls, arithabort, null defaults on, concatenated nulls: always on, whatever is set
     const HOLD: i64 = 8 | 16 | 32 | 64 | 1024 | 4096;
     let settings = state.settings;

@@ -9,7 +9,7 @@ use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::as_variant;
 use tsql::facts::types::{of_oid, Type, SQL_VARIANT};
-use tsql::lexer::{self, Kind};
+use tsql::lexer::{self, TokenKind};
 use tsql::Syntax;
 
 #[derive(Clone, Debug)]
@@ -224,7 +224,8 @@ fn free_variables(text: &str) -> Vec<String> {
         return Vec::new();
     }
     let mut names: Vec<String> = Vec::new();
-    for token in tokens.iter().filter(|token| token.kind == Kind::Variable && !token.value.starts_with("@@"))
+    for token in
+        tokens.iter().filter(|token| token.kind == TokenKind::Variable && !token.value.starts_with("@@"))
     {
         let name = token.value.to_lowercase();
         if !names.contains(&name) {

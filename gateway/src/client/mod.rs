@@ -13,7 +13,7 @@ pub use settings::{Calendar, Isolation, Locking, Settings, TextSize};
 use crate::room::{Places, Room};
 use crate::stream::ClientStream;
 use crate::tds::dialect::{Dialect, Version};
-use crate::tds::packet::{self, Assembler, Kind, Message, Packetizer};
+use crate::tds::packet::{self, Assembler, Message, MessageKind, Packetizer};
 use crate::tds::tokens::done::Status;
 use crate::tls::{Tls, Transport};
 use bytes::{Buf, Bytes, BytesMut};
@@ -162,12 +162,12 @@ impl Client {
     }
 
     /// The kind of what comes next, of which nothing is taken; None when the client has closed.
-    pub async fn next_kind(&mut self) -> Result<Option<Kind>, SessionError> {
+    pub async fn next_kind(&mut self) -> Result<Option<MessageKind>, SessionError> {
         if let Some(early) = &self.early {
             return Ok(Some(early.kind));
         }
         let first = tokio::time::timeout(STALLED, self.first_byte());
-        Ok(first.await.map_err(|_| SessionError::Stalled)??.map(Kind::from_byte))
+        Ok(first.await.map_err(|_| SessionError::Stalled)??.map(MessageKind::from_byte))
     }
 
     /// The next packet of a request that is read as it comes. Safe to drop while waiting.
@@ -189,12 +189,12 @@ impl Client {
 
     /// Waits for the client to cancel or to go away. Safe to drop while waiting.
     pub async fn attention(&mut self) -> Result<(), SessionError> {
-        if self.early.as_ref().is_some_and(|early| early.kind != Kind::Attention) {
+        if self.early.as_ref().is_some_and(|early| early.kind != MessageKind::Attention) {
             return std::future::pending().await;
         }
         match self.request().await? {
             None => Err(SessionError::Closed),
-            Some(message) if message.kind == Kind::Attention => Ok(()),
+            Some(message) if message.kind == MessageKind::Attention => Ok(()),
             Some(message) => {
                 self.early = Some(message);
                 std::future::pending().await
@@ -204,8 +204,11 @@ impl Client {
 
     /// The client's cancel came too late for what runs: it is for what comes next, or answered by itself.
     pub fn answer_attention_later(&mut self) {
-        self.early =
-            Some(Message { kind: Kind::Attention, status: packet::Status::empty(), body: Bytes::new() });
+        self.early = Some(Message {
+            kind: MessageKind::Attention,
+            status: packet::Status::empty(),
+            body: Bytes::new(),
+        });
     }
 
     pub fn dialect(&self) -> Dialect {

@@ -3,21 +3,21 @@
 
 use crate::tds::call::{self, Procedure};
 use crate::tds::dialect::Dialect;
-use crate::tds::packet::Kind;
+use crate::tds::packet::MessageKind;
 use crate::tds::types::Value;
 use crate::tds::wire::utf16_text;
 
 const LONGEST: usize = 500;
 const LANGUAGE: u8 = 0x21;
 
-pub fn shown(kind: Kind, body: &[u8], dialect: &Dialect) -> String {
+pub fn shown(kind: MessageKind, body: &[u8], dialect: &Dialect) -> String {
     let text = match kind {
-        Kind::Rpc => called(body, dialect),
-        Kind::Batch => batch(body, dialect),
-        Kind::Normal => tokens(body, dialect),
-        Kind::BulkLoad => Some("rows of a bulk copy".to_owned()),
-        Kind::Transaction => Some("a transaction manager's request".to_owned()),
-        Kind::Attention => Some("a cancel".to_owned()),
+        MessageKind::Rpc => called(body, dialect),
+        MessageKind::Batch => batch(body, dialect),
+        MessageKind::Normal => tokens(body, dialect),
+        MessageKind::BulkLoad => Some("rows of a bulk copy".to_owned()),
+        MessageKind::Transaction => Some("a transaction manager's request".to_owned()),
+        MessageKind::Attention => Some("a cancel".to_owned()),
         _ => None,
     };
     let text = text.unwrap_or_else(|| format!("a request of kind {kind:?}"));

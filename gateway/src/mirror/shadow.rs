@@ -5,7 +5,7 @@ use super::record::{Finding, Record, Unheard};
 use super::request;
 use super::tap::{From, Pieces};
 use crate::tds::dialect::Dialect;
-use crate::tds::packet::{Kind, Status, HEADER};
+use crate::tds::packet::{MessageKind, Status, HEADER};
 use crate::tds::{login5, login7};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ const LONGEST: usize = 4 << 20;
 
 /// A message cut out of a stream of packets.
 struct Message {
-    kind: Kind,
+    kind: MessageKind,
     body: BytesMut,
     /// It was longer than what is kept of it.
     is_cut: bool,
@@ -40,7 +40,7 @@ impl Cutter {
     /// The next packet, and the message that it ends. None: more bytes are needed.
     fn next(&mut self) -> Option<(Bytes, Option<Message>)> {
         let header = self.input.first_chunk::<HEADER>()?;
-        let (kind, is_last) = (Kind::from_byte(header[0]), header[1] & Status::LAST.bits() != 0);
+        let (kind, is_last) = (MessageKind::from_byte(header[0]), header[1] & Status::LAST.bits() != 0);
         let length = usize::from(u16::from_be_bytes([header[2], header[3]])).max(HEADER);
         if self.input.len() < length {
             return None;
@@ -48,7 +48,7 @@ impl Cutter {
         let packet = self.input.split_to(length).freeze();
         let mut message = match self.open.take() {
             // a cancel ends what was begun
-            Some(open) if kind != Kind::Attention => open,
+            Some(open) if kind != MessageKind::Attention => open,
             _ => Message { kind, body: BytesMut::new(), is_cut: false },
         };
         let body = packet.get(HEADER..).unwrap_or(&[]);
@@ -57,7 +57,7 @@ impl Cutter {
         } else {
             message.is_cut = true;
         }
-        if is_last || kind == Kind::Attention {
+        if is_last || kind == MessageKind::Attention {
             return Some((packet, Some(message)));
         }
         self.open = Some(message);
@@ -122,8 +122,8 @@ impl Shadow {
                 Err(why) => return Some(why),
             };
             match request.kind {
-                Kind::Prelogin => prelogins += 1,
-                Kind::Login5 if dialect.is_none() => match login5::decode(&request.body) {
+                MessageKind::Prelogin => prelogins += 1,
+                MessageKind::Login5 if dialect.is_none() => match login5::decode(&request.body) {
                     Ok(login) if login.password_encryption.is_some() => return Some(Unheard::Encrypted),
                     Ok(login) => {
                         self.user = login.user;
@@ -131,7 +131,7 @@ impl Shadow {
                     }
                     Err(_) => return Some(Unheard::Unread),
                 },
-                Kind::Login7 if dialect.is_none() => match login7::decode(&request.body) {
+                MessageKind::Login7 if dialect.is_none() => match login7::decode(&request.body) {
                     Ok(login) => {
                         self.user = login.user;
                         dialect = Some(login.dialect);
@@ -144,7 +144,7 @@ impl Shadow {
                 // what follows the first is a TLS handshake
                 return Some(Unheard::Encrypted);
             }
-            if request.kind == Kind::Attention && was_cancelled {
+            if request.kind == MessageKind::Attention && was_cancelled {
                 was_cancelled = false;
                 continue;
             }
@@ -165,12 +165,12 @@ impl Shadow {
                 self.record.unheard(Unheard::Unread);
                 continue;
             };
-            was_cancelled = old.cancelled && request.kind != Kind::Attention;
+            was_cancelled = old.cancelled && request.kind != MessageKind::Attention;
             if was_cancelled {
                 self.record.unheard(Unheard::Cancelled);
                 continue;
             }
-            if matches!(request.kind, Kind::Login5 | Kind::Login7) {
+            if matches!(request.kind, MessageKind::Login5 | MessageKind::Login7) {
                 if !old.logged_in {
                     return None;
                 }
@@ -183,7 +183,7 @@ impl Shadow {
     }
 
     fn compare(&self, request: &Message, old: &Answer, new: &Answer, dialect: &Dialect, took: Duration) {
-        let is_login = matches!(request.kind, Kind::Login5 | Kind::Login7);
+        let is_login = matches!(request.kind, MessageKind::Login5 | MessageKind::Login7);
         // answers to logins describe the servers, which differ: not compared
         let (old, new) = if self.is_swapped { (new, old) } else { (old, new) };
         let differences = if is_login { Vec::new() } else { old.differences(new) };
@@ -206,7 +206,7 @@ impl Shadow {
         loop {
             while let Some((packet, message)) = self.requests.pop_front() {
                 let is_skipped =
-                    skip && message.as_ref().is_some_and(|message| message.kind == Kind::Attention);
+                    skip && message.as_ref().is_some_and(|message| message.kind == MessageKind::Attention);
                 if !is_skipped {
                     match timeout(ANSWERING, new.write_all(&packet)).await {
                         Ok(Ok(())) => {}
@@ -216,7 +216,7 @@ impl Shadow {
                 }
                 if let Some(message) = message {
                     return match message.kind {
-                        Kind::Unknown(_) | Kind::Sspi => Err(Unheard::Encrypted),
+                        MessageKind::Unknown(_) | MessageKind::Sspi => Err(Unheard::Encrypted),
                         _ => Ok(Some(message)),
                     };
                 }

@@ -7,8 +7,8 @@ pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
     placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Executed,
-    Expression, FetchFrom, Filled, InsertBulk, InsertExecute, Kind, ListItem, Made, OverColumns, Program,
-    Query, ResultType, Settings, Sql, Statement, Title, Typed, CLOCKS,
+    Expression, FetchFrom, Filled, InsertBulk, InsertExecute, ListItem, Made, OverColumns, Program, Query,
+    QueryKind, ResultType, Settings, Sql, Statement, Title, Typed, CLOCKS,
 };
 
 use crate::convert::SqlType;
@@ -29,16 +29,16 @@ pub fn undeclared(name: &str) -> ServerMessage {
 pub fn command(query: &Query) -> Command {
     let is = |word: &str| query.sql.begins_with(word);
     match query.kind {
-        Kind::Select if query.makes_a_table() => Command::SelectInto,
-        Kind::Select => Command::Select,
-        Kind::Change if is("update") => Command::Update,
-        Kind::Change if is("delete") => Command::Delete,
-        Kind::Change if is("merge") => Command::Merge,
-        Kind::Change => Command::Insert,
-        Kind::Definition if is("create") || query.sql.starts_with("call tsql.create_table") => {
+        QueryKind::Select if query.makes_a_table() => Command::SelectInto,
+        QueryKind::Select => Command::Select,
+        QueryKind::Change if is("update") => Command::Update,
+        QueryKind::Change if is("delete") => Command::Delete,
+        QueryKind::Change if is("merge") => Command::Merge,
+        QueryKind::Change => Command::Insert,
+        QueryKind::Definition if is("create") || query.sql.starts_with("call tsql.create_table") => {
             Command::CreateTable
         }
-        Kind::Definition if is("do") || is("drop") => Command::DropTable,
-        Kind::Definition | Kind::Unsaid => Command::Other,
+        QueryKind::Definition if is("do") || is("drop") => Command::DropTable,
+        QueryKind::Definition | QueryKind::Unsaid => Command::Other,
     }
 }

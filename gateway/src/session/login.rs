@@ -9,7 +9,7 @@ use crate::client::{Client, SessionError, Settings, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
 use crate::postgres::PgError;
 use crate::tds::login::{Login, Password, PasswordEncryption};
-use crate::tds::packet::{self, Kind};
+use crate::tds::packet::{self, MessageKind};
 use crate::tds::prelogin::{self, Agreed};
 use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
@@ -144,7 +144,7 @@ async fn encrypted_password(
     client.reply.close(Status::empty());
     client.finish().await?;
     let message = client.request().await?.ok_or(SessionError::Closed)?;
-    if !matches!(message.kind, Kind::Normal | Kind::Login5) {
+    if !matches!(message.kind, MessageKind::Normal | MessageKind::Login5) {
         return Err(WireError::Malformed(format!("a {:?} message before login", message.kind)).into());
     }
     let encrypted = negotiate::decode_response(&message.body, &dialect)?;
@@ -183,12 +183,12 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
         let message = client.request().await?.ok_or(SessionError::Closed)?;
         let login = match message.kind {
             // FreeTDS says that it will not encrypt, and begins a handshake when the server requires it
-            Kind::Prelogin if message.body.first() == Some(&TLS_HANDSHAKE) => {
+            MessageKind::Prelogin if message.body.first() == Some(&TLS_HANDSHAKE) => {
                 let text = "this server demands TLS, and the client's settings rule it out \
                             (FreeTDS: encryption = off)";
                 return Err(SessionError::Tls(io::Error::other(text)));
             }
-            Kind::Prelogin => {
+            MessageKind::Prelogin => {
                 let asked = prelogin::decode(&message.body)?;
                 // strict TLS has settled it already
                 let tls = tls.filter(|_| !client.is_encrypted());
@@ -201,8 +201,8 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
                 }
                 continue;
             }
-            Kind::Login7 => login7::decode(&message.body)?,
-            Kind::Login5 => {
+            MessageKind::Login7 => login7::decode(&message.body)?,
+            MessageKind::Login5 => {
                 client.set_dialect(login5::dialect_of_refusal(&message.body));
                 login5::decode(&message.body)?
             }

@@ -10,7 +10,7 @@ use crate::client::{Client, SessionError};
 use crate::gateway::Gateway;
 use crate::interrupt::Interrupt;
 use crate::stream::ClientStream;
-use crate::tds::packet::{Kind, Message, Status as PacketStatus};
+use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
 use crate::tds::request::Requests;
 use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
@@ -199,7 +199,9 @@ impl Session {
             self.client.reply.close(Status::ERROR);
             return self.conclude(Ok(true)).await;
         }
-        if request.status.intersects(RESETS) || !matches!(request.kind, Kind::Rpc | Kind::Normal) {
+        if request.status.intersects(RESETS)
+            || !matches!(request.kind, MessageKind::Rpc | MessageKind::Normal)
+        {
             return Ok(false);
         }
         let Ok(requests) = Requests::of(request, &self.client.dialect()) else {

@@ -13,7 +13,7 @@ pub const LARGEST: usize = 32_768;
 
 /// The kind of a message, from the first header byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// T-SQL text (7.x)
     Batch,
     /// TDS 5.0 login record
@@ -35,21 +35,21 @@ pub enum Kind {
     Unknown(u8),
 }
 
-impl Kind {
-    pub fn from_byte(byte: u8) -> Kind {
+impl MessageKind {
+    pub fn from_byte(byte: u8) -> MessageKind {
         match byte {
-            0x01 => Kind::Batch,
-            0x02 => Kind::Login5,
-            0x03 => Kind::Rpc,
-            0x04 => Kind::Reply,
-            0x06 => Kind::Attention,
-            0x07 => Kind::BulkLoad,
-            0x0E => Kind::Transaction,
-            0x0F => Kind::Normal,
-            0x10 => Kind::Login7,
-            0x11 => Kind::Sspi,
-            0x12 => Kind::Prelogin,
-            other => Kind::Unknown(other),
+            0x01 => MessageKind::Batch,
+            0x02 => MessageKind::Login5,
+            0x03 => MessageKind::Rpc,
+            0x04 => MessageKind::Reply,
+            0x06 => MessageKind::Attention,
+            0x07 => MessageKind::BulkLoad,
+            0x0E => MessageKind::Transaction,
+            0x0F => MessageKind::Normal,
+            0x10 => MessageKind::Login7,
+            0x11 => MessageKind::Sspi,
+            0x12 => MessageKind::Prelogin,
+            other => MessageKind::Unknown(other),
         }
     }
 }
@@ -71,7 +71,7 @@ bitflags! {
 /// One complete request.
 #[derive(Debug)]
 pub struct Message {
-    pub kind: Kind,
+    pub kind: MessageKind,
     /// The status bits of all its packets together.
     pub status: Status,
     pub body: Bytes,
@@ -80,7 +80,7 @@ pub struct Message {
 /// A message of which the last packet is still to come.
 #[derive(Debug)]
 struct Begun {
-    kind: Kind,
+    kind: MessageKind,
     status: Status,
     body: BytesMut,
 }
@@ -141,7 +141,7 @@ impl Assembler {
             }
             input.advance(HEADER);
             let body = input.split_to(length - HEADER);
-            if kind == Kind::Attention {
+            if kind == MessageKind::Attention {
                 self.open = None;
                 return Ok(Some(Message { kind, status, body: body.freeze() }));
             }
@@ -176,14 +176,14 @@ impl Assembler {
 }
 
 /// Kind, status and length of the packet that `input` begins with; None: more bytes are needed.
-fn header(input: &BytesMut) -> Result<Option<(Kind, Status, usize)>, WireError> {
+fn header(input: &BytesMut) -> Result<Option<(MessageKind, Status, usize)>, WireError> {
     let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
-    let (kind, status) = (Kind::from_byte(header[0]), Status::from_bits_retain(header[1]));
+    let (kind, status) = (MessageKind::from_byte(header[0]), Status::from_bits_retain(header[1]));
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
     if length < HEADER {
         return Err(WireError::Malformed(format!("packet length {length} is less than its header")));
     }
-    if let Kind::Unknown(byte) = kind {
+    if let MessageKind::Unknown(byte) = kind {
         return Err(WireError::Malformed(format!("packet type 0x{byte:02x} is unknown")));
     }
     Ok(Some((kind, status, length)))
@@ -266,7 +266,7 @@ mod tests {
             }
         }
         let message = found.unwrap();
-        assert_eq!((message.kind, &message.body[..]), (Kind::Rpc, &b"abcde"[..]));
+        assert_eq!((message.kind, &message.body[..]), (MessageKind::Rpc, &b"abcde"[..]));
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
         let mut input = BytesMut::from(&packet(3, 0, b"half")[..]);
         input.extend_from_slice(&packet(6, 1, b""));
         let mut assembler = Assembler::new(100);
-        assert_eq!(assembler.next(&mut input).unwrap().unwrap().kind, Kind::Attention);
+        assert_eq!(assembler.next(&mut input).unwrap().unwrap().kind, MessageKind::Attention);
         assert!(!assembler.is_inside_message());
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let first = assembler.part(&mut input).unwrap().unwrap();
         assert_eq!(
             (first.kind, first.status, &first.body[..]),
-            (Kind::BulkLoad, Status::empty(), &b"abc"[..])
+            (MessageKind::BulkLoad, Status::empty(), &b"abc"[..])
         );
         assert!(assembler.part(&mut input).unwrap().is_none());
         input.put_u8(b'e');

@@ -8,7 +8,7 @@ use super::cursor::{self, CursorRequest};
 use super::dialect::Dialect;
 use super::dynamic::{self, Dynamic};
 use super::option::{self, OptionCommand};
-use super::packet::{Kind, Message};
+use super::packet::{Message, MessageKind};
 use super::transaction::TransactionRequest;
 use super::wire::{Reader, Result, WireError};
 
@@ -41,7 +41,7 @@ const LOGOUT: u8 = 0x71;
 /// The requests of one message.
 #[derive(Debug)]
 pub struct Requests<'a> {
-    kind: Kind,
+    kind: MessageKind,
     dialect: Dialect,
     body: &'a [u8],
     reader: Reader<'a>,
@@ -53,9 +53,11 @@ impl<'a> Requests<'a> {
     pub fn of(message: &'a Message, dialect: &Dialect) -> Result<Requests<'a>> {
         let mut reader = call::reader(&message.body, dialect);
         match message.kind {
-            Kind::Batch if !dialect.is_tds7() => {}
-            Kind::Batch | Kind::Rpc | Kind::Transaction => call::skip_headers(&mut reader, dialect)?,
-            Kind::Normal | Kind::Attention | Kind::BulkLoad => {}
+            MessageKind::Batch if !dialect.is_tds7() => {}
+            MessageKind::Batch | MessageKind::Rpc | MessageKind::Transaction => {
+                call::skip_headers(&mut reader, dialect)?
+            }
+            MessageKind::Normal | MessageKind::Attention | MessageKind::BulkLoad => {}
             other => return Err(WireError::Malformed(format!("a {other:?} message after login"))),
         }
         let body = message.body.get(reader.position()..).unwrap_or(&[]);
@@ -72,18 +74,18 @@ impl<'a> Requests<'a> {
     pub fn next_request(&mut self) -> Result<Option<Request<'a>>> {
         let dialect = self.dialect;
         match self.kind {
-            Kind::Rpc => Ok(call::decode_rpc(&mut self.reader, &dialect)?.map(Request::Rpc)),
-            Kind::Normal if self.reader.is_empty() => Ok(None),
-            Kind::Normal => decode_token(&mut self.reader, &dialect).map(Some),
+            MessageKind::Rpc => Ok(call::decode_rpc(&mut self.reader, &dialect)?.map(Request::Rpc)),
+            MessageKind::Normal if self.reader.is_empty() => Ok(None),
+            MessageKind::Normal => decode_token(&mut self.reader, &dialect).map(Some),
             _ if std::mem::replace(&mut self.is_done, true) => Ok(None),
-            Kind::Batch if dialect.is_tds7() => decode_batch(&mut self.reader).map(Some),
+            MessageKind::Batch if dialect.is_tds7() => decode_batch(&mut self.reader).map(Some),
             // FreeTDS sends several queries in one text so
-            Kind::Batch => Ok(Some(Request::Language { text: self.body, params: Vec::new() })),
-            Kind::Transaction => {
+            MessageKind::Batch => Ok(Some(Request::Language { text: self.body, params: Vec::new() })),
+            MessageKind::Transaction => {
                 Ok(Some(Request::Transaction(TransactionRequest::decode(&mut self.reader)?)))
             }
-            Kind::Attention => Ok(Some(Request::Attention)),
-            Kind::BulkLoad => Ok(Some(Request::BulkLoad)),
+            MessageKind::Attention => Ok(Some(Request::Attention)),
+            MessageKind::BulkLoad => Ok(Some(Request::BulkLoad)),
             _ => Ok(None),
         }
     }
@@ -134,11 +136,15 @@ mod tests {
     use crate::tds::packet::Status;
     use bytes::Bytes;
 
-    fn message(kind: Kind, body: &[u8]) -> Message {
+    fn message(kind: MessageKind, body: &[u8]) -> Message {
         Message { kind, status: Status::LAST, body: Bytes::copy_from_slice(body) }
     }
 
-    fn requests(kind: Kind, body: &[u8], version: Version) -> Vec<std::result::Result<String, WireError>> {
+    fn requests(
+        kind: MessageKind,
+        body: &[u8],
+        version: Version,
+    ) -> Vec<std::result::Result<String, WireError>> {
         let message = message(kind, body);
         let dialect = Dialect::new(version);
         let mut requests = match Requests::of(&message, &dialect) {
@@ -163,33 +169,33 @@ mod tests {
         let text = b"a\0b\0";
         let with_headers = [&b"\x08\0\0\0\x04\0\0\0"[..], text].concat();
         let batch = vec![Ok("Batch(\"ab\")".to_owned())];
-        assert_eq!(requests(Kind::Batch, &with_headers, Version::Tds74), batch);
-        assert_eq!(requests(Kind::Batch, text, Version::Tds71), batch);
-        let odd = requests(Kind::Batch, b"a\0b", Version::Tds71);
+        assert_eq!(requests(MessageKind::Batch, &with_headers, Version::Tds74), batch);
+        assert_eq!(requests(MessageKind::Batch, text, Version::Tds71), batch);
+        let odd = requests(MessageKind::Batch, b"a\0b", Version::Tds71);
         assert!(matches!(odd.as_slice(), [Err(WireError::Malformed(_))]), "{odd:?}");
-        let five = requests(Kind::Batch, b"ab", Version::Tds50);
+        let five = requests(MessageKind::Batch, b"ab", Version::Tds50);
         assert_eq!(five, [Ok("Language { text: [97, 98], params: [] }".to_owned())]);
     }
 
     #[test]
     fn tokens_before_a_malformed_one_are_requests() {
         let bytes = b"\x21\x03\0\0\0\0hi\xa6\x04\0\x01\x19\x01\x01\x71\x00\x99";
-        let found = requests(Kind::Normal, bytes, Version::Tds50);
+        let found = requests(MessageKind::Normal, bytes, Version::Tds50);
         assert_eq!(found.len(), 4, "{found:?}");
         assert!(found[0].as_ref().unwrap().starts_with("Language { text: [104, 105]"), "{found:?}");
         assert!(found[1].as_ref().unwrap().starts_with("Option("), "{found:?}");
         assert_eq!(found[2], Ok("Logout".to_owned()));
         assert!(found[3].is_err());
-        let close = requests(Kind::Normal, b"\x80\x05\0\x01\0\0\0\x01", Version::Tds50);
+        let close = requests(MessageKind::Normal, b"\x80\x05\0\x01\0\0\0\x01", Version::Tds50);
         assert!(close.len() == 1 && close[0].as_ref().unwrap().starts_with("Cursor"), "{close:?}");
-        let cut = requests(Kind::Normal, b"\x80\x01\x02", Version::Tds50);
+        let cut = requests(MessageKind::Normal, b"\x80\x01\x02", Version::Tds50);
         assert!(matches!(cut.as_slice(), [Err(WireError::Truncated("cursor"))]), "{cut:?}");
-        assert!(requests(Kind::Normal, b"", Version::Tds50).is_empty());
+        assert!(requests(MessageKind::Normal, b"", Version::Tds50).is_empty());
     }
 
     #[test]
     fn what_no_client_sends_after_its_login_is_refused() {
-        for kind in [Kind::Login7, Kind::Prelogin, Kind::Sspi, Kind::Reply] {
+        for kind in [MessageKind::Login7, MessageKind::Prelogin, MessageKind::Sspi, MessageKind::Reply] {
             let found = requests(kind, b"", Version::Tds74);
             assert!(matches!(found.as_slice(), [Err(WireError::Malformed(_))]), "{found:?}");
         }

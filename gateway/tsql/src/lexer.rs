@@ -27,7 +27,7 @@ impl Default for Syntax {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     /// Keyword or identifier.
     Word(Class),
     /// `[name]`, or `"name"` with quoted identifiers on.
@@ -53,7 +53,7 @@ pub enum Kind {
 
 #[derive(Clone, Debug)]
 pub struct Token<'a> {
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// What it means: without quotes and brackets.
     pub value: Cow<'a, str>,
     pub at: Position,
@@ -64,7 +64,7 @@ pub struct Token<'a> {
 impl Token<'_> {
     /// Whether it is this word, given in lower case, and not in brackets or quotes.
     pub fn is(&self, word: &str) -> bool {
-        matches!(self.kind, Kind::Word(_)) && self.value.eq_ignore_ascii_case(word)
+        matches!(self.kind, TokenKind::Word(_)) && self.value.eq_ignore_ascii_case(word)
     }
 
     pub fn is_any(&self, words: &[&str]) -> bool {
@@ -72,22 +72,22 @@ impl Token<'_> {
     }
 
     pub fn is_symbol(&self, symbol: &str) -> bool {
-        self.kind == Kind::Symbol && self.value == symbol
+        self.kind == TokenKind::Symbol && self.value == symbol
     }
 
     /// Whether it has the form of an identifier; a reserved word can be one only after a point.
     pub fn is_name(&self) -> bool {
-        matches!(self.kind, Kind::Word(_) | Kind::Name)
+        matches!(self.kind, TokenKind::Word(_) | TokenKind::Name)
     }
 
     pub fn is_literal(&self) -> bool {
-        use Kind::{Binary, Decimal, Float, Integer, Money, Text};
+        use TokenKind::{Binary, Decimal, Float, Integer, Money, Text};
         matches!(self.kind, Text { .. } | Integer | Decimal | Float | Money | Binary)
     }
 
     /// As an error message names it.
     pub fn shown(&self) -> String {
-        if self.kind == Kind::Binary {
+        if self.kind == TokenKind::Binary {
             return format!("0x{}", self.value);
         }
         if self.value.chars().count() <= 128 {
@@ -190,27 +190,29 @@ impl<'a> Lexer<'a> {
         let (kind, value) = match first {
             'N' | 'n' if self.byte(1) == Some(b'\'') => {
                 self.at += 1;
-                (Kind::Text { national: true }, self.quoted('\'')?)
+                (TokenKind::Text { national: true }, self.quoted('\'')?)
             }
-            '\'' => (Kind::Text { national: false }, self.quoted('\'')?),
-            '"' if self.syntax.quoted_identifiers => (Kind::Name, self.quoted('"')?),
-            '"' => (Kind::Text { national: false }, self.quoted('"')?),
-            '[' => (Kind::Name, self.quoted(']')?),
+            '\'' => (TokenKind::Text { national: false }, self.quoted('\'')?),
+            '"' if self.syntax.quoted_identifiers => (TokenKind::Name, self.quoted('"')?),
+            '"' => (TokenKind::Text { national: false }, self.quoted('"')?),
+            '[' => (TokenKind::Name, self.quoted(']')?),
             '0'..='9' => self.number()?,
             '.' if self.byte(1).is_some_and(|byte| byte.is_ascii_digit()) => self.number()?,
-            '$' if self.is_action() => (Kind::Word(Class::Plain), Cow::Borrowed(self.skip(ACTION.len()))),
+            '$' if self.is_action() => {
+                (TokenKind::Word(Class::Plain), Cow::Borrowed(self.skip(ACTION.len())))
+            }
             '$' | '£' | '¥' | '€' => self.money(first)?,
             '@' => self.variable(),
             '?' if self.syntax.placeholders => {
                 self.at += 1;
                 self.placeholders += 1;
-                (Kind::Variable, Cow::Owned(format!("?{}", self.placeholders)))
+                (TokenKind::Variable, Cow::Owned(format!("?{}", self.placeholders)))
             }
             '_' | '#' => self.word(first),
             _ if first.is_alphabetic() => self.word(first),
-            _ => (Kind::Symbol, self.symbol(first)),
+            _ => (TokenKind::Symbol, self.symbol(first)),
         };
-        if kind == Kind::Name && value.is_empty() {
+        if kind == TokenKind::Name && value.is_empty() {
             return Err(Error::new(1038, "An object or column name is missing or empty.", line));
         }
         let position = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
@@ -259,7 +261,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<(Kind, Cow<'a, str>), Error> {
+    fn number(&mut self) -> Result<(TokenKind, Cow<'a, str>), Error> {
         let start = self.at;
         if self.byte(0) == Some(b'0') && matches!(self.byte(1), Some(b'x' | b'X')) {
             self.at += 2;
@@ -267,17 +269,17 @@ impl<'a> Lexer<'a> {
             while self.byte(0).is_some_and(|byte| byte.is_ascii_hexdigit()) {
                 self.at += 1;
             }
-            return Ok((Kind::Binary, Cow::Borrowed(&self.text[begin..self.at])));
+            return Ok((TokenKind::Binary, Cow::Borrowed(&self.text[begin..self.at])));
         }
-        let mut kind = Kind::Integer;
+        let mut kind = TokenKind::Integer;
         self.digits();
         if self.byte(0) == Some(b'.') {
-            kind = Kind::Decimal;
+            kind = TokenKind::Decimal;
             self.at += 1;
             self.digits();
         }
         if matches!(self.byte(0), Some(b'e' | b'E')) {
-            kind = Kind::Float;
+            kind = TokenKind::Float;
             self.at += 1;
             let signed = usize::from(matches!(self.byte(0), Some(b'+' | b'-')));
             if self.byte(signed).is_some_and(|byte| byte.is_ascii_digit()) {
@@ -286,7 +288,7 @@ impl<'a> Lexer<'a> {
             }
         }
         let written = &self.text[start..self.at];
-        if kind == Kind::Float && !is_double(written) {
+        if kind == TokenKind::Float && !is_double(written) {
             let text = format!(
                 "The floating point value '{written}' is out of the range of computer representation (8 bytes)."
             );
@@ -302,12 +304,12 @@ impl<'a> Lexer<'a> {
         is_named && !self.rest()[ACTION.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
     }
 
-    fn money(&mut self, sign: char) -> Result<(Kind, Cow<'a, str>), Error> {
+    fn money(&mut self, sign: char) -> Result<(TokenKind, Cow<'a, str>), Error> {
         let (line, before) = (self.line, self.at);
         self.at += sign.len_utf8();
         let amount = self.rest().trim_start().trim_start_matches(['-', '+']).trim_start();
         if !amount.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-            return Ok((Kind::Money, Cow::Borrowed("0")));
+            return Ok((TokenKind::Money, Cow::Borrowed("0")));
         }
         let lead = self.rest().len() - amount.len();
         let negative = self.skip(lead).contains('-');
@@ -324,22 +326,25 @@ impl<'a> Lexer<'a> {
             self.digits();
         }
         let digits = &self.text[start..self.at];
-        Ok((Kind::Money, if negative { Cow::Owned(format!("-{digits}")) } else { Cow::Borrowed(digits) }))
+        Ok((
+            TokenKind::Money,
+            if negative { Cow::Owned(format!("-{digits}")) } else { Cow::Borrowed(digits) },
+        ))
     }
 
-    fn variable(&mut self) -> (Kind, Cow<'a, str>) {
+    fn variable(&mut self) -> (TokenKind, Cow<'a, str>) {
         let start = self.at;
         self.at += 1;
         self.name_characters();
-        (Kind::Variable, Cow::Borrowed(&self.text[start..self.at]))
+        (TokenKind::Variable, Cow::Borrowed(&self.text[start..self.at]))
     }
 
-    fn word(&mut self, first: char) -> (Kind, Cow<'a, str>) {
+    fn word(&mut self, first: char) -> (TokenKind, Cow<'a, str>) {
         let start = self.at;
         self.at += first.len_utf8();
         self.name_characters();
         let word = &self.text[start..self.at];
-        (Kind::Word(keywords::class(word)), Cow::Borrowed(word))
+        (TokenKind::Word(keywords::class(word)), Cow::Borrowed(word))
     }
 
     fn name_characters(&mut self) {

@@ -5,7 +5,7 @@
 //! lengths, ORDER BY, select lists and GROUP BY, patterns and definitions stay.
 
 use crate::facts::types::{self, Type, INT, LONGEST_VARCHAR, MOST_DIGITS};
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::program::{Lifted, Literal};
 use crate::tree::{
     ArgumentValue, Expression, InsertSource, LiteralValue, Merge, MergeAction, Query, QueryBody, SetItem,
@@ -17,18 +17,18 @@ use crate::tree::{
 pub(crate) fn class(token: &Token<'_>) -> Option<char> {
     let scale = |written: &str| written.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     Some(match token.kind {
-        Kind::Integer if is_int(&token.value) => 'i',
-        Kind::Integer => 'I',
-        Kind::Decimal if is_decimal(&token.value) => {
+        TokenKind::Integer if is_int(&token.value) => 'i',
+        TokenKind::Integer => 'I',
+        TokenKind::Decimal if is_decimal(&token.value) => {
             char::from_u32('0' as u32 + u32::try_from(scale(&token.value)).ok()?).unwrap_or('D')
         }
-        Kind::Decimal => 'D',
-        Kind::Float => 'f',
-        Kind::Money => 'm',
-        Kind::Binary => 'b',
-        Kind::Text { national: false } if is_short(&token.value) => 't',
-        Kind::Text { .. } if is_short(&token.value) => 'n',
-        Kind::Text { .. } => 'T',
+        TokenKind::Decimal => 'D',
+        TokenKind::Float => 'f',
+        TokenKind::Money => 'm',
+        TokenKind::Binary => 'b',
+        TokenKind::Text { national: false } if is_short(&token.value) => 't',
+        TokenKind::Text { .. } if is_short(&token.value) => 'n',
+        TokenKind::Text { .. } => 'T',
         _ => return None,
     })
 }
@@ -51,14 +51,14 @@ fn is_short(text: &str) -> bool {
 pub(crate) fn value(token: &Token<'_>, lifted: &Lifted, sybase: bool) -> Option<Literal> {
     let digits = || token.value.to_string();
     let written = match token.kind {
-        Kind::Text { .. } if sybase && token.value.is_empty() => {
+        TokenKind::Text { .. } if sybase && token.value.is_empty() => {
             return Some(Literal::Text(String::from(" ")))
         }
-        Kind::Text { .. } => return Some(Literal::Text(digits())),
-        Kind::Integer => LiteralValue::Integer(digits()),
-        Kind::Decimal => LiteralValue::Decimal(digits()),
-        Kind::Float => LiteralValue::Float(digits()),
-        Kind::Binary => LiteralValue::Binary(digits()),
+        TokenKind::Text { .. } => return Some(Literal::Text(digits())),
+        TokenKind::Integer => LiteralValue::Integer(digits()),
+        TokenKind::Decimal => LiteralValue::Decimal(digits()),
+        TokenKind::Float => LiteralValue::Float(digits()),
+        TokenKind::Binary => LiteralValue::Binary(digits()),
         _ => return None,
     };
     crate::compile::of_number(&written, lifted.negative)

@@ -78,7 +78,8 @@ impl Claim {
 
 pub type Answer = oneshot::Sender<Result<Outcome, PgError>>;
 
-pub struct Call {
+/// A call in the queue of a lane.
+pub struct QueuedCall {
     pub statement: Arc<Statement>,
     /// By its oid: a name may have been dropped and made again, or have become another's.
     pub role: u32,

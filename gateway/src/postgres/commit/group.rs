@@ -1,7 +1,7 @@
 //! A group of calls on its connection: a transaction as a pipeline under one Sync, with the statements around each
 //! call that keep it from changing the connection for the others.
 
-use super::call::{Call, Outcome};
+use super::call::{Outcome, QueuedCall};
 use crate::postgres::error::{Notice, PgError};
 use crate::postgres::message::{
     put_value, row_count, row_values, server_error, server_notice, unexpected, Message,
@@ -94,7 +94,7 @@ impl Open {
     }
 
     /// Runs all calls in one transaction. Ok only after PostgreSQL has reported it committed. `settle` is to follow.
-    pub async fn run(&mut self, group: &[Call]) -> Result<Vec<Outcome>, Failure> {
+    pub async fn run(&mut self, group: &[QueuedCall]) -> Result<Vec<Outcome>, Failure> {
         let before = self.role;
         let mut fresh = Vec::new();
         let mut steps = Vec::with_capacity(group.len() + 2);
@@ -187,7 +187,7 @@ impl Open {
         Ok(())
     }
 
-    async fn put_call(&mut self, call: &Call, fresh: &mut Vec<u64>) -> Result<(), PgError> {
+    async fn put_call(&mut self, call: &QueuedCall, fresh: &mut Vec<u64>) -> Result<(), PgError> {
         let statement = &call.statement;
         if !self.prepared.contains_key(&statement.id) {
             let name = self.connection.statement_name();

@@ -1,6 +1,6 @@
 //! A lane: a connection, the queue of calls in front of it, and the task that commits them in groups.
 
-use super::call::{not_written, Call, PATIENCE};
+use super::call::{not_written, QueuedCall, PATIENCE};
 use super::group::{Failure, Open};
 use crate::metrics::Metrics;
 use crate::postgres::error::{Notice, PgError};
@@ -31,7 +31,7 @@ const TOO_LATE: [&str; 2] = ["55P03", CANCELED];
 /// SQLSTATE invalid_sql_statement_name: a procedure has deallocated what was prepared.
 const NOT_PREPARED: &str = "26000";
 
-pub(super) type Queue = mpsc::Sender<Call>;
+pub(super) type Queue = mpsc::Sender<QueuedCall>;
 
 /// Where a procedure goes that takes long, and from where it comes back.
 pub(super) trait Elsewhere: Send + Sync {
@@ -44,7 +44,7 @@ pub(super) trait Elsewhere: Send + Sync {
 
 /// The kind of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LaneKind {
     /// The installer's procedures, which change nothing of their connection.
     Own,
     /// Procedures of another owner: the connection is reset after each call.
@@ -53,13 +53,13 @@ pub(super) enum Kind {
     Quarantine,
 }
 
-impl Kind {
+impl LaneKind {
     fn cleans(self) -> bool {
-        self != Kind::Own
+        self != LaneKind::Own
     }
 
     fn is_patient(self) -> bool {
-        self == Kind::Quarantine
+        self == LaneKind::Quarantine
     }
 }
 
@@ -77,22 +77,22 @@ pub struct Maker {
 
 impl Maker {
     /// Starts a lane, which connects when it is first needed and ends when its queue is dropped.
-    pub(super) fn lane(self: &Arc<Maker>, kind: Kind, routes: Weak<dyn Elsewhere>) -> Queue {
+    pub(super) fn lane(self: &Arc<Maker>, kind: LaneKind, routes: Weak<dyn Elsewhere>) -> Queue {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let is_slow = kind == Kind::Quarantine;
+        let is_slow = kind == LaneKind::Quarantine;
         let lane = Lane { maker: self.clone(), kind, routes, open: None, slow: Instant::now(), is_slow };
         self.threads.spawn(lane.run(receiver));
         sender
     }
 
-    async fn connect(&self, kind: Kind) -> Result<Open, PgError> {
+    async fn connect(&self, kind: LaneKind) -> Result<Open, PgError> {
         let patience = PATIENCE.as_millis().to_string();
         // The installer's own procedures take long only where they wait for a lock; a machine with more to run than
         // cores must not count as that.
         let (statements, locks) = match kind {
-            Kind::Own => ("0", patience.as_str()),
-            Kind::Site => (patience.as_str(), "0"),
-            Kind::Quarantine => ("0", "0"),
+            LaneKind::Own => ("0", patience.as_str()),
+            LaneKind::Site => (patience.as_str(), "0"),
+            LaneKind::Quarantine => ("0", "0"),
         };
         let settings = [("statement_timeout", statements), ("lock_timeout", locks)];
         let name = "ringlog group commit";
@@ -105,7 +105,7 @@ impl Maker {
 
 struct Lane {
     maker: Arc<Maker>,
-    kind: Kind,
+    kind: LaneKind,
     routes: Weak<dyn Elsewhere>,
     open: Option<Open>,
     /// When a transaction last took longer than PATIENCE, and whether the latest did.
@@ -114,7 +114,7 @@ struct Lane {
 }
 
 impl Lane {
-    async fn run(mut self, mut queue: mpsc::Receiver<Call>) {
+    async fn run(mut self, mut queue: mpsc::Receiver<QueuedCall>) {
         while let Some(first) = self.next_call(&mut queue).await {
             let mut group = vec![first];
             // calls that take long do not wait for one another's acknowledgement
@@ -127,7 +127,7 @@ impl Lane {
 
     /// The next call in the queue. A connection that dies meanwhile is let go, so that the call finds
     /// a new one instead of a doubtful failure.
-    async fn next_call(&mut self, queue: &mut mpsc::Receiver<Call>) -> Option<Call> {
+    async fn next_call(&mut self, queue: &mut mpsc::Receiver<QueuedCall>) -> Option<QueuedCall> {
         while let Some(open) = &mut self.open {
             tokio::select! {
                 biased;
@@ -136,14 +136,14 @@ impl Lane {
                     Ok(true) => {}
                     _ => self.open = None,
                 },
-                () = tokio::time::sleep(IDLE), if self.kind != Kind::Own => self.open = None,
+                () = tokio::time::sleep(IDLE), if self.kind != LaneKind::Own => self.open = None,
             }
         }
         queue.recv().await
     }
 
     /// Answers every call of the group.
-    async fn commit(&mut self, group: Vec<Call>) {
+    async fn commit(&mut self, group: Vec<QueuedCall>) {
         let mut splits = 0;
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
@@ -177,7 +177,7 @@ impl Lane {
     }
 
     /// The procedure that has held up the others, if that is why the group failed.
-    fn stuck(&self, failure: &Failure, group: &[Call]) -> Option<u32> {
+    fn stuck(&self, failure: &Failure, group: &[QueuedCall]) -> Option<u32> {
         let call = match (failure.call, group) {
             (Some(place), _) => group.get(place)?,
             // its deferred triggers
@@ -195,12 +195,12 @@ impl Lane {
     }
 
     /// Moves a procedure and these calls of it to a lane of its own.
-    fn put_in_quarantine(&self, procedure: u32, calls: Vec<Call>) {
+    fn put_in_quarantine(&self, procedure: u32, calls: Vec<QueuedCall>) {
         debug!(procedure, "slow: its calls take a connection of its own");
         let queue = match self.routes.upgrade() {
             Some(routes) => routes.quarantine(procedure),
             // the catalogue has changed, and all connections with it
-            None => self.maker.lane(Kind::Quarantine, self.routes.clone()),
+            None => self.maker.lane(LaneKind::Quarantine, self.routes.clone()),
         };
         for call in calls {
             if let Err(refused) = queue.try_send(call) {
@@ -212,7 +212,7 @@ impl Lane {
 
     /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, on
     /// another lane, or, where that may be tried, once more.
-    async fn commit_once(&mut self, group: &mut Vec<Call>, may_repeat: bool) -> Option<Failure> {
+    async fn commit_once(&mut self, group: &mut Vec<QueuedCall>, may_repeat: bool) -> Option<Failure> {
         if group.is_empty() {
             return None;
         }
@@ -275,8 +275,8 @@ impl Lane {
     }
 
     /// Procedures that take long no more go back to where they were.
-    fn release(&mut self, group: &[Call]) {
-        if self.kind != Kind::Quarantine {
+    fn release(&mut self, group: &[QueuedCall]) {
+        if self.kind != LaneKind::Quarantine {
             return;
         }
         if self.is_slow {
@@ -299,7 +299,7 @@ impl Lane {
 /// Adds the calls that wait. Those whose bytes have arrived but were not read yet are on their way to the
 /// queue: it is looked at again after every round of reading that brought some. That costs a lone call one
 /// look at the sockets and no waiting.
-async fn gather(queue: &mut mpsc::Receiver<Call>, group: &mut Vec<Call>) {
+async fn gather(queue: &mut mpsc::Receiver<QueuedCall>, group: &mut Vec<QueuedCall>) {
     let mut bytes: usize = group.iter().map(|call| call.values.length()).sum();
     loop {
         tokio::task::yield_now().await;

@@ -16,7 +16,7 @@ pub use lane::Maker;
 
 use super::error::PgError;
 use super::Values;
-use call::Call;
+use call::QueuedCall;
 use routes::Routes;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -44,7 +44,7 @@ impl GroupCommit {
     ) -> Result<Outcome, PgError> {
         let (answer, outcome) = oneshot::channel();
         let queue = self.routes.queue(&statement, values.length());
-        let call = Call { statement, role, values, claim, answer };
+        let call = QueuedCall { statement, role, values, claim, answer };
         queue.send(call).await.map_err(|_| stopping())?;
         outcome.await.map_err(|_| stopping())?
     }

@@ -4,7 +4,7 @@
 //! procedure that takes long is in quarantine until it has not for a while.
 
 use super::call::{Owner, Statement};
-use super::lane::{Elsewhere, Kind, Maker, Queue};
+use super::lane::{Elsewhere, LaneKind, Maker, Queue};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -55,7 +55,7 @@ impl Routes {
         Arc::new_cyclic(|itself: &Weak<Routes>| {
             let lane = |_| {
                 let routes: Weak<Routes> = itself.clone();
-                maker.lane(Kind::Own, routes)
+                maker.lane(LaneKind::Own, routes)
             };
             Routes {
                 own: (0..lanes).map(lane).collect(),
@@ -91,7 +91,7 @@ impl Routes {
             }
             Owner::Site(owner) => (Some(self.site(&mut places, owner)), false),
         };
-        let queue = queue.unwrap_or_else(|| self.maker.lane(Kind::Own, self.itself.clone()));
+        let queue = queue.unwrap_or_else(|| self.maker.lane(LaneKind::Own, self.itself.clone()));
         places.by_procedure.insert(procedure, Place { queue: queue.clone(), is_short });
         queue
     }
@@ -104,7 +104,7 @@ impl Routes {
             let (_, queue) = &places.sites[owner as usize % MOST_SITES];
             return queue.clone();
         }
-        let queue = self.maker.lane(Kind::Site, self.itself.clone());
+        let queue = self.maker.lane(LaneKind::Site, self.itself.clone());
         places.sites.push((owner, queue.clone()));
         queue
     }
@@ -125,7 +125,7 @@ impl Elsewhere for Routes {
                 lane.queue.clone()
             }
             _ => {
-                let queue = self.maker.lane(Kind::Quarantine, self.itself.clone());
+                let queue = self.maker.lane(LaneKind::Quarantine, self.itself.clone());
                 let procedures = HashMap::from([(procedure, Instant::now())]);
                 places.quarantines.push(Quarantine { queue: queue.clone(), procedures });
                 queue

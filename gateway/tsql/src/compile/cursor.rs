@@ -4,7 +4,7 @@ use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
 use crate::program::{Action, CursorAction, Expression, FetchFrom, Sql};
-use crate::translate::{self, Kind, Numbered, Value};
+use crate::translate::{self, Numbered, Value, Verb};
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
 
 impl Compiler<'_> {
@@ -14,7 +14,7 @@ impl Compiler<'_> {
         let select = Tree::Select(Box::new(declare.query.clone()));
         let translated = translate::statement(&select, &self.scope, &mut numbered)?;
         let translated = translated
-            .filter(|translated| translated.kind == Kind::Select && translated.assigns.is_empty())
+            .filter(|translated| translated.kind == Verb::Select && translated.assigns.is_empty())
             .ok_or_else(|| {
                 Error::refused(&format!("cursor {name}"), "a cursor reads a select", declare.query.at)
             })?;

@@ -20,7 +20,7 @@ use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
-    Action, Condition, CursorAction, Declaration, Executed, Kind, Lifted, OverColumns, Program, Query,
+    Action, Condition, CursorAction, Declaration, Executed, Lifted, OverColumns, Program, Query, QueryKind,
     Settings, Sql, Statement,
 };
 use crate::resolve::{names, Scope};
@@ -291,7 +291,7 @@ impl Compiler<'_> {
         self.unlisted.extend(translated.unlisted);
         self.makes_temporary |=
             translated.made.as_ref().is_some_and(|made| made.table.starts_with("pg_temp."));
-        let over = translated.over.take().filter(|_| translated.kind == translate::Kind::Select);
+        let over = translated.over.take().filter(|_| translated.kind == translate::Verb::Select);
         let over_columns = over.and_then(|(_, asked, with)| {
             let is_clocked = numbered.clock == Clock::Variables;
             OverColumns::new(statement, self.text, &self.scope, &numbered.names, is_clocked, asked, &with)
@@ -302,8 +302,8 @@ impl Compiler<'_> {
         Ok(Action::Query(Query {
             sql,
             kind: match translated.kind {
-                translate::Kind::Select | translate::Kind::SelectInto => Kind::Select,
-                _ => Kind::Change,
+                translate::Verb::Select | translate::Verb::SelectInto => QueryKind::Select,
+                _ => QueryKind::Change,
             },
             assigns: translated.assigns,
             columns: translated.columns,
@@ -313,7 +313,7 @@ impl Compiler<'_> {
     }
 
     fn definition(&mut self, statement: &Tree) -> Result<Action, Error> {
-        Ok(defined(defined_sql(statement, &self.scope)?, Kind::Definition))
+        Ok(defined(defined_sql(statement, &self.scope)?, QueryKind::Definition))
     }
 
     fn declare(&mut self, declared: &Declared, into: &mut Vec<Statement>) -> Result<(), Error> {
@@ -423,7 +423,7 @@ impl Compiler<'_> {
         self.note_columns(&create)?;
         let mut action = self.definition(&Tree::CreateTable(Box::new(create)))?;
         if let Action::Query(query) = &mut action {
-            query.kind = Kind::Unsaid;
+            query.kind = QueryKind::Unsaid;
         }
         into.push(Statement { line, action });
         Ok(())
@@ -441,7 +441,7 @@ pub(crate) fn no_rethrow(line: u32) -> Error {
     Error::new(10704, "To rethrow an error, a THROW statement must be used inside a CATCH block.", line)
 }
 
-fn defined(sql: String, kind: Kind) -> Action {
+fn defined(sql: String, kind: QueryKind) -> Action {
     let sql = Sql::plain(sql);
     Action::Query(Query { sql, kind, assigns: Vec::new(), columns: None, into: None, made: None })
 }
@@ -449,7 +449,7 @@ fn defined(sql: String, kind: Kind) -> Action {
 /// Drops the table of a variable if it is there.
 fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
     let sql = translate::forgotten(&names::table_variable(&table.variable))?;
-    Ok(Statement { line, action: defined(sql, Kind::Unsaid) })
+    Ok(Statement { line, action: defined(sql, QueryKind::Unsaid) })
 }
 
 /// The table variables that a batch declares anywhere, except inside procedures.

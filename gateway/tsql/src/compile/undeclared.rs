@@ -2,7 +2,7 @@
 //! "sp_describe_undeclared_parameters", "Parameter selection algorithm").
 
 use crate::error::Error;
-use crate::lexer::{self, Kind, Syntax};
+use crate::lexer::{self, Syntax, TokenKind};
 use crate::parser;
 use crate::translate::any;
 use crate::tree::{
@@ -28,7 +28,7 @@ pub struct Undeclared {
 pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Result<Vec<Undeclared>, Error> {
     let tokens = lexer::tokens(text, syntax)?;
     let is_open = |name: &str| !name.starts_with("@@") && !declared.contains(&name.to_lowercase());
-    let open = tokens.iter().filter(|token| token.kind == Kind::Variable && is_open(&token.value));
+    let open = tokens.iter().filter(|token| token.kind == TokenKind::Variable && is_open(&token.value));
     let mut parameters: Vec<(String, Position)> = Vec::new();
     for token in open {
         let name = token.value.to_lowercase();

@@ -4,7 +4,7 @@ use super::names::is_free;
 use super::query::assignment;
 use super::Parser;
 use crate::error::Error;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::tree::{
     AssignOperator, ColumnName, CommonTable, Delete, Expression, Insert, InsertBulk, InsertSource, Merge,
     MergeAction, MergeClause, MergeRows, Name, ObjectName, Output, Position, SetItem, StatementKind,
@@ -114,10 +114,10 @@ impl<'t> Parser<'t> {
         loop {
             let token = self.peek().ok_or_else(|| self.wrong())?;
             match &*token.value {
-                "(" if token.kind == Kind::Symbol => depth += 1,
-                ")" if token.kind == Kind::Symbol && depth == 0 => return Ok(()),
-                ")" if token.kind == Kind::Symbol => depth -= 1,
-                "," if token.kind == Kind::Symbol && depth == 0 => return Ok(()),
+                "(" if token.kind == TokenKind::Symbol => depth += 1,
+                ")" if token.kind == TokenKind::Symbol && depth == 0 => return Ok(()),
+                ")" if token.kind == TokenKind::Symbol => depth -= 1,
+                "," if token.kind == TokenKind::Symbol && depth == 0 => return Ok(()),
                 _ => {}
             }
             self.at += 1;

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::error::Error;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind};
 
 const OPTIONS: [(&str, CursorOption); 13] = [
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
 
     pub(super) fn deallocate(&mut self) -> Result<StatementKind, Error> {
         self.at += 1;
-        if self.next_is("locator") && self.ahead(1).is_some_and(|next| next.kind == Kind::Variable) {
+        if self.next_is("locator") && self.ahead(1).is_some_and(|next| next.kind == TokenKind::Variable) {
             return Err(Error::refused("deallocate locator", "texts have no locators", self.position()));
         }
         self.word("cursor");

@@ -4,7 +4,7 @@ use super::names::is_free;
 use super::{Parser, LONGEST_CHAIN};
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::tree::{
     BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, ObjectName, Place, Position,
     Quantifier, QueryBody, UnaryOperator,
@@ -13,7 +13,7 @@ use crate::tree::{
 /// `+ - & | ^ ||` bind alike, `* / %` closer, a sign closest.
 fn arithmetic(token: &Token<'_>) -> Option<(BinaryOperator, u8)> {
     use BinaryOperator as Operator;
-    if token.kind != Kind::Symbol {
+    if token.kind != TokenKind::Symbol {
         return None;
     }
     Some(match &*token.value {
@@ -32,7 +32,7 @@ fn arithmetic(token: &Token<'_>) -> Option<(BinaryOperator, u8)> {
 
 fn comparison(token: &Token<'_>) -> Option<BinaryOperator> {
     use BinaryOperator as Operator;
-    if token.kind != Kind::Symbol {
+    if token.kind != TokenKind::Symbol {
         return None;
     }
     Some(match &*token.value {
@@ -310,12 +310,12 @@ impl<'t> Parser<'t> {
     fn primary(&mut self) -> Result<Expression, Error> {
         let Some(token) = self.peek() else { return Err(self.wrong()) };
         match token.kind {
-            Kind::Variable => self.variable().map(Expression::Variable),
-            Kind::Symbol if token.value == "(" => self.deeper(Self::parenthesised),
-            Kind::Symbol if token.value == "{" => self.deeper(Self::escape_sequence),
-            Kind::Symbol => Err(self.wrong()),
-            Kind::Name => self.named(),
-            Kind::Word(_) => self.worded(token),
+            TokenKind::Variable => self.variable().map(Expression::Variable),
+            TokenKind::Symbol if token.value == "(" => self.deeper(Self::parenthesised),
+            TokenKind::Symbol if token.value == "{" => self.deeper(Self::escape_sequence),
+            TokenKind::Symbol => Err(self.wrong()),
+            TokenKind::Name => self.named(),
+            TokenKind::Word(_) => self.worded(token),
             _ => {
                 self.at += 1;
                 Ok(Expression::Literal(literal(token)))
@@ -430,9 +430,9 @@ impl<'t> Parser<'t> {
     pub(super) fn begins_expression(&self) -> bool {
         let Some(token) = self.peek() else { return false };
         match token.kind {
-            Kind::Symbol => matches!(&*token.value, "(" | "+" | "-" | "~" | "{"),
-            Kind::Word(Class::Statement | Class::StatementOrName) => false,
-            Kind::Word(Class::Reserved) => {
+            TokenKind::Symbol => matches!(&*token.value, "(" | "+" | "-" | "~" | "{"),
+            TokenKind::Word(Class::Statement | Class::StatementOrName) => false,
+            TokenKind::Word(Class::Reserved) => {
                 token.is_any(&["null", "case", "not", "exists", "values"])
                     || token.is_any(&NILADIC)
                     || (token.is_any(&CALLED) && self.ahead_is_symbol(1, "("))
@@ -463,12 +463,12 @@ fn unwrapped(query: crate::tree::Query) -> crate::tree::Query {
 pub(super) fn literal(token: &Token<'_>) -> Literal {
     let value = token.value.to_string();
     let value = match token.kind {
-        Kind::Integer => LiteralValue::Integer(value),
-        Kind::Decimal => LiteralValue::Decimal(value),
-        Kind::Float => LiteralValue::Float(value),
-        Kind::Money => LiteralValue::Money(value),
-        Kind::Binary => LiteralValue::Binary(value),
-        Kind::Text { national } => LiteralValue::Text { text: value, national },
+        TokenKind::Integer => LiteralValue::Integer(value),
+        TokenKind::Decimal => LiteralValue::Decimal(value),
+        TokenKind::Float => LiteralValue::Float(value),
+        TokenKind::Money => LiteralValue::Money(value),
+        TokenKind::Binary => LiteralValue::Binary(value),
+        TokenKind::Text { national } => LiteralValue::Text { text: value, national },
         // a word that stands for a text
         _ => LiteralValue::Text { text: value, national: false },
     };

@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::error::Error;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::tree::{
     Arguments, Cast, CastKind, Expression, Frame, FrameBound, FrameUnit, FunctionCall, Literal, LiteralValue,
     ObjectName, TypeName, Window,
@@ -157,7 +157,7 @@ impl<'t> Parser<'t> {
                 _ => return Err(self.wrong_before()),
             };
             let text = self.advance()?;
-            if !matches!(text.kind, Kind::Text { .. }) {
+            if !matches!(text.kind, TokenKind::Text { .. }) {
                 return Err(self.wrong_before());
             }
             let target = TypeName { name: target.into(), arguments: Vec::new(), at: token.at };

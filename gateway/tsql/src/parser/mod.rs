@@ -17,7 +17,7 @@ mod variables;
 
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::{self, Kind, Syntax, Token};
+use crate::lexer::{self, Syntax, Token, TokenKind};
 use crate::tree::{Parameter, Position, Statement};
 
 /// Statements, parentheses, queries and operands inside each other.
@@ -62,7 +62,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
 }
 
 fn is_placeholder(token: &Token<'_>) -> bool {
-    token.kind == Kind::Variable && token.value.starts_with('?')
+    token.kind == TokenKind::Variable && token.value.starts_with('?')
 }
 
 struct Parser<'t> {
@@ -221,7 +221,7 @@ impl<'t> Parser<'t> {
 
 fn wrong_at(token: &Token<'_>) -> Error {
     match token.kind {
-        Kind::Word(Class::Reserved | Class::Statement) => Error::keyword(&token.value, token.at),
+        TokenKind::Word(Class::Reserved | Class::Statement) => Error::keyword(&token.value, token.at),
         _ => Error::syntax(&token.shown(), token.at),
     }
 }

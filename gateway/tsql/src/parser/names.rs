@@ -3,12 +3,12 @@
 use super::Parser;
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::tree::{Name, ObjectName, TypeArgument, TypeName, Variable};
 
 /// Whether it can be a name without brackets.
 pub(super) fn is_free(token: &Token<'_>) -> bool {
-    matches!(token.kind, Kind::Name | Kind::Word(Class::Plain | Class::StatementOrName))
+    matches!(token.kind, TokenKind::Name | TokenKind::Word(Class::Plain | Class::StatementOrName))
 }
 
 impl<'t> Parser<'t> {
@@ -41,7 +41,7 @@ impl<'t> Parser<'t> {
     /// `@name`, `@@name` or `?n`.
     pub(super) fn variable(&mut self) -> Result<Variable, Error> {
         match self.peek() {
-            Some(token) if token.kind == Kind::Variable && token.value != "@" => {
+            Some(token) if token.kind == TokenKind::Variable && token.value != "@" => {
                 self.at += 1;
                 Ok(Variable { name: token.value.to_lowercase(), at: token.at })
             }
@@ -59,7 +59,7 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn next_is_variable(&self) -> bool {
-        self.peek().is_some_and(|token| token.kind == Kind::Variable)
+        self.peek().is_some_and(|token| token.kind == TokenKind::Variable)
     }
 
     /// `name`, `owner.name`, `database.owner.name`, `database..name`.
@@ -95,7 +95,7 @@ impl<'t> Parser<'t> {
     pub(super) fn integer(&mut self) -> Result<i64, Error> {
         let negative = self.symbol("-");
         match self.peek() {
-            Some(token) if token.kind == Kind::Integer => {
+            Some(token) if token.kind == TokenKind::Integer => {
                 let number: i64 = token.value.parse().map_err(|_| self.wrong())?;
                 self.at += 1;
                 Ok(if negative { -number } else { number })

@@ -4,7 +4,7 @@ use super::expression::literal;
 use super::Parser;
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::tree::{
     Argument, ArgumentValue, CreateFunction, CreateProcedure, CreateTrigger, Execute, ExecuteText,
     Expression, Literal, LiteralValue, Mode, ObjectName, Parameter, Place, Position, Query, Returns,
@@ -73,7 +73,7 @@ impl<'t> Parser<'t> {
         }
         let is_of_dbo = procedure.owner.is_empty() || procedure.owner.eq_ignore_ascii_case("dbo");
         let is_dbo = |token: &Token<'_>| {
-            matches!(token.kind, Kind::Text { .. }) && token.value.eq_ignore_ascii_case("dbo")
+            matches!(token.kind, TokenKind::Text { .. }) && token.value.eq_ignore_ascii_case("dbo")
         };
         let is_owner = self.ahead_is(2, "owner") || is_of_dbo && self.ahead(2).is_some_and(is_dbo);
         self.at += if is_owner { 3 } else { 0 };
@@ -150,19 +150,22 @@ impl<'t> Parser<'t> {
             None
         };
         let token = self.advance()?;
-        let number = matches!(token.kind, Kind::Integer | Kind::Decimal | Kind::Float | Kind::Money);
-        if token.kind == Kind::Variable {
+        let number = matches!(
+            token.kind,
+            TokenKind::Integer | TokenKind::Decimal | TokenKind::Float | TokenKind::Money
+        );
+        if token.kind == TokenKind::Variable {
             self.at -= 1;
         }
         let operand = match token.kind {
-            Kind::Variable => Expression::Variable(self.variable()?),
+            TokenKind::Variable => Expression::Variable(self.variable()?),
             _ if number => Expression::Literal(literal(token)),
             _ if operator.is_some() => return Err(self.wrong_before()),
-            Kind::Word(class) if token.is("null") || class == Class::Plain || token.is_any(&TEXTS) => {
+            TokenKind::Word(class) if token.is("null") || class == Class::Plain || token.is_any(&TEXTS) => {
                 self.bare_text()
             }
-            Kind::Word(Class::StatementOrName) | Kind::Name => self.bare_text(),
-            Kind::Text { .. } | Kind::Binary => Expression::Literal(literal(token)),
+            TokenKind::Word(Class::StatementOrName) | TokenKind::Name => self.bare_text(),
+            TokenKind::Text { .. } | TokenKind::Binary => Expression::Literal(literal(token)),
             _ => return Err(self.wrong_before()),
         };
         Ok(match operator {
@@ -317,14 +320,14 @@ impl<'t> Parser<'t> {
             None
         };
         let procedure = if self.next_is_variable() { Err(self.variable()?) } else { Ok(self.object_name()?) };
-        if self.next_is_symbol(";") && self.ahead(1).is_some_and(|next| next.kind == Kind::Integer) {
+        if self.next_is_symbol(";") && self.ahead(1).is_some_and(|next| next.kind == TokenKind::Integer) {
             let number = self.ahead(1).map(|token| token.shown()).unwrap_or_default();
             let name = procedure.map_or_else(|variable| variable.name, |name| name.name);
             let what = format!("{name};{number}");
             return Err(Error::refused(&what, "procedures have no numbers", start));
         }
         let arguments = if self.at_statement_end() { Vec::new() } else { self.list(Self::argument)? };
-        if self.next_is("with") && !self.ahead(1).is_some_and(|next| next.kind == Kind::Name) {
+        if self.next_is("with") && !self.ahead(1).is_some_and(|next| next.kind == TokenKind::Name) {
             self.at += 1;
             self.expect_word("recompile")?;
         }
@@ -336,9 +339,9 @@ impl<'t> Parser<'t> {
     pub(super) fn at_statement_end(&self) -> bool {
         let Some(token) = self.peek() else { return true };
         match token.kind {
-            Kind::Symbol => matches!(&*token.value, ";" | ")"),
-            Kind::Word(Class::Statement | Class::StatementOrName) => true,
-            Kind::Word(_) => token.is_any(&["else", "end", "with"]),
+            TokenKind::Symbol => matches!(&*token.value, ";" | ")"),
+            TokenKind::Word(Class::Statement | Class::StatementOrName) => true,
+            TokenKind::Word(_) => token.is_any(&["else", "end", "with"]),
             _ => false,
         }
     }
@@ -346,7 +349,7 @@ impl<'t> Parser<'t> {
     fn argument(&mut self) -> Result<Argument, Error> {
         let at = self.position();
         let name = match self.peek() {
-            Some(token) if token.kind == Kind::Variable && self.ahead_is_symbol(1, "=") => {
+            Some(token) if token.kind == TokenKind::Variable && self.ahead_is_symbol(1, "=") => {
                 self.own_variable()?;
                 self.at += 1;
                 Some(token.value.to_string())

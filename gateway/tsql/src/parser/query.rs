@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::tree::{
     AssignOperator, CommonTable, Expression, Grouping, Identity, Name, Ordering, Position, Query, QueryBody,
     Select, SelectItem, SetOperator, Top, Variable,
@@ -216,10 +216,13 @@ impl<'t> Parser<'t> {
             count
         } else {
             let plain = |token: &Token<'_>| {
-                matches!(token.kind, Kind::Integer | Kind::Decimal | Kind::Float | Kind::Variable)
+                matches!(
+                    token.kind,
+                    TokenKind::Integer | TokenKind::Decimal | TokenKind::Float | TokenKind::Variable
+                )
             };
             match self.peek() {
-                Some(token) if token.kind == Kind::Variable => Expression::Variable(self.variable()?),
+                Some(token) if token.kind == TokenKind::Variable => Expression::Variable(self.variable()?),
                 Some(token) if plain(token) => {
                     self.at += 1;
                     Expression::Literal(super::expression::literal(token))
@@ -429,19 +432,19 @@ fn joined(first: QueryBody, others: Vec<(SetOperator, QueryBody)>) -> QueryBody 
 
 /// A word that can stand behind a value without beginning a statement.
 pub(super) fn begins_no_statement(token: &Token<'_>) -> bool {
-    !matches!(token.kind, Kind::Word(class) if class != Class::Plain)
+    !matches!(token.kind, TokenKind::Word(class) if class != Class::Plain)
 }
 
 /// The name of a column of a result, which may be written as a text.
 fn alias(token: &Token<'_>) -> Option<Name> {
-    let is_text = matches!(token.kind, Kind::Text { .. });
+    let is_text = matches!(token.kind, TokenKind::Text { .. });
     (is_text || super::names::is_free(token)).then(|| Name { text: token.value.to_string(), at: token.at })
 }
 
 /// `=`, `+=` and so on.
 pub(super) fn assignment(token: &Token<'_>) -> Option<AssignOperator> {
     use AssignOperator as Operator;
-    if token.kind != Kind::Symbol {
+    if token.kind != TokenKind::Symbol {
         return None;
     }
     Some(match &*token.value {

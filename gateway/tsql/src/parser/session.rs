@@ -3,7 +3,7 @@
 use super::names::is_free;
 use super::Parser;
 use crate::error::Error;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::tree::{StatementKind, TransactionName, Writetext};
 
 impl<'t> Parser<'t> {
@@ -41,7 +41,7 @@ impl<'t> Parser<'t> {
 
     pub(super) fn transaction_name(&mut self) -> Result<Option<TransactionName>, Error> {
         match self.peek() {
-            Some(token) if token.kind == Kind::Variable => {
+            Some(token) if token.kind == TokenKind::Variable => {
                 self.own_variable().map(TransactionName::Variable).map(Some)
             }
             Some(token) if is_free(token) && !self.at_statement_end() => {

@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::tree::{Raise, Statement, StatementKind, Throw};
 
 /// Statements that are not ours to run, and why.
@@ -50,7 +50,7 @@ impl<'t> Parser<'t> {
 
     fn statement_kind(&mut self) -> Result<StatementKind, Error> {
         let Some(token) = self.peek() else { return Err(self.wrong()) };
-        if let Kind::Word(class) = token.kind {
+        if let TokenKind::Word(class) = token.kind {
             if class != Class::Plain {
                 if let Some(kind) = self.worded_statement(token)? {
                     return Ok(kind);
@@ -270,7 +270,9 @@ impl<'t> Parser<'t> {
         }
         let number = self.raised_number()?;
         let message = match self.peek() {
-            Some(token) if matches!(token.kind, Kind::Text { .. } | Kind::Variable) => Some(self.value()?),
+            Some(token) if matches!(token.kind, TokenKind::Text { .. } | TokenKind::Variable) => {
+                Some(self.value()?)
+            }
             _ => None,
         };
         let arguments = if self.symbol(",") { self.list(Self::value)? } else { Vec::new() };
@@ -284,7 +286,9 @@ impl<'t> Parser<'t> {
     fn raised_number(&mut self) -> Result<crate::tree::Expression, Error> {
         let ahead = usize::from(self.next_is_symbol("-"));
         match self.ahead(ahead) {
-            Some(token) if matches!(token.kind, Kind::Integer | Kind::Variable) => self.operand_with_sign(),
+            Some(token) if matches!(token.kind, TokenKind::Integer | TokenKind::Variable) => {
+                self.operand_with_sign()
+            }
             _ => Err(self.wrong()),
         }
     }

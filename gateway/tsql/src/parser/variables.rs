@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::error::Error;
 use crate::keywords::Class;
-use crate::lexer::Kind;
+use crate::lexer::TokenKind;
 use crate::tree::{Assign, CursorName, Declared, SetWord, Statement, StatementKind, TableVariable, TypeName};
 
 impl<'t> Parser<'t> {
@@ -90,9 +90,9 @@ impl<'t> Parser<'t> {
         let mut words = Vec::new();
         while let Some(token) = self.peek() {
             let ends = match token.kind {
-                Kind::Symbol => matches!(&*token.value, ";" | ")"),
-                Kind::Word(Class::Statement | Class::StatementOrName) => true,
-                Kind::Word(_) => token.is_any(&["else", "end"]),
+                TokenKind::Symbol => matches!(&*token.value, ";" | ")"),
+                TokenKind::Word(Class::Statement | Class::StatementOrName) => true,
+                TokenKind::Word(_) => token.is_any(&["else", "end"]),
                 _ => false,
             };
             if ends && !words.is_empty() {
@@ -103,7 +103,7 @@ impl<'t> Parser<'t> {
             }
             self.at += 1;
             words.push(match token.kind {
-                Kind::Variable => {
+                TokenKind::Variable => {
                     self.at -= 1;
                     SetWord::Variable(self.variable()?)
                 }

@@ -4,13 +4,13 @@ use super::place::Place;
 use super::run::Run;
 use super::statement::OWNERS_RIGHTS;
 use super::variable::CALL;
-use super::writer::{array, quoted, Rows, Writer, SENT};
+use super::writer::{array, quoted, BodyWriter, Rows, SENT};
 use crate::error::Error;
 use crate::resolve::names::{literal, schema_of};
 use crate::translate;
 use crate::tree::{ArgumentValue, Execute, Expression};
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     pub(super) fn execute(&mut self, execute: &Execute, line: u32, place: &Place<'t>) -> Result<(), Error> {
         self.own_connection = true;
         let name = match &execute.procedure {

@@ -4,14 +4,14 @@ use super::place::{Body, Guard, Handler, Place, Rest, Try};
 use super::run::Run;
 use super::transaction;
 use super::variable::{caught_name, BODY, CONDITION, STATUS, TRY, TRY_SETTING};
-use super::writer::{quoted, Purpose, Rows, Writer};
+use super::writer::{quoted, BodyWriter, Purpose, Rows};
 use crate::error::Error;
 use crate::facts::types::INT;
 use crate::translate;
 use crate::tree::{self, Expression, Statement, StatementKind as Tree};
 use std::rc::Rc;
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     /// The condition as a statement of PL/pgSQL wants it.
     fn condition(&mut self, condition: &Expression, place: &Place<'t>) -> Result<String, Error> {
         let (scope, mut named) = self.named();

@@ -4,16 +4,16 @@ use super::declared::{Cursor, FETCH_STATUS};
 use super::place::Place;
 use super::run::Run;
 use super::variable::ROW;
-use super::writer::{quoted, Writer};
+use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
 use crate::facts::types::INT;
 use crate::resolve::names::literal;
 use crate::resolve::Scope;
-use crate::translate::{self, Kind, Translated, Value, Variables};
+use crate::translate::{self, Translated, Value, Variables, Verb};
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
 use std::collections::HashMap;
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     /// Its rows are those at the time it is opened; ASE reads variables then too, SQL Server earlier.
     pub(super) fn declare_cursor(
         &mut self,
@@ -80,7 +80,7 @@ impl<'t> Writer<'t> {
         self.copies = before;
         let translated = translated?;
         let what = format!("cursor {name}");
-        if !translated.assigns.is_empty() || translated.kind != Kind::Select {
+        if !translated.assigns.is_empty() || translated.kind != Verb::Select {
             return Err(Error::refused(&what, "a cursor reads a select", query.at));
         }
         let Some(columns) = &translated.columns else {

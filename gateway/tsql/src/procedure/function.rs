@@ -148,7 +148,7 @@ fn rows(
         found.ok_or_else(|| Error::keyword("return", query.at))
     };
     let (asked, written) = (translated(true)?, translated(false)?);
-    if written.kind != translate::Kind::Select || !written.assigns.is_empty() {
+    if written.kind != translate::Verb::Select || !written.assigns.is_empty() {
         let text = "Select statements included within a function cannot return data to a client.";
         return Err(Error::new(444, text, query.at));
     }

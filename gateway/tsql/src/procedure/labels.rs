@@ -1,11 +1,11 @@
 //! GOTO to a label further down, of the outermost statements: it leaves the block that ends there.
 
 use super::place::{Body, Label, Place};
-use super::writer::{quoted, Writer};
+use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
 use crate::tree::{Name, Statement, StatementKind as Tree};
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     /// The outermost statements, with a block for each label that begins with the first of them and ends at the label.
     pub(super) fn labelled(&mut self, body: &'t [Statement], place: &Place<'t>) -> Result<(), Error> {
         let body = Body::flat(body);

@@ -3,14 +3,14 @@
 use super::place::Place;
 use super::run::Run;
 use super::variable::{caught_name, MESSAGE};
-use super::writer::{quoted, Writer};
+use super::writer::{quoted, BodyWriter};
 use crate::compile::no_rethrow;
 use crate::error::Error;
 use crate::message;
 use crate::resolve::names::literal;
 use crate::tree::{Expression, Raise, Throw};
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     pub(super) fn print(
         &mut self,
         text: &Expression,

@@ -47,7 +47,7 @@ use crate::tree::{
 };
 use std::collections::HashSet;
 use variable::STATUS;
-use writer::{Purpose, Writer};
+use writer::{BodyWriter, Purpose};
 
 /// After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to.
 const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];
@@ -143,10 +143,10 @@ fn action(mode: Mode) -> &'static str {
 }
 
 impl Header<'_> {
-    fn writer<'t>(&self, purpose: Purpose, scope: &Scope) -> Writer<'t> {
+    fn writer<'t>(&self, purpose: Purpose, scope: &Scope) -> BodyWriter<'t> {
         let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
         let mut writer =
-            Writer::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase);
+            BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase);
         writer.scope.filled.clone_from(&scope.filled);
         writer.scope.variants.clone_from(&scope.variants);
         writer
@@ -266,7 +266,7 @@ fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
     // the name of the procedure itself may have its schema before it
     let body = tokens.iter().position(|token| token.is("as")).map_or(0, |at| at + 1);
     names::check(&tokens[body..], procedure)?;
-    let variables = tokens.iter().filter(|token| token.kind == lexer::Kind::Variable);
+    let variables = tokens.iter().filter(|token| token.kind == lexer::TokenKind::Variable);
     Ok(variables.map(|token| token.value.to_lowercase()).collect())
 }
 
@@ -292,7 +292,7 @@ fn asks_for_user(text: &str) -> Result<Option<String>, Error> {
 
 fn definition(
     header: &Header<'_>,
-    writer: &Writer<'_>,
+    writer: &BodyWriter<'_>,
     source: &str,
     scope: &Scope,
     settings: &Settings,
@@ -376,7 +376,7 @@ fn bare(of: &Type) -> String {
 }
 
 /// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports with an error.
-fn body(parameters: &[(&Parameter, Type)], writer: &Writer<'_>, source: &str, end: &str) -> String {
+fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str, end: &str) -> String {
     let mut body = String::from("#variable_conflict use_column declare");
     for (name, kind) in &writer.declared {
         body.push_str(&format!(" {} {kind};", quoted(name)));

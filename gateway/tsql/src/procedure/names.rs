@@ -1,14 +1,14 @@
 //! Names that are ambiguous in PL/pgSQL.
 
 use crate::error::Error;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 
 /// Refuses names that PL/pgSQL could take for a variable of its own where no column has them. `tokens`: of the
 /// body of a procedure.
 pub fn check(tokens: &[Token<'_>], procedure: &str) -> Result<(), Error> {
     let mut before: Option<&Token<'_>> = None;
     for token in tokens {
-        if token.kind == Kind::Name && token.value.starts_with('@') {
+        if token.kind == TokenKind::Name && token.value.starts_with('@') {
             return Err(Error::refused(
                 &format!("[{}]", token.value),
                 "no name begins with @ in a procedure",

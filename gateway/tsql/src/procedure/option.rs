@@ -1,6 +1,6 @@
 //! SET in a procedure.
 
-use super::writer::Writer;
+use super::writer::BodyWriter;
 use crate::error::Error;
 use crate::tree::{set_words, SetWord};
 
@@ -19,7 +19,7 @@ const HOLDS: &[&[&str]] = &[
     &["transaction", "isolation", "level", "1"],
 ];
 
-impl Writer<'_> {
+impl BodyWriter<'_> {
     pub(super) fn option(&mut self, set: &[SetWord], line: u32) -> Result<(), Error> {
         let words = set_words(set);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

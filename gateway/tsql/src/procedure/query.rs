@@ -3,22 +3,22 @@
 use super::place::Place;
 use super::run::Run;
 use super::variable::{CURSOR, N, ROW};
-use super::writer::{array, quoted, Purpose, Rows, Writer, COUNTED, SENT};
+use super::writer::{array, quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::program::keeps;
 use crate::resolve::names::{literal, table, table_variable};
-use crate::translate::{self, Kind, ResultType, Title, Translated};
+use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     pub(super) fn query(&mut self, statement: &Tree, line: u32, place: &Place<'t>) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let Some(query) = translate::statement(statement, scope, &mut named)? else {
             return self.define(statement, line, place);
         };
         self.unlisted.extend(query.unlisted.clone());
-        let makes_table = query.kind == Kind::SelectInto;
+        let makes_table = query.kind == Verb::SelectInto;
         if makes_table {
             self.own_connection = true;
         }
@@ -26,12 +26,12 @@ impl<'t> Writer<'t> {
             self.end_with(&made);
         }
         if !query.assigns.is_empty() {
-            if query.kind != Kind::Select {
+            if query.kind != Verb::Select {
                 return Err(Error::refused("update … set @variable", "not inside a procedure", line));
             }
             let run = self.select_into(&query);
             self.run(place, line, run);
-        } else if query.kind == Kind::Select {
+        } else if query.kind == Verb::Select {
             return self.rows(&query, line, place);
         } else if gives_rows(statement) {
             return Err(Error::refused("output", "not inside a procedure", line));

@@ -4,14 +4,14 @@ use super::place::{Body, Handler, Place, Region, Rest, Site, Try};
 use super::run::Run;
 use super::transaction;
 use super::variable::caught_name;
-use super::writer::{quoted, Purpose, Writer};
+use super::writer::{quoted, BodyWriter, Purpose};
 use crate::error::Error;
 use crate::resolve::names::literal;
 use crate::tree::{Statement, StatementKind as Tree, TransactionName};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     pub(super) fn region(
         &mut self,
         begin: &Statement,

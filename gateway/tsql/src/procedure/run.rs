@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::variable::{caught_name, DETAIL, INDEX, TABLE, TEXT};
-use super::writer::{quoted, Writer};
+use super::writer::{quoted, BodyWriter};
 use crate::resolve::names::literal;
 
 /// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
@@ -28,7 +28,7 @@ impl Run {
     }
 }
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     /// Writes a statement and the handling of its error.
     pub(super) fn run(&mut self, place: &Place<'t>, line: u32, run: Run) {
         self.line = line;

@@ -3,7 +3,7 @@
 use super::place::{Body, Guard, Place, Segment};
 use super::run::Run;
 use super::transaction;
-use super::writer::{quoted, Writer};
+use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
 use crate::facts::types;
 use crate::resolve::names::folded;
@@ -16,7 +16,7 @@ const LONGEST: usize = 4 << 20;
 /// Why no text is executed.
 pub const OWNERS_RIGHTS: &str = "its text would have the rights of the procedure's owner";
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     pub(super) fn body(&mut self, body: &Body<'t>, place: &Place<'t>) -> Result<(), Error> {
         let statements = body.statements();
         let mut at = 0;

@@ -51,7 +51,7 @@ pub const COUNTED: &str = "row_count";
 pub const SENT: &str = "null";
 
 /// Writes the body of one procedure, function or trigger.
-pub struct Writer<'t> {
+pub struct BodyWriter<'t> {
     pub purpose: Purpose,
     pub name: String,
     pub schema: String,
@@ -90,7 +90,7 @@ pub struct Writer<'t> {
     pub(super) written: usize,
 }
 
-impl<'t> Writer<'t> {
+impl<'t> BodyWriter<'t> {
     pub fn new(
         purpose: Purpose,
         name: String,
@@ -104,7 +104,7 @@ impl<'t> Writer<'t> {
         }
         let scope =
             Scope { variables, sybase, procedure: true, database: schema.clone(), ..Scope::default() };
-        Writer {
+        BodyWriter {
             purpose,
             name,
             schema,

@@ -202,7 +202,7 @@ pub enum Condition {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum QueryKind {
     /// Gives rows or, as `select into`, their number.
     Select,
     /// Changes rows.
@@ -217,7 +217,7 @@ pub enum Kind {
 #[derive(Debug, PartialEq)]
 pub struct Query {
     pub sql: Sql,
-    pub kind: Kind,
+    pub kind: QueryKind,
     /// `select @a = …`: the variables that take the last row's values.
     pub assigns: Vec<String>,
     /// What the result's columns are called, where PostgreSQL would call them otherwise.
@@ -236,7 +236,7 @@ impl Query {
 
     /// It selects, and makes nothing.
     pub fn only_reads(&self) -> bool {
-        self.kind == Kind::Select && !self.makes_a_table()
+        self.kind == QueryKind::Select && !self.makes_a_table()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Aggregates and window functions.
 
-use super::calls::Call;
+use super::calls::CallTranslation;
 use super::translation::Translation;
 use super::value::{converted, Value};
 use crate::error::Error;
@@ -68,7 +68,7 @@ fn frame_sql(frame: &Frame) -> String {
     }
 }
 
-impl Call<'_, '_, '_> {
+impl CallTranslation<'_, '_, '_> {
     /// An aggregate, with the window that it is taken over.
     fn aggregate(&mut self, sql: &str, cast: &str, of: Option<Type>) -> Value {
         self.translation.aggregates += 1;

@@ -7,7 +7,8 @@ use crate::facts::functions::date_part;
 use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
 use crate::tree::{Expression, FunctionCall};
 
-pub struct Call<'c, 'a, 'e> {
+/// A function call that is being translated.
+pub struct CallTranslation<'c, 'a, 'e> {
     pub translation: &'c mut Translation<'a>,
     /// In lower case.
     pub name: &'e str,
@@ -18,7 +19,7 @@ pub struct Call<'c, 'a, 'e> {
     pub line: u32,
 }
 
-impl Call<'_, '_, '_> {
+impl CallTranslation<'_, '_, '_> {
     pub fn value(&mut self, place: usize) -> Result<Value, Error> {
         self.translation.value(&self.arguments[place])
     }

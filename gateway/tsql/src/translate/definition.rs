@@ -2,7 +2,7 @@
 
 use super::tables;
 use super::title::Title;
-use super::translation::{Kind, Translation};
+use super::translation::{Translation, Verb};
 use super::variables::NoVariables;
 use crate::error::Error;
 use crate::resolve::names::{self, folded, identifier, in_parentheses, listed, literal, schema_of, table};
@@ -121,7 +121,7 @@ fn create_view(create: &CreateView, scope: &Scope) -> Result<String, Error> {
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
     let (kind, sql) = translation.outermost(&create.query)?;
-    if kind != Kind::Select || !translation.assigns.is_empty() {
+    if kind != Verb::Select || !translation.assigns.is_empty() {
         return Err(Error::refused("create view", "a view is a select", create.name.at));
     }
     let names = translation.columns.iter().flatten();

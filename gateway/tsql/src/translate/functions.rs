@@ -1,6 +1,6 @@
 //! Functions: each by its rule (`facts::functions`).
 
-use super::calls::Call;
+use super::calls::CallTranslation;
 use super::translation::Translation;
 use super::value::{converted, implicit, Value};
 use super::walk;
@@ -54,7 +54,7 @@ impl Translation<'_> {
             }
         };
         let Some(rule) = rule else { return self.passed_on(&call.name, arguments) };
-        Call { translation: self, name: &name, of: call, arguments, over, line }.written(rule)
+        CallTranslation { translation: self, name: &name, of: call, arguments, over, line }.written(rule)
     }
 
     /// A function of the site's own, or of PostgreSQL: its arguments go as they are, texts without a type.
@@ -87,7 +87,7 @@ impl Translation<'_> {
     }
 }
 
-impl Call<'_, '_, '_> {
+impl CallTranslation<'_, '_, '_> {
     fn written(&mut self, rule: Rule) -> Result<Value, Error> {
         match rule {
             Rule::Plain { function, takes, least, gives } => self.plain(function, takes, least, gives),

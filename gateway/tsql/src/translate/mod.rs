@@ -50,7 +50,7 @@ use translation::Translation;
 #[derive(Clone, Debug)]
 pub struct Translated {
     pub sql: String,
-    pub kind: Kind,
+    pub kind: Verb,
     /// The names to be shown, "" for a nameless one; None where PostgreSQL's names are to be shown ("?column?" is
     /// nameless).
     pub columns: Option<Vec<Title>>,
@@ -88,10 +88,10 @@ pub fn statement_over(
     translation.known = known;
     let (kind, sql) = match statement {
         StatementKind::Select(query) => translation.outermost(query)?,
-        StatementKind::Insert(insert) => (Kind::Insert, translation.insert(insert)?),
-        StatementKind::Update(update) => (Kind::Update, translation.update(update)?),
-        StatementKind::Delete(delete) => (Kind::Delete, translation.delete(delete)?),
-        StatementKind::Merge(merge) => (Kind::Merge, translation.merge(merge)?),
+        StatementKind::Insert(insert) => (Verb::Insert, translation.insert(insert)?),
+        StatementKind::Update(update) => (Verb::Update, translation.update(update)?),
+        StatementKind::Delete(delete) => (Verb::Delete, translation.delete(delete)?),
+        StatementKind::Merge(merge) => (Verb::Merge, translation.merge(merge)?),
         _ => return Ok(None),
     };
     let Translation { columns, assigns, into, made, unlisted, listed, asked, common, .. } = translation;
@@ -147,5 +147,5 @@ pub use keyed::{of_table, OfTable};
 pub use over_columns::{Asked, ListItem};
 pub use tables::{forgotten, note_columns};
 pub use title::{ResultType, Title};
-pub use translation::{Kind, Made};
+pub use translation::{Made, Verb};
 pub(crate) use walk::any;

@@ -1,6 +1,6 @@
 //! Functions of numbers.
 
-use super::calls::Call;
+use super::calls::CallTranslation;
 use super::value::{converted, Value};
 use crate::error::Error;
 use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, REAL, SMALLINT, TINYINT};
@@ -17,7 +17,7 @@ fn is_small(of: Type) -> bool {
     [TINYINT, SMALLINT, BIT].contains(&of)
 }
 
-impl Call<'_, '_, '_> {
+impl CallTranslation<'_, '_, '_> {
     /// abs, ceiling, floor, sign, degrees, radians: the value keeps its kind of number.
     pub fn keeps_kind(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;

@@ -6,7 +6,7 @@ use super::expressions::sign;
 use super::over_columns::Asked;
 use super::tables::column_type;
 use super::title::{ResultType, Title};
-use super::translation::{Kind, Made, Translation};
+use super::translation::{Made, Translation, Verb};
 use super::value::assigned;
 use super::{stars, walk};
 use crate::error::Error;
@@ -53,7 +53,7 @@ pub enum Stands {
 
 impl Translation<'_> {
     /// A statement: it returns rows, assigns to variables or fills tables.
-    pub fn outermost(&mut self, query: &Query) -> Result<(Kind, String), Error> {
+    pub fn outermost(&mut self, query: &Query) -> Result<(Verb, String), Error> {
         let Written { sql, items } = self.query(query, Stands::Outermost)?;
         let line = query.at.line;
         let assigns: Vec<String> = items.iter().filter_map(|item| item.variable.clone()).collect();
@@ -65,12 +65,12 @@ impl Translation<'_> {
             }
             self.assigns = assigns;
             self.columns = Some(Vec::new());
-            return Ok((Kind::Select, sql));
+            return Ok((Verb::Select, sql));
         }
         let Some(into) = first_select(&query.body).and_then(|select| select.into.as_ref()) else {
             self.listed = self.list_items(query, &items);
             self.columns = titles(items).or_else(|| stars::titles(query, &[]));
-            return Ok((Kind::Select, sql));
+            return Ok((Verb::Select, sql));
         };
         if items.iter().any(|item| item.name.as_deref() == Some("")) {
             let text =
@@ -88,7 +88,7 @@ impl Translation<'_> {
         let made = format!("create {created} {name} as ");
         let sql = made.clone() + &sql;
         self.made = Some(Made { table: name, head: made.len() });
-        Ok((Kind::SelectInto, sql))
+        Ok((Verb::SelectInto, sql))
     }
 
     /// A select inside an expression, of so many columns.

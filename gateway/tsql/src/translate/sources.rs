@@ -1,6 +1,6 @@
 //! FROM and WHERE of a select.
 
-use super::calls::Call;
+use super::calls::CallTranslation;
 use super::select::{refuse_nameless, Stands};
 use super::translation::Translation;
 use crate::error::Error;
@@ -98,8 +98,14 @@ impl Translation<'_> {
     fn split(&mut self, call: &FunctionCall, arguments: &[Expression]) -> Result<String, Error> {
         let line = call.name.at.line;
         let name = call.name.name.to_lowercase();
-        let mut call =
-            Call { translation: self, name: &name, of: call, arguments, over: String::new(), line };
+        let mut call = CallTranslation {
+            translation: self,
+            name: &name,
+            of: call,
+            arguments,
+            over: String::new(),
+            line,
+        };
         call.count(2, 2)?;
         Ok(format!("tsql.{name}({}, {})", call.text(0)?, call.text(1)?))
     }

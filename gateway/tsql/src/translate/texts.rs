@@ -1,6 +1,6 @@
 //! Functions of texts.
 
-use super::calls::Call;
+use super::calls::CallTranslation;
 use super::value::Value;
 use crate::error::Error;
 use crate::facts::functions::HASH_RESULT;
@@ -17,7 +17,7 @@ fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
     }
 }
 
-impl Call<'_, '_, '_> {
+impl CallTranslation<'_, '_, '_> {
     /// upper, lower, reverse, ltrim, rtrim, trim
     pub fn same_length(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;

@@ -1,6 +1,6 @@
 //! Functions of times.
 
-use super::calls::Call;
+use super::calls::CallTranslation;
 use super::translation::Translation;
 use super::value::{implicit, Value};
 use crate::error::Error;
@@ -18,7 +18,7 @@ fn moment(value: &Value) -> &str {
     }
 }
 
-impl Call<'_, '_, '_> {
+impl CallTranslation<'_, '_, '_> {
     /// The clock.
     pub fn now(&mut self, sql: &str, gives: Type) -> Result<Value, Error> {
         self.count(0, 0)?;

@@ -10,7 +10,7 @@ use crate::resolve::Scope;
 use std::collections::HashMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Verb {
     Select,
     /// `create table … as …`
     SelectInto,
