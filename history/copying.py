@@ -10,6 +10,8 @@ import psycopg
 from numpy.typing import NDArray
 from psycopg import sql
 
+from ringlog.history.arrays import sent
+
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = 19  # signature, flags, length of the extension, which PostgreSQL leaves empty
 _TRAILER = 2
@@ -68,20 +70,13 @@ def copied_waveforms(
             if len(row) <= _TRAILER:
                 continue
             length = int.from_bytes(row[2:6], signed=True)
-            yield None if length < 0 else points(row[6 : 6 + length], FORMATS[kind]).astype(np.float64)
-
-
-def points(content: bytes | memoryview, element: str) -> np.ndarray:
-    """The elements of an array of one dimension, as PostgreSQL sends it, and numpy's type of one there
-    (array_send in PostgreSQL). Raises ValueError.
-    """
-    # dimensions, whether there are nulls, the elements' type; length and first index of a dimension
-    dimensions = int.from_bytes(content[:4])
-    each = np.dtype([("length", ">i4"), ("value", element)])
-    found = np.frombuffer(content, each, offset=20) if dimensions else np.empty(0, each)
-    if dimensions > 1 or (found["length"] != each["value"].itemsize).any():
-        raise ValueError("a waveform has nulls or more than one dimension")
-    return np.asarray(found["value"])
+            if length < 0:
+                yield None
+                continue
+            values, there = sent(row[6 : 6 + length], FORMATS[kind].lstrip(">"))
+            if there is not None:
+                raise ValueError("a waveform has nulls")
+            yield values.astype(np.float64)
 
 
 def _of_one_length(content: bytes, formats: Sequence[np.dtype[np.generic]]) -> np.ndarray | None:

@@ -1,23 +1,23 @@
 """Reads one column of numbers from a log, in blocks of bytes.
 
-libpq handles each row separately, which costs the client as much as PostgreSQL. So PostgreSQL concatenates
-the times and values of a span of time, in its binary format, and a block of thousands of rows is one row of
-the result.
+libpq handles each row separately, which costs the client as much as PostgreSQL. So PostgreSQL makes arrays of
+the times and values of a span of time, and a block of thousands of rows is one row of the result.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
+from ringlog.history.arrays import Numbers, Unpack, in_memory, sent
 from ringlog.history.connection import Connection, ReadError, records, rows
-from ringlog.history.copying import points
 
 TIME = pa.timestamp("us", tz="UTC")
 
-_BLOCK = 32_768  # rows, as far as the table keeps its cycle, or comes faster in the same way all the time
+_BLOCK = 8192  # rows, as far as the table keeps its cycle, or comes faster in the same way all the time
 _MOST = 1_000_000  # rows of a block: more come as rows
 _STRETCHES = 50_000  # each is looked for, though nothing be there
 _FASTER = 512  # stretches because rows come faster than the cycle
@@ -25,25 +25,23 @@ _FEW = 10_000  # rows that are read as such
 _SOME = 256  # rows that show how fast they come
 _EPOCH = 946_684_800_000_000  # 2000-01-01, where PostgreSQL's times begin, in microseconds since 1970
 
-# PostgreSQL's types: the function that sends a value, numpy's type of what it sends, and Arrow's
-_SENT = {
-    "real": ("float4send", ">f4", pa.float32()),
-    "double precision": ("float8send", ">f8", pa.float64()),
-    "smallint": ("int2send", ">i2", pa.int16()),
-    "integer": ("int4send", ">i4", pa.int32()),
-    "bigint": ("int8send", ">i8", pa.int64()),
-    "boolean": ("boolsend", "u1", pa.bool_()),
+# PostgreSQL's types: numpy's type of a value, and Arrow's
+_TYPES = {
+    "real": ("f4", pa.float32()),
+    "double precision": ("f8", pa.float64()),
+    "smallint": ("i2", pa.int16()),
+    "integer": ("i4", pa.int32()),
+    "bigint": ("i8", pa.int64()),
+    "boolean": ("u1", pa.bool_()),
 }
 
+_SEND = sql.Identifier("pg_catalog", "array_send")
+
 _QUERY = """
-select stretch.number, block.n, block.samples, block.missing
+select stretch.number, block.times, block.samples
 from generate_series(0, {last}) as stretch (number)
 cross join lateral (
-  select
-    count(*) as n,
-    -- null where there is no value, which string_agg leaves out
-    string_agg(timestamptz_send(logged."time") || {send}(logged.value), '') as samples,
-    string_agg(timestamptz_send(logged."time"), '') filter (where logged.value is null) as missing
+  select {pack}(array_agg(logged."time")) as times, {pack}(array_agg(logged.value)) as samples
   from (
     select log."time", log.{column} as value
     from {log} as log
@@ -54,7 +52,7 @@ cross join lateral (
     limit {most}
   ) as logged
 ) as block
-where block.n > 0
+where block.times is not null
 """
 
 
@@ -96,11 +94,11 @@ def series(
     known = _known(connection, table, column)
     if known is None:
         return None
-    kind, seconds = known
-    if kind.removesuffix("[]") in _SENT and kind.endswith("[]"):
-        return _waveforms(connection, table, column, kind.removesuffix("[]"), start, end)
+    kind, seconds = known.type, known.seconds
+    if kind.removesuffix("[]") in _TYPES and kind.endswith("[]"):
+        return _waveforms(connection, table, known, start, end)
     span = (end - start).total_seconds()
-    if kind not in _SENT or not seconds or span < _FEW * seconds:
+    if kind not in _TYPES or not seconds or span < _FEW * seconds:
         return None
     found = _extent(connection, table, start, end)
     if found is None:
@@ -109,7 +107,7 @@ def series(
     span = (end - start).total_seconds()
     width = max(_BLOCK * seconds, span / _STRETCHES)
     width = min(width, max(_BLOCK * faster, span / _FASTER))
-    return _blocks(connection, table, column, kind, start, end, max(1, round(width * 1e6)))
+    return _blocks(connection, table, known, start, end, max(1, round(width * 1e6)))
 
 
 def _extent(
@@ -126,36 +124,53 @@ def _extent(
     return row["first"], row["last"] + timedelta(microseconds=1), seconds
 
 
-def _known(connection: Connection, table: str, column: str) -> tuple[str, float] | None:
-    """The column's type, and seconds from row to row of its log."""
+@dataclass(frozen=True)
+class _Column:
+    """A column, its type in PostgreSQL, seconds from row to row of its log, and how its arrays are read."""
+
+    name: str
+    type: str
+    seconds: float
+    pack: sql.Composable
+    """the function that makes bytes of an array"""
+    unpack: Unpack
+
+
+def _known(connection: Connection, table: str, column: str) -> _Column | None:
     query = sql.SQL(
         "select attribute.atttypid::regtype::text as kind,"
-        " greatest(logged_table.cycle * logged_table.log_nth, logged_table.log_period) as seconds"
+        " greatest(logged_table.cycle * logged_table.log_nth, logged_table.log_period) as seconds,"
+        # only a superuser can have installed it
+        " coalesce(has_function_privilege(to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'),"
+        " false) as packs"
         " from pg_attribute as attribute"
         " join ringlog.logged_table on logged_table.table_name = {}"
         " where attribute.attrelid = to_regclass({}) and attribute.attname = {}"
     ).format(sql.Literal(table), sql.Literal(_log(table).as_string()), sql.Literal(column))
     found = records(connection, query)
-    return (found[0]["kind"], found[0]["seconds"]) if found else None
+    if not found:
+        return None
+    (row,) = found
+    pack, unpack = (sql.Identifier("ringlog", "array_bytes"), in_memory) if row["packs"] else (_SEND, sent)
+    return _Column(column, row["kind"], row["seconds"], pack, unpack)
 
 
 def _blocks(
-    connection: Connection, table: str, column: str, kind: str, start: datetime, end: datetime, width: int
+    connection: Connection, table: str, column: _Column, start: datetime, end: datetime, width: int
 ) -> Iterator[pa.RecordBatch]:
-    send, sent, arrow = _SENT[kind]
+    element, arrow = _TYPES[column.type]
     span = (end - start) // timedelta(microseconds=1)
     query = sql.SQL(_QUERY).format(
         last=sql.Literal((span - 1) // width),
-        send=sql.SQL(send),
-        column=sql.Identifier(column),
+        pack=column.pack,
+        column=sql.Identifier(column.name),
         log=_log(table),
         start=_moment(start),
         end=_moment(end),
         width=sql.Literal(f"{width} microseconds"),
         most=sql.Literal(_MOST + 1),
     )
-    record = np.dtype([("time", ">i8"), ("value", sent)])
-    schema = pa.schema([("time", TIME), (column, arrow)])
+    schema = pa.schema([("time", TIME), (column.name, arrow)])
     latest = None
     since = None
     # each as soon as PostgreSQL has made it: it makes the next one meanwhile
@@ -163,20 +178,16 @@ def _blocks(
         if since is not None:
             # to the end: a cancelled query would end the transaction, in which the rows are still to be read
             continue
-        for number, n, samples, missing in zip(*(one.to_pylist() for one in batch.columns), strict=True):
-            found = np.frombuffer(samples or b"", record)
-            time = found["time"].astype(np.int64) + _EPOCH
-            values = pa.array(found["value"].astype(record["value"].newbyteorder("=")))
-            without = np.frombuffer(missing or b"", ">i8").astype(np.int64) + _EPOCH
-            # of rows of one time their seq_no says which is first, and it is not here
-            if n > _MOST or (len(without) and np.isin(without, time).any()):
-                since = start + timedelta(microseconds=number * width)
+        for number, times, samples in zip(*batch.columns, strict=True):
+            time = _unpacked(column, times.as_buffer(), "i8")[0] + _EPOCH
+            if len(time) > _MOST:
+                since = start + timedelta(microseconds=number.as_py() * width)
                 break
-            if len(without):
-                time, values = _with_missing(time, values, without)
-            if len(time) != n or (latest is not None and time[0] < latest):
+            values, there = _unpacked(column, samples.as_buffer(), element)
+            if len(values) != len(time) or (latest is not None and time[0] < latest):
                 raise ReadError(f"the rows of {table} came out of their order", None)
             latest = int(time[-1])
+            values = pa.array(np.require(values, requirements="A"), mask=None if there is None else ~there)
             yield pa.RecordBatch.from_arrays([pa.array(time, TIME), values.cast(arrow)], schema=schema)
     if since is not None:
         raise NotInBlocks(since)
@@ -185,20 +196,25 @@ def _blocks(
 
 
 def _waveforms(
-    connection: Connection, table: str, column: str, kind: str, start: datetime, end: datetime
+    connection: Connection, table: str, column: _Column, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
-    """Waveforms as PostgreSQL sends them: with a length before each point, which a driver takes singly."""
-    _, sent, arrow = _SENT[kind]
+    element, arrow = _TYPES[column.type.removesuffix("[]")]
     query = sql.SQL(
-        'select "time", array_send({column}) as sent from {log} where "time" >= {start} and "time" < {end}'
+        'select "time", {pack}({column}) as packed from {log} where "time" >= {start} and "time" < {end}'
         ' order by "time", seq_no'
-    ).format(column=sql.Identifier(column), log=_log(table), start=_moment(start), end=_moment(end))
-    schema = pa.schema([("time", TIME), (column, pa.list_(arrow))])
+    ).format(
+        pack=column.pack,
+        column=sql.Identifier(column.name),
+        log=_log(table),
+        start=_moment(start),
+        end=_moment(end),
+    )
+    schema = pa.schema([("time", TIME), (column.name, pa.list_(arrow))])
     for batch in rows(connection, query):
-        parts = [_points(content, sent) for content in batch.column(1).to_pylist()]
+        parts = [_points(column, content.as_buffer(), element) for content in batch.column(1)]
         lengths = [0 if part is None else len(part) for part in parts]
         there = [part for part in parts if part is not None]
-        flat = pa.array(np.concatenate(there) if there else np.empty(0, np.dtype(sent).newbyteorder("=")))
+        flat = pa.array(np.concatenate(there) if there else np.empty(0, element))
         lists = pa.ListArray.from_arrays(
             pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32()),
             flat.cast(arrow),
@@ -207,20 +223,20 @@ def _waveforms(
         yield pa.RecordBatch.from_arrays([batch.column(0), lists], schema=schema)
 
 
-def _points(content: bytes | None, sent: str) -> np.ndarray | None:
+def _points(column: _Column, content: pa.Buffer | None, element: str) -> np.ndarray | None:
     if content is None:
         return None
+    values, there = _unpacked(column, content, element)
+    if there is not None:
+        raise ReadError("a waveform has nulls", None)
+    return values
+
+
+def _unpacked(column: _Column, content: pa.Buffer, element: str) -> Numbers:
     try:
-        return points(content, sent).astype(np.dtype(sent).newbyteorder("="))
+        return column.unpack(content, element)
     except ValueError as error:
-        raise ReadError(str(error), None) from error
-
-
-def _with_missing(time: np.ndarray, values: pa.Array, missing: np.ndarray) -> tuple[np.ndarray, pa.Array]:
-    both = np.concatenate([missing, time])
-    order = np.argsort(both, kind="stable")
-    all_of_it = pa.concat_arrays([pa.nulls(len(missing), values.type), values])
-    return both[order], all_of_it.take(pa.array(order))
+        raise ReadError(f"{column.name}: {error}", None) from error
 
 
 def _log(table: str) -> sql.Identifier:

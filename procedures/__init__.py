@@ -284,6 +284,11 @@ def shared_procedures() -> Iterator[Procedure]:
         yield Procedure(name, source.replace("{changes_lock}", str(CHANGES_LOCK)))
 
 
+def superusers_procedure() -> Procedure:
+    """The one that a superuser makes. Readers do without it where there is none."""
+    return Procedure("array_bytes", _read("array_bytes"))
+
+
 def system_script() -> Procedure:
     """The SQL that makes the system schemas again: run as their owner, in one transaction."""
     return Procedure("sys", "\n".join(_read(f"system/{file}") for file in _SYSTEM))

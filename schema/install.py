@@ -14,6 +14,7 @@ from ringlog.procedures import (
     Procedure,
     online_view,
     shared_procedures,
+    superusers_procedure,
     system_script,
     table_procedures,
 )
@@ -118,6 +119,7 @@ class _Ringlogs:
         """Makes roles, schemas and the registry; the rest is done as ringlog_owner."""
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         self.created += [f"schema {schema}" for schema in roles.create_missing_schemas(self.connection)]
+        self._make_array_bytes()
         roles.become_owner(self.connection)
         _refuse_if(versions.obstacles(self.connection))
         new = not registry.exists(self.connection)
@@ -131,6 +133,16 @@ class _Ringlogs:
         ledger.create_missing(self.connection, elsewhere.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
+
+    def _make_array_bytes(self) -> None:
+        """Makes the function that only a superuser can make, where there is one at work."""
+        text = (
+            "select rolsuper and to_regprocedure('ringlog.array_bytes(anyarray)') is null"
+            " from pg_roles where rolname = current_user"
+        )
+        if self.connection.scalar(sa.text(text)):
+            run(self.connection, superusers_procedure().source)
+            self.created.append(f"procedure {superusers_procedure().name}")
 
     def renew_procedures(self, wanted: Iterable[Procedure]) -> None:
         """Makes procedures that are not there, or are not what the installer made last time, or would now."""

@@ -395,6 +395,8 @@ def test_an_administrator_who_owns_the_database(administrator: sa.Engine, connec
     assert rows(
         connection, "select distinct relowner::regrole::text from pg_class where relname ~ 'magnets'"
     ) == [("ringlog_owner",)]
+    there = "select to_regprocedure('ringlog.array_bytes(anyarray)') is not null"
+    assert rows(connection, there) == [(False,)], "only a superuser may make it"
 
 
 def test_an_administrator_who_does_not_own_the_database(administrator: sa.Engine, connect: Connect) -> None:
