@@ -95,7 +95,7 @@ def table_parts(asked: Asked) -> Parts:
         parts.checks[owner, table].append(
             Check(f"{name}_{column_name}", condition_of_rule(text, quoted(column_name)))
         )
-    for owner, table, name, referenced, *columns in asked("references"):
+    for owner, table, name, of, referenced, *columns in asked("references"):
         pairs = [pair for pair in zip(columns[::2], columns[1::2], strict=True) if pair[0] is not None]
         parts.references[str(owner), str(table)].append(
             Reference(
@@ -103,6 +103,7 @@ def table_parts(asked: Asked) -> Parts:
                 tuple(str(here) for here, _ in pairs),
                 str(referenced),
                 tuple(str(there) for _, there in pairs),
+                owner=str(of),
             )
         )
     return parts
@@ -185,15 +186,23 @@ def _columns_of(cursor: Any, owner: str, table: str, index: int) -> Iterator[str
     yield from (str(name) for name in cursor.fetchall()[0] if name is not None)
 
 
-def grants(rows: Rows, tables: Mapping[str, OldTable]) -> list[Grant]:
-    """Rights of sysprotects. Bit 0 of the columns is all of them, bit n the column of id n."""
+def grants(
+    rows: Rows, tables: Mapping[Place, OldTable], names: Mapping[str, Mapping[str, str]]
+) -> list[Grant]:
+    """Rights of sysprotects. Bit 0 of the columns is all of them, bit n the column of id n.
+
+    `tables` by their place there; `names`: the names here, by owner and name.
+    """
     found = []
-    for who, action, state, _, what, columns in rows:
+    for who, action, state, _, what, columns, owner in rows:
         right = _ACTIONS.get(int(action), f"action {action}")
-        table = tables.get(str(what)) if what is not None else None
+        here = "" if what is None else names.get(str(owner).lower(), {}).get(str(what).lower())
+        if here is None:
+            continue
+        table = tables.get((str(owner), str(what)))
         bits = int.from_bytes(bytes(columns or b""), "little")
         named: tuple[str, ...] = ()
         if table is not None and bits and not bits & 1:
             named = tuple(column.name for place, column in enumerate(table.columns, 1) if bits >> place & 1)
-        found.append(Grant(str(who), right, "" if what is None else str(what), named, _STATES[int(state)]))
+        found.append(Grant(str(who), right, here, named, _STATES[int(state)]))
     return found

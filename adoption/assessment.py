@@ -141,6 +141,8 @@ def _verdict(module: Module, sybase: bool) -> Verdict:
         return Verdict(
             module.kind, module.name, False, 0, None, None, "the old server does not return its text"
         )
+    if module.refused:
+        return Verdict(module.kind, module.name, False, lines, None, None, module.refused)
     try:
         made = translate(module.text, database="dbo", sybase=sybase, quoted_identifiers=module.quoted)
     except TsqlError as error:

@@ -5,8 +5,7 @@ syslogins); SQL Server's views of its System Catalog Views (sys.objects, sys.col
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
@@ -15,9 +14,10 @@ import pymssql
 
 from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.names import quoted
-from ringlog.adoption.objects import Member, Module, Old, OldTable, Reference
-from ringlog.adoption.owners import without_owners
+from ringlog.adoption.objects import Member, Module, Old, OldTable
+from ringlog.adoption.owners import placed, without_owners
 from ringlog.adoption.parts import Parts, Rows
+from ringlog.adoption.places import Places
 from ringlog.adoption.session import ABSENT, number, rows_of, words
 
 _COUNTED = 10_000_000  # rows; of larger tables the server's own word is taken
@@ -61,7 +61,6 @@ def read(connection: pymssql.Connection, database: str) -> Old:
             missing = unread if name not in _OPTIONAL else []
             return _asked(cursor, f"ase_{name}" if is_ase else name, name, missing)
 
-        hidden = Hidden()
         parts = ase.table_parts(asked) if is_ase else sql_server.table_parts(asked)
         if is_ase:
             ase.add_last_identities(cursor, parts)
@@ -71,54 +70,78 @@ def read(connection: pymssql.Connection, database: str) -> Old:
         keys, constraints, indexes = (
             ase.indexes(cursor, unread, reported) if is_ase else sql_server.indexes(asked("keys"))
         )
+        found_tables, found_modules = asked("tables"), asked("modules")
+        places = Places(
+            [
+                *(("table", str(owner), str(name)) for owner, name, _ in found_tables),
+                *((_kind(row), str(row[0]), _name(row)) for row in found_modules),
+            ]
+        )
+        by_owner = places.by_owner()
+
+        def here_in(text: str) -> str:
+            return without_owners(text, by_owner, database)
+
         tables = []
-        for owner, name, rows in asked("tables"):
+        for owner, name, rows in found_tables:
             place = str(owner), str(name)
-            if place in parts.columns and hidden.is_first("table", *place):
+            here = places.here(*place)
+            if place in parts.columns and here is not None:
                 count = _rows(cursor, *place, rows, reported)
                 tables.append(
                     OldTable(
-                        str(name),
+                        here,
                         tuple(
                             replace(
                                 column,
                                 code_page=pages.get(column.code_page, ""),
+                                default=here_in(column.default),
+                                computed=here_in(column.computed),
                                 description=said_of_columns.get((*place, column.name), ""),
                             )
                             for column in parts.columns[place]
                         ),
                         tuple(keys.get(place, ())),
                         count,
-                        tuple(parts.checks.get(place, ())),
+                        tuple(
+                            replace(check, condition=here_in(check.condition))
+                            for check in parts.checks.get(place, ())
+                        ),
                         tuple(parts.references.get(place, ())),
                         tuple(indexes.get(place, ())),
                         tuple(constraints.get(place, ())),
                         str(owner),
                         said.get(place, ""),
+                        str(name),
                     )
                 )
         tables = [
-            replace(table, references=tuple(hidden.referred(table.name, table.references)))
+            replace(
+                table,
+                references=tuple(
+                    replace(reference, table=here)
+                    for reference, here in places.referred(table.name, table.references)
+                ),
+            )
             for table in tables
         ]
         reported += left.of_collations(parts.columns)
-        modules = tuple(_modules(asked("modules"), hidden, reported))
-        hidden.report_named(modules)
-        owned: dict[str, set[str]] = defaultdict(set)
-        for owner, name in ((each.owner, each.name) for of in (tables, modules) for each in of):
-            owned[owner.lower()].add(name.lower())
-        modules = tuple(replace(each, text=without_owners(each.text, owned, database)) for each in modules)
+        modules = tuple(
+            placed(each, by_owner, database) for each in _modules(found_modules, places, reported)
+        )
         if is_ase:
-            grants = ase.grants(asked("grants"), {table.name: table for table in tables})
+            grants = ase.grants(
+                asked("grants"), {(table.owner, table.there): table for table in tables}, by_owner
+            )
             members = [*_members(asked("members")), *_members(asked("role_members"))]
             charset = next((str(name) for (name,) in asked("charset")), "")
         else:
-            read = [
-                *(table.name for table in tables),
-                *(each.name for each in modules if each.kind == "view"),
+            objects = [
+                *((table.owner, table.name, False) for table in tables),
+                *((each.owner, each.name, each.kind != "view") for each in modules if each.kind != "trigger"),
             ]
-            called = [each.name for each in modules if each.kind in ("procedure", "function")]
-            grants, members = sql_server.grants(asked("grants"), read, called), _members(asked("members"))
+            grants = sql_server.grants(asked("grants"), objects, by_owner)
+            members = _members(asked("members"))
             charset = ""
         users = tuple((str(user), str(login or "")) for user, login in asked("users"))
         logins = tuple(
@@ -134,56 +157,10 @@ def read(connection: pymssql.Connection, database: str) -> Old:
         tuple(unread),
         tuple(members),
         users,
-        tuple(hidden.reported),
+        (*places.reported, *places.without_owner()),
         charset,
         tuple(reported),
     )
-
-
-class Hidden:
-    """Reports objects whose name another owner's object has already: here a name has no owner."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, str], tuple[str, str]] = {}
-        self._others: dict[tuple[str, str], tuple[str, str]] = {}
-        self.reported: list[str] = []
-
-    def is_first(self, kind: str, owner: str, name: str) -> bool:
-        first = self._first.setdefault((kind, name.lower()), (owner, name))
-        if first == (owner, name):
-            return True
-        if self._others.setdefault((owner, name), first) == first:
-            why = (
-                f"{first[0]} has one of this name, and here names have no owner"
-                if first[0] != owner
-                else f"there is {first[1]} beside it, and here names differ by more than their case"
-            )
-            line = f"{kind} {owner}.{name}: {why}"
-            if line not in self.reported:
-                self.reported.append(line)
-        return False
-
-    def referred(self, table: str, references: Iterable[Reference]) -> Iterator[Reference]:
-        """Foreign keys without those to a table that has not come."""
-        for each in references:
-            if not each.owner or self._first.get(("table", each.table.lower())) == (each.owner, each.table):
-                yield each
-            else:
-                self.reported.append(
-                    f"foreign key {each.name} of {table} is not migrated: "
-                    f"it refers to {each.owner}.{each.table}"
-                )
-
-    def report_named(self, modules: Iterable[Module]) -> None:
-        """Reports texts that name an object which is not migrated."""
-        for (owner, name), (first, _) in self._others.items():
-            if owner == first:
-                continue
-            of = re.compile(_part(owner) + r"\s*\.\s*" + _part(name), re.IGNORECASE)
-            if named := [module.name for module in modules if of.search(module.text)]:
-                self.reported.append(
-                    f"{left.listed(named)}: the text names {owner}.{name}, which is not migrated"
-                )
 
 
 def _part(name: str) -> str:
@@ -238,31 +215,39 @@ def _rows(cursor: Any, owner: str, table: str, reported: Any, unread: list[str])
         return 0
 
 
-def _modules(rows: Rows, hidden: Hidden, left_: list[str]) -> Iterator[Module]:
+def _kind(row: Sequence[Any]) -> str:
+    return _KINDS[str(row[2]).strip()]
+
+
+def _name(row: Sequence[Any]) -> str:
+    """The name of a module, with its number where it has one."""
+    return str(row[1]) if int(row[3] or 1) == 1 else f"{row[1]};{row[3]}"
+
+
+def _modules(rows: Rows, places: Places, left_: list[str]) -> Iterator[Module]:
     """ASE gives texts in pieces; those of one object come one after the other."""
-    texts: dict[tuple[str, str], str] = {}
-    quoted_: dict[tuple[str, str], bool] = {}
-    owners: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str, str], str] = {}
+    quoted_: dict[tuple[str, str, str], bool] = {}
     unknown_nulls: list[str] = []
-    for owner, plain, kind, place, text, *settings in rows:
-        name = str(plain) if int(place or 1) == 1 else f"{plain};{place}"
-        key = _KINDS[str(kind).strip()], name
-        if hidden.is_first(key[0], str(owner), name):
+    for row in rows:
+        owner, _, _, _, text, *settings = row
+        name = _name(row)
+        key = _kind(row), str(owner), name
+        if places.here(*key[1:]) is not None:
             texts[key] = texts.get(key, "") + ("" if text is None else str(text))
-            owners[key] = str(owner)
             if settings and settings[0] is not None:
                 quoted_[key] = bool(settings[0])
                 if not settings[1]:
                     unknown_nulls.append(name)
-    for (kind, name), text in texts.items():
+    for key, text in texts.items():
+        kind, owner, name = key
         plain = name.partition(";")[0]
         if text.strip() and not re.search(_part(plain), text, re.IGNORECASE):
             left_.append(f"{kind} {name} has another name in its text: it was renamed there; rename it here")
         # ringlog as the old server gives the last text, and has procedures and functions as one
         text = _ALTERED.sub(r"\1create", text, count=1)
         is_function = kind == "procedure" and _FUNCTION.match(text)
-        key = kind, name
-        yield Module("function" if is_function else kind, name, text, quoted_.get(key), owners[key])
+        yield Module("function" if is_function else kind, name, text, quoted_.get(key), owner)
     if unknown_nulls:
         left_.append(
             f"{left.listed(unknown_nulls)}: made with ansi_nulls off, under which NULL = NULL is true; "

@@ -107,6 +107,8 @@ class OldTable:
     owner: str = ""
     """its schema at the old server"""
     description: str = ""
+    there: str = ""
+    """its name at the old server; empty: the same as here"""
 
     def column(self, name: str) -> OldColumn | None:
         return next((column for column in self.columns if column.name == name), None)
@@ -114,7 +116,8 @@ class OldTable:
     @property
     def place(self) -> str:
         """Its name as the old server takes it in a text."""
-        return f"{quoted(self.owner)}.{quoted(self.name)}" if self.owner else quoted(self.name)
+        name = quoted(self.there or self.name)
+        return f"{quoted(self.owner)}.{name}" if self.owner else name
 
     @property
     def bytes(self) -> int:
@@ -132,6 +135,8 @@ class Module:
     quoted: bool | None = None
     """whether "x" is a name in it; None: as the server's dialect has it"""
     owner: str = ""
+    refused: str = ""
+    """why it cannot be migrated as it is"""
 
 
 @dataclass(frozen=True)

@@ -4,37 +4,89 @@ In ringlog names have no owner: the first part of `a.b` is a database, and `db.a
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import Module
 
 _PLAIN = frozenset({"dbo", "sys", "information_schema"})
+_SKIPPED = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
+_PART = r"\[[^\]\n]+\]|\"[^\"\n]+\"|[\w$#@]+"
+_BEFORE = r"(?:\s|--[^\n]*|/\*.*?\*/)*"
+_HEAD = re.compile(
+    rf"(?is)\A({_BEFORE}create\s+(?:or\s+(?:alter|replace)\s+)?(?:proc(?:edure)?|view|function|trigger)\s+)({_PART})"
+)
 
 
-def without_owners(text: str, names: Mapping[str, Collection[str]], database: str) -> str:
-    """The text with `name` in place of `owner.name` and `database.owner.name`, for the names of each owner.
+def placed(module: Module, names: Mapping[str, Mapping[str, str]], database: str) -> Module:
+    """The module with the names that objects have here.
 
-    Names, owners and database in small letters. Literals, comments and names of other databases stay as they
-    are.
+    It is refused where it says a name without its owner that means another object here. Owners, names and
+    database in small letters.
+    """
+    there = module.name.lower()
+    here = names.get(module.owner.lower(), {}).get(there, module.name)
+    text = without_owners(module.text, names, database)
+    if here != module.name:
+        text = _HEAD.sub(lambda found: found[1] + _instead(found[2], there, here), text)
+    moved = {name for name, new in names.get(module.owner.lower(), {}).items() if new.lower() != name}
+    refused = next(
+        (
+            f"line {line}: it says {name} without its owner, which is {module.owner}.{name} there, "
+            f"and {names[module.owner.lower()][name]} here: write the owner"
+            for line, name in _bare(text, moved)
+        ),
+        "",
+    )
+    return replace(module, name=here, text=text, refused=refused)
+
+
+def _instead(written: str, there: str, here: str) -> str:
+    return quoted(here) if _plain(written) == there else written
+
+
+def _plain(written: str) -> str:
+    return written.strip('[]"').lower()
+
+
+def _bare(text: str, names: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Names that stand without an owner, each with its line."""
+    if names:
+        pattern = re.compile(rf"(?s){_SKIPPED}|(?<![\w$#@])(?P<name>{_any(names)})(?![\w$#@])", re.IGNORECASE)
+        for found in pattern.finditer(text):
+            if found["name"] and not re.search(r"\.\s*\Z", text[max(found.start() - 9, 0) : found.start()]):
+                yield text.count("\n", 0, found.start()) + 1, _plain(found["name"])
+
+
+def _any(names: Collection[str]) -> str:
+    plain = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return rf"\[(?:{plain})\]|\"(?:{plain})\"|(?:{plain})"
+
+
+def without_owners(text: str, names: Mapping[str, Mapping[str, str]], database: str) -> str:
+    """The text with the name here in place of `owner.name` and `database.owner.name`.
+
+    `names`: by owner and name, in small letters, the name here. Literals, comments and names of other
+    databases stay as they are.
     """
     owners = {owner: those for owner, those in names.items() if owner not in _PLAIN and those}
     if not owners:
         return text
-
-    def of(*names: str) -> str:
-        plain = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-        return rf"\[(?:{plain})\]|\"(?:{plain})\"|(?:{plain})"
-
-    part = r"\[[^\]\n]+\]|\"[^\"\n]+\"|[\w$#@]+"
     pattern = re.compile(
-        r"(?is)'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
+        rf"(?is){_SKIPPED}"
         # a name in quotation marks, or else a whole text in them
-        rf"|(?<![\w$#@.\]\"])(?:(?:{of(database)})\s*\.\s*)?(?P<owner>{of(*owners)})\s*\.\s*(?P<name>{part})"
+        rf"|(?<![\w$#@.\]\"])(?:(?:{_any([database])})\s*\.\s*)?(?P<owner>{_any(owners)})\s*\.\s*(?P<name>{_PART})"
         r"|\"(?:[^\"]|\"\")*\""
     )
 
     def shortened(found: re.Match[str]) -> str:
         if found["owner"] is None or re.search(r"\.\s*\Z", text[max(found.start() - 9, 0) : found.start()]):
             return found[0]
-        owner, name = (found[each].strip('[]"').lower() for each in ("owner", "name"))
-        return found["name"] if name in owners[owner] else found[0]
+        owner, name = _plain(found["owner"]), _plain(found["name"])
+        here = owners[owner].get(name)
+        if here is None:
+            return found[0]
+        return found["name"] if here.lower() == name else quoted(here)
 
     return pattern.sub(shortened, text)

@@ -215,6 +215,7 @@ def _log_of(
         other
         for other in old.tables
         if other.name != table.name
+        and other.owner == table.owner
         and table.name.lower() in other.name.lower()
         and readings <= {(column.name, column.type) for column in other.columns}
         and (seq_no,) not in other.keys

@@ -44,7 +44,11 @@ def write(
         ]
     }
     for place, (name, kinds) in enumerate(_ORDER, 2):
-        modules = [module for module in old.modules if module.kind in kinds and module.text.strip()]
+        modules = [
+            module
+            for module in old.modules
+            if module.kind in kinds and module.text.strip() and not module.refused
+        ]
         scripts[f"{place}_{name}.sql"] = [_text(module) for module in ordered(modules)]
     scripts["5_grants.sql"] = list(rights.tsql)
     for file, texts in scripts.items():

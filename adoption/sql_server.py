@@ -8,7 +8,7 @@ from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, OldKey, Reference
 from ringlog.adoption.parts import Asked, Parts, Place, Rows, condition_of_rule, default_of
 
-_OBJECT = 1  # database_permissions.class
+_OBJECT, _SCHEMA = 1, 3  # database_permissions.class
 # rights that every object may have, and that are granted with a schema or the database too
 _OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
 _STATES = {"GRANT": "granted", "GRANT_WITH_GRANT_OPTION": "grantable", "DENY": "denied"}
@@ -101,21 +101,33 @@ def indexes(rows: Rows) -> tuple[Mapping[Place, Any], Mapping[Place, Any], Mappi
     return keys, constraints, others
 
 
-def grants(rows: Rows, tables: Sequence[str], called: Sequence[str]) -> list[Grant]:
-    """Rights on objects; those on a schema or the database are rights on each of its objects."""
+def grants(
+    rows: Rows, objects: Sequence[tuple[str, str, bool]], names: Mapping[str, Mapping[str, str]]
+) -> list[Grant]:
+    """Rights on objects; those on a schema or the database are rights on each of its objects.
+
+    `objects`: schema, name here, and whether it is called; `names`: the names here, by schema and name.
+    """
     columns: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     found = []
-    for who, right, state, kind, what, column, _ in rows:
+    for who, right, state, kind, what, column, schema, owner in rows:
         granted = _STATES.get(str(state), "")
         if not granted:
             continue
-        if int(kind) == _OBJECT and column is not None:
-            columns[str(who), str(right), str(what), granted].append(str(column))
-        elif int(kind) == _OBJECT:
-            found.append(Grant(str(who), str(right), str(what), (), granted))
+        if int(kind) == _OBJECT:
+            here = names.get(str(owner).lower(), {}).get(str(what).lower())
+            if here is None:
+                continue
+            if column is not None:
+                columns[str(who), str(right), here, granted].append(str(column))
+            else:
+                found.append(Grant(str(who), str(right), here, (), granted))
         elif str(right) in (*_OF_TABLES, "EXECUTE"):
-            of = called if str(right) == "EXECUTE" else tables
-            found += [Grant(str(who), str(right), name, (), granted) for name in of]
+            found += [
+                Grant(str(who), str(right), name, (), granted)
+                for of, name, is_called in objects
+                if is_called == (str(right) == "EXECUTE") and (int(kind) != _SCHEMA or of == schema)
+            ]
         elif str(right) != "CONNECT":
             found.append(Grant(str(who), str(right), "", (), granted))
     found += [

@@ -1,5 +1,6 @@
 -- SQL Server: who may do what: with the database (class 0), an object or its columns (1), a schema (3).
-select g.name, p.permission_name, p.state_desc, p.class, o.name, c.name, schema_name(p.major_id)
+select g.name, p.permission_name, p.state_desc, p.class, o.name, c.name, schema_name(p.major_id),
+  schema_name(o.schema_id)
 from sys.database_permissions p
 join sys.database_principals g on g.principal_id = p.grantee_principal_id
 left join sys.objects o on p.class = 1 and o.object_id = p.major_id

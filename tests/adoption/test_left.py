@@ -8,9 +8,9 @@ import pytest
 
 from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.assessment import assess
-from ringlog.adoption.catalogue import Hidden
 from ringlog.adoption.objects import Module, Old, OldColumn, OldIndex, OldKey, OldTable, Reference
-from ringlog.adoption.owners import without_owners
+from ringlog.adoption.owners import placed, without_owners
+from ringlog.adoption.places import Places
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, sort
 from ringlog.adoption.scripts import write
@@ -103,24 +103,63 @@ def test_constraints_that_are_disabled_and_objects_bound_to_columns() -> None:
 
 
 def test_names_that_only_owners_or_case_tell_apart() -> None:
-    hidden = Hidden()
-    places = (("dbo", "Customer"), ("sales", "Customer"), ("dbo", "CUSTOMER"))
-    assert [hidden.is_first("table", *place) for place in places] == [True, False, False]
-    here = Reference("fk_1", ("c",), "Customer", ("id",), owner="dbo")
-    other = Reference("fk_2", ("c",), "Customer", ("id",), owner="sales")
-    assert [*hidden.referred("orders", [here, other])] == [here]
-    hidden.report_named(
+    places = Places(
         [
-            Module("view", "all_of_sales", "create view all_of_sales as select * from [Sales] . Customer"),
-            Module("view", "other", "create view other as select * from dbo.Customer, my_sales.Customers"),
+            ("table", "sales", "Customer"),
+            ("table", "dbo", "Customer"),
+            ("table", "dbo", "CUSTOMER"),
+            ("procedure", "sales", "total"),
+            ("view", "hist", "Customer"),
+            ("table", "dbo", "hist_customer"),
         ]
     )
-    assert hidden.reported == [
-        "table sales.Customer: dbo has one of this name, and here names have no owner",
-        "table dbo.CUSTOMER: there is Customer beside it, and here names differ by more than their case",
-        "foreign key fk_2 of orders is not migrated: it refers to sales.Customer",
-        "all_of_sales: the text names sales.Customer, which is not migrated",
+    assert [places.here(owner, "Customer") for owner in ("dbo", "sales", "hist")] == [
+        "Customer",
+        "sales_Customer",
+        None,
     ]
+    assert places.here("sales", "total") == "total"
+    here = Reference("fk_1", ("c",), "Customer", ("id",), owner="sales")
+    gone = Reference("fk_2", ("c",), "Customer", ("id",), owner="hist")
+    assert [*places.referred("orders", [here, gone])] == [(here, "sales_Customer")]
+    assert places.reported == [
+        "table dbo.CUSTOMER is not migrated: there is Customer beside it, and here names have no owner and "
+        "differ by more than their case",
+        "table sales.Customer is sales_Customer here, since names have no owner and dbo has one of this "
+        "name: who says sales.Customer, or Customer as a user of sales, must say sales_Customer",
+        "view hist.Customer is not migrated: there is hist_Customer beside it, and here names have no owner "
+        "and differ by more than their case",
+        "foreign key fk_2 of orders is not migrated: it refers to hist.Customer",
+    ]
+    assert [*places.without_owner()] == [
+        "2 objects of sales have names without sales here: texts that clients send must not say sales.name"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "placed_text", "refused"),
+    [
+        ("create proc ops.t as select 1", "create proc ops_t as select 1", ""),
+        ("-- t\ncreate procedure [t] as select 1", "-- t\ncreate procedure ops_t as select 1", ""),
+        (
+            "create proc ops.t as select * from dbo.t, site.ops.u, u -- t\nselect 't', x.t from ops.u x",
+            "create proc ops_t as select * from dbo.t, u, u -- t\nselect 't', x.t from u x",
+            "",
+        ),
+        (
+            "create proc ops.t as\nselect * from [T]",
+            "create proc ops_t as\nselect * from [T]",
+            "line 2: it says t without its owner, which is ops.t there, and ops_t here: write the owner",
+        ),
+    ],
+)
+def test_a_module_whose_name_another_owner_has(text: str, placed_text: str, refused: str) -> None:
+    names = {"ops": {"t": "ops_t", "u": "u"}, "dbo": {"t": "t"}}
+    module = placed(Module("procedure", "t", text, owner="ops"), names, "site")
+    assert (module.name, module.text, module.refused) == ("ops_t", placed_text, refused)
+    # what another owner has is another thing there too
+    other = placed(Module("procedure", "p", "create proc p as select * from t", owner="dbo"), names, "site")
+    assert other.refused == ""
 
 
 @pytest.mark.parametrize(
@@ -138,7 +177,7 @@ def test_names_that_only_owners_or_case_tell_apart() -> None:
     ],
 )
 def test_names_lose_the_owner(text: str, without: str | None) -> None:
-    names = {"c3g": {"l_error", "up"}, "volvo": {"users"}, "dbo": {"up"}}
+    names = {"c3g": {"l_error": "L_error", "up": "up"}, "volvo": {"users": "users"}, "dbo": {"up": "up"}}
     assert without_owners(text, names, "gadata") == (without or text)
 
 

@@ -34,17 +34,21 @@ def judged(of: Old):  # type: ignore[no-untyped-def]
 def test_rights_of_ase() -> None:
     """Actions, types and bits as SAP ASE's Reference Manual (Tables: sysprotects) has them."""
     rows = [
-        ("operators", 193, 1, 7, "magnets", b"\x01"),
-        ("operators", 197, 1, 7, "magnets", b"\x04"),
-        ("ann", 224, 0, 8, "ramp", None),
-        ("bob", 193, 2, 7, "magnets", b"\x01"),
-        ("ann", 198, 1, 0, None, None),
+        ("operators", 193, 1, 7, "magnets", b"\x01", "dbo"),
+        ("operators", 197, 1, 7, "magnets", b"\x04", "dbo"),
+        ("ann", 224, 0, 8, "ramp", None, "dbo"),
+        ("bob", 193, 2, 7, "magnets", b"\x01", "dbo"),
+        ("bob", 193, 1, 9, "magnets", b"\x01", "fred"),
+        ("bob", 193, 1, 9, "Magnets", b"\x01", "gone"),
+        ("ann", 198, 1, 0, None, None, None),
     ]
-    assert ase.grants(rows, {"magnets": TABLE}) == [
+    names = {"dbo": {"magnets": "magnets", "ramp": "ramp"}, "fred": {"magnets": "fred_magnets"}}
+    assert ase.grants(rows, {("dbo", "magnets"): TABLE}, names) == [
         Grant("operators", "SELECT", "magnets"),
         Grant("operators", "UPDATE", "magnets", ("current",)),
         Grant("ann", "EXECUTE", "ramp", (), "grantable"),
         Grant("bob", "SELECT", "magnets", (), "denied"),
+        Grant("bob", "SELECT", "fred_magnets"),
         Grant("ann", "CREATE TABLE", ""),
     ]
 
@@ -52,15 +56,22 @@ def test_rights_of_ase() -> None:
 def test_rights_of_a_schema_are_rights_on_what_it_has() -> None:
     """sys.database_permissions: class 0: a database, 1: an object or its columns, 3: a schema."""
     rows = [
-        ("ann", "CONNECT", "GRANT", 0, None, None, None),
-        ("ann", "EXECUTE", "GRANT", 3, None, None, "dbo"),
-        ("bob", "SELECT", "GRANT", 1, "magnets", "id", None),
-        ("bob", "SELECT", "GRANT", 1, "magnets", "note", None),
-        ("bob", "DELETE", "DENY", 0, None, None, None),
+        ("ann", "CONNECT", "GRANT", 0, None, None, None, None),
+        ("ann", "EXECUTE", "GRANT", 3, None, None, "dbo", None),
+        ("carl", "SELECT", "GRANT", 3, None, None, "ops", None),
+        ("carl", "INSERT", "GRANT", 1, "magnets", None, None, "ops"),
+        ("bob", "SELECT", "GRANT", 1, "magnets", "id", None, "dbo"),
+        ("bob", "SELECT", "GRANT", 1, "magnets", "note", None, "dbo"),
+        ("bob", "DELETE", "DENY", 0, None, None, None, None),
     ]
-    assert sql_server.grants(rows, ["magnets"], ["ramp"]) == [
+    objects = [("dbo", "magnets", False), ("ops", "ops_magnets", False), ("dbo", "ramp", True)]
+    names = {"dbo": {"magnets": "magnets", "ramp": "ramp"}, "ops": {"magnets": "ops_magnets"}}
+    assert sql_server.grants(rows, objects, names) == [
         Grant("ann", "EXECUTE", "ramp"),
+        Grant("carl", "SELECT", "ops_magnets"),
+        Grant("carl", "INSERT", "ops_magnets"),
         Grant("bob", "DELETE", "magnets", (), "denied"),
+        Grant("bob", "DELETE", "ops_magnets", (), "denied"),
         Grant("bob", "SELECT", "magnets", ("id", "note")),
     ]
 

@@ -7,6 +7,12 @@ import psycopg
 import pymssql
 import pytest
 
+from ringlog.adoption.copying import Source
+from ringlog.adoption.objects import OldColumn, OldTable
+from ringlog.adoption.places import Places
+from ringlog.adoption.site_rows import copy_site
+from ringlog.adoption.tables import made_all
+from ringlog.clients import Address
 from servers import RunningServer, ringlog, serving
 
 SITE = """
@@ -193,3 +199,34 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             loose = ringlog(*words, *data)
             assert loose.returncode == 1
             assert '1 rows of plant."order" refer to no row of plant.suppliers (fk_supplier)' in loose.stdout
+
+
+def test_tables_of_two_owners_with_one_name(old: RunningServer) -> None:
+    """ringlog as the old server has a schema for each owner."""
+    with psycopg.connect(old.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "create schema ops authorization plant; create schema moved authorization plant;"
+            "create table ops.counts (n integer); insert into ops.counts values (2), (3);"
+            "create table plant.counts (n integer); insert into plant.counts values (1);"
+            "grant select on ops.counts, plant.counts to plant"
+        )
+        columns = (OldColumn("n", "int", 4, 10, 0, True),)
+        places = Places([("table", "ops", "counts"), ("table", "dbo", "counts")])
+        tables = [
+            OldTable(places.here(owner, "counts") or "", columns, (), 0, owner=owner, there="counts")
+            for owner in ("dbo", "ops")
+        ]
+        (plain, of_ops) = made_all(tables, False)
+        assert plain.text.startswith("create table counts (")
+        assert of_ops.text.startswith("create table ops_counts (")
+        administrator.execute(
+            "create table moved.counts (n integer); create table moved.ops_counts (n integer)"
+        )
+        source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
+        done = copy_site(source, old.dsn, "moved", tables, 1, lambda _: None)
+        assert {(each.table, each.rows, each.same) for each in done} == {
+            ("counts", 1, True),
+            ("ops_counts", 2, True),
+        }
+        assert administrator.execute("select n from moved.ops_counts order by n").fetchall() == [(2,), (3,)]
+        assert administrator.execute("select n from moved.counts").fetchall() == [(1,)]

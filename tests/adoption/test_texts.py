@@ -101,7 +101,7 @@ def test_tables_of_ase() -> None:
         "defaults": [("dbo", "titles", "price", "create default free as "), ("dbo", "titles", "price", "$0")],
         "rules": [("dbo", "titles", "id", "idrule", "create rule idrule as @id like 'BU%' or @id = '@id'")],
         "checks": [("dbo", "titles", "positive", "CONSTRAINT positive CHECK (price >= 0)")],
-        "references": [("dbo", "titles", "fk", "prices", "price", "amount", *[None] * 14)],
+        "references": [("dbo", "titles", "fk", "fred", "prices", "price", "amount", *[None] * 14)],
     }
     parts = ase.table_parts(lambda name: rows.get(name, []))  # type: ignore[arg-type, return-value]
     place = ("dbo", "titles")
@@ -113,7 +113,7 @@ def test_tables_of_ase() -> None:
         Check("positive", "price >= 0"),
         Check("idrule_id", "id like 'BU%' or id = '@id'"),
     ]
-    assert parts.references[place] == [Reference("fk", ("price",), "prices", ("amount",))]
+    assert parts.references[place] == [Reference("fk", ("price",), "prices", ("amount",), owner="fred")]
 
 
 def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
