@@ -12,6 +12,7 @@ import leftovers
 import psycopg
 import pytest
 import sqlalchemy
+from hypothesis import settings
 from psycopg import sql
 
 from ringlog.postgres import Postgres
@@ -22,6 +23,11 @@ from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, 
 # Folders with the longest files, or whose files are one conversation: they begin first where several workers
 # share the tests, so that none is left over for one of them.
 LONG = ("loadtest", "loader", "machines", "client_compat")
+
+
+# The same examples at each run, and no limit of time for one, which a busy machine exceeds. Other examples:
+# pytest --hypothesis-profile=default
+settings.load_profile("ci")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

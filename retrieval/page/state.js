@@ -27,12 +27,15 @@ export function shownTime(now = Date.now()) {
   return state.live ? { from: now - state.length, to: now } : { from: state.from, to: state.to };
 }
 
-// A browser takes no more than some changes of the address in a second.
-let pending;
+// A browser takes no more than some changes of the address in a second. One that was entered meanwhile stays, and
+// is read when its event comes.
+let pending, known = location.hash;
 function write() {
   pending ??= setTimeout(() => {
     pending = undefined;
+    if (location.hash !== known) return;
     history.replaceState(null, "", address());
+    known = location.hash;
   }, 100);
 }
 
@@ -65,6 +68,7 @@ function decoded(text) {
 }
 
 export function read() {
+  known = location.hash;
   const query = new URLSearchParams(location.hash.slice(1));
   const charts = query.getAll("c").map((text) => {
     const [head, ...signals] = text.split(",").map(decoded), [mode, axis] = head.split(":");

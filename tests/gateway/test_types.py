@@ -20,7 +20,7 @@ from tds_clients import PLAIN, SEVENS, Answer, Clients, CtClient, Param
 
 pytestmark = pytest.mark.usefixtures("functions")
 generated = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

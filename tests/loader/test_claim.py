@@ -21,6 +21,7 @@ from servers import RunningServer, ringlog
 from waiting import PATIENCE, wait_until
 
 Stored = Callable[[str], list[tuple[Any, ...]]]
+BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @contextmanager
@@ -39,19 +40,21 @@ def test_a_signal_to_the_whole_group_ends_writers_well(
     """As systemd sends it to every process of a service: claims are given up, the books are closed."""
     first = load("--tables", "beam")
 
-    def claim() -> tuple[Any, ...] | None:
+    def claim(since: datetime = BEGIN) -> tuple[Any, ...] | None:
         with psycopg.connect(quick_server.dsn) as connection:
             return connection.execute(
-                "select released is null, state, produced = acknowledged, reported > now() - interval '5 s',"
+                "select released is null, state, produced = acknowledged, reported >= %s,"
                 " (select sum(produced - acknowledged)::integer from ringlog.ledger"
                 " where table_name = 'beam' and hour > now() - interval '2 hours')"
-                " from ringlog.writer where table_name = 'beam'"
+                " from ringlog.writer where table_name = 'beam'",
+                [since],
             ).fetchone()
 
     wait_until(lambda: (held := claim()) and held[0])
+    told = datetime.now(UTC)
     os.killpg(first.process.pid, signal.SIGTERM)
     code, said = first.end()
-    assert (code, claim()) == (0, (False, "ended", True, True, 0)), said
+    assert (code, claim(told)) == (0, (False, "ended", True, True, 0)), said
     other = load("--tables", "beam", "--spool", tmp_path / "other")
     wait_until(lambda: (held := claim()) and held[0])
     assert other.stop()[0] == 0
@@ -63,7 +66,7 @@ def test_a_second_writer_is_refused_unless_it_takes_over(
     before = len(stored("magnet"))
     with writing(facility, address, quick_server, tmp_path / "a") as first:
         first.put(datetime.now(UTC), current_1=1.0)
-        assert first.drain(10)
+        assert first.drain(PATIENCE)
         with writing(facility, address, quick_server, tmp_path / "b") as second:
             second.put(datetime.now(UTC), current_1=2.0)
             wait_until(lambda: second.error)
@@ -72,10 +75,10 @@ def test_a_second_writer_is_refused_unless_it_takes_over(
             )
             assert second.waiting == 1, "its rows are kept"
         first.put(datetime.now(UTC), current_1=3.0)
-        assert first.drain(10)
+        assert first.drain(PATIENCE)
         with writing(facility, address, quick_server, tmp_path / "c", take_over=True) as third:
             third.put(datetime.now(UTC), current_1=4.0)
-            assert third.drain(10)
+            assert third.drain(PATIENCE)
             first.put(datetime.now(UTC), current_1=5.0)
             wait_until(lambda: first.error)
             assert "another writer has taken the table over" in str(first.error)
@@ -83,9 +86,9 @@ def test_a_second_writer_is_refused_unless_it_takes_over(
     assert [row[2] for row in stored("magnet")[before:]] == [1.0, 3.0, 4.0]
     # who ends gives the table up: the next one need not take it over, and brings what was kept
     with writing(facility, address, quick_server, tmp_path / "b") as second:
-        assert second.drain(10)
+        assert second.drain(PATIENCE)
     with writing(facility, address, quick_server, tmp_path / "a") as first:
-        assert first.drain(10)
+        assert first.drain(PATIENCE)
     assert [row[2] for row in stored("magnet")[before:]] == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 

@@ -21,7 +21,7 @@ from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.parquet_replay import ParquetReplay
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Facility, Table
-from waiting import is_alive, wait_until
+from waiting import PATIENCE, is_alive, wait_until
 
 BEGIN = datetime(2018, 3, 1, tzinfo=UTC)
 EVERY = {
@@ -183,5 +183,5 @@ def test_a_check_ends_with_the_process_that_wants_it(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-P", "-c", CHECK, str(tmp_path)]) as process:
         (child,) = wait_until(psutil.Process(process.pid).children)
         process.send_signal(signal.SIGKILL)
-        process.wait(60)
+        process.wait(PATIENCE)
     wait_until(lambda: not is_alive(child.pid))

@@ -16,7 +16,7 @@ import pytest
 
 from servers import RINGLOG, address_of, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
-from waiting import one_sleeps, wait_until
+from waiting import PATIENCE, one_sleeps, wait_until
 
 COUNTING = Path(__file__).parents[1] / "counting.py"
 WAVES = """
@@ -346,7 +346,7 @@ def loaded(site: Site) -> Iterator[Load]:
             yield load
         finally:
             writers.send_signal(signal.SIGTERM)
-            ended = writers.wait(60)
+            ended = writers.wait(PATIENCE)
         assert ended == 0, (site.folder / "load.log").read_text()
     finally:
         load.serving.terminate()

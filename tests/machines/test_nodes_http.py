@@ -92,11 +92,14 @@ def test_signals_of_all_servers_are_read_at_one_address(site: Site) -> None:
         table = read(NAMES, SPAN["from"], SPAN["to"], server=url, password="secret")
         assert table["value"].to_pylist() == [*range(1, 6), *range(11, 16), *range(21, 26)]
         open_to_all = httpx.get(
-            f"{reader.base_url}/api/v1/data", params={"signal": NAMES, "format": "arrow"} | SPAN
+            f"{reader.base_url}/api/v1/data", params={"signal": NAMES, "format": "arrow"} | SPAN, timeout=60
         )
         assert pa.ipc.open_stream(io.BytesIO(open_to_all.content)).read_all().equals(table)
         refused = httpx.get(
-            f"{reader.base_url}/api/v1/data", params={"signal": "vacuum"} | SPAN, auth=("reader", "wrong")
+            f"{reader.base_url}/api/v1/data",
+            params={"signal": "vacuum"} | SPAN,
+            auth=("reader", "wrong"),
+            timeout=60,
         )
         assert refused.status_code == 401
 

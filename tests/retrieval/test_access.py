@@ -94,7 +94,7 @@ def test_https(temporary_directory: Path) -> None:
     options = ("--http", f"127.0.0.1:{port}", "--tls-cert", certificate, "--tls-key", key)
     with serving(temporary_directory / "https", *map(str, options)):
         trusted = ssl.create_default_context(cafile=str(certificate))
-        with httpx.Client(verify=trusted, trust_env=False) as client:
+        with httpx.Client(verify=trusted, timeout=60, trust_env=False) as client:
             answer = client.get(f"https://localhost:{port}{ME}")
         # and nobody reads without a login where no role was named
         assert answer.status_code == 401

@@ -20,7 +20,7 @@ from known_rows import ROWS
 import ringlog as package
 from ringlog.loader.metrics import Metrics
 from servers import free_port
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 FOLDER = Path(package.__file__).parent / "monitoring" / "grafana"
 DASHBOARDS = {file.stem: json.loads(file.read_text()) for file in (FOLDER / "dashboards").glob("*.json")}
@@ -120,7 +120,9 @@ def prometheus(web, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def asked(prometheus: str, expression: str) -> list[Any]:
     try:
-        answer = httpx.get(f"{prometheus}/api/v1/query", params={"query": expression}, trust_env=False)
+        answer = httpx.get(
+            f"{prometheus}/api/v1/query", params={"query": expression}, timeout=PATIENCE, trust_env=False
+        )
     except httpx.TransportError:
         return []
     if answer.status_code == 503:
@@ -136,7 +138,7 @@ def test_promql(web, prometheus: str, query: Query) -> None:
     """It is PromQL, over names that ringlog serves."""
     expression = query[1]["expr"].replace("$__rate_interval", "1m")
     asked(prometheus, expression)
-    served = httpx.get(f"http://{web.counts}/metrics", trust_env=False).text
+    served = httpx.get(f"http://{web.counts}/metrics", timeout=PATIENCE, trust_env=False).text
     known = {*re.findall(r"^# TYPE (\w+)", served, re.M)} | {metric.name for metric in Metrics({}).collect()}
     # served from the first call on, and once the logs have grown (tests/server/test_metrics.py)
     known |= {"ringlog_gateway_call_seconds", "ringlog_gateway_failed_calls", "ringlog_disk_left_days"}

@@ -145,7 +145,7 @@ parameters = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(paths, parameters)
 def test_no_request_finds_a_defect(anyone: httpx.Client, path: str, given: dict[str, str]) -> None:
     answer = anyone.get(path, params=given)

@@ -32,7 +32,7 @@ EXPRESSIONS = st.recursive(
 
 
 @given(expression=EXPRESSIONS, sybase=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_expression_gives_a_value_or_an_error_of_t_sql(
     tsql_connection: psycopg.Connection[Any], expression: str, sybase: bool
 ) -> None:
@@ -51,7 +51,7 @@ def test_every_expression_gives_a_value_or_an_error_of_t_sql(
     numbers=st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=4),
     operators=st.lists(st.sampled_from("+-*"), min_size=4, max_size=4),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_arithmetic_is_that_of_whole_numbers(
     tsql_connection: psycopg.Connection[Any], numbers: list[int], operators: list[str]
 ) -> None:
@@ -83,7 +83,7 @@ def like(value: str, pattern: str) -> bool:
 
 
 @given(value=st.text("ab1 .%[", max_size=6), pattern=st.text("ab1_%.[]^ ", max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_like_is_as_defined(tsql_connection: psycopg.Connection[Any], value: str, pattern: str) -> None:
     row = tsql_connection.execute(
         "select tsql.is_like(%s::text, %s::text, null)", (value, pattern)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from translated import cell, run, shown
 
 Connection = psycopg.Connection[Any]
-FEW = settings(max_examples=120, deadline=None)
+FEW = settings(max_examples=120)
 
 
 # --- precedence: * / % before + - & ^ |, each from the left (Operator Precedence) ---
