@@ -26,6 +26,7 @@ _STATES = {
     "42501": (403, "this login has no right to do this"),
     "57014": (504, "the query took longer than this server allows: request a shorter time range, or a trend"),
     "53300": (503, "PostgreSQL has no free connection: try again later"),
+    "55P03": (503, "others are changing what was asked for: try again later"),
     "57P01": (503, "PostgreSQL is stopping: try again later"),
     "57P03": (503, "PostgreSQL is starting: try again later"),
     "2201B": (400, "the pattern is not a regular expression"),
@@ -55,6 +56,8 @@ def refused(error: ReadError | Damaged) -> Refused:
         state = "28P01"
     elif "statement timeout" in text:  # the driver gives no SQLSTATE in the middle of a result
         state = "57014"
+    elif "lock timeout" in text:
+        state = "55P03"
     if state in _STATES:
         status, words = _STATES[state]
         return Refused(status, words, CHALLENGE if status == 401 else None)

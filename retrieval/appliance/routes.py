@@ -314,11 +314,11 @@ def _status(name: str, signal: Signal | None) -> dict[str, str]:
 
 
 def _type_info(signal: Signal) -> dict[str, str]:
-    return {
+    # how many points a waveform has is not known
+    count = {"scalar": "false"} if signal.type.endswith("[]") else {"scalar": "true", "elementCount": "1"}
+    return count | {
         "pvName": signal.name,
         "DBRType": f"DBR_{payload_type(signal.type).name}",
-        "scalar": "true",
-        "elementCount": "1",
         "applianceIdentity": IDENTITY,
         "paused": str(not signal.now).lower(),
         "samplingMethod": "SCAN",

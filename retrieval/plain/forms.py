@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ringlog.retrieval.strings import Texts, csv_values, iso, joined
@@ -74,5 +75,6 @@ def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes
 
 def _csv_column(column: pa.Array, end: str) -> Texts:
     if pa.types.is_timestamp(column.type):
-        return iso(column.cast(pa.int64()).to_numpy(zero_copy_only=False), end)
+        text = iso(pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), end)
+        return pc.if_else(column.is_valid(), text, end) if column.null_count else text
     return csv_values(column, "", end)

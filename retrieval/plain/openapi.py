@@ -19,6 +19,7 @@ _SPAN = [
     _parameter("from", f"start of the time range (inclusive): {_TIME}"),
     _parameter("to", "end of the time range (exclusive); default now"),
 ]
+_PARAMETER_TABLE = {"name": "table", "in": "path", "required": True, "schema": {"type": "string"}}
 _FORMAT = {
     "name": "format",
     "in": "query",
@@ -133,6 +134,23 @@ DESCRIPTION: dict[str, Any] = {
         ),
         "/api/v1/tables": _get("every table, its writer and its newest row", []),
         "/api/v1/disk": _get("bytes of the database, of each log, and of the disk where it is known", []),
+        "/api/v1/parameters": _get("every parameter table: its columns, their types, units and limits", []),
+        "/api/v1/parameters/{table}": _get(
+            "the rows of a parameter table, now or at a time",
+            [_PARAMETER_TABLE, _parameter("time", f"the time; default now: {_TIME}"), _FORMAT],
+            _TABLES,
+        ),
+        "/api/v1/parameters/{table}/history": _get(
+            "every version of the rows of a parameter table, oldest first, with its change and author",
+            [
+                _PARAMETER_TABLE,
+                _parameter("from", f"versions valid at or after this time; default all: {_TIME}"),
+                _parameter("to", "versions valid before this time; default all"),
+                _FORMAT,
+            ],
+            _TABLES,
+        ),
+        "/api/v1/snapshots": _get("the named states of all parameter tables", []),
         "/api/v1/events": _get(
             "events; of kind `late`: hours in which rows arrived after newer ones",
             [

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from ringlog.history.connection import records
 from ringlog.history.signals import places
 from ringlog.retrieval.asking import asked, caller, json_response, names, number
+from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.data import data, described, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
@@ -45,6 +46,10 @@ def routes() -> list[Route]:
         Route("/api/v1/live", get_live),
         Route("/api/v1/tables", get_tables),
         Route("/api/v1/disk", get_disk),
+        Route("/api/v1/parameters", get_parameter_tables),
+        Route("/api/v1/parameters/{table}", get_parameters),
+        Route("/api/v1/parameters/{table}/history", get_parameter_history),
+        Route("/api/v1/snapshots", get_snapshots),
         Route("/api/v1/events", get_events),
         Route("/api/v1/losses", get_losses),
     ]
@@ -287,6 +292,39 @@ async def get_disk(request: Request) -> Response:
         return found
 
     return json_response(await _answer(request, work))
+
+
+async def get_parameter_tables(request: Request) -> Response:
+    return json_response(await _answer(request, lambda servers: parameters.tables(servers.first)))
+
+
+async def get_parameters(request: Request) -> Response:
+    table, form = request.path_params["table"], _form(request)
+    given = request.query_params.get("time")
+    when = instant(given, datetime.now(UTC), "time") if given else None
+
+    def work(servers: Servers) -> Iterator[bytes]:
+        yield from parameters.current(servers.first, table, when, form)
+
+    return asked(request).queries.stream(caller(request), work, MEDIA[form], _attached(request, form, table))
+
+
+async def get_parameter_history(request: Request) -> Response:
+    table, form = request.path_params["table"], _form(request)
+    now = datetime.now(UTC)
+    start, end = (
+        instant(given, now, name) if (given := request.query_params.get(name)) else None
+        for name in ("from", "to")
+    )
+
+    def work(servers: Servers) -> Iterator[bytes]:
+        yield from parameters.history(servers.first, table, start, end, form)
+
+    return asked(request).queries.stream(caller(request), work, MEDIA[form], _attached(request, form, table))
+
+
+async def get_snapshots(request: Request) -> Response:
+    return json_response(await _answer(request, lambda servers: parameters.snapshots(servers.first)))
 
 
 async def get_events(request: Request) -> Response:

@@ -35,7 +35,8 @@ class Web:
         return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
 
 
-# beside the tables of tests/facility.toml: alarms by EPICS's names of fields, nanoseconds, a waveform
+# beside the tables of tests/facility.toml: alarms by EPICS's names of fields, nanoseconds, a waveform, and
+# parameters
 BPM = """
 [[table]]
 name = "bpm"
@@ -62,6 +63,25 @@ type = "varchar(20)"
 name = "turns"
 type = "real[]"
 points = 100
+
+[[parameter]]
+name = "sr_mag_set"
+key = "device"
+
+[[parameter.column]]
+name = "device"
+type = "varchar(20)"
+description = "power supply"
+
+[[parameter.column]]
+name = "current"
+type = "double"
+unit = "A"
+limits = [-500.0, 500.0]
+
+[[parameter.column]]
+name = "ramps"
+type = "bit"
 """
 
 

@@ -160,6 +160,8 @@ def test_what_viewers_ask_beside(anyone: httpx.Client) -> None:
     status = asked(anyone, "/mgmt/bpl/getPVStatus", pv="sr_rf/power,none").json()
     assert [each["status"] for each in status] == ["Being archived", "Not being archived"]
     assert asked(anyone, "/mgmt/bpl/getPVTypeInfo", pv="sr_rf/power").json()["DBRType"] == "DBR_SCALAR_FLOAT"
+    waveform = asked(anyone, "/mgmt/bpl/getPVTypeInfo", pv="bpm/turns").json()
+    assert (waveform["DBRType"], waveform["scalar"]) == ("DBR_WAVEFORM_FLOAT", "false")
     assert asked(anyone, "/retrieval/bpl/getMetadata", pv="sr_rf/power").json()["EGU"] == "kW"
     names = asked(anyone, "/mgmt/bpl/getAllPVs", limit="-1").json()
     assert "sr_rf/power" in names

@@ -128,6 +128,9 @@ paths = st.sampled_from(
         "/api/v1/signals",
         "/api/v1/latest",
         "/api/v1/events",
+        "/api/v1/parameters/sr_mag_set",
+        "/api/v1/parameters/sr_mag_set/history",
+        "/api/v1/parameters/every_type",
     ]
 )
 parameters = st.dictionaries(

@@ -14,7 +14,10 @@ from known_rows import BEGIN, ROWS, row, time_of
 from ringlog.retrieval.plain.trends import width_of
 
 SPAN = {"from": "2025-12-31T23:58:00Z", "to": "2026-01-01T00:30:00Z"}
-PATHS = {"signals", "data", "at", "rows", "trend", "latest", "live", "tables", "events", "losses"}
+PATHS = {
+    *("signals", "data", "at", "rows", "trend", "latest", "live", "tables", "events", "losses"),
+    *("parameters", "snapshots"),
+}
 
 
 def test_signals_are_found_by_words(anyone: httpx.Client) -> None:
