@@ -12,7 +12,7 @@ from typing import Any
 
 import pymssql
 
-from ringlog.adoption import ase, left, sql_server
+from ringlog.adoption import ase, dynamic, left, sql_server
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Member, Module, Old, OldTable
 from ringlog.adoption.owners import placed, without_owners
@@ -129,6 +129,7 @@ def read(connection: pymssql.Connection, database: str) -> Old:
         modules = tuple(
             placed(each, by_owner, database) for each in _modules(found_modules, places, reported)
         )
+        reported += dynamic.found(modules, by_owner, database, is_ase)
         if is_ase:
             grants = ase.grants(
                 asked("grants"), {(table.owner, table.there): table for table in tables}, by_owner

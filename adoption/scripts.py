@@ -6,6 +6,7 @@ from pathlib import Path
 
 from psycopg import sql
 
+from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Module, Old
 from ringlog.adoption.order import ordered
 from ringlog.adoption.rights import Rights
@@ -49,7 +50,10 @@ def write(
             for module in old.modules
             if module.kind in kinds and module.text.strip() and not module.refused
         ]
-        scripts[f"{place}_{name}.sql"] = [_text(module) for module in ordered(modules)]
+        scripts[f"{place}_{name}.sql"] = [
+            *(_views_of_rings(found.rings) if "view" in kinds else ()),
+            *(_text(module) for module in ordered(modules)),
+        ]
     scripts["5_grants.sql"] = list(rights.tsql)
     for file, texts in scripts.items():
         if texts:
@@ -76,6 +80,26 @@ def write(
         )
         (folder / "logins.sh").write_text("\n".join([head, *logins, ""]))
     return written
+
+
+def _views_of_rings(rings: Sequence[Ring]) -> Iterator[str]:
+    """Views of the names that logs, and columns of rings, have at the old server."""
+    for ring in rings:
+        name = ring.table.name.lower()
+        views = [(ring.log, "log")] if ring.log is not None else []
+        if (ring.seq_no.lower(), ring.time.lower()) != ("seq_no", "time"):
+            views.append((ring.table, "online"))
+        for table, database in views:
+            columns = ", ".join(_in_ring(ring, column.name) for column in ring.table.columns)
+            yield f"create view {quoted(table.name)} as select {columns} from {database}..{quoted(name)}"
+            yield f"grant select on {quoted(table.name)} to daq_reader"
+
+
+def _in_ring(ring: Ring, column: str) -> str:
+    for there, here in ((ring.seq_no, "seq_no"), (ring.time, "time")):
+        if column == there:
+            return f"{quoted(column)} = {quoted(here)}" if column.lower() != here else quoted(column)
+    return quoted(column)
 
 
 def _text(module: Module) -> str:

@@ -20,6 +20,7 @@ from ringlog.adoption.copying import Source
 from ringlog.adoption.digest import Digest
 from ringlog.adoption.objects import OldColumn, OldTable
 from ringlog.adoption.session import ABSENT, connected, number, words
+from ringlog.adoption.tables import ROW_VERSIONS
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 
 _BATCH = 2000  # rows
@@ -99,8 +100,9 @@ def _copy(
 ) -> SiteCopied:
     here = sql.Identifier(database, table.name.lower())
     there = _columns_here(new, database, table.name.lower())
-    columns = [column for column in table.columns if there.get(column.name.lower(), "") == ""]
-    if lost := [column.name for column in table.columns if column.name.lower() not in there]:
+    wanted = [column for column in table.columns if column.type not in ROW_VERSIONS]
+    columns = [column for column in wanted if there.get(column.name.lower(), "") == ""]
+    if lost := [column.name for column in wanted if column.name.lower() not in there]:
         what = f"has no column {lost[0]}" if there else "is not there: run 1_tables.sql"
         return SiteCopied(table.name, 0, False, False, (), f"{database}.{table.name} {what}")
     readings = [reading(column, source.charset, source.is_ase) for column in columns]

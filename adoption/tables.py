@@ -8,6 +8,9 @@ from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import OldColumn, OldKey, OldTable
 from ringlog.gateway import TsqlError, translate
 
+ROW_VERSIONS = ("timestamp", "rowversion")
+"""Types of columns that the server writes at each change of a row."""
+
 
 @dataclass
 class Made:
@@ -37,14 +40,19 @@ def made(table: OldTable, there: Sequence[str], sybase: bool, taken: set[str]) -
     `taken` are names that a key cannot have, since it stands beside the tables here; in small letters.
     """
     result = Made(table)
-    bare = [_column(column) for column in table.columns]
-    for column, line in zip(table.columns, bare, strict=True):
+    for column in table.columns:
+        if column.type in ROW_VERSIONS:
+            result.lost.append(
+                f"table {table.name}, column {column.name}: {column.type}: rows have no versions here; "
+                "the table is without it"
+            )
+    columns = [column for column in table.columns if column.type not in ROW_VERSIONS]
+    bare = [_column(column) for column in columns]
+    for column, line in zip(columns, bare, strict=True):
         if why := _refusal(f"create table t ({line})", sybase):
             result.refused = f"column {column.name} is {column.declared}: {why}"
             return result
-    lines = [
-        _with_rest(column, line, sybase, result) for column, line in zip(table.columns, bare, strict=True)
-    ]
+    lines = [_with_rest(column, line, sybase, result) for column, line in zip(columns, bare, strict=True)]
     lines += [_key(key, sybase, taken) for key in table.constraints]
     for check in table.checks:
         condition = f"check ({check.condition})"

@@ -15,8 +15,10 @@ from ringlog.adoption.assessment import assess
 from ringlog.adoption.objects import Grant, Module, Old, OldColumn, OldTable
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, read_rules, sort
+from ringlog.adoption.scripts import write
 from ringlog.adoption.writers import decisions, replaced
 from ringlog.errors import UsageError
+from ringlog.gateway import translate
 from ringlog.schema.facility_file import load_facility
 from servers import RunningServer, ringlog, serving
 
@@ -114,9 +116,10 @@ def test_a_site_is_read_and_moves_in(
         assert "authors: not copied: site.authors is not there: run 1_tables.sql" in copied.stdout
         connection.execute(SITE)
         with session(here) as client, client.cursor() as cursor:
-            for batch in (output / "1_tables.sql").read_text().split("\ngo\n"):
-                if batch.strip():
-                    cursor.execute(batch)
+            for file in ("1_tables.sql", "2_functions_and_views.sql"):
+                for batch in (output / file).read_text().split("\ngo\n"):
+                    if batch.strip():
+                        cursor.execute(batch)
         again = ringlog(*words, "--copy", "--data", data, timeout=300)
         assert again.returncode == 0, again.stdout + again.stderr
         assert "copied 52 rows, 2 of them new; 0 parts differ" in again.stdout
@@ -127,6 +130,9 @@ def test_a_site_is_read_and_moves_in(
             cursor.execute(f"exec put_beam_loss @time = '{BEGIN - timedelta(days=1)}', @loss = -1, @gate = 7")
             cursor.execute("select loss, gate from log..beam_loss where loss < 0")
             assert cursor.fetchall() == [(-1.0, 7)]
+            # and a reader, who knows the log by its name there
+            cursor.execute("select seq_no, time, loss, gate from beam_loss_log where gate = 7 and loss > 0")
+            assert cursor.fetchall() == [(8, BEGIN + timedelta(hours=21), 0.875, 7)]
         connection.execute("delete from log.beam_loss where loss < 0")
         rows = connection.execute(
             'select seq_no, "time", loss, gate from log.beam_loss order by "time"'
@@ -264,6 +270,20 @@ def test_procedures_that_write_a_ring_are_reported() -> None:
     assert own.endswith("with @seq_no, @time, @p1 by name or in this order (without @seq_no: the next row)")
     assert trims.startswith("procedure trim changes SR_VAC_HIST, which only put_sr_vac does here")
     assert marks.startswith("trigger mark changes SR_VAC, which only put_sr_vac does here")
+
+
+def test_views_have_the_names_that_logs_and_columns_had(tmp_path: Path) -> None:
+    old = of(RING, HISTORY)
+    rings = sort(old, Rules(), bounds)
+    write(tmp_path, old, rings, [], rights(old, rings, "site"), "UTC", "site")
+    assert (tmp_path / "2_functions_and_views.sql").read_text() == (
+        "create view SR_VAC_HIST as select No = seq_no, Stamp = time, P1 from log..sr_vac\ngo\n"
+        "grant select on SR_VAC_HIST to daq_reader\ngo\n"
+        "create view SR_VAC as select No = seq_no, Stamp = time, P1 from online..sr_vac\ngo\n"
+        "grant select on SR_VAC to daq_reader\ngo\n"
+    )
+    for text in (tmp_path / "2_functions_and_views.sql").read_text().split("\ngo\n")[:-1]:
+        assert translate(text, database="site")
 
 
 def test_the_facility_file_is_toml(tmp_path: Path) -> None:

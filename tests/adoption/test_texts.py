@@ -3,6 +3,7 @@
 import pytest
 
 from ringlog.adoption import ase
+from ringlog.adoption.dynamic import found as found_dynamic
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
 from ringlog.adoption.order import ordered
@@ -144,8 +145,38 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
     assert whole.text.endswith("    check (a > 0)\n)")
     assert whole.references == ["alter table w add foreign key (a) references w (a)"]
     assert whole.lost == []
+    versioned = OldTable("t", (column("a", "int"), column("v", "timestamp", 8)), (), 0)
+    (without,) = made_all([versioned], False)
+    assert without.text == "create table t (\n    a int null\n)"
+    assert without.lost == [
+        "table t, column v: timestamp: rows have no versions here; the table is without it"
+    ]
     shape = OldTable("u", (column("where_it_is", "geography", 16),), (), 0)
     assert made_all([shape], False)[0].refused.startswith("column where_it_is is geography")
+
+
+def test_dynamic_sql_is_found_with_its_lines_and_names() -> None:
+    names = {"ops": {"t": "ops_t", "u": "u"}, "dbo": {"t": "t"}}
+    text = """create proc p @t varchar(30), @r int output as
+declare @s nvarchar(100) -- exec (@s)
+select @s = 'insert ops.t
+ select * from site.ops.u, dbo.t' + @t
+exec (@s)
+exec @r = q
+exec sp_executesql @s, N'@a int', 1
+execute @t 1"""
+    fixed = Module("procedure", "q", "create proc q as exec p 'exec (@s) ops.t'")
+    in_quotes = Module("procedure", "r", 'create proc r as exec ("select * from ops.t")')
+    of_ase = [*found_dynamic([Module("procedure", "p", text), fixed, in_quotes], names, "site", True)]
+    assert of_ase == [
+        "procedure p runs SQL that it puts together (lines 5, 7, 8): names in it are not changed; "
+        "change there ops.t to ops_t (line 3), site.ops.u to u (line 4)",
+        "procedure r runs SQL that it puts together (line 1): names in it are not changed; "
+        "change there ops.t to ops_t (line 1)",
+    ]
+    assert [*found_dynamic([in_quotes], names, "site", False)] == [
+        "procedure r runs SQL that it puts together (line 1): names in it are not changed"
+    ]
 
 
 class Answering:
