@@ -449,6 +449,8 @@ def test_single_bytes_are_of_the_code_page_in_the_description(server: RunningSer
             user=server.reader.user,
             password=server.reader.password,
             autocommit=True,
+            login_timeout=100,
+            timeout=100,
         ) as connection,
         connection.cursor() as cursor,
     ):

@@ -55,6 +55,7 @@ def python_tds(clients: Clients) -> pytds.Connection:
         user=server.writer.user,
         password=server.writer.password,
         autocommit=True,
+        login_timeout=100,
     )
 
 

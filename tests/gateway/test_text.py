@@ -426,7 +426,14 @@ def test_parameters_are_cut_and_filled_as_declared(server: RunningServer) -> Non
     """By sp_executesql, as ctds sends it: SqlVarBinary(value, size) and its kin say the declared size."""
     login = server.reader
     with (
-        ctds.connect(server.host, port=server.port, user=login.user, password=login.password) as connection,
+        ctds.connect(
+            server.host,
+            port=server.port,
+            user=login.user,
+            password=login.password,
+            login_timeout=100,
+            timeout=100,
+        ) as connection,
         connection.cursor() as cursor,
     ):
         raw = ctds.SqlVarBinary(b"1234567890", size=3)

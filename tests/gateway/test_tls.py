@@ -152,6 +152,7 @@ def test_python_tds(offering: RunningServer, certificate: Path, login_only: bool
             cafile=str(certificate),
             validate_host=False,
             enc_login_only=login_only,
+            login_timeout=100,
         ) as connection,
         connection.cursor() as cursor,
     ):

@@ -248,6 +248,7 @@ def from_pytds(server: RunningServer) -> bytes:
         user=server.reader.user,
         password=server.reader.password,
         autocommit=True,
+        login_timeout=100,
     ) as connection:
         cursor = connection.cursor()
         cursor.execute("exec get_scope")
@@ -365,8 +366,15 @@ def pymssql_of(server: RunningServer, login: raw_tds.Login) -> pymssql.Connectio
 
 
 def ctds_of(server: RunningServer, login: raw_tds.Login) -> ctds.Connection:
+    # its own is 5 s for a request
     return ctds.connect(
-        server.host, port=server.port, user=login.user, password=login.password, autocommit=True
+        server.host,
+        port=server.port,
+        user=login.user,
+        password=login.password,
+        autocommit=True,
+        login_timeout=100,
+        timeout=100,
     )
 
 

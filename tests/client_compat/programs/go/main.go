@@ -333,7 +333,7 @@ func main() {
 		Scheme:   "sqlserver",
 		User:     url.UserPassword(os.Args[3], c.in.Text()),
 		Host:     os.Args[1] + ":" + os.Args[2],
-		RawQuery: os.Args[4] + fmt.Sprintf("&log=%d", msdsn.LogMessages),
+		RawQuery: os.Args[4] + fmt.Sprintf("&dial+timeout=60&log=%d", msdsn.LogMessages),
 	}
 	mssql.SetContextLogger(messageLog{})
 	var err error

@@ -52,7 +52,7 @@ function connected() {
     const connection = new Connection({
       server: host,
       authentication: { type: 'default', options: { userName: user, password } },
-      options: { port: Number(port), requestTimeout: 60000, ...encryption },
+      options: { port: Number(port), connectTimeout: 60000, requestTimeout: 60000, ...encryption },
     });
     // a failed login's own error has no number
     let number;

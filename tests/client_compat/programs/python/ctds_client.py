@@ -19,6 +19,8 @@ class Client(DbApi):
             "password": password,
             "tds_version": version,
             "autocommit": True,
+            # its own is 5 s, as is that of a request
+            "login_timeout": 60,
         }
         self.pool = ctds.pool.ConnectionPool(ctds, self.address | {"timeout": 60})
         self.connection = self.pool.acquire()

@@ -17,6 +17,7 @@ class Client(DbApi):
             "cafile": cafile[0] if cafile else None,
             # for the host's name it needs an older pyOpenSSL; the certificate is looked at
             "validate_host": False,
+            "login_timeout": 60,
         }
         self.connection = pytds.connect(**self.address, pooling=True)
 
