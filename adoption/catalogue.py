@@ -15,7 +15,7 @@ import pymssql
 from ringlog.adoption import ase, dynamic, left, sql_server
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Member, Module, Old, OldTable
-from ringlog.adoption.owners import placed, without_owners
+from ringlog.adoption.owners import BEFORE, placed, without_owners
 from ringlog.adoption.parts import Parts, Rows
 from ringlog.adoption.places import Places
 from ringlog.adoption.session import ABSENT, number, rows_of, words
@@ -43,9 +43,8 @@ _OPTIONAL = frozenset(
         "left_types",
     }
 )
-_BEFORE = r"(?:\s|--[^\n]*|/\*.*?\*/)*"
-_FUNCTION = re.compile(rf"(?is){_BEFORE}create\s+function\b")
-_ALTERED = re.compile(rf"(?is)\A({_BEFORE})alter\b")
+_FUNCTION = re.compile(rf"(?is){BEFORE}create\s+function\b")
+_ALTERED = re.compile(rf"(?is)\A({BEFORE})alter\b")
 _OWN_LOGINS = re.compile(r"##.*|sa|probe|NT .*|jstask|postgres|ringlog_.*|pg_.*", re.IGNORECASE)
 
 

@@ -13,9 +13,10 @@ from ringlog.adoption.objects import Module
 _PLAIN = frozenset({"dbo", "sys", "information_schema"})
 _SKIPPED = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
 _PART = r"\[[^\]\n]+\]|\"[^\"\n]+\"|[\w$#@]+"
-_BEFORE = r"(?:\s|--[^\n]*|/\*.*?\*/)*"
+BEFORE = r"(?:\s|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+"""Blanks and comments in front of a statement. It gives nothing back: a line of dashes has many readings."""
 _HEAD = re.compile(
-    rf"(?is)\A({_BEFORE}create\s+(?:or\s+(?:alter|replace)\s+)?(?:proc(?:edure)?|view|function|trigger)\s+)({_PART})"
+    rf"(?is)\A({BEFORE}create\s+(?:or\s+(?:alter|replace)\s+)?(?:proc(?:edure)?|view|function|trigger)\s+)({_PART})"
 )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.assessment import assess
+from ringlog.adoption.catalogue import _modules
 from ringlog.adoption.objects import Module, Old, OldColumn, OldIndex, OldKey, OldTable, Reference
 from ringlog.adoption.owners import placed, without_owners
 from ringlog.adoption.places import Places
@@ -160,6 +161,18 @@ def test_a_module_whose_name_another_owner_has(text: str, placed_text: str, refu
     # what another owner has is another thing there too
     other = placed(Module("procedure", "p", "create proc p as select * from t", owner="dbo"), names, "site")
     assert other.refused == ""
+
+
+def test_a_head_of_dashes_is_read_once() -> None:
+    """Where a pattern may read dashes in several ways, a line of them takes longer than anybody waits."""
+    head = "-- ==\n" + 40 * ("-" * 90 + "\n") + "/* ** * */\n"
+    names = {"ops": {"p": "ops_p"}, "dbo": {"p": "p"}}
+    rows = [("ops", "p", "P ", 1, head + "alter proc p as select 1", True, True)]
+    places = Places([("procedure", "dbo", "p"), ("procedure", "ops", "p")])
+    (module,) = _modules(rows, places, [])
+    assert module.text == head + "create proc p as select 1"
+    assert placed(module, names, "site").text == head + "create proc ops_p as select 1"
+    assert placed(Module("procedure", "p", head, owner="ops"), names, "site").text == head
 
 
 @pytest.mark.parametrize(
