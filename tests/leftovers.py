@@ -8,9 +8,11 @@ from contextlib import suppress
 
 import psutil
 
+from waiting import PATIENCE
+
 # Every program that a test starts inherits it, and so does what that one starts.
 _NAME = "PYTEST_STARTED_BY"
-_GRACE = 20.0  # seconds in which a process that was asked to end does so
+_GRACE = PATIENCE  # seconds in which a process that was asked to end does so
 
 
 def mark() -> None:

@@ -80,8 +80,10 @@ def test_tables_2_and_3_of_papers_003() -> None:
 
 
 def test_every_frame_that_was_made_is_in_the_log(ess: Outcome) -> None:
-    # the others too, on a machine that has nothing else to do
-    assert "AAPS-0010, IOC" in {row[0] for row in ess.sections[0].tables[0].rows}
+    # from an IOC, on a machine that has nothing else to do; else it is said why not
+    scenarios = {row[0] for row in ess.sections[0].tables[0].rows}
+    (remark,) = (one.different for one in ess.figures if one.key == "AAPS-0010 stored")
+    assert "AAPS-0010, IOC" in scenarios or "an IOC" in remark
     names = [one.what for one in ess.counted]
     assert names == ["frames of AAPS-0010", "frames of AAPS-0020", "frames of AAPS-0220"]
     assert all(one.found > 0 for one in ess.counted)
