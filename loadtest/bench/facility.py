@@ -47,6 +47,11 @@ def history(columns: int) -> Tables:
     return Tables("history_", 1, columns)
 
 
+def frames() -> Tables:
+    """The one table of waveforms that is read over HTTP."""
+    return Tables("frames_", 1, 1, 100, 1000)
+
+
 def ten_years() -> Tables:
     """The table whose log and summaries go back ten years."""
     return Tables("decade_", 1, 10)

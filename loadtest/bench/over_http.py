@@ -12,9 +12,10 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlencode
 
 import psutil
+from psycopg import sql
 
 from ringlog.loadtest.bench.errors import BenchError
-from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.bench.facility import Tables, frames
 from ringlog.loadtest.bench.record import Record
 from ringlog.loadtest.bench.server import READER, Server
 
@@ -27,6 +28,8 @@ FORMS = {
     "rows": "/api/v1/rows",
 }
 """The first four give one signal, `rows` all columns of the table as Arrow."""
+OF_WAVEFORMS = {f"waveforms, {form}": FORMS[form] for form in ("csv", "json", "raw", "arrow")}
+"""Each gives the waveforms of `frames`."""
 
 
 @dataclass(frozen=True)
@@ -55,24 +58,52 @@ class Fetching(Record):
 
 
 def fetch(server: Server, tables: Tables, rows: int, seconds: float) -> Iterator[Fetching]:
-    """Each form by each number of clients, for so long: a log with so many rows."""
+    """Each form by each number of clients, for so long: a log with so many rows, and waveforms with ten times
+    as many points in all.
+    """
+    waveforms = max(1, 10 * rows // frames().points)
+    _fill_frames(server, waveforms)
     with web(server) as (process, port):
         for form in FORMS:
+            values = rows * (tables.columns if form == "rows" else 1)
             for clients in CLIENTS:
-                yield _measured(process, port, form, tables, rows, clients, seconds)
+                yield _measured(process, port, form, tables, values, clients, seconds)
+        for form in OF_WAVEFORMS:
+            for clients in CLIENTS:
+                values = waveforms * frames().points
+                yield _measured(process, port, form, frames(), values, clients, seconds)
+
+
+def _fill_frames(server: Server, rows: int) -> None:
+    """Fills the log of `frames` with so many waveforms, a second apart; the last is an hour old."""
+    (table,) = frames().names
+    statement = sql.SQL(
+        "insert into {log} (seq_no, time, {column}) select 1 + n % {ring},"
+        " date_trunc('hour', now()) - interval '1 hour' - n * interval '1 s',"
+        " array(select 1000 * random() + 0 * n from generate_series(1, {points}))"
+        " from generate_series(0, {rows} - 1) as n"
+    ).format(
+        log=sql.Identifier("log", table),
+        column=sql.Identifier(*frames().column_names),
+        ring=sql.Literal(frames().rows),
+        points=sql.Literal(frames().points),
+        rows=sql.Literal(rows),
+    )
+    server.administrator.execute(statement)
+    server.administrator.execute(sql.SQL("vacuum analyze {}").format(sql.Identifier("log", table)))
 
 
 def path(form: str, tables: Tables) -> str:
-    """The path of a request for all rows of the log that `fill` made."""
+    """The path of a request for all rows of the log that was filled."""
     table, column = tables.names[0], tables.column_names[0]
     asked = {"from": "now-14d", "to": "now"}
-    if form == "arrow":
+    if form.endswith("arrow"):
         asked |= {"signal": f"{table}/{column}", "format": "arrow"}
     elif form == "rows":
         asked |= {"table": table, "format": "arrow"}
     else:
         asked |= {"pv": f"{table}/{column}"}
-    return f"{FORMS[form]}?{urlencode(asked)}"
+    return f"{(FORMS | OF_WAVEFORMS)[form]}?{urlencode(asked)}"
 
 
 def _measured(
@@ -80,7 +111,7 @@ def _measured(
     port: int,
     form: str,
     tables: Tables,
-    rows: int,
+    values: int,
     clients: int,
     seconds: float,
 ) -> Fetching:
@@ -90,7 +121,6 @@ def _measured(
     with reading(process, port, asked, size, clients) as found:
         time.sleep(seconds)
     took = time.monotonic() - began
-    values = rows * (tables.columns if form == "rows" else 1)
     return Fetching(
         form,
         clients,

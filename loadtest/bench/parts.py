@@ -11,6 +11,7 @@ from ringlog.loadtest.bench.beside_http import measure_beside_http
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import (
     Tables,
+    frames,
     half,
     history,
     main_tables,
@@ -34,7 +35,7 @@ from ringlog.loadtest.bench.load import (
 from ringlog.loadtest.bench.many_tables import measure_many_tables
 from ringlog.loadtest.bench.mixed import CONTENDERS as MIXED
 from ringlog.loadtest.bench.mixed import NICE, READERS, measure_mixed
-from ringlog.loadtest.bench.over_http import CLIENTS, FORMS, fetch
+from ringlog.loadtest.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS, fetch
 from ringlog.loadtest.bench.reading import fill, read_alternating
 from ringlog.loadtest.bench.results import Results
 from ringlog.loadtest.bench.text import measure_beside, measure_compiling, measure_texts, usual
@@ -85,6 +86,8 @@ class Plan:
             yield from map(narrow_and_wide, WIDTHS)
         if self.reads_history:
             yield history(self.columns)
+        if "retrieval" in self.parts:
+            yield frames()
         if "history" in self.parts:
             yield ten_years()
             yield half()
@@ -135,7 +138,8 @@ class Plan:
             yield "text", 5 + self.text_rounds * (texts + 2 * (each + self.seconds))
         if "retrieval" in self.parts:
             beside = 2 * self.mixed_rounds * (each + self.seconds)
-            yield "retrieval", 20 + len(FORMS) * len(CLIENTS) * (1 + self.short) + beside
+            forms = len(FORMS | OF_WAVEFORMS)
+            yield "retrieval", 20 + forms * len(CLIENTS) * (1 + self.short) + beside
         if "history" in self.parts:
             yield "history", 120 + 20 * self.minutes * (3 if self.timescaledb else 1)
         if "waveforms" in self.parts:

@@ -300,6 +300,14 @@ TARGETS = (
     # papers/003 reached 118 MB/s of CSV: its network's 1 Gb/s
     Target("CSV by one client", _fetched("csv", 1, "speed", MEGABYTE), 118.0, True, "MB/s", (TDS5.key,)),
     Target("Arrow by one client", _fetched("rows", 1, "speed", MEGABYTE), 500.0, True, "MB/s", (TDS5.key,)),
+    Target(
+        "Arrow by one client, waveforms",
+        _fetched("waveforms, arrow", 1, "speed", MEGABYTE),
+        500.0,
+        True,
+        "MB/s",
+        (TDS5.key,),
+    ),
     Target("Arrow by one client, rows", _fetched("rows", 1, "rate"), 1e7, True, "values/s", (TDS5.key,)),
     Target("the slowest form by one client", _slowest_form, 1.4e6, True, "values/s", (TDS5.key,)),
     Target("a trend of one signal, slowest", _slowest_trend(1), 5.0, False, "ms", (TDS5.key,)),
