@@ -72,6 +72,20 @@ def test_pydm(anyone: httpx.Client, points: int | None) -> None:
         assert all(value >= 0 for value in deviation)
 
 
+# archapp (slaclab/archapp): archapp/url.py, archapp/data.py, archapp/mgmt.py
+def test_archapp(anyone: httpx.Client) -> None:
+    query = f"pv={NAME}&from=2025-12-31T23:58:20.000Z&to=2026-01-01T00:02:00.000Z&donotchunk"
+    [found] = got(anyone, f"/retrieval/data/getData.json?{quote(query, safe='=&')}").json()
+    assert found["meta"]["name"] == NAME
+    assert [point["val"] for point in found["data"]] == READINGS
+    first = found["data"][0]
+    assert int(first["secs"] * 1e9 + first["nanos"]) // 1_000_000_000 == int(time_of(0).timestamp())
+    assert {(point["severity"], point["status"]) for point in found["data"]} == {(0, 0), (3, 17)}
+    # a list of one is taken for what is in it, if that is a dictionary
+    names = got(anyone, f"/mgmt/bpl/getAllPVs?{quote('pv=every_type/a_*', safe='=&')}").json()
+    assert NAME in names
+
+
 # Phoebus: app/trends/archive-reader, org.phoebus.archive.reader.appliance; `pbraw://host/retrieval`
 def test_phoebus_names(anyone: httpx.Client) -> None:
     # RegExHelper.fullRegexFromGlob of *a_d*
