@@ -102,13 +102,18 @@ def parts(source: Source, rings: Sequence[Ring]) -> Iterator[Part]:
             if ring.log is not None:
                 time = quoted(ring.time)
                 cursor.execute(f"select min({time}), max({time}) from {ring.log.place}")
-                first, last = map(moment, rows_of(cursor)[0])
+                first, last = (_as_there(moment(value)) for value in rows_of(cursor)[0])
                 if first is not None:
                     begins = _EPOCH + (first - _EPOCH) // WEEK * WEEK
                     while begins <= last:
                         yield Part(ring, begins)
                         begins += WEEK
             yield Part(ring, None)
+
+
+def _as_there(value: Any) -> Any:
+    """A time as the old server compares it with a text that has no offset, which is in UTC for it."""
+    return value.astimezone(UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
 
 
 def without_time(source: Source, rings: Sequence[Ring]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def _plain(written: str) -> str:
 def _bare(text: str, names: Collection[str]) -> Iterator[tuple[int, str]]:
     """Names that stand without an owner, each with its line."""
     if names:
-        pattern = re.compile(rf"(?s){_SKIPPED}|(?<![\w$#@])(?P<name>{_any(names)})(?![\w$#@])", re.IGNORECASE)
+        pattern = re.compile(rf"(?is){_SKIPPED}|(?<![\w$#@])(?P<name>{_any(names)})(?![\w$#@])|\[[^\]\n]*\]")
         for found in pattern.finditer(text):
             if found["name"] and not re.search(r"\.\s*\Z", text[max(found.start() - 9, 0) : found.start()]):
                 yield text.count("\n", 0, found.start()) + 1, _plain(found["name"])

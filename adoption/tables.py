@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ringlog.adoption.composites import DATETIMEOFFSET
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import OldColumn, OldKey, OldTable
 from ringlog.gateway import TsqlError, translate
 
+_FINEST = 7
+"""Decimal places of a datetimeoffset: columns have no other of these here."""
 ROW_VERSIONS = ("timestamp", "rowversion")
 """Types of columns that the server writes at each change of a row."""
 
@@ -46,13 +49,25 @@ def made(table: OldTable, there: Sequence[str], sybase: bool, taken: set[str]) -
                 f"table {table.name}, column {column.name}: {column.type}: rows have no versions here; "
                 "the table is without it"
             )
-    columns = [column for column in table.columns if column.type not in ROW_VERSIONS]
+        elif column.type == DATETIMEOFFSET and column.scale != _FINEST:
+            result.lost.append(
+                f"table {table.name}, column {column.name}: {column.declared} is datetimeoffset({_FINEST}) "
+                "here: later values are not rounded"
+            )
+    columns = [
+        replace(column, scale=_FINEST) if column.type == DATETIMEOFFSET else column
+        for column in table.columns
+        if column.type not in ROW_VERSIONS
+    ]
     bare = [_column(column) for column in columns]
     for column, line in zip(columns, bare, strict=True):
         if why := _refusal(f"create table t ({line})", sybase):
             result.refused = f"column {column.name} is {column.declared}: {why}"
             return result
-    lines = [_with_rest(column, line, sybase, result) for column, line in zip(columns, bare, strict=True)]
+    others = [line for column, line in zip(columns, bare, strict=True) if not column.computed]
+    lines = [
+        _with_rest(column, line, others, sybase, result) for column, line in zip(columns, bare, strict=True)
+    ]
     lines += [_key(key, sybase, taken) for key in table.constraints]
     for check in table.checks:
         condition = f"check ({check.condition})"
@@ -91,11 +106,10 @@ def _column(column: OldColumn) -> str:
     return f"{quoted(column.name)} {column.declared}{identity} {null}"
 
 
-def _with_rest(column: OldColumn, line: str, sybase: bool, result: Made) -> str:
+def _with_rest(column: OldColumn, line: str, others: Sequence[str], sybase: bool, result: Made) -> str:
     where = f"table {result.table.name}, column {column.name}"
     if column.computed:
         name = quoted(column.name)
-        others = [_column(other) for other in result.table.columns if not other.computed]
         computed = f"{name} as {column.computed}"
         why = _refusal(f"create table t ({', '.join([*others, computed])})", sybase)
         if not why:

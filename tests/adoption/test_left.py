@@ -143,8 +143,8 @@ def test_names_that_only_owners_or_case_tell_apart() -> None:
         ("create proc ops.t as select 1", "create proc ops_t as select 1", ""),
         ("-- t\ncreate procedure [t] as select 1", "-- t\ncreate procedure ops_t as select 1", ""),
         (
-            "create proc ops.t as select * from dbo.t, site.ops.u, u -- t\nselect 't', x.t from ops.u x",
-            "create proc ops_t as select * from dbo.t, u, u -- t\nselect 't', x.t from u x",
+            "create proc ops.t as select * from dbo.t, site.ops.u, u\nselect 't', x.t from ops.u x, [a t]",
+            "create proc ops_t as select * from dbo.t, u, u\nselect 't', x.t from u x, [a t]",
             "",
         ),
         (

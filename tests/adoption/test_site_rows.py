@@ -1,15 +1,17 @@
 """`ringlog adopt --copy`: the tables of a site, with what they demand of their rows, on both servers."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import psycopg
 import pymssql
 import pytest
 
-from ringlog.adoption.copying import Source
+from ringlog.adoption.copying import Source, parts, without_time
 from ringlog.adoption.objects import OldColumn, OldTable
 from ringlog.adoption.places import Places
+from ringlog.adoption.rings import Ring
 from ringlog.adoption.site_rows import copy_site
 from ringlog.adoption.tables import made_all
 from ringlog.clients import Address
@@ -230,3 +232,45 @@ def test_tables_of_two_owners_with_one_name(old: RunningServer) -> None:
         }
         assert administrator.execute("select n from moved.ops_counts order by n").fetchall() == [(2,), (3,)]
         assert administrator.execute("select n from moved.counts").fetchall() == [(1,)]
+
+
+def test_rows_of_a_ring_without_a_time_are_reported(old: RunningServer) -> None:
+    with psycopg.connect(old.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "create schema vac authorization plant;"
+            "create table vac.ring (nr integer, at timestamp, p real);"
+            "create table vac.kept (nr integer, at timestamp, p real);"
+            "insert into vac.ring values (1, '2026-03-02', 0.5), (2, null, null);"
+            "insert into vac.kept values (1, '2026-03-02', 0.5), (1, null, 0.25), (2, null, 0.5);"
+            "grant select on vac.ring, vac.kept to plant"
+        )
+    columns = (
+        OldColumn("nr", "int", 4, 10, 0, True),
+        OldColumn("at", "datetime", 8, 23, 3, True),
+        OldColumn("p", "real", 4, 24, 0, True),
+    )
+    ring, log = (OldTable(name, columns, (), 2, owner="vac") for name in ("ring", "kept"))
+    source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
+    assert [*without_time(source, [Ring(ring, "nr", "at", log, 1.0)])] == [
+        "2 rows of kept have no at: not copied"
+    ]
+
+
+def test_weeks_of_times_with_an_offset(old: RunningServer) -> None:
+    """They are told from each other in UTC, as the old server compares them with a text without offset."""
+    with psycopg.connect(old.dsn, autocommit=True) as administrator:
+        administrator.execute("create schema far authorization plant")
+    execute(
+        old,
+        """create table far.kept (nr int, at datetimeoffset, p real)
+go
+insert far.kept values (1, '2026-03-02 02:00:00 +09:00', 0.5)
+insert far.kept values (2, '2026-03-02 02:00:00 +00:00', 0.25)
+go
+""",
+    )
+    columns = tuple(OldColumn(name, kind, 4, 0, 0, True) for name, kind in (("nr", "int"), ("p", "real")))
+    log = OldTable("kept", (*columns, OldColumn("at", "datetimeoffset", 10, 34, 7, True)), (), 2, owner="far")
+    source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
+    weeks = [each.begins for each in parts(source, [Ring(log, "nr", "at", log, 1.0)])]
+    assert weeks == [datetime(2026, 2, 23), datetime(2026, 3, 2), None]

@@ -145,11 +145,18 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
     assert whole.text.endswith("    check (a > 0)\n)")
     assert whole.references == ["alter table w add foreign key (a) references w (a)"]
     assert whole.lost == []
-    versioned = OldTable("t", (column("a", "int"), column("v", "timestamp", 8)), (), 0)
+    twice = OldColumn("b", "int", 4, 0, 0, True, computed="a * 2")
+    versioned = OldTable("t", (column("a", "int"), column("v", "timestamp", 8), twice), (), 0)
     (without,) = made_all([versioned], False)
-    assert without.text == "create table t (\n    a int null\n)"
+    assert without.text == "create table t (\n    a int null,\n    b as a * 2\n)"
     assert without.lost == [
         "table t, column v: timestamp: rows have no versions here; the table is without it"
+    ]
+    coarse = OldTable("t", (OldColumn("a", "datetimeoffset", 8, 26, 0, True),), (), 0)
+    (fine,) = made_all([coarse], False)
+    assert fine.text == "create table t (\n    a datetimeoffset(7) null\n)"
+    assert fine.lost == [
+        "table t, column a: datetimeoffset(0) is datetimeoffset(7) here: later values are not rounded"
     ]
     shape = OldTable("u", (column("where_it_is", "geography", 16),), (), 0)
     assert made_all([shape], False)[0].refused.startswith("column where_it_is is geography")
