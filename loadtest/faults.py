@@ -193,6 +193,16 @@ class Site:
                 raise RuntimeError(f"writers store nothing: {(self.folder / 'load.log').read_text()[-2000:]}")
             time.sleep(0.1)
 
+    def await_end(self, drained: float) -> None:
+        """Waits until the writers have stored their recordings, at most their length and `drained` s."""
+        until = time.monotonic() + self.length + drained
+        while self.tend():
+            if time.monotonic() > until:
+                raise RuntimeError(
+                    f"the writers do not end: {(self.folder / 'load.log').read_text()[-2000:]}"
+                )
+            time.sleep(0.1)
+
     def _stored(self) -> list[int]:
         with psycopg.connect(self.dsn) as connection:
             counts = (
@@ -319,11 +329,7 @@ def run(
         with filled(place.folder / "spool"):
             place.outage(full_spool)
         figures.faults["full disk of the spools"] += 1
-    until = time.monotonic() + place.length + _DRAINED
-    while place.tend():
-        if time.monotonic() > until:
-            raise RuntimeError(f"the writers do not end: {(place.folder / 'load.log').read_text()[-2000:]}")
-        time.sleep(0.1)
+    place.await_end(_DRAINED)
     figures.seconds = time.monotonic() - begun
     place.compare(figures)
     return figures

@@ -21,10 +21,10 @@ from pathlib import Path
 import psutil
 
 from ringlog.loadtest.bench.errors import BenchError
-from ringlog.loadtest.bench.facility import COLUMN, RING, Tables
+from ringlog.loadtest.bench.facility import Tables
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.bench.server import WRITER, postgres_cpu
-from ringlog.loadtest.nodes import installed, postmaster_of, serving
+from ringlog.loadtest.nodes import facility_text, installed, postmaster_of, serving
 
 _TABLES = 20
 """of each gateway's clients"""
@@ -46,7 +46,8 @@ def main() -> None:
         folder = Path(name)
         programs = build(folder)
         file = folder / "plant.toml"
-        file.write_text(_facility(given.node, kinds))
+        there = {name for tables in kinds[1::2] for name in tables.names} if given.node else set()
+        file.write_text(facility_text(given.node, kinds, there))
         environment, password = installed(file, given.first)
         # of the gateways' own role, which they share
         shared = folder / "password"
@@ -93,16 +94,6 @@ def main() -> None:
         f" {1e3 * max(one['p50'] for one in found):.1f}, p99 {1e3 * max(one['p99'] for one in found):.1f} ms;"
         f" load of the machine {os.getloadavg()[0]:.1f}"
     )
-
-
-def _facility(node: str | None, kinds: Sequence[Tables]) -> str:
-    text = 'timezone = "UTC"\n' + (f'[[node]]\nname = "there"\ndsn = "{node}"\n' if node else "")
-    for number, tables in enumerate(kinds):
-        for name in tables.names:
-            text += f'[[table]]\nname = "{name}"\nrows = {RING}\ncycle = 1.0\n'
-            text += 'node = "there"\n' if node and number % 2 else ""
-            text += f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {tables.columns}\ntype = "real"\n'
-    return text
 
 
 def _cpu(gateways: Sequence[psutil.Process], servers: Sequence[psutil.Process]) -> list[float]:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def main() -> None:
         folder = Path(name)
         programs = build(folder)
         file = folder / "plant.toml"
-        file.write_text(_facility(given.node, kinds))
+        file.write_text(facility_text(given.node, kinds.values(), kinds["there"].names))
         environment, password = installed(file, given.first)
         with serving(environment, folder / "serve.log") as (gateway, port):
             servers = {"here": postmaster_of(given.first), "there": postmaster_of(given.node)}
@@ -93,13 +93,14 @@ def main() -> None:
 
 def _move(given: argparse.Namespace) -> None:
     """Writers write all tables while half of them move. Every acknowledged row is looked for at the end."""
-    names = [f"table_{number}" for number in range(1, given.tables + 1)]
+    tables = Tables("table_", given.tables, given.columns)
+    names = tables.names
     moving = names[::2]
     readings = {f"{COLUMN}{number}": number / 7 for number in range(1, given.columns + 1)}
     with tempfile.TemporaryDirectory(prefix="ringlog-nodes-") as name:
         folder = Path(name)
         file = folder / "plant.toml"
-        file.write_text(_moving_facility(None, names, (), given.columns))
+        file.write_text(facility_text(None, [tables], (), counted=True))
         environment, password = installed(file, given.first)
         with serving(environment, folder / "serve.log") as (_, port):
             url = f"tds://{WRITER}@127.0.0.1:{port}"
@@ -109,7 +110,7 @@ def _move(given: argparse.Namespace) -> None:
                 time.sleep(given.seconds)
                 # the gateway did not know the node before
                 for there in (moving, ()):
-                    file.write_text(_moving_facility(given.node, names, there, given.columns))
+                    file.write_text(facility_text(given.node, [tables], there, counted=True))
                     command = [*COMMAND, "node", "move", "--facility", str(file)]
                     before = time.monotonic()
                     killed = sum(_is_killed(command, environment, given.seconds) for _ in range(given.kills))
@@ -152,24 +153,17 @@ def _is_killed(command: list[str], environment: dict[str, str], seconds: float) 
     return True
 
 
-def _moving_facility(node: str | None, names: Sequence[str], moved: Sequence[str], columns: int) -> str:
-    text = 'timezone = "UTC"\n'
-    text += f'[[node]]\nname = "there"\ndsn = "{node}"\n' if node else ""
-    for name in names:
-        text += f'[[table]]\nname = "{name}"\nrows = {RING}\ncycle = 1.0\n'
-        text += 'node = "there"\n' if name in moved else ""
-        text += '[[table.column]]\nname = "count"\ntype = "int"\n'
-        text += f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {columns}\ntype = "real"\n'
-    return text
-
-
-def _facility(node: str, kinds: dict[str, Tables]) -> str:
-    text = f'timezone = "UTC"\n[[node]]\nname = "there"\ndsn = "{node}"\n'
-    for kind, tables in kinds.items():
-        for name in tables.names:
+def facility_text(
+    node: str | None, tables: Iterable[Tables], there: Container[str], counted: bool = False
+) -> str:
+    """A facility file with these tables, some of them on a node; `counted`: their rows have a number too."""
+    text = 'timezone = "UTC"\n' + (f'[[node]]\nname = "there"\ndsn = "{node}"\n' if node else "")
+    for some in tables:
+        for name in some.names:
             text += f'[[table]]\nname = "{name}"\nrows = {RING}\ncycle = 1.0\n'
-            text += 'node = "there"\n' if kind == "there" else ""
-            text += f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {tables.columns}\ntype = "real"\n'
+            text += 'node = "there"\n' if name in there else ""
+            text += '[[table.column]]\nname = "count"\ntype = "int"\n' if counted else ""
+            text += f'[[table.column]]\nname = "{COLUMN}{{n}}"\ncount = {some.columns}\ntype = "real"\n'
     return text
 
 

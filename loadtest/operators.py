@@ -304,11 +304,7 @@ def run(site: OperatedSite, faults: float, commands: float, say: Callable[[str],
         while person.is_alive():
             site.tend()
             person.join(0.1)
-    until = time.monotonic() + site.length + _PATIENCE
-    while site.tend():
-        if time.monotonic() > until:
-            raise RuntimeError(f"the writers do not end: {(site.folder / 'load.log').read_text()[-2000:]}")
-        time.sleep(0.1)
+    site.await_end(_PATIENCE)
     figures.seconds = time.monotonic() - begun
     _count(site, night, say)
     return night

@@ -1,6 +1,8 @@
 """A client of the benchmark as a process that answers each line of input by a line."""
 
 import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -48,3 +50,18 @@ def asking(
         except BaseException:
             process.kill()
             raise
+
+
+def answer_lines(ready: threading.Barrier, failures: Sequence[str], figures: Callable[[], str]) -> None:
+    """What the process does that is asked: it prints `ready` once all its threads have reached the barrier,
+    then its figures for each line of input. It ends with the failures of its threads when there are any.
+    """
+    try:
+        ready.wait(120)
+    except threading.BrokenBarrierError:
+        sys.exit("; ".join(failures) or "no answer within 120 s")
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        if failures:
+            sys.exit("; ".join(failures))
+        print(figures(), flush=True)

@@ -16,6 +16,8 @@ from typing import Any
 
 import psycopg
 
+from ringlog.loadtest.bench.asking import answer_lines
+
 ROWS = 20_000
 """of a query of wide rows or of one signal"""
 _FETCHED = 500  # rows taken at once
@@ -61,20 +63,15 @@ class _Readers:
         ]
         for thread in threads:
             thread.start()
-        try:
-            ready.wait(120)
-        except threading.BrokenBarrierError:
-            sys.exit("; ".join(self.failure) or "no result within 120 s")
-        print("ready", flush=True)
-        for _ in sys.stdin:
-            if self.failure:
-                sys.exit("; ".join(self.failure))
-            with self._lock:
-                found, self.found = self.found, Found()
-                # who waits at this moment has waited so long at least
-                waits = [time.monotonic() - since for since in self.since.values()]
-            found.longest = max(found.longest, *waits)
-            print(json.dumps(asdict(found)), flush=True)
+        answer_lines(ready, self.failure, self._newly_found)
+
+    def _newly_found(self) -> str:
+        with self._lock:
+            found, self.found = self.found, Found()
+            # who waits at this moment has waited so long at least
+            waits = [time.monotonic() - since for since in self.since.values()]
+        found.longest = max(found.longest, *waits)
+        return json.dumps(asdict(found))
 
     def _read(self, query: str, ready: threading.Barrier) -> None:
         try:

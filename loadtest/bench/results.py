@@ -25,6 +25,7 @@ from ringlog.loadtest.bench.record import Compared, Figure
 from ringlog.loadtest.bench.text import Beside, Compiling, Timing
 from ringlog.loadtest.bench.verification import Check
 from ringlog.loadtest.bench.waveforms import Waveforms
+from ringlog.loadtest.experiment.machine import file_system
 
 FORMAT = 1
 
@@ -167,15 +168,6 @@ def _machine(data: Path) -> dict[str, str | int | float]:
         "cores": psutil.cpu_count() or 1,
         "memory": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.release()}",
-        "file_system": _file_system(data),
+        "file_system": file_system(data),
         "load_before": os.getloadavg()[0],
     }
-
-
-def _file_system(path: Path) -> str:
-    """The type of the file system that a path is on (which need not exist yet)."""
-    mounts = {part.mountpoint: part.fstype for part in psutil.disk_partitions(all=True)}
-    folder = path.resolve()
-    while str(folder) not in mounts and folder != folder.parent:
-        folder = folder.parent
-    return mounts.get(str(folder), "?")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 
-from ringlog.loadtest.bench.asking import asking
+from ringlog.loadtest.bench.asking import answer_lines, asking
 from ringlog.loadtest.bench.server import READER, Server
 
 
@@ -43,17 +43,12 @@ class _Senders:
         ready = threading.Barrier(self.options.connections + 1)
         for number in range(self.options.connections):
             threading.Thread(target=self._send, args=(number, ready), daemon=True).start()
-        try:
-            ready.wait(120)
-        except threading.BrokenBarrierError:
-            sys.exit("; ".join(self.failure) or "no answer within 120 s")
-        print("ready", flush=True)
-        for _ in sys.stdin:
-            if self.failure:
-                sys.exit("; ".join(self.failure))
-            with self._lock:
-                sent, self.sent = self.sent, 0
-            print(sent, flush=True)
+        answer_lines(ready, self.failure, self._newly_sent)
+
+    def _newly_sent(self) -> str:
+        with self._lock:
+            sent, self.sent = self.sent, 0
+        return str(sent)
 
     def _send(self, number: int, ready: threading.Barrier) -> None:
         import pymssql

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from ringlog.loadtest.bench.server import WRITER, Server
 from ringlog.loadtest.ess.producer import Options, Produced, frame, points_of
 from ringlog.loadtest.ess.scenarios import Scenario
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.running import start_load
 from ringlog.loadtest.experiment.stage import Used, watching
 
 IOC, PYTHON = "IOC", "Python source"
@@ -111,18 +111,7 @@ def _producer(
         rate=scenario.rate,
         seconds=seconds,
     )
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "ringlog.loadtest.ess.producer", options.argument()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    )
-    assert process.stdin is not None
-    process.stdin.write(f"{server.password}\n")
-    process.stdin.flush()
-    return process
+    return start_load("ringlog.loadtest.ess.producer", options.argument(), server.password)
 
 
 def _line(process: "subprocess.Popen[str]") -> str:

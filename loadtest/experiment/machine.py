@@ -45,7 +45,7 @@ def this_machine(data: Path | None) -> Machine:
         cores=psutil.cpu_count() or 1,
         memory=psutil.virtual_memory().total,
         system=f"{_distribution()}, {platform.system()} {platform.release()}",
-        file_system=_file_system(data) if data else "",
+        file_system=file_system(data) if data else "",
     )
 
 
@@ -100,7 +100,7 @@ def _distribution() -> str:
         return "an unknown distribution"
 
 
-def _file_system(path: Path) -> str:
+def file_system(path: Path) -> str:
     """The type of the file system that a path is on (which need not exist yet)."""
     mounts = {part.mountpoint: part.fstype for part in psutil.disk_partitions(all=True)}
     folder = path.resolve()

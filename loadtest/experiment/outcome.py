@@ -146,10 +146,14 @@ class Outcome:
 
     def write(self, folder: Path) -> None:
         """Writes it as JSON into a folder, by the experiment's name."""
-        import msgspec
+        write_json(self, folder / f"{self.experiment}.json")
 
-        text = msgspec.json.format(msgspec.json.encode(self), indent=1)
-        (folder / f"{self.experiment}.json").write_bytes(text + b"\n")
+
+def write_json(result: object, file: Path) -> None:
+    """Writes a dataclass as JSON that people can read too."""
+    import msgspec
+
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
 
 
 def read_outcome(file: Path) -> Outcome:

@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -42,14 +43,30 @@ def command_line() -> str:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
+def temporary_folder(prefix: str = "ringlog-loadtest-") -> Iterator[Path]:
     """A temporary folder, reachable for the account that PostgreSQL runs under."""
-    folder = Path(tempfile.mkdtemp(prefix="ringlog-loadtest-"))
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     folder.chmod(0o755)
     try:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def start_load(module: str, options: str, password: str) -> "subprocess.Popen[str]":
+    """Starts a module as a process of a load: the options are its argument, the password its first input."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", module, options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    assert process.stdin is not None
+    process.stdin.write(f"{password}\n")
+    process.stdin.flush()
+    return process
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The experiment `soak`."""
 
 import subprocess
-import sys
 import time as clock
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -15,7 +14,7 @@ from ringlog.loader.schedule import SECOND, now
 from ringlog.loadtest.bench.server import WRITER, Server
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
-from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time
+from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, start_load
 from ringlog.loadtest.experiment.stage import Stage, play
 from ringlog.loadtest.soak import report
 from ringlog.loadtest.soak.watch import Look, look
@@ -101,18 +100,7 @@ def _writers(
         seconds=seconds,
         calls=str(calls),
     )
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "ringlog.loadtest.soak.writers", options.argument()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        process_group=0,
-    )
-    assert process.stdin is not None
-    process.stdin.write(f"{server.password}\n")
-    process.stdin.flush()
-    return process
+    return start_load("ringlog.loadtest.soak.writers", options.argument(), server.password)
 
 
 def _said(process: "subprocess.Popen[str]", word: str) -> None:

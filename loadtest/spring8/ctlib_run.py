@@ -232,14 +232,7 @@ def _check(server: Server, before: dict[Tables, int], stored: dict[Tables, int],
         stale += filled - latest
         altered += _altered(server, tables, since)
     expected = sum(stored.values())
-    return Check(
-        acknowledged=expected,
-        in_rings=expected - stale,
-        in_logs=in_logs,
-        left_out=0,
-        altered=altered,
-        lost=max(0, expected - in_logs, stale),
-    )
+    return Check.of_every_row(expected, in_logs, stale, altered)
 
 
 def _altered(server: Server, tables: Tables, since: datetime) -> int:

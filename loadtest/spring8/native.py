@@ -189,14 +189,7 @@ def check(server: Server, before: Mapping[Tables, int], acknowledged: Mapping[Ta
             verify(server, {tables: rows + before.get(tables, 0) for tables, rows in acknowledged.items()})
         except BenchError:
             altered = 1
-    return Check(
-        acknowledged=expected,
-        in_rings=expected - stale,
-        in_logs=in_logs,
-        left_out=0,
-        altered=altered,
-        lost=max(0, expected - in_logs, stale),
-    )
+    return Check.of_every_row(expected, in_logs, stale, altered)
 
 
 def logged(server: Server, tables: Tables) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.machine import Machine
+from ringlog.loadtest.experiment.outcome import write_json
 
 # papers/004 counts 4 bytes a value.
 VALUE_BYTES = 4
@@ -82,6 +83,18 @@ class Check:
     altered: int
     """stored rows with other values than were sent"""
     lost: int
+
+    @classmethod
+    def of_every_row(cls, acknowledged: int, in_logs: int, stale: int, altered: int) -> "Check":
+        """Of tables whose logs store every row; `stale` rows of rings are not the latest of their seq_no."""
+        return cls(
+            acknowledged=acknowledged,
+            in_rings=acknowledged - stale,
+            in_logs=in_logs,
+            left_out=0,
+            altered=altered,
+            lost=max(0, acknowledged - in_logs, stale),
+        )
 
     @property
     def good(self) -> bool:
@@ -176,10 +189,7 @@ class Result:
 
     def write(self, folder: Path) -> None:
         """Writes the result as JSON into a folder, by the experiment's name."""
-        import msgspec
-
-        text = msgspec.json.format(msgspec.json.encode(self), indent=1)
-        (folder / f"{self.experiment}.json").write_bytes(text + b"\n")
+        write_json(self, folder / f"{self.experiment}.json")
 
 
 def read_results(folder: Path, experiments: tuple[str, ...]) -> list[Result]:
