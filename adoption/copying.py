@@ -7,7 +7,6 @@ value. A second run leaves out the weeks that have as many rows as when they wer
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +22,7 @@ from ringlog.adoption.names import quoted
 from ringlog.adoption.rings import Ring
 from ringlog.adoption.session import connected, rows_of
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
+from ringlog.adoption.threads import in_threads
 from ringlog.clients import Address
 
 _BATCH = 2000  # rows
@@ -139,22 +139,15 @@ def copy(
     report: Callable[[Copied], None],
 ) -> list[Copied]:
     """Copies rings and logs by so many connections to each side. Raises pymssql.Error and psycopg.Error."""
-    done: list[Copied] = []
-    lock = threading.Lock()
-    waiting = iter([*parts(source, rings)])
 
-    def work() -> None:
+    def work(waiting: Iterator[Part]) -> Iterator[Copied]:
         with (
             connected(source.address, source.password, source.version) as old,
             psycopg.connect(conninfo) as new,
         ):
             new.execute("set session timezone to 'UTC'")
             new.commit()
-            while True:
-                with lock:
-                    part = next(waiting, None)
-                if part is None:
-                    return
+            for part in waiting:
                 if ledger.has(part, _count(old, part)):
                     continue
                 try:
@@ -166,14 +159,9 @@ def copy(
                         raise
                     copied = Copied(part, 0, 0, "", False, str(error).strip().replace("\n", "; "))
                 ledger.note(copied)
-                with lock:
-                    done.append(copied)
-                    report(copied)
+                yield copied
 
-    with ThreadPoolExecutor(connections) as pool:
-        for running in [pool.submit(work) for _ in range(connections)]:
-            running.result()
-    return done
+    return in_threads(parts(source, rings), connections, work, report)
 
 
 def _table(part: Part) -> str:

@@ -4,9 +4,7 @@ The old server runs meanwhile: each table is read once, and a later run replaces
 time. Triggers do not fire for the rows, and foreign keys are checked when all tables have been copied.
 """
 
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +20,7 @@ from ringlog.adoption.objects import OldColumn, OldTable
 from ringlog.adoption.session import ABSENT, connected, number, words
 from ringlog.adoption.tables import ROW_VERSIONS
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
+from ringlog.adoption.threads import in_threads
 
 _BATCH = 2000  # rows
 _MOST_UNREAD = 5  # texts that cannot be read, reported of a table
@@ -51,11 +50,8 @@ def copy_site(
     report: Callable[[SiteCopied], None],
 ) -> list[SiteCopied]:
     """Copies the tables into the schema. Raises pymssql.Error and psycopg.Error."""
-    done: list[SiteCopied] = []
-    lock = threading.Lock()
-    waiting = iter(sorted(tables, key=lambda table: -table.bytes))
 
-    def work() -> None:
+    def work(waiting: Iterator[OldTable]) -> Iterator[SiteCopied]:
         with (
             connected(source.address, source.password, source.version) as old,
             psycopg.connect(conninfo, autocommit=True) as new,
@@ -63,20 +59,11 @@ def copy_site(
             new.execute("set session timezone to 'UTC'")
             # no trigger fires and no foreign key is checked row by row
             new.execute("set session_replication_role to replica")
-            while True:
-                with lock:
-                    table = next(waiting, None)
-                if table is None:
-                    return
-                copied = _tried(old, new, table, database, source)
-                with lock:
-                    done.append(copied)
-                    report(copied)
+            for table in waiting:
+                yield _tried(old, new, table, database, source)
 
-    with ThreadPoolExecutor(connections) as pool:
-        for running in [pool.submit(work) for _ in range(connections)]:
-            running.result()
-    return done
+    largest_first = sorted(tables, key=lambda table: -table.bytes)
+    return in_threads(largest_first, connections, work, report)
 
 
 def _tried(

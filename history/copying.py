@@ -15,7 +15,8 @@ from ringlog.history.arrays import sent
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = 19  # signature, flags, length of the extension, which PostgreSQL leaves empty
 _TRAILER = 2
-_EPOCH = 946_684_800_000_000  # 2000-01-01, where PostgreSQL's times begin, in microseconds since 1970
+POSTGRES_EPOCH = 946_684_800_000_000
+"""2000-01-01, where PostgreSQL's times begin, in microseconds since 1970."""
 
 FORMATS = {
     "real": ">f4",
@@ -48,7 +49,7 @@ def copied(
     values = np.empty((len(rows), len(types)))
     for number in range(len(types)):
         values[:, number] = rows[f"v{number + 1}"]
-    return rows["v0"].astype(np.int64) + _EPOCH, values, np.zeros(values.shape, bool)
+    return rows["v0"].astype(np.int64) + POSTGRES_EPOCH, values, np.zeros(values.shape, bool)
 
 
 def copied_waveforms(
@@ -119,6 +120,6 @@ def _of_any_length(
             values[there, number - 1] = found
             nulls[:, number - 1] = ~there
         else:
-            times[:] = found.astype(np.int64) + _EPOCH
+            times[:] = found.astype(np.int64) + POSTGRES_EPOCH
         position += 4 + np.maximum(sizes, 0)
     return times, values, nulls

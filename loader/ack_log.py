@@ -2,12 +2,12 @@
 
 import os
 import struct
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
+from ringlog.clients.moments import microseconds, moment_of
+
 # seq_no, and the time in microseconds since 1970
 _RECORD = struct.Struct("<iq")
 
@@ -26,7 +26,7 @@ class AckLog:
         self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def add(self, seq_no: int, time: datetime) -> None:
-        os.write(self._file, _RECORD.pack(seq_no, (time - EPOCH) // MICROSECOND))
+        os.write(self._file, _RECORD.pack(seq_no, microseconds(time)))
 
 
 def read_acknowledgements(file: Path) -> list[Acknowledgement]:
@@ -34,6 +34,5 @@ def read_acknowledgements(file: Path) -> list[Acknowledgement]:
     if not file.exists():
         return []
     return [
-        Acknowledgement(seq_no, EPOCH + time * MICROSECOND)
-        for seq_no, time in _RECORD.iter_unpack(file.read_bytes())
+        Acknowledgement(seq_no, moment_of(time)) for seq_no, time in _RECORD.iter_unpack(file.read_bytes())
     ]

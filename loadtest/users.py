@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import randrange
 from typing import ClassVar
@@ -16,6 +15,7 @@ from locust.exception import StopUser
 
 from ringlog.clients import Address, Answer, Refused, Unanswered, call, connect, find_password
 from ringlog.clients.drivers import driver
+from ringlog.clients.moments import moment_of
 from ringlog.clients.pauses import growing_pauses
 from ringlog.clients.procedure import Argument, Connection
 from ringlog.loader.schedule import SECOND, Schedule, now
@@ -31,7 +31,6 @@ from ringlog.schema.facility_file import load_facility
 # Seconds without an answer after which a user gives up a connection.
 _PATIENCE = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def let_others_run() -> None:
@@ -190,7 +189,7 @@ class OnlineWriter(OnlineUser):
             begun,
             f"put_{self.table.name}",
             seq_no=self._seq_no,
-            time=_EPOCH + timedelta(microseconds=begun),
+            time=moment_of(begun),
             **_readings(self.table)[chosen(begun)],
         )
 

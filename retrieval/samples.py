@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection, records
 from ringlog.history.reading import count_cold, newest, read
 from ringlog.history.signals import Place, places
@@ -21,7 +22,6 @@ from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
 from ringlog.schema.facility import nanoseconds_of
 
 MICROSECOND = timedelta(microseconds=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -74,7 +74,7 @@ class Samples:
 
 def microseconds(when: datetime) -> int:
     """Microseconds since 1970-01-01 UTC."""
-    return (when - _EPOCH) // MICROSECOND
+    return (when - EPOCH) // MICROSECOND
 
 
 def samples(

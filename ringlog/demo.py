@@ -2,10 +2,8 @@
 
 import re
 import secrets
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,6 +31,7 @@ from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Latencies, Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess
+from ringlog.loadtest.experiment.running import temporary_folder
 from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
 from ringlog.loadtest.trend import draw, example_signals, read_trends
@@ -80,7 +79,10 @@ def demo(
         raise UsageError(f"{data} is not empty: the demo makes a data directory of its own")
     console = Console(highlight=False)
     try:
-        with _folder() as folder, _server(console, facility, data or folder / "data", folder) as server:
+        with (
+            temporary_folder("ringlog-demo-") as folder,
+            _server(console, facility, data or folder / "data", folder) as server,
+        ):
             good = _demonstrate(console, loaded, server, folder, seconds, output)
             if sys.stdin.isatty() if keep is None else keep:
                 _invite(console, "The server runs until Ctrl-C", loaded, server, folder)
@@ -122,17 +124,6 @@ class Mark:
     server: float
     clients: float
     values: int
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A temporary folder, reachable for the account that PostgreSQL runs under."""
-    folder = Path(tempfile.mkdtemp(prefix="ringlog-demo-"))
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 @contextmanager

@@ -83,11 +83,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
     for table in tables:
         if table.node is not None and table.node not in {node.name for node in nodes}:
             entry.refuse(f"table {table.name}: there is no [[node]] of name '{table.node}'")
-    names = {table.name for table in tables}
-    for former in [table.renamed_from for table in tables if table.renamed_from in names]:
-        entry.refuse(f"renamed_from '{former}': another table has this name now")
-    for twice in repeated(table.renamed_from or "" for table in tables):
-        entry.refuse(f"two tables are renamed from {twice}")
+    _check_former_names(entry, "table", tables)
     owners: dict[str, str] = dict.fromkeys((*OVER_ALL_TABLES, *OVER_ALL_PARAMETERS), "ringlog")
     for table in {table.name: table for table in tables}.values():
         called = [table.name, *([table.renamed_from] if table.renamed_from else [])]
@@ -150,11 +146,7 @@ def _table(entry: Entry, byte_order: str) -> Table:
     entry.end("table")
     for twice in repeated(column.name for column in columns):
         entry.refuse(f"two columns are named {twice}")
-    column_names = {column.name for column in columns}
-    for former in [column.renamed_from for column in columns if column.renamed_from in column_names]:
-        entry.refuse(f"renamed_from '{former}': another column has this name now")
-    for twice in repeated(column.renamed_from or "" for column in columns):
-        entry.refuse(f"two columns are renamed from {twice}")
+    _check_former_names(entry, "column", columns)
     check_row_size(entry, columns)
     return Table(
         name,
@@ -171,6 +163,15 @@ def _table(entry: Entry, byte_order: str) -> Table:
         retired,
         node,
     )
+
+
+def _check_former_names(entry: Entry, kind: str, named: Sequence[Table] | Sequence[Column]) -> None:
+    """`kind` is table or column."""
+    names = {one.name for one in named}
+    for former in [one.renamed_from for one in named if one.renamed_from in names]:
+        entry.refuse(f"renamed_from '{former}': another {kind} has this name now")
+    for twice in repeated(one.renamed_from or "" for one in named):
+        entry.refuse(f"two {kind}s are renamed from {twice}")
 
 
 def _former_name(entry: Entry, longest: int) -> str | None:

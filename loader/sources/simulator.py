@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from random import Random
 from typing import ClassVar
 
+from ringlog.clients.moments import moment_of
 from ringlog.loader.schedule import SECOND, Schedule
 from ringlog.loader.sources import Changed, Note, Row, Wait
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -62,4 +61,4 @@ class Simulator:
         """The row at `moment`, in microseconds since 1970."""
         noise = Random(f"{self.seed} {table.name} {moment}")
         values = tuple(one(moment / SECOND, noise) for one in signals)
-        return Row(_EPOCH + timedelta(microseconds=moment), values)
+        return Row(moment_of(moment), values)

@@ -5,7 +5,8 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Any
 
-from ringlog.loadtest.half.replay import microseconds, midnight
+from ringlog.clients.moments import microseconds
+from ringlog.loadtest.half.replay import midnight
 from ringlog.loadtest.half.target import Read, Target
 from ringlog.loadtest.peers.influxdb import Influxdb
 from ringlog.loadtest.peers.process import room

@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 
+from ringlog.clients.moments import microseconds
 from ringlog.loadtest.half.published import HERTZ
 
 PVS_OF_A_TABLE = 100
 RING = 1000
 MOST_HOURS = 96
 """Of data: the paper's four days."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def facility(pvs: int) -> str:
@@ -97,11 +97,6 @@ class Recording:
                 status = f"severity={severity}i,status={3 * severity}i"
                 lines.append(f"half,pv={first + place} value={value},{status} {time}")
         return lines
-
-
-def microseconds(moment: datetime) -> int:
-    """Since 1970."""
-    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 @cache
