@@ -9,7 +9,8 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from ringlog.loader.ack_log import EPOCH, MICROSECOND, Acknowledgement, read_acknowledgements
+from ringlog.clients.moments import microseconds
+from ringlog.loader.ack_log import Acknowledgement, read_acknowledgements
 from ringlog.loader.sources import Reading
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.schema.facility import Table
@@ -122,7 +123,7 @@ def _altered_beside_simulator(cursor: psycopg.Cursor, table: Table, simulator: S
     for schema in ("online", "log"):
         cursor.execute(stored.format(columns=columns, table=sql.Identifier(schema, table.name)))
         for time, *values in cursor:
-            sent = simulator.row(table, signals, (time - EPOCH) // MICROSECOND).values
+            sent = simulator.row(table, signals, microseconds(time)).values
             altered += not all(
                 _same(column.type, value, other)
                 for column, value, other in zip(table.columns, values, sent, strict=True)

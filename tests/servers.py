@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
+import pymssql
 import sqlalchemy
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -108,6 +110,16 @@ class RunningServer:
     def admin_url(self) -> sqlalchemy.URL:
         """The administrator's SQLAlchemy URL."""
         return sqlalchemy_url(self.dsn)
+
+    def connect(self, user: str, password: str, **more: Any) -> pymssql.Connection:
+        """A session over TDS, with autocommit unless `more` says otherwise."""
+        return pymssql.connect(
+            server=self.host,
+            port=str(self.port),
+            user=user,
+            password=password,
+            **({"autocommit": True, "login_timeout": 100} | more),
+        )
 
     def dsn_of(self, login: Login) -> str:
         """The libpq connection string of a login that comes over TCP, straight to PostgreSQL."""

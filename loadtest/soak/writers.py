@@ -6,11 +6,10 @@ import json
 import sys
 import time
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from ringlog.clients import Address, Refused, Unanswered, call, connect
-from ringlog.loader.ack_log import EPOCH
+from ringlog.clients.moments import moment_of
 from ringlog.loadtest.calls import Call, Calls, Kind
 from ringlog.loadtest.readings import chosen, readings
 from ringlog.schema.facility_file import load_facility
@@ -69,7 +68,7 @@ def main() -> None:
                     connection,
                     f"put_{table.name}",
                     1 + count % table.rows,
-                    EPOCH + timedelta(microseconds=row),
+                    moment_of(row),
                     *sets[place][chosen(row)].values(),
                 )
             except (Refused, Unanswered):

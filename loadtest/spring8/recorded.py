@@ -3,13 +3,13 @@
 import csv
 import gzip
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ringlog.loader.ack_log import EPOCH, MICROSECOND, Acknowledgement
+from ringlog.clients.moments import moment_of
+from ringlog.loader.ack_log import Acknowledgement
 from ringlog.loader.schedule import SECOND
 from ringlog.loadtest.calls import RECORD, Kind
 from ringlog.loadtest.spring8.results import Calls, TableFigures
@@ -129,7 +129,7 @@ def by_second(records: Records, begin: int, seconds: float) -> list[tuple[int, f
 def acknowledgements(records: Records) -> Iterator[Acknowledgement]:
     """The keys of acknowledged rows."""
     for number, begun in zip(records["number"].tolist(), records["begun"].tolist(), strict=True):
-        yield Acknowledgement(number, EPOCH + begun * MICROSECOND)
+        yield Acknowledgement(number, moment_of(begun))
 
 
 def write_csv(records: Records, facility: Facility, file: Path) -> None:
@@ -140,5 +140,5 @@ def write_csv(records: Records, facility: Facility, file: Path) -> None:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["time", "kind", "answered", "table", "seq_no_or_rows_read", "latency_us"])
         for kind, answered, table, number, begun, latency in records.tolist():
-            time = (EPOCH + timedelta(microseconds=begun)).isoformat(timespec="microseconds")
+            time = moment_of(begun).isoformat(timespec="microseconds")
             writer.writerow([time, kinds[kind], answered, names[table], number, latency])

@@ -53,15 +53,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def session(server: RunningServer, database: str = "site") -> pymssql.Connection:
-    return pymssql.connect(
-        server=server.host,
-        port=str(server.port),
-        user="developer",
-        password="develop-1",
-        database=database,
-        autocommit=True,
-        timeout=60,
-    )
+    return server.connect("developer", "develop-1", database=database, timeout=60)
 
 
 @pytest.fixture(scope="module")

@@ -161,14 +161,7 @@ def errors(server: RunningServer) -> list[tuple[str, str, int | None]]:
     found: list[tuple[str, str, int | None]] = []
     for who, text, _ in ASKED:
         with (
-            pymssql.connect(
-                server=server.host,
-                port=str(server.port),
-                user=who,
-                password=f"{who}-1",
-                database="site",
-                autocommit=True,
-            ) as session,
+            server.connect(who, f"{who}-1", database="site") as session,
             session.cursor() as cursor,
         ):
             try:
@@ -191,14 +184,7 @@ def there(temporary_directory: Path) -> Iterator[RunningServer]:
 
 def build(server: RunningServer, text: str) -> None:
     with (
-        pymssql.connect(
-            server=server.host,
-            port=str(server.port),
-            user="developer",
-            password="develop-1",
-            database="site",
-            autocommit=True,
-        ) as session,
+        server.connect("developer", "develop-1", database="site") as session,
         session.cursor() as cursor,
     ):
         for batch in text.split("\ngo\n"):

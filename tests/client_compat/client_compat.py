@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,14 +18,13 @@ from typing import Protocol
 from conversation import Answer, Session
 from ct_conversation import CtSession
 from servers import Login, RunningServer
-from tds_clients import Admin, CtClient, Param
+from tds_clients import TDSODBC, Admin, CtClient, Param
 
 PROGRAMS = Path(__file__).parent / "programs"
 CT_CLIENT = Path(__file__).parents[1] / "gateway" / "programs" / "ct_client.c"
 PREPARED = Path(__file__).parents[2] / "build" / "client_compat"
 """what the Makefile has fetched: jars/, node/, go/"""
 PYTHON = PROGRAMS / "python"
-TDSODBC = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}/odbc/libtdsodbc.so"
 
 
 def tool(name: str) -> str:

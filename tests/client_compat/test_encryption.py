@@ -12,7 +12,6 @@ import pytest
 
 from client_compat import CLIENTS as IN_THE_CLEAR
 from client_compat import (
-    TDSODBC,
     Client,
     Clients,
     Conversation,
@@ -25,7 +24,7 @@ from client_compat import (
     python,
 )
 from servers import Login, add_logins, ringlog, serving
-from tds_clients import Param
+from tds_clients import TDSODBC, Param
 
 KNOWN = {client.id: client for client in IN_THE_CLEAR}
 JTDS = "jdbc:jtds:sqlserver://{host}:{port};ssl=require"

@@ -3,9 +3,7 @@
 import re
 from pathlib import Path
 
-import pymssql
-
-from servers import Login, RunningServer, ringlog, serving
+from servers import Login, ringlog, serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -13,12 +11,6 @@ ROOT = Path(__file__).parents[2]
 def blocks(language: str) -> list[str]:
     """The code blocks of README.md in a language."""
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-
-
-def connected(server: RunningServer, login: Login) -> pymssql.Connection:
-    return pymssql.connect(
-        server=server.host, port=str(server.port), user=login.user, password=login.password, autocommit=True
-    )
 
 
 def test_the_lines_of_use(temporary_directory: Path, tmp_path: Path) -> None:
@@ -33,7 +25,7 @@ def test_the_lines_of_use(temporary_directory: Path, tmp_path: Path) -> None:
     with serving(temporary_directory / "readme", facility=facility) as server:
         added = ringlog(*words.split(), "--password-stdin", "--data", server.data, stdin=login.password)
         assert added.returncode == 0, added.stderr
-        with connected(server, login) as session, session.cursor(as_dict=True) as cursor:
+        with server.connect(login.user, login.password) as session, session.cursor(as_dict=True) as cursor:
             cursor.execute(put)
             cursor.execute(select)
             ((row),) = cursor.fetchall()

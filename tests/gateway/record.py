@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from servers import RunningServer, ringlog, serving  # noqa: E402
-from tds_clients import Clients, CtClient, Param  # noqa: E402
+from tds_clients import TDSODBC, Clients, CtClient, Param  # noqa: E402
 
 CAPTURES = HERE / "captures"
 MOST = 24_000
@@ -86,9 +86,8 @@ def through_pymssql(clients: Clients, version: str) -> None:
 
 def through_odbc(clients: Clients, version: str) -> None:
     server = clients.server
-    driver = "/usr/lib/x86_64-linux-gnu/odbc/libtdsodbc.so"
     words = (
-        f"DRIVER={driver};SERVER={server.host};PORT={server.port};TDS_Version={version};ClientCharset=UTF-8"
+        f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version};ClientCharset=UTF-8"
     )
     login = f"UID={server.writer.user};PWD={server.writer.password}"
     with closing(pyodbc.connect(f"{words};{login}")) as connection:

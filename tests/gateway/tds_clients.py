@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,9 +12,13 @@ from typing import Literal, NamedTuple, Self
 
 import psycopg
 import pymssql
+import pyodbc
 
 from servers import Login, RunningServer
 from waiting import PATIENCE, wait_until
+
+TDSODBC = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}/odbc/libtdsodbc.so"
+"""FreeTDS's ODBC driver"""
 
 SEVENS = ("7.1", "7.2", "7.3", "7.4")
 VERSIONS = ("5.0", *SEVENS)
@@ -233,16 +238,23 @@ class Clients:
         database: str = "",
         timeout: int = 100,
     ) -> pymssql.Connection:
-        return pymssql.connect(
-            server=self.server.host,
-            port=str(self.server.port),
-            user=login.user,
-            password=login.password,
+        return self.server.connect(
+            login.user,
+            login.password,
             database=database,
             tds_version=version,
             autocommit=autocommit,
-            login_timeout=100,
             timeout=timeout,
+        )
+
+    def odbc(self, login: Login, version: str) -> pyodbc.Connection:
+        server = self.server
+        return pyodbc.connect(
+            f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version};"
+            "ClientCharset=UTF-8",
+            user=login.user,
+            password=login.password,
+            autocommit=True,
         )
 
     @contextmanager

@@ -18,7 +18,6 @@ from tds_clients import Admin, Clients, Param, errors_of
 
 HERE = Path(__file__).parent
 BOTH = pytest.mark.parametrize("version", ["5.0", "7.4"])
-DRIVER = "/usr/lib/x86_64-linux-gnu/odbc/libtdsodbc.so"
 
 SECOND_OF_OUTS = datetime(2024, 2, 3, 4, 5, 6, 123000)
 
@@ -35,16 +34,6 @@ def call_forms(admin: Admin) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_things(admin: Admin) -> None:
     admin.execute("delete from call_forms.things")
-
-
-def odbc(clients: Clients, version: str) -> pyodbc.Connection:
-    server = clients.server
-    return pyodbc.connect(
-        f"DRIVER={DRIVER};SERVER={server.host};PORT={server.port};TDS_Version={version};ClientCharset=UTF-8",
-        user=server.writer.user,
-        password=server.writer.password,
-        autocommit=True,
-    )
 
 
 def python_tds(clients: Clients) -> pytds.Connection:
@@ -72,7 +61,7 @@ def things(admin: Admin) -> list[tuple[Any, ...]]:
 
 @BOTH
 def test_odbc_passes_parameters(clients: Clients, version: str) -> None:
-    with odbc(clients, version) as connection:
+    with clients.odbc(clients.server.writer, version) as connection:
         cursor = connection.cursor()
         query = "select i, v from call_forms.rows(10) where i > ? and v like ?"
         assert rows(cursor.execute(query, (8, "row %"))) == [(9, "row 9"), (10, "row 10")]
@@ -86,14 +75,14 @@ def test_odbc_passes_parameters(clients: Clients, version: str) -> None:
 @BOTH
 def test_odbc_writes_many_rows(clients: Clients, admin: Admin, version: str) -> None:
     given = [(n, f"thing {n}", n / 4, datetime(2024, 1, n), n % 2 == 0) for n in range(1, 6)]
-    with odbc(clients, version) as connection:
+    with clients.odbc(clients.server.writer, version) as connection:
         connection.cursor().executemany("insert into call_forms.things values (?, ?, ?, ?, ?)", given)
     assert things(admin) == given
 
 
 @BOTH
 def test_odbc_calls(clients: Clients, version: str) -> None:
-    with odbc(clients, version) as connection:
+    with clients.odbc(clients.server.writer, version) as connection:
         cursor = connection.cursor()
         two = [(1, "row 1", 0.5), (2, "row 2", 1.0)]
         assert rows(cursor.execute("{call call_forms.rows(?)}", (2,))) == two
@@ -106,7 +95,7 @@ def test_odbc_calls(clients: Clients, version: str) -> None:
 @BOTH
 def test_odbc_describes_before_it_executes(clients: Clients, version: str) -> None:
     """The columns that sp_prepare and a dynamic statement describe are those of the rows."""
-    with odbc(clients, version) as connection:
+    with clients.odbc(clients.server.writer, version) as connection:
         cursor = connection.cursor()
         cursor.execute("select i as number, f as half from call_forms.rows(?)", (1,))
         assert [column[0] for column in cursor.description] == ["number", "half"]
@@ -115,7 +104,7 @@ def test_odbc_describes_before_it_executes(clients: Clients, version: str) -> No
 def test_a_text_finds_the_type_of_its_place(clients: Clients, admin: Admin) -> None:
     """T-SQL converts a text to what it is compared with; a text alone stays one."""
     admin.execute("insert into call_forms.things values (1, 'one', 1.5, '2024-02-03 04:05', true)")
-    with odbc(clients, "7.4") as connection:
+    with clients.odbc(clients.server.writer, "7.4") as connection:
         cursor = connection.cursor()
         for column, value in {"id": "1", "size": "1.5", "since": "Feb 3 2024 4:05AM", "name": "one"}.items():
             assert (
@@ -129,7 +118,7 @@ def test_a_text_finds_the_type_of_its_place(clients: Clients, admin: Admin) -> N
 
 
 def test_decimals_keep_their_digits(clients: Clients) -> None:
-    with odbc(clients, "7.4") as connection:
+    with clients.odbc(clients.server.writer, "7.4") as connection:
         cursor = connection.cursor()
         for value in (Decimal("12.50"), Decimal("-0.00001"), Decimal("1" * 38)):
             assert cursor.execute("select ?", (value,)).fetchval() == value
@@ -279,7 +268,7 @@ def test_prepared_statements_survive_ddl(clients: Clients, admin: Admin) -> None
 
 def test_parameters_inside_a_transaction(clients: Clients, admin: Admin) -> None:
     """A statement that is tried with other types leaves the transaction whole."""
-    with odbc(clients, "7.4") as connection:
+    with clients.odbc(clients.server.writer, "7.4") as connection:
         connection.autocommit = False
         cursor = connection.cursor()
         cursor.execute("insert into call_forms.things (id, good) values (?, ?)", (1, 1))

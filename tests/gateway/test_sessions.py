@@ -15,7 +15,7 @@ import pytest
 
 import raw_tds
 from servers import Login, RunningServer
-from tds_clients import VERSIONS, Admin, Clients, Param
+from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param
 from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -206,8 +206,7 @@ def test_format_only(clients: Clients, nothing_written: Callable[[], AbstractCon
 def test_types_that_odbc_asks_for(clients: Clients, version: str) -> None:
     server = clients.server
     with pyodbc.connect(
-        f"DRIVER=/usr/lib/x86_64-linux-gnu/odbc/libtdsodbc.so;SERVER={server.host};PORT={server.port};"
-        f"TDS_Version={version}",
+        f"DRIVER={TDSODBC};SERVER={server.host};PORT={server.port};TDS_Version={version}",
         user=PLAIN.user,
         password=PLAIN.password,
     ) as connection:

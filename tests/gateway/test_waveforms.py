@@ -13,9 +13,9 @@ import pytds
 import pytest
 
 import raw_tds
-from client_compat import TDSODBC
 from ringlog.clients import call, connect
 from servers import RunningServer, add_logins, ringlog, serving
+from tds_clients import TDSODBC
 
 BEGIN = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 POINTS = 100_000
@@ -360,9 +360,7 @@ def test_a_facility_may_say_that_packed_points_are_big_endian(
 
 
 def pymssql_of(server: RunningServer, login: raw_tds.Login) -> pymssql.Connection:
-    return pymssql.connect(
-        server=server.host, port=str(server.port), user=login.user, password=login.password, autocommit=True
-    )
+    return server.connect(login.user, login.password)
 
 
 def ctds_of(server: RunningServer, login: raw_tds.Login) -> ctds.Connection:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import psycopg
-import pymssql
 import pytest
 import sqlalchemy as sa
 from psycopg import errors
@@ -264,9 +263,7 @@ def test_a_trend_over_tds(server: RunningServer) -> None:
             "select ringlog.put_every_type("
             "row (3, now(), 4.5, null, null, null, null, true, 'x')::online.every_type)"
         )
-    with pymssql.connect(
-        server.host, server.reader.user, server.reader.password, port=str(server.port), autocommit=True
-    ) as connection:
+    with server.connect(server.reader.user, server.reader.password) as connection:
         cursor = connection.cursor()
         cursor.execute("exec get_trend 'every_type/a_real'")
         rows = cursor.fetchall()

@@ -129,28 +129,6 @@ def test_a_long_text_is_not_cut(quick_server: RunningServer, reader: pymssql.Con
         call(reader, "echo", what="磁" * 1334)
 
 
-def test_errors_have_the_servers_number_and_words(
-    quick_server: RunningServer, writer: pymssql.Connection, reader: pymssql.Connection
-) -> None:
-    time = BEGIN + timedelta(seconds=5)
-    cases = [
-        (writer, "put_every_type", {"seq_no": 1001, "time": time}, 547, "seq_no 1001 is outside 1 to 1000"),
-        (writer, "put_every_type", {"seq_no": 1}, 515, "time must not be null"),
-        (writer, "put_every_type", {"seq_no": 1, "time": time, "a_smallint": 32768}, 8115, "@a_smallint"),
-        (writer, "put_every_type", {"seq_no": 1, "time": time, "an_int": "x"}, 8114, "@an_int"),
-        (writer, "put_every_type", {"seq_no": 1, "time": time, "a_varchar": "x" * 13}, 8152, "too long"),
-        (writer, "put_every_type", {"seq_no": 1, "time": time, "colour": 1}, 8145, "@colour is not a param"),
-        (writer, "put_nothing", {}, 2812, "put_nothing"),
-        (reader, "put_every_type", {"seq_no": 1, "time": time}, 229, "permission denied"),
-    ]
-    for connection, procedure, named, number, words in cases:
-        with pytest.raises(Refused) as refusal:
-            call(connection, procedure, **named)
-        assert refusal.value.number == number
-        assert words in refusal.value.message
-    assert stored(reader, time) == []
-
-
 def test_a_refused_login_and_a_missing_server(quick_server: RunningServer) -> None:
     with pytest.raises(Unanswered, match=r"^tds://writer@.*: the server refused the login"):
         connect(Address("writer", quick_server.host, quick_server.port), "wrong")

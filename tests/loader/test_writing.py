@@ -26,7 +26,7 @@ from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess
 from ringlog.loadtest.verification import verify
-from ringlog.schema.facility import Facility
+from ringlog.schema.facility import Facility, Table
 from servers import RunningServer
 from waiting import wait_until
 
@@ -62,6 +62,26 @@ def fresh_time(rows: list[tuple[Any, ...]]) -> datetime:
     return latest + timedelta(seconds=1)
 
 
+def process(
+    table: Table,
+    facility: Facility,
+    address: Address,
+    server: RunningServer,
+    simulator: Simulator,
+    folder: Path,
+) -> WriterProcess:
+    """It has its spool in a folder, and there its acknowledged rows by the table's name."""
+    return WriterProcess(
+        table,
+        ZoneInfo(facility.timezone),
+        address,
+        server.writer.password,
+        simulator,
+        folder / "spool",
+        acknowledgements=folder / table.name,
+    )
+
+
 def test_killed_writers_go_on_at_the_next_row(
     quick_server: RunningServer, facility: Facility, address: Address, stored: Stored, tmp_path: Path
 ) -> None:
@@ -72,15 +92,7 @@ def test_killed_writers_go_on_at_the_next_row(
         [
             Job(
                 table.name,
-                WriterProcess(
-                    table,
-                    ZoneInfo(facility.timezone),
-                    address,
-                    quick_server.writer.password,
-                    simulator,
-                    tmp_path / "spool",
-                    acknowledgements=tmp_path / table.name,
-                ).run,
+                process(table, facility, address, quick_server, simulator, tmp_path).run,
             )
             for table in tables
         ]
@@ -122,15 +134,7 @@ def test_verification_finds_what_is_missing_or_altered(
 ) -> None:
     table = facility.tables[0]
     simulator = Simulator(seed=4)
-    writer = WriterProcess(
-        table,
-        ZoneInfo(facility.timezone),
-        address,
-        quick_server.writer.password,
-        simulator,
-        tmp_path / "spool",
-        acknowledgements=tmp_path / table.name,
-    )
+    writer = process(table, facility, address, quick_server, simulator, tmp_path)
     with Supervisor([Job(table.name, writer.run)]) as supervisor:
         supervisor.start()
         tend_until(supervisor, lambda: supervisor.statistics[table.name].acknowledged > 3)

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
-import pymssql
 
 from ringlog.postgres import Postgres
 from servers import add_logins, ringlog, serving
@@ -23,13 +22,7 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
         add_logins(server)
 
         def write() -> None:
-            with pymssql.connect(
-                server=server.host,
-                port=str(server.port),
-                user=server.writer.user,
-                password=server.writer.password,
-                autocommit=True,
-            ) as session:
+            with server.connect(server.writer.user, server.writer.password) as session:
                 number = 0
                 while not stop.is_set():
                     row = (None, (FIRST + timedelta(seconds=number)).isoformat(), 1.0, float(number))

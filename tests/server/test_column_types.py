@@ -30,13 +30,7 @@ LONG = "a remark of some length, äöü, " * 5000
 
 
 def connection(server: RunningServer) -> pymssql.Connection:
-    return pymssql.connect(
-        server=server.host,
-        port=str(server.port),
-        user=server.writer.user,
-        password=server.writer.password,
-        autocommit=True,
-    )
+    return server.connect(server.writer.user, server.writer.password)
 
 
 def test_types_are_exact_over_tds_and_from_recordings(data: Path) -> None:

@@ -32,9 +32,7 @@ def events(server: RunningServer) -> list[dict[str, Any]]:
 
 
 def connect(server: RunningServer, password: str) -> pymssql.Connection:
-    return pymssql.connect(
-        server.host, server.writer.user, password, port=str(server.port), tds_version="7.4", autocommit=True
-    )
+    return server.connect(server.writer.user, password, tds_version="7.4")
 
 
 def test_a_session_can_be_followed_by_its_number(logging_server: RunningServer) -> None:

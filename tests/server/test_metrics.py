@@ -74,13 +74,7 @@ def compilations(port: int) -> tuple[float, float]:
 
 
 def test_a_text_is_compiled_once_whatever_its_literals(counted: RunningServer, port: int) -> None:
-    with pymssql.connect(
-        server=counted.host,
-        port=str(counted.port),
-        user=WRITER.user,
-        password=WRITER.password,
-        autocommit=True,
-    ) as connection:
+    with counted.connect(WRITER.user, WRITER.password) as connection:
         cursor = connection.cursor()
         before = compilations(port)
         for seq_no in range(1, 6):
@@ -135,14 +129,7 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
 ) -> None:
     """A program that never claims is known by what it said of itself at login, however strange that is."""
     program = 'old "daq" [/bold]'
-    with pymssql.connect(
-        server=counted.host,
-        port=str(counted.port),
-        user=WRITER.user,
-        password=WRITER.password,
-        appname=program,
-        autocommit=True,
-    ) as connection:
+    with counted.connect(WRITER.user, WRITER.password, appname=program) as connection:
         cursor = connection.cursor()
         with pytest.raises(pymssql.Error):
             cursor.execute("exec put_sr_mag_ps 100000, '2024-05-06 07:08:09'")

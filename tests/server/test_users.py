@@ -33,9 +33,7 @@ def user(own: RunningServer) -> Callable[..., str]:
 
 
 def connected(server: RunningServer, name: str, password: str) -> pymssql.Connection:
-    return pymssql.connect(
-        server=server.host, port=str(server.port), user=name, password=password, autocommit=True, timeout=100
-    )
+    return server.connect(name, password, timeout=100)
 
 
 def put(session: pymssql.Connection, second: int) -> None:

@@ -9,18 +9,7 @@ import pytest
 
 from tds_clients import Clients
 
-DRIVER = "/usr/lib/x86_64-linux-gnu/odbc/libtdsodbc.so"
 VERSIONS = ["5.0", "7.4"]
-
-
-def odbc(clients: Clients, version: str) -> pyodbc.Connection:
-    server = clients.server
-    return pyodbc.connect(
-        f"DRIVER={DRIVER};SERVER={server.host};PORT={server.port};TDS_Version={version};ClientCharset=UTF-8",
-        user=server.reader.user,
-        password=server.reader.password,
-        autocommit=True,
-    )
 
 
 def listed(cursor: pyodbc.Cursor, *names: str) -> list[tuple[Any, ...]]:
@@ -29,7 +18,7 @@ def listed(cursor: pyodbc.Cursor, *names: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_odbc_lists_tables(clients: Clients, version: str) -> None:
-    with odbc(clients, version) as connection:
+    with clients.odbc(clients.server.reader, version) as connection:
         cursor = connection.cursor()
         tables = listed(cursor.tables(), "table_cat", "table_schem", "table_name", "table_type")
         assert tables == [
@@ -42,7 +31,7 @@ def test_odbc_lists_tables(clients: Clients, version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_odbc_lists_columns(clients: Clients, version: str) -> None:
-    with odbc(clients, version) as connection:
+    with clients.odbc(clients.server.reader, version) as connection:
         columns = listed(
             connection.cursor().columns(table="every_type"),
             "column_name",
@@ -71,7 +60,7 @@ def test_odbc_lists_columns(clients: Clients, version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_odbc_lists_keys_indexes_and_procedures(clients: Clients, version: str) -> None:
-    with odbc(clients, version) as connection:
+    with clients.odbc(clients.server.reader, version) as connection:
         cursor = connection.cursor()
         assert listed(cursor.primaryKeys(table="sr_rf"), "column_name", "key_seq") == [("seq_no", 1)]
         assert listed(cursor.rowIdColumns(table="sr_rf"), "column_name") == [("seq_no",)]
