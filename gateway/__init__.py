@@ -159,11 +159,11 @@ class Mirror:
 
     @property
     def new_answers(self) -> bool:
-        """Whether the new server answers who connects now."""
+        """Whether clients that connect now are answered by the new server."""
         return self._mirror.new_answers
 
     def switch(self, to: Literal["old", "new"], *, close: bool = False) -> None:
-        """Has that server answer who connects from now on; with `close`, sessions end when at rest."""
+        """Clients that connect from now on are answered by that server; `close` ends idle sessions."""
         self._mirror.switch(to == "new", close)
 
     def metrics(self) -> str:

@@ -48,12 +48,12 @@ from ringlog.schema.tiers import late_row
 log = logging.getLogger(__name__)
 
 KEPT = 86_400.0
-"""Seconds that a file stays which the manifest does not name: someone may have begun to read it."""
+"""Seconds that a file is kept after it has left the manifest: a reader may have begun with it."""
 
 T = TypeVar("T")
 
 PAUSES = 1.0
-"""Reading the log rests as long as it works: writers want the disk and the processors too."""
+"""Reading the log pauses as long as it works, which leaves disk and processors to writers."""
 _LONGEST_PAUSE = 0.5  # seconds
 
 

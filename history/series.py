@@ -14,6 +14,7 @@ from psycopg import sql
 
 from ringlog.history.arrays import Numbers, Unpack, in_memory, sent
 from ringlog.history.connection import Connection, ReadError, records, rows
+from ringlog.history.copying import POSTGRES_EPOCH
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -23,7 +24,6 @@ _STRETCHES = 50_000  # each is looked for, though nothing be there
 _FASTER = 512  # stretches because rows come faster than the cycle
 _FEW = 10_000  # rows that are read as such
 _SOME = 256  # rows that show how fast they come
-_EPOCH = 946_684_800_000_000  # 2000-01-01, where PostgreSQL's times begin, in microseconds since 1970
 
 # PostgreSQL's types: numpy's type of a value, and Arrow's
 _TYPES = {
@@ -179,7 +179,7 @@ def _blocks(
             # to the end: a cancelled query would end the transaction, in which the rows are still to be read
             continue
         for number, times, samples in zip(*batch.columns, strict=True):
-            time = _unpacked(column, times.as_buffer(), "i8")[0] + _EPOCH
+            time = _unpacked(column, times.as_buffer(), "i8")[0] + POSTGRES_EPOCH
             if len(time) > _MOST:
                 since = start + timedelta(microseconds=number.as_py() * width)
                 break

@@ -26,7 +26,7 @@ class ControlSocket:
         self._socket = socket.socket(socket.AF_UNIX)
         with _short(self._file) as name:
             self._socket.bind(name)
-        # who may write the folder's spools may ask
+        # for accounts that may write the folder's spools
         self._file.chmod(0o600)
         self._socket.listen()
         self._socket.setblocking(False)

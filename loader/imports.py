@@ -67,7 +67,7 @@ class Progress:
 
 
 class Stopped(Exception):
-    """Somebody wants the import to end."""
+    """The import was asked to end."""
 
 
 class Imports:

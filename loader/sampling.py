@@ -26,7 +26,7 @@ def moved(deadband: Deadband | None, before: Reading, after: Reading) -> bool:
 
 
 class Filter:
-    """Leaves out rows in which nothing has moved, where the table's policy says so."""
+    """Leaves out rows in which nothing has moved, if the table's policy is so."""
 
     def __init__(self, table: Table) -> None:
         self._last: Row | None = None

@@ -20,7 +20,7 @@ class Pace(StrEnum):
 
 @dataclass(frozen=True)
 class LocustLoad:
-    """Who calls what on which server, and where the record of it goes."""
+    """The logins and tables of a load, its server, and the folder of its record."""
 
     facility: Path
     writer: str

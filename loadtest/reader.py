@@ -21,7 +21,7 @@ _PARAMETERS = 20
 
 @dataclass(frozen=True)
 class Reader:
-    """What one reader process needs to know."""
+    """The settings of a reader process."""
 
     table: Table
     address: Address

@@ -21,7 +21,7 @@ ADMINISTRATOR = "keeper"
 REPLICATOR = "replicator"
 REWINDER = "rewinder"
 
-# Seconds until a silent primary's lock is anyone's: the least that Patroni takes.
+# Seconds until the lock of a silent primary expires: the least that Patroni accepts.
 # loop_wait + 2 * retry_timeout may not be more (Patroni: Dynamic Configuration Settings).
 _TTL = 20
 _LOOP_WAIT = 2

@@ -18,16 +18,16 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class SiteError(ValueError):
-    """Machines that make no site; the text says why."""
+    """Machines that make no site; the text has the reason."""
 
 
 class Unreachable(Exception):
-    """Nobody answered; the text says who was asked."""
+    """No machine answered; the text names those that were asked."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, by the name and the address that the others know it by."""
+    """A machine, with the name and address that the others use for it."""
 
     name: str
     address: str

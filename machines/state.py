@@ -136,7 +136,7 @@ def cluster(access: Access, whom: Sequence[str]) -> Cluster:
 
 
 def is_primary(member: Member) -> bool:
-    """Whether it says that it is the primary and has the lock."""
+    """Whether it reports itself as the primary with the lock."""
     return _get(f"{member.api}/primary") is not None
 
 

@@ -17,7 +17,7 @@ as $$
 $$;
 
 comment on function ringlog.byte_order() is
-$$The order, little or big, of packed waveforms that clients send and get: the facility file's byte_order.$$;
+$$The byte order, little or big, of packed waveforms that clients send and receive: byte_order of the facility file.$$;
 
 revoke all on function ringlog.byte_order() from public;
 grant execute on function ringlog.byte_order() to daq_reader, daq_writer;

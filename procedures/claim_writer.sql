@@ -35,10 +35,10 @@ end
 $$;
 
 comment on function ringlog.claim_writer(text, text, text, boolean) is
-$$Makes the caller the table's writer and gives the epoch of the claim, which put_<table>_claimed asks for. The
+$$Makes the caller the table's only writer and returns the epoch of the claim, which put_<table>_claimed requires. The
 same spool may claim again at any time; another one only after release_writer, or with take_over. Once this has
-returned, nothing is stored under an older claim. put_<table> asks for no claim.
-Errors: no such table (42704), somebody else writes it (RL002).$$;
+returned, nothing is stored under an older claim. put_<table> requires no claim. Errors: no such table (42704), another
+writer has the claim (RL002).$$;
 
 revoke all on function ringlog.claim_writer(text, text, text, boolean) from public;
 grant execute on function ringlog.claim_writer(text, text, text, boolean) to daq_writer;

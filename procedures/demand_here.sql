@@ -32,8 +32,8 @@ end
 $$;
 
 comment on function ringlog.demand_here(text[]) is
-$$Nothing, where these signals are on this server or nowhere. Errors: they are on a node (RL006, whose detail is the node), or
-on several servers (22023).$$;
+$$Does nothing when these signals are on this server or do not exist. Errors: they are on a node (RL006, whose detail is
+the node), or on several servers (22023).$$;
 
 revoke all on function ringlog.demand_here(text[]) from public;
 grant execute on function ringlog.demand_here(text[]) to daq_reader;

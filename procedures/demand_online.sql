@@ -33,8 +33,8 @@ end
 $$;
 
 comment on function ringlog.demand_online(text, timestamptz, timestamptz) is
-$$True when all that a table's log has from from_time on and before to_time is in PostgreSQL. Error: some weeks are
-in the archive (RL003), with which they are and how to get them.$$;
+$$True when all rows of a table's log from from_time (inclusive) to to_time (exclusive) are in PostgreSQL. Error: some
+weeks are in the archive (RL003); the message lists them and the command that recalls them.$$;
 
 revoke all on function ringlog.demand_online(text, timestamptz, timestamptz) from public;
 grant execute on function ringlog.demand_online(text, timestamptz, timestamptz) to daq_reader;

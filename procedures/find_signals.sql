@@ -34,7 +34,7 @@ as $$
 $$;
 
 comment on function ringlog.find_signals(text) is
-$$The signals of today whose name is like the pattern (% is any text, _ any character), by name.$$;
+$$The current signals whose name is like the pattern (% is any text, _ any character), by name.$$;
 
 revoke all on function ringlog.find_signals(text) from public;
 grant execute on function ringlog.find_signals(text) to daq_reader;

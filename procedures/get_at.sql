@@ -44,8 +44,8 @@ end
 $$;
 
 comment on function {procedure}(timestamptz) is
-$$The row in force at a time: of ring and log the newest that is not newer than this. No row when the table
-has none that old. Error: it may be in the archive (RL003).$$;
+$$The row that was valid at a time: of ring and log the newest one that is not later. No row when all rows are later.
+Error: it may be in the archive (RL003).$$;
 
 revoke all on function {procedure}(timestamptz) from public;
 grant execute on function {procedure}(timestamptz) to daq_reader;

@@ -40,10 +40,10 @@ end
 $$;
 
 comment on function ringlog.get_distribution(text, timestamptz, timestamptz, text) is
-$$How the values of a signal from from_time on and before to_time are distributed: for each of these percents the value
-that so many of them are not above, interpolated between two; and, in each row, the mean weighted with how long a value
-lasted: until the next one, the last until to_time, or now. It reads the rows. Left out: the last day; 5, 50 and 95 %.
-Errors: those of get_signal, percents that are not from 0 to 100 (22023).$$;
+$$The distribution of a signal's values from from_time (inclusive) to to_time (exclusive): for each of these percents
+the value below or at which so many of them are, interpolated between two; and, in each row, the mean weighted by
+duration: a value lasts until the next one, the last one until to_time, or now. It reads the rows. Defaults: the last
+day; 5, 50 and 95 %. Errors: those of get_signal, percents outside 0 to 100 (22023).$$;
 
 revoke all on function ringlog.get_distribution(text, timestamptz, timestamptz, text) from public;
 grant execute on function ringlog.get_distribution(text, timestamptz, timestamptz, text) to daq_reader;

@@ -39,9 +39,9 @@ end
 $$;
 
 comment on function ringlog.get_latest(text) is
-$$Time and value of a signal in the latest row of its ring; no row when the ring was never written. A value
-null is a row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded.
-Errors: no such signal now (42704), a varchar signal or a waveform (42804).$$;
+$$Time and value of a signal in the latest row of its ring; no row when the ring was never written. A null value is a
+row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: no such current signal (42704), a
+varchar signal or a waveform (42804).$$;
 
 revoke all on function ringlog.get_latest(text) from public;
 grant execute on function ringlog.get_latest(text) to daq_reader;

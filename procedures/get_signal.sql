@@ -81,13 +81,12 @@ end
 $$;
 
 comment on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) is
-$$What the log has of a signal from from_time on and before to_time, oldest first, and no more than max_rows
-rows; a bound left out or null is none. It follows the signal through the columns it has had (see
-ringlog.signal). With `every` it is the first number of each so many seconds, at the begin of these: counted from
-1970, for whole seconds, else from from_time, which must be given. A value null is a row without a reading; a bit
-is 0 or 1; a bigint beyond 2^53 is rounded. Errors: a signal that never was (42704), a varchar signal or a waveform
-(42804), every without from_time
-(22023), weeks of that time in the archive (RL003).$$;
+$$The values of a signal in the log from from_time (inclusive) to to_time (exclusive), oldest first, at most max_rows of
+them; a bound that is omitted or null does not limit. It reads all columns that have stored the signal (see
+ringlog.signal). With `every` it returns the first number of each interval of so many seconds, at the interval's begin:
+counted from 1970 for whole seconds, otherwise from from_time, which is then required. A null value is a row without a
+reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: a signal that never existed (42704), a varchar signal
+or a waveform (42804), every without from_time (22023), weeks of that time in the archive (RL003).$$;
 
 revoke all on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) from public;
 grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) to daq_reader;

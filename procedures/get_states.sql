@@ -36,10 +36,10 @@ end
 $$;
 
 comment on function ringlog.get_states(text, timestamptz, timestamptz) is
-$$The states that a signal of type bit, smallint, int or bigint was in from from_time on and before to_time: each value,
-for how many seconds, and how often it came to it from another. A value lasts until the next one, the last until
-to_time, or now; before the first row of that time nothing is known. It reads the rows. Left out: the last day.
-Errors: a signal that never was (42704), one of other types (42804), weeks in the archive (RL003).$$;
+$$The states of a signal of type bit, smallint, int or bigint from from_time (inclusive) to to_time (exclusive): each
+value, its total duration in seconds, and how often the signal changed to it. A value lasts until the next one, the last
+one until to_time, or now; the time before the first row is not counted. It reads the rows. Default: the last day.
+Errors: a signal that never existed (42704), one of another type (42804), weeks in the archive (RL003).$$;
 
 revoke all on function ringlog.get_states(text, timestamptz, timestamptz) from public;
 grant execute on function ringlog.get_states(text, timestamptz, timestamptz) to daq_reader;

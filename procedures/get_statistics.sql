@@ -53,10 +53,10 @@ end
 $$;
 
 comment on function ringlog.get_statistics(text, timestamptz, timestamptz) is
-$$What the values of a signal from from_time on and before to_time come to, in one row: their number, the least, the
-greatest, mean, standard deviation (of all of them, not of a sample), root of the mean square, first and last, and how
-many rows had NaN or no reading, which do not count for the others. It is made of summaries and of the rows that are
-not in them yet. No row when there is none. Left out: the last day. Errors: those of get_trend.$$;
+$$Statistics of a signal's values from from_time (inclusive) to to_time (exclusive), in one row: number, minimum,
+maximum, mean, standard deviation (of the population), root mean square, first and last, and the numbers of rows with
+NaN and without a reading, which the other figures omit. It reads summaries, and rows that are not summarised yet. No
+row when there are no rows. Default: the last day. Errors: those of get_trend.$$;
 
 revoke all on function ringlog.get_statistics(text, timestamptz, timestamptz) from public;
 grant execute on function ringlog.get_statistics(text, timestamptz, timestamptz) to daq_reader;

@@ -25,15 +25,15 @@ as $$
 $$;
 
 comment on function ringlog.get_trend(text, timestamptz, timestamptz, integer) is
-$$A signal from from_time on and before to_time in at most so many bins of one length, oldest first: the begin of
-the bin, the number, the least, the greatest and the mean of its values, the first and the last of them, and how
-many rows had NaN or no reading, which do not count for the others; a bin without rows is left out. Bins that
-are made of summaries are as long as stored spans, so that there are more than half as many as asked for, and counted
-from 1970; others begin with from_time. Rows that are not summarised yet are in them. Where rows are in the archive the trend begins and ends with a whole
-span of the shortest summaries.
-Left out: the last day, 1000 points. A scalar of a waveform is a signal here, called as it with .min, .max,
-.mean, .rms or .length behind. Errors: a signal that never was (42704), a varchar signal or a waveform (42804), bounds
-that are not in order or points that are not from 1 to 1000000 (22023).$$;
+$$A signal from from_time (inclusive) to to_time (exclusive) in at most so many bins of one length, oldest first: the
+bin's begin, the number, minimum, maximum and mean of its values, the first and the last of them, and the numbers of
+rows with NaN and without a reading, which the other figures omit; bins without rows are omitted. Bins made from
+summaries have the length of stored spans, so that there are more than half as many as requested, and are counted from
+1970; others begin with from_time. Rows that are not summarised yet are included. Where rows are in the archive the
+trend begins and ends with a whole span of the shortest summaries. Defaults: the last day, 1000 points. A scalar of a
+waveform is a signal here, named as the waveform followed by .min, .max, .mean, .rms or .length. Errors: a signal that
+never existed (42704), a varchar signal or a waveform (42804), bounds in the wrong order or points outside 1 to 1000000
+(22023).$$;
 
 revoke all on function ringlog.get_trend(text, timestamptz, timestamptz, integer) from public;
 grant execute on function ringlog.get_trend(text, timestamptz, timestamptz, integer) to daq_reader;

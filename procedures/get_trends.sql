@@ -37,8 +37,8 @@ as $$
 $$;
 
 comment on function ringlog.get_trends(text, timestamptz, timestamptz, integer) is
-$$The trends of many signals, one after the other and those of one table together, as get_trend gives one. `names` has them with commas between
-them or, for names with commas, each on a line. Errors: those of get_trend for any of them.$$;
+$$The trends of many signals, one after the other, those of one table together, as get_trend returns one. `names` is a
+list with commas, or, for names that contain commas, one name a line. Errors: those of get_trend for any of them.$$;
 
 revoke all on function ringlog.get_trends(text, timestamptz, timestamptz, integer) from public;
 grant execute on function ringlog.get_trends(text, timestamptz, timestamptz, integer) to daq_reader;

@@ -12,10 +12,9 @@ end
 $$;
 
 comment on function ringlog.get_waveform(text, timestamptz) is
-$$The waveform in force at a time, and when it was taken: the newest that is not newer; `at` left out is now. No
-row when there is none that old. The points are of type double precision; a bigint beyond 2^53 is rounded.
-Errors: a signal that never was (42704), one that is no waveform (42804), waveforms that may be in the archive
-(RL003).$$;
+$$The waveform that was valid at a time, and its time: the newest one that is not later; default: now. No row when all
+are later. The points are of type double precision; a bigint beyond 2^53 is rounded. Errors: a signal that never existed
+(42704), one that is no waveform (42804), waveforms that may be in the archive (RL003).$$;
 
 revoke all on function ringlog.get_waveform(text, timestamptz) from public;
 grant execute on function ringlog.get_waveform(text, timestamptz) to daq_reader;

@@ -89,13 +89,14 @@ end
 $$;
 
 comment on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) is
-$$A waveform from from_time on and before to_time in at most so many bins of one length, oldest first: how many
-waveforms there were, the least and the greatest of their points, the mean of the waveforms' means and the root of the
-mean square of their rms, in which each counts the same whatever its length, the fewest and the most points of one, and
-how many rows had none. Points that are NaN do not count, nor a waveform without any other for mean and rms; a bin
-without rows is left out. Bins are made of summaries and rows as those of get_trend. Left out: the last day, 1000 bins.
-Errors: a signal that never was (42704), one that is no waveform of numbers (42804), a waveform one of whose scalars
-is the name of another signal (42702), bounds that are not in order or points that are not from 1 to 1000000 (22023).$$;
+$$A waveform from from_time (inclusive) to to_time (exclusive) in at most so many bins of one length, oldest first: the
+number of waveforms, the minimum and maximum of their points, the mean of the waveforms' means and the root mean square
+of their rms, in which each waveform has the same weight whatever its length, the smallest and largest number of points,
+and the number of rows without a waveform. Points that are NaN are omitted; a waveform of NaN only is omitted from mean
+and rms; bins without rows are omitted. Bins are made of summaries and rows as those of get_trend. Defaults: the last
+day, 1000 bins. Errors: a signal that never existed (42704), one that is no waveform of numbers (42804), a waveform one
+of whose scalars has the name of another signal (42702), bounds in the wrong order or points outside 1 to 1000000
+(22023).$$;
 
 revoke all on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) from public;
 grant execute on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) to daq_reader;

@@ -15,7 +15,7 @@ as $$
 $$;
 
 comment on function {procedure}() is
-$$seq_no and time of the latest row of the ring, null for a ring never written: where a writer goes on.$$;
+$$seq_no and time of the latest row of the ring, null for a ring that was never written: a writer continues after it.$$;
 
 revoke all on function {procedure}() from public;
 grant execute on function {procedure}() to daq_reader, daq_writer;

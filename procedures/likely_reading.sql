@@ -31,8 +31,8 @@ as $$
 $$;
 
 comment on function ringlog.likely_reading(timestamptz, timestamptz, timestamptz, double precision) is
-$$Which of two instants a local time was that occurred twice, when clocks were set back: the one within three
-cycles (or a minute) of the table's newest row, else in the night itself the one nearest the server's clock, else
-the one nearest the newest row. put_<table> asks it for clients that send times without a zone.$$;
+$$The instant that a local time means which occurred twice, when clocks were set back: the one within three cycles (or a
+minute) of the table's newest row, otherwise, during that night, the one nearest to the server's clock, otherwise the
+one nearest to the newest row. put_<table> calls it for clients that send times without a zone.$$;
 
 revoke all on function ringlog.likely_reading(timestamptz, timestamptz, timestamptz, double precision) from public;

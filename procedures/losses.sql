@@ -71,11 +71,10 @@ end
 $$;
 
 comment on function ringlog.losses(timestamptz, timestamptz, text) is
-$$What became of the rows of ringlog's writers, by table and hour: produced by the source; acknowledged; in_log,
-counted now, with the rows of other writers; thinned in a full spool; refused for their content; waiting in the
-spool when the writer last reported; late, after later rows; repeated calls. missing are rows acknowledged that the log
-has not: 0, or null where a log policy leaves rows out. In weeks that are in the archive in_log and missing are
-null.$$;
+$$Counts of the rows of ringlog's writers, by table and hour: produced by the source; acknowledged; in_log, counted now,
+with the rows of other writers; thinned in a full spool; refused for their content; waiting in the spool at the writer's
+last report; late, after later rows; repeated calls. missing are acknowledged rows that are not in the log: 0, or null
+where a log policy omits rows. In weeks that are in the archive in_log and missing are null.$$;
 
 revoke all on function ringlog.losses(timestamptz, timestamptz, text) from public;
 grant execute on function ringlog.losses(timestamptz, timestamptz, text) to daq_reader;

@@ -81,9 +81,9 @@ end
 $$;
 
 comment on function ringlog.make_week(text, timestamptz, timestamptz) is
-$$Makes the partition of a log for the week that begins then, Monday 00:00 UTC, with the rows that wait for it in the
-default partition. Returns how many; null when there is a partition, or the week is in the archive or past retention.
-Errors: no such table (42704), no such Monday (23514), the log is in use (55P03).$$;
+$$Makes the partition of a log for the week that begins at this time, a Monday 00:00 UTC, and moves its rows from the
+default partition there. Returns their number; null when the partition exists, or the week is in the archive or past
+retention. Errors: no such table (42704), no such Monday (23514), the log is in use (55P03).$$;
 
 revoke all on function ringlog.make_week(text, timestamptz, timestamptz) from public;
 grant execute on function ringlog.make_week(text, timestamptz, timestamptz) to daq_writer;

@@ -73,8 +73,8 @@ end
 $$;
 
 comment on function ringlog.node_of_tables(text[]) is
-$$The node that has all of these tables, which are named as SQL does; null: none is on a node. A name of nothing is passed
-over. Error (0A000): they are on several servers.$$;
+$$The node that has all of these tables, whose names are as in SQL; null: none is on a node. Names of tables that do not
+exist are ignored. Error (0A000): they are on several servers.$$;
 
 revoke all on function ringlog.node_of_tables(text[]) from public;
 grant execute on function ringlog.node_of_tables(text[]) to daq_reader;

@@ -146,14 +146,12 @@ end
 $$;
 
 comment on function {procedure}({ring}) is
-$$Stores a row: in the ring unless the row there has a newer time, and in the log as the
-table's log policy says, both in one transaction. Returns 0.
-
-seq_no left out is the row after the one that came last; a row whose time and values the ring has is that row
-again. The same row may be sent any number of times and is stored once. A time further ahead of the server's
-clock than the facility's clock_tolerance is stored in the log only, and reported by a message.
-Errors, which write nothing: time null (23502) or infinite (22008), seq_no outside the ring (23514),
-another row of this seq_no and time in the log (23505).$$;
+$$Stores a row: in the ring unless the row there has a newer time, and in the log according to the table's log policy,
+both in one transaction. Returns 0. Without seq_no the row gets the place after the last row received; a row whose time
+and values are in the ring already is the same row. The same row may be sent any number of times and is stored once. A
+row whose time is further ahead of the server's clock than the facility's clock_tolerance is stored in the log only, and
+reported by a message. Errors, which write nothing: time null (23502) or infinite (22008), seq_no outside the ring
+(23514), another row of this seq_no and time in the log (23505).$$;
 
 revoke all on function {procedure}({ring}) from public;
 grant execute on function {procedure}({ring}) to daq_writer;

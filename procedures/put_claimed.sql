@@ -19,7 +19,7 @@ end
 $$;
 
 comment on function {procedure}({ring}, bigint) is
-$$Stores a row as put does, for the writer who holds the table's claim: see claim_writer, which gives the epoch.
+$$Stores a row as put does, for the writer that has the table's claim: see claim_writer, which returns the epoch.
 Errors: those of put, and another writer has taken the table over (RL001); they write nothing.$$;
 
 revoke all on function {procedure}({ring}, bigint) from public;

@@ -313,8 +313,8 @@ end
 $$;
 
 comment on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
-$$The queries whose results one after the other are what signal_bins answers, each with its two parameters: the
-signals, and what the summaries call them.$$;
+$$The queries that together return what signal_bins returns, each with its two parameters: the signals, and their names
+in the summaries.$$;
 
 revoke all on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
 grant execute on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader;

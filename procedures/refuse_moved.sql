@@ -11,6 +11,6 @@ end
 $$;
 
 comment on function ringlog.refuse_moved() is
-$$Trigger of a ring and a log that have moved to another server: nothing comes into what is left of them.$$;
+$$Trigger of a ring and a log that have moved to another server: no row may be added to the old copy.$$;
 
 revoke all on function ringlog.refuse_moved() from public;

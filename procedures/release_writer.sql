@@ -11,7 +11,7 @@ as $$
 $$;
 
 comment on function ringlog.release_writer(text, text) is
-$$Gives the claim of this spool up, if it has it: the next writer need not take the table over.$$;
+$$Ends the claim of this spool, if it has it: the next writer can claim the table without take_over.$$;
 
 revoke all on function ringlog.release_writer(text, text) from public;
 grant execute on function ringlog.release_writer(text, text) to daq_writer;

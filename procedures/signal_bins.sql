@@ -38,12 +38,12 @@ end
 $$;
 
 comment on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) is
-$$What the log has of signals from from_time on and before to_time, in bins of this width counted from origin:
-the number, the least, the greatest, the mean, the first and the last of its values, and how many rows had NaN or
-no reading, which do not count for the others. Bins without rows are left out; a bin in which a signal moved to
-another column comes twice, each with its own rows. A scalar of a waveform is a signal here (trend_places). Bins of whole seconds counted from 1970 are made of summaries
-where they can be, and so is one bin that has all. `squares` is the sum of the squared distances from the mean, null
-unless it is asked for.$$;
+$$The values of signals in the log from from_time (inclusive) to to_time (exclusive), in bins of this width counted from
+origin: number, minimum, maximum, mean, first and last, and the numbers of rows with NaN and without a reading, which
+the other figures omit. Bins without rows are omitted; a bin in which a signal moved to another column is returned
+twice, each with its own rows. A scalar of a waveform is a signal here (trend_places). Bins of whole seconds counted
+from 1970 are made of summaries where possible, and so is a single bin for all. `squares` is the sum of the squared
+distances from the mean, null unless requested.$$;
 
 revoke all on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
 grant execute on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader;

@@ -31,8 +31,8 @@ as $$
 $$;
 
 comment on function ringlog.signal_places(text[]) is
-$$The tables and columns that signals are and have been in, oldest first: its rows are those of the column from
-`begins` on and before `ends`, which may be infinite. A name unknown has none.$$;
+$$The tables and columns that have stored signals, oldest first: a signal's rows are those of the column from `begins`
+(inclusive) to `ends` (exclusive), which may be infinite. An unknown name has no row.$$;
 
 revoke all on function ringlog.signal_places(text[]) from public;
 grant execute on function ringlog.signal_places(text[]) to daq_reader;

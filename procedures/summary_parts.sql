@@ -111,8 +111,9 @@ end
 $$;
 
 comment on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) is
-$$From where what a table's log has from from_time on and before to_time is read, by time: from the summaries of
-spans of `level` seconds, each a part of `width` seconds, or, where level is 0, from the rows. Bounds are finite.$$;
+$$The parts in which a table's readings from from_time (inclusive) to to_time (exclusive) are read, in order of time:
+from summaries of spans of `level` seconds, of which `width` is a multiple, or, where level is 0, from the rows. The
+bounds must be finite.$$;
 
 revoke all on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) from public;
 grant execute on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) to daq_reader;

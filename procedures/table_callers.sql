@@ -36,8 +36,8 @@ as $$
 $$;
 
 comment on function ringlog.table_callers() is
-$$Who called a table's put over TDS last, whoever that is: host and program as the client calls them, login, and when; and
-when, with what number and words a call was answered by an error last. The server notes it every ten seconds.$$;
+$$The last call of a table's put over TDS, from any program: host and program as reported by the client, login and time;
+and time, number and text of the last call that was answered by an error. The server records them every ten seconds.$$;
 
 revoke all on function ringlog.table_callers() from public;
 grant execute on function ringlog.table_callers() to daq_reader;

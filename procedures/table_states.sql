@@ -36,9 +36,9 @@ end
 $$;
 
 comment on function ringlog.table_states() is
-$$How each table does, whoever writes it: the time of the newest row of its ring and its age in seconds; silent, when
-that is more than three cycles and a minute; rows that came to the log a second, over the last minute; rows in the
-log's default partition, whose times have no week.$$;
+$$The state of each table, whichever program writes it: time of the newest row of its ring and its age in seconds;
+silent: the age is more than three cycles and a minute; rows added to the log per second, over the last minute; rows in
+the log's default partition, whose times belong to no week's partition.$$;
 
 revoke all on function ringlog.table_states() from public;
 grant execute on function ringlog.table_states() to daq_reader;

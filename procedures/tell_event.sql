@@ -20,8 +20,8 @@ as $$
 $$;
 
 comment on function ringlog.tell_event is
-$$Keeps an event of a table's readings: gap, clock, thinned, refused, disconnected, connected, alarm. Spool and
-number identify it: sent again, it is kept once.$$;
+$$Stores an event of a table's readings: gap, clock, thinned, refused, disconnected, connected, alarm. Spool and number
+identify it: sent again, it is stored once.$$;
 
 revoke all on function ringlog.tell_event from public;
 grant execute on function ringlog.tell_event to daq_writer;

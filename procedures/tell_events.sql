@@ -15,7 +15,7 @@ as $$
 $$;
 
 comment on function ringlog.tell_events is
-$$Keeps many events as tell_event does one, all of them or none. `events` is a JSON array of objects with number,
+$$Stores many events as tell_event stores one, all of them or none. `events` is a JSON array of objects with number,
 time, kind, words, until and rows.$$;
 
 revoke all on function ringlog.tell_events from public;

@@ -10,6 +10,6 @@ end
 $$;
 
 comment on function ringlog.tell_late_row() is
-$$Trigger of log partitions that are being copied elsewhere: notes each row that comes meanwhile.$$;
+$$Trigger of log partitions that are being copied: records the key of each row that arrives meanwhile.$$;
 
 revoke all on function ringlog.tell_late_row() from public;

@@ -28,8 +28,8 @@ as $$
 $$;
 
 comment on function ringlog.tell_ledger is
-$$Keeps a spool's figures of an hour (rows belong to the hour of their time). They only grow, so that sending
-them again, or in another order, does no harm.$$;
+$$Stores a spool's counts of an hour (rows belong to the hour of their time). They only grow, so sending them again, or
+in another order, has no effect.$$;
 
 revoke all on function ringlog.tell_ledger from public;
 grant execute on function ringlog.tell_ledger to daq_writer;

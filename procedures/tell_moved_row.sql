@@ -10,6 +10,6 @@ end
 $$;
 
 comment on function ringlog.tell_moved_row() is
-$$Trigger of a log that moves to another server: notes each row that comes meanwhile.$$;
+$$Trigger of a log that moves to another server: records the key of each row that arrives meanwhile.$$;
 
 revoke all on function ringlog.tell_moved_row() from public;

@@ -28,7 +28,7 @@ as $$
 $$;
 
 comment on function ringlog.tell_writer is
-$$Keeps a writer's state and figures in ringlog.writer; those of a writer that has lost the table are ignored.$$;
+$$Stores a writer's state and counts in ringlog.writer; those of a writer that has lost the table are ignored.$$;
 
 revoke all on function ringlog.tell_writer from public;
 grant execute on function ringlog.tell_writer to daq_writer;

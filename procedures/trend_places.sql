@@ -25,8 +25,8 @@ as $$
 $$;
 
 comment on function ringlog.trend_places(text[]) is
-$$As signal_places, and what has a trend besides: the scalars of waveforms, each called as its signal with .min, .max,
-.mean, .rms or .length behind it, where there is no signal of that name. `scalar` is which; null of a signal.$$;
+$$As signal_places, and other columns that have a trend: the scalars of waveforms, each named as its signal followed by
+.min, .max, .mean, .rms or .length, unless a signal has that name. `scalar` is the scalar; null for a signal.$$;
 
 revoke all on function ringlog.trend_places(text[]) from public;
 grant execute on function ringlog.trend_places(text[]) to daq_reader;

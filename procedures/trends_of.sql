@@ -109,7 +109,7 @@ end
 $$;
 
 comment on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) is
-$$What get_trend, get_trends and get_waveform_trend answer; `squares` as in signal_bins.$$;
+$$The common part of get_trend, get_trends and get_waveform_trend; `squares` as in signal_bins.$$;
 
 revoke all on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) from public;
 grant execute on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) to daq_reader;

@@ -41,9 +41,9 @@ end
 $$;
 
 comment on function ringlog.waveform_scalars(double precision[]) is
-$$What a waveform comes to: its least and greatest point, their mean, the root of their mean square, and how many there
-are. Points that are NaN do not count but for the length; where all are, the others are NaN. Null of a waveform
-without points, but for the length, and of null.$$;
+$$The scalars of a waveform: minimum and maximum of its points, their mean, root mean square, and number. Points that
+are NaN count for the number only; if all are NaN, so are the other scalars. Null for null; for a waveform without
+points all are null but the number.$$;
 
 revoke all on function ringlog.waveform_scalars(double precision[]) from public;
 grant execute on function ringlog.waveform_scalars(double precision[]) to daq_reader;

@@ -115,9 +115,9 @@ end
 $$;
 
 comment on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) is
-$$What get_waveform and get_waveforms have in common: waveforms of a signal that the log has from `begins` on and
-before `ends`, or newest first and up to `ends`. It follows the signal through the columns it has had. Error: some of
-them may be in the archive (RL003).$$;
+$$The common part of get_waveform and get_waveforms: the waveforms of a signal in the log from `begins` (inclusive) to
+`ends` (exclusive), or newest first up to `ends` (inclusive). It reads all columns that have stored the signal. Error:
+some of them may be in the archive (RL003).$$;
 
 revoke all on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) from public;
 grant execute on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer)

@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Login:
-    """One who may connect: `conninfo` is a libpq connection string, with the password in it. `on_node` is the
+    """A login that may connect: `conninfo` is a libpq connection string, with its password. `on_node` is the
     same login on a node; it raises Refused for one that is not known."""
 
     name: str

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class Refused(Exception):
-    """A request that is not served. `status` is HTTP's; the text is for the one who asked."""
+    """A request that is not served. `status` is HTTP's; the text is for the client."""
 
     def __init__(self, status: int, words: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(words)

@@ -27,7 +27,7 @@ _BACKLOG = 2048  # connections that wait to be accepted
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server needs to know. Connection strings may hold passwords: they never stand in a command
+    """The settings of a server. Connection strings may contain passwords: they are never put on a command
     line.
     """
 

@@ -294,7 +294,7 @@ def _moment(text: str) -> datetime:
 
 
 def _first_segment(copy: Path) -> str:
-    """The name of the first segment of the log that a copy needs, as its label says."""
+    """The name of the first segment of the log that a copy needs, from its label."""
     found = re.search(
         r"^START WAL LOCATION: .* \(file ([0-9A-F]{24})\)", (copy / "backup_label").read_text(), re.M
     )

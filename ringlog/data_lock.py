@@ -48,7 +48,7 @@ class Held(Exception):
 
     def __init__(self, holder: Holder | None) -> None:
         self.holder = holder
-        """None: it has not said who it is"""
+        """None: it has not written its name"""
         super().__init__(str(holder or "another process"))
 
 

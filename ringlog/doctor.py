@@ -35,7 +35,7 @@ _TIME_ERROR = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """`danger`: acknowledged rows can be lost. `warning`: speed, or trouble to come. `note`: good to know."""
+    """`danger`: acknowledged rows can be lost. `warning`: slow, or will fail later. `note`: information."""
 
     level: Level
     what: str

@@ -68,7 +68,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
 
 
 def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> Iterator[str]:
-    """Archives old weeks where the facility wants that; it takes the extra `history`."""
+    """Archives old weeks if the facility file has [history]; it takes the extra `history`."""
     with engine.connect() as connection:
         wanted = connection.scalar(sqlalchemy.text("select count(*) from ringlog.history"))
     if wanted:

@@ -102,9 +102,9 @@ def mirror_switch(
         ),
     ] = False,
 ) -> None:
-    """Have the new server, or the old one again, answer clients who connect from now on.
+    """Select the server, new or old, that answers clients which connect from now on.
 
-    The other one goes on being compared.
+    The other one is still compared.
     """
     if to not in ("old", "new", "status"):
         raise UsageError(f"{to!r} is not one of: old, new, status")

@@ -37,7 +37,7 @@ from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, summarised
 
 _MOVING_LOCK = 0x6D6F76696E67
-"""Its hexadecimal digits are "moving": the advisory lock of whoever moves tables."""
+"""Its hexadecimal digits are "moving": the advisory lock of moving tables."""
 _FEW = 200
 """rows that came meanwhile may wait for the last step"""
 _LOCK_TIMEOUT = "400ms"
@@ -142,7 +142,7 @@ class _Moving:
         bring_up_to_date(self.target, [install_tsql])
         self._note()
         with ExitStack() as stack:
-            # who looks after partitions waits
+            # housekeeping of partitions waits
             stack.enter_context(alone(self.source))
             stack.enter_context(alone(self.target))
             change(self.source, self._begin_telling)
@@ -266,7 +266,7 @@ class _Moving:
                 run(connection, "reset role")
 
         def unused(connection: sa.Connection) -> list[str]:
-            # before the switch the first server has the table and nobody uses it
+            # before the switch the first server has the table, and it is not used
             for placed in stood_in:
                 self._procedures = procedures_of(connection, own, self.table)
                 self._readable = nodes.keep_away(connection, placed)
@@ -349,9 +349,9 @@ class _Moving:
             pass
 
     def _copy_archive(self) -> Iterator[tuple[str, int]]:
-        """Copies the files of weeks that have left PostgreSQL. The old ones stay for who reads them; the
+        """Copies the files of weeks that have left PostgreSQL. The old ones stay for readers; the
         source deletes them a day after it has forgotten the table. Raises ServerError."""
-        # it takes the extra `history`, as whoever has archived them
+        # it takes the extra `history`, as archiving does
         with self.source.begin() as connection:
             weeks = connection.execute(
                 sa.select(cold_week.c.file, cold_week.c.rows, cold_week.c.sha256).where(
@@ -438,7 +438,7 @@ class _Moving:
             carrier.source.execute(moves.closing(self.table, carrier.ring))
             carrier.carry_log()
             carrier.carry_ring(None)
-            # nobody waits for these: what writers report meanwhile is added on the target
+            # no writer waits for these: what is reported meanwhile is added on the target
             carrier.carry_books()
 
     def _compare(self, carrier: Carrier) -> None:
@@ -507,7 +507,7 @@ def _route(first: Connection, table: str, placed: Sequence[nodes.Placed]) -> Non
             " select name, %s, %s from unnest(%s::text[]) as name",
             [table, there.node, [procedure.name for procedure in there.procedures]],
         )
-        # who asks for its signals by their names finds them there at the same moment
+        # its signals are found there by their names from the same moment on
         first.execute("delete from ringlog.signal where table_name = %s", [table])
         if there.signals:
             columns = [*there.signals[0]]

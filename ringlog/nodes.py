@@ -197,7 +197,7 @@ def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
 
 
 def nodes_of(conninfo: str) -> dict[str, tuple[str, str]]:
-    """The nodes that a first server knows: administrators' connection strings, the gateway's passwords."""
+    """The nodes in a first server's registry: administrators' connection strings, the gateway's passwords."""
     with engine(conninfo).connect() as connection:
         return known_nodes(connection)
 
@@ -321,7 +321,7 @@ def nodes_followed(
 
 
 def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str, tuple[str, str]]]:
-    """The nodes that the first server knows, again each time that its tables have changed."""
+    """The nodes in the first server's registry, again each time that its tables have changed."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
         yield nodes_of(conninfo)
@@ -332,12 +332,12 @@ def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str,
 
 
 def place(name: str | None) -> str:
-    """A server for a person; None is the first one."""
+    """A server's name in messages; None is the first one."""
     return "the first server" if name is None else f"node {name}"
 
 
 class Everywhere:
-    """The first server and, one after the other, the nodes that it knows and that can be reached: the node's
+    """The first server and, one after the other, its nodes that can be reached: the node's
     name, or None, and the connection string. `away` then has why the others cannot."""
 
     def __init__(self, conninfo: str) -> None:

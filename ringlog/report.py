@@ -71,8 +71,9 @@ def status(
         bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
     ] = False,
 ) -> None:
-    """How each table does, whoever writes it and wherever it is, and the disk. Code 1: a table is silent, or
-    a node cannot be reached."""
+    """The state of each table, whichever program writes it and whichever server has it, and the disk.
+
+    Code 1: a table is silent, or a node cannot be reached."""
     database = chosen_database(data, dsn)
     disk = database.data if isinstance(database, Embedded) else None
     with database.opened() as conninfo:
@@ -155,7 +156,7 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
 
 
 def print_status(connection: psycopg.Connection, data: Path | None, states: list[TableState]) -> None:
-    """Prints how each table does, whoever writes it, and who of ringlog's writers writes it."""
+    """Prints the state of each table, by whatever program it is written, and of ringlog's own writers."""
     console = _console()
     _print(
         console,

@@ -72,7 +72,7 @@ class Http:
 
     listen: Address
     role: str | None = None
-    """role of PostgreSQL for those who show no login; None refuses them"""
+    """role of PostgreSQL for requests without a login; None refuses them"""
     certificate: Path | None = None
     key: Path | None = None
 

@@ -271,9 +271,8 @@ def web(
 
 
 def _facility_to_serve(file: Path, database: Embedded | External) -> Facility | None:
-    """What the file says; None, and loud words, for a broken one where another is installed already.
-
-    A machine that starts again at night must not wait for a person because of a typing error.
+    """The facility of a file. None, and a logged error, for an invalid one where another is installed:
+    a machine that restarts at night must not stay down because of a typing error.
     """
     try:
         return load_facility(file)

@@ -214,7 +214,7 @@ class _Upgrade:
             pass
 
     def _make(self, state: Mapping[str, str]) -> None:
-        """The new cluster, empty, as pg_upgrade wants it: what stays for good is as in the old one."""
+        """The new cluster, empty, for pg_upgrade: what cannot be changed later is as in the old one."""
         command = [str(self.programs / "initdb"), "--pgdata", str(self.new), "--username", ADMINISTRATOR]
         command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--encoding=UTF8", "--locale=C"]
         checksums = state.get("Data page checksum version", "0") != "0"

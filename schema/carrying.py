@@ -183,7 +183,7 @@ class Carrier:
                 )
 
     def copy_signals(self) -> None:
-        """What the registry says of the table's signals, now and before."""
+        """Copies the registry's rows of the table's signals, current and former."""
         with self.target.transaction():
             self._replace("signal")
 

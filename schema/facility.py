@@ -98,7 +98,7 @@ class Column:
     renamed_from: str | None = None
     """Its previous name."""
     retired: bool = False
-    """Nobody writes it any more; what it has can be read."""
+    """It is no longer written, and can be read."""
 
     @property
     def is_waveform(self) -> bool:
@@ -145,7 +145,7 @@ class Table:
     renamed_from: str | None = None
     """Its previous name."""
     retired: bool = False
-    """Nobody writes it any more; what it has can be read."""
+    """It is no longer written, and can be read."""
     node: str | None = None
     """The node that has it; None: the first server."""
 
@@ -191,7 +191,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Facility:
-    """What a facility file says. `timezone` (IANA name) is meant by clients that send times without one;
+    """The content of a facility file. `timezone` (IANA name) is meant by clients that send times without one;
     `byte_order`, little or big, is that of packed waveforms which they send and get."""
 
     name: str

@@ -292,7 +292,7 @@ class _Installation(_Ringlogs):
                 self.changed.append(f"view recent.{table}")
 
     def _store_waveforms(self, table: Table, names: Collection[str]) -> None:
-        """Stores waveforms beside their rows, and as they are unless the file wants them compressed."""
+        """Stores waveforms beside their rows, and uncompressed unless the file has compress = true."""
         for schema in ("log",) if table.ring_refers_to_log else ("online", "log"):
             for column in table.columns:
                 if column.is_waveform and column.name in names:
@@ -367,7 +367,7 @@ class _Installation(_Ringlogs):
         return run(self.connection, statement.format(ring=ring, rows=sql.Literal(table.rows)))
 
     def _drop_writing(self) -> None:
-        """Nobody writes a retired table any more."""
+        """Drops the procedures that write retired tables."""
         retired = [table.name for table in self.facility.tables if table.retired]
         if not retired:
             return

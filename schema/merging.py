@@ -37,7 +37,7 @@ MONTHS_AFTER = timedelta(weeks=13)
 YEARS_AFTER = timedelta(days=2 * 365)
 
 _PAUSES = 1.0
-"""Copying rests as long as it works: others want the disk too."""
+"""Copying pauses as long as it works, which leaves the disk to others."""
 _LONGEST_PAUSE = 5.0  # seconds
 
 

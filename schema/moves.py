@@ -77,7 +77,7 @@ def end_telling(connection: sa.Connection, table: str) -> None:
 
 
 def closing(table: str, ring: sql.Identifier) -> sql.Composed:
-    """The statements that close the old copy: who wrote or read it before is refused."""
+    """The statements that close the old copy: sessions that used it before are refused."""
     log = sql.Identifier("log", table)
     statements = [
         sql.SQL(

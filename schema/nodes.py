@@ -46,7 +46,7 @@ _SCHEMAS = ("online", "log")
 
 @dataclass(frozen=True)
 class Placed:
-    """A table on a node, as this server is to know it."""
+    """A table on a node, as it is described on this server."""
 
     table: str
     node: str
@@ -54,7 +54,7 @@ class Placed:
     """by schema, online and log: names and SQL types"""
     procedures: tuple[Procedure, ...]
     signals: tuple[dict[str, Any], ...]
-    """what the registry there says of them"""
+    """rows of the registry there"""
 
 
 def stored_elsewhere(connection: sa.Connection, facility: Facility, here: str | None) -> Iterator[Obstacle]:

@@ -221,7 +221,7 @@ def _gone(name: str) -> Obstacle:
 def install_tables(
     connection: sa.Connection, parameters: Collection[Parameter], known: Mapping[str, Columns]
 ) -> tuple[list[str], list[str]]:
-    """Makes new tables, columns and views, and notes what the file says; what was created, what changed."""
+    """Makes new tables, columns and views, and registers them; what was created, what changed."""
     created = []
     new = [parameter for parameter in parameters if parameter.name not in known]
     made = sa.MetaData()

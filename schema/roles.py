@@ -103,7 +103,7 @@ def become_owner(connection: sa.Connection) -> None:
 
 
 def _join_owner(connection: sa.Connection) -> None:
-    # who creates a role may grant it, to himself too, but is not yet a member of it
+    # the creator of a role may grant it, also to itself, but is not yet a member of it
     version = connection.dialect.server_version_info
     right = "SET" if version and version >= (16,) else "MEMBER"
     allowed = sa.text("select pg_has_role(:owner, :right)")

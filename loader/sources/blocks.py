@@ -288,7 +288,7 @@ def _of_values(values: pa.Array, column: Column) -> pa.Array | None:
 
 
 def _rounded(values: pa.Array, column: Column, *, finite: bool) -> pa.Array | None:
-    """Doubles as the column has them; None where one is too large, or no number where `finite` wants that."""
+    """Doubles as the column has them; None where one is too large, or is no number and `finite` is set."""
     numbers = pc.is_finite(values)
     if finite and not pc.all(numbers).as_py() and pc.any(pc.invert(numbers)).as_py():
         return None

@@ -33,7 +33,7 @@ SIGNALS = (1, 10)
 _SHORT = {60: 60, 600: 400, 1200: 400, 1800: 400}
 """Days of these spans."""
 LOCK = "(hashtext('ringlog summaries'))"
-"""Who has it makes summaries: see ringlog.history.summaries."""
+"""The lock of the process that makes summaries: see ringlog.history.summaries."""
 _AT_ONCE = 4800  # spans
 _HOUR = 3600  # rows
 _TRIES = 5

@@ -182,22 +182,22 @@ def serving(facility: Path, data: Path, *, keep: bool, password: str | None = No
 
 
 def _address(process: subprocess.Popen[bytes], said: Path) -> tuple[str, int]:
-    """Waits until the server says where it listens."""
+    """Waits for the line with the address on which the server listens."""
     began = time.monotonic()
     while not (found := re.search(r"^TDS on (.+):(\d+)$", said.read_text(), re.MULTILINE)):
         if process.poll() is not None or time.monotonic() - began > _STARTED:
             reason = said.read_text().strip().rpartition("\n")[2]
-            raise BenchError(f"the server did not start: {reason or 'it says nothing'}")
+            raise BenchError(f"the server did not start: {reason or 'it printed nothing'}")
         time.sleep(0.05)
     return found[1], int(found[2])
 
 
 def _metrics(said: Path) -> str:
-    """Where the server, which has said that it serves, says that its counts are."""
+    """Waits for the line with the address of the metrics, which comes after that of TDS."""
     began = time.monotonic()
     while not (found := re.search(r"^metrics on (\S+)$", said.read_text(), re.MULTILINE)):
         if time.monotonic() - began > _STARTED:
-            raise BenchError("the server does not say where its counts are")
+            raise BenchError("the server did not print the address of its metrics")
         time.sleep(0.05)
     return found[1]
 

@@ -24,7 +24,7 @@ POINT_BYTES = 8
 WRITERS = 4
 SMALL = Tables("small_", 4, 200)
 BESIDE = (DIRECT, TDS5)
-"""Who writes small rows beside waveforms of his own: the wait of the first is not the gateway's doing."""
+"""Contenders that write small rows beside waveforms; the delay of DIRECT is not caused by the gateway."""
 _READ_BYTES = 200_000_000
 _SMALL_RATE = 25.0  # calls a second of each caller
 _BEFORE = 2.0  # seconds of the load of waveforms before the small rows

@@ -35,7 +35,7 @@ def tried(scenario: Scenario) -> bool:
 
 
 def keeps_up(written: Written) -> bool:
-    """Whether the IOC, and who listens to it, had the rate that was asked for."""
+    """Whether the IOC and its reader reached the requested rate."""
     return written.made > 0.95 and written.dropped <= written.acknowledged / 100
 
 

@@ -23,7 +23,7 @@ class Chapter:
     counted: Sequence[Counted]
     figures: Sequence[Figure]
     short: Sequence[str]
-    """sentences for those who read no more"""
+    """sentences of the summary"""
     blocks: Sequence[Block]
     method: Sequence[str]
     command: str

@@ -20,7 +20,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The sentence that everybody reads."""
+    """The result in one sentence."""
 
     good: bool
     text: str

@@ -88,7 +88,7 @@ class Ringlog(Target):
 
 @dataclass(frozen=True)
 class Place:
-    """A PostgreSQL, and those who write and read there."""
+    """A PostgreSQL, and its logins for writing and reading."""
 
     administrator: psycopg.Connection
     writer: str
@@ -184,7 +184,7 @@ def count(administrator: psycopg.Connection, where: sql.Identifier) -> int:
 
 
 def size(administrator: psycopg.Connection, query: LiteralString, of: str | Sequence[str]) -> int:
-    """Bytes that a query says of a table or of several."""
+    """Bytes of a table or of several, by a query."""
     row = administrator.execute(query, [of]).fetchone()
     assert row is not None
     return int(row[0])

@@ -101,7 +101,7 @@ class Host:
             subprocess.run([*self._inside(first), "ip", *words], check=True)
 
     def start(self, unit: str) -> None:
-        """Starts what a systemd unit says, again and again as systemd would."""
+        """Starts the command of a systemd unit, and restarts it as systemd would."""
         parser = configparser.ConfigParser(interpolation=None, strict=False)
         parser.optionxform = str  # type: ignore[assignment,method-assign]
         parser.read(self.folder / "etc/systemd/system" / unit)

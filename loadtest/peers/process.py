@@ -26,7 +26,7 @@ class Account:
 
     @classmethod
     def of(cls, process: psutil.Process) -> "Account":
-        """Who runs a process."""
+        """The account of a process."""
         return cls(process.uids().real, process.gids().real)
 
     @property

@@ -132,7 +132,7 @@ def _between(one: Sample, other: Sample, part: str) -> float:
 
 
 def disk(split: Sequence[tuple[str, float]], file: Path) -> None:
-    """The sp_sysmon figures: what part of the disk I/O the log has, by name of who measured it."""
+    """The sp_sysmon figures: the log's share of the disk I/O, by the name of the measurement."""
     figure = _figure(9, 0.55 * len(split) + 0.9)
     panel = figure.subplots()
     for place, (_, share) in enumerate(reversed(split)):

@@ -19,7 +19,7 @@ from ringlog.schema.facility_file import load_facility
 def work(
     pace: Pace, facility: Path, writer: Address, reader: Address | None, arguments: Sequence[str]
 ) -> int:
-    """Runs users for a master elsewhere, who keeps the records; returns locust's exit code."""
+    """Runs users for a master on another machine, which keeps the records; returns locust's exit code."""
     load = LocustLoad(facility, str(writer), str(reader) if reader else None, pace)
     return _locust(load, writer.password, arguments)
 

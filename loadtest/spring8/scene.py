@@ -25,7 +25,7 @@ _TICK = 0.25
 
 @dataclass
 class Experiment:
-    """What an experiment needs to know, and what it needs a place for."""
+    """The settings of an experiment, and its folders."""
 
     command: str
     facility_file: Path
@@ -66,7 +66,7 @@ class Experiment:
                 self._look(target)
                 yield target
         finally:
-            # gigabytes, and the next server wants room
+            # gigabytes, which the next server needs
             shutil.rmtree(data, ignore_errors=True)
 
     def _look(self, target: Target) -> None:

@@ -16,7 +16,7 @@ end
 $$;
 
 comment on function ringlog.await_parameter_changes(timestamptz) is
-$$Returns when no change of parameters that is not committed yet can be of this time or an earlier one.$$;
+$$Returns when no uncommitted change of parameters can have this time or an earlier one.$$;
 
 revoke all on function ringlog.await_parameter_changes(timestamptz) from public;
 grant execute on function ringlog.await_parameter_changes(timestamptz) to daq_reader, parameter_writer;

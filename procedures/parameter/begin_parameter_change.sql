@@ -38,7 +38,7 @@ end
 $$;
 
 comment on function ringlog.begin_parameter_change(text) is
-$$The change of this transaction: its number and its time, later than that of every change before. The caller holds
-the lock of parameters.$$;
+$$Begins the change of this transaction: its number, and its time, which is later than that of every change before. The
+caller holds the lock of parameters.$$;
 
 revoke all on function ringlog.begin_parameter_change(text) from public;

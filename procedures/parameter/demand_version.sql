@@ -29,6 +29,6 @@ end
 $$;
 
 comment on function ringlog.demand_version(text, integer, bigint, integer) is
-$$Refuses a change of a row that has another version than the one its caller has read (40001).$$;
+$$Refuses a change of a row whose version is not the one that the caller has read (40001).$$;
 
 revoke all on function ringlog.demand_version(text, integer, bigint, integer) from public;

@@ -28,7 +28,7 @@ end
 $$;
 
 comment on function {procedure}(timestamptz, timestamptz) is
-$$What differs between two times (to_time left out: now): a line for each value of each row, which was added, removed
+$$The differences between two times (to_time omitted: now): a line for each value of each row, which was added, removed
 or changed, with the value at from_time and the one at to_time as text.$$;
 
 revoke all on function {procedure}(timestamptz, timestamptz) from public;

@@ -16,7 +16,7 @@ end
 $$;
 
 comment on function ringlog.forget_snapshot(text) is
-$$Takes away the name of a state. The state itself can still be asked for by its time.$$;
+$$Deletes the name of a state. The state itself can still be read by its time.$$;
 
 revoke all on function ringlog.forget_snapshot(text) from public;
 grant execute on function ringlog.forget_snapshot(text) to parameter_writer;

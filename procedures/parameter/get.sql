@@ -11,7 +11,7 @@ as $$
 $$;
 
 comment on function {procedure}({key_types}) is
-$$The rows as they are now, those of this key: a part of it that is left out or null may be anything.$$;
+$$The current rows with this key; a part of the key that is omitted or null matches all.$$;
 
 revoke all on function {procedure}({key_types}) from public;
 grant execute on function {procedure}({key_types}) to daq_reader, parameter_writer;

@@ -23,9 +23,9 @@ end
 $$;
 
 comment on function {procedure}(timestamptz, {key_types}) is
-$$The rows as they were at a time, those of this key. The answer for a time that is past is always the same: a change
-that is just being made is waited for. A time to come is answered as now. Errors: no time (22004), others are changing
-parameters for more than 10 s (55P03).$$;
+$$The rows with this key as they were at a time. The result for a past time is always the same: a change in progress is
+waited for. A future time is read as now. Errors: no time (22004), another transaction has been changing parameters for
+more than 10 s (55P03).$$;
 
 revoke all on function {procedure}(timestamptz, {key_types}) from public;
 grant execute on function {procedure}(timestamptz, {key_types}) to daq_reader, parameter_writer;

@@ -12,6 +12,6 @@ end
 $$;
 
 comment on function ringlog.lock_parameters() is
-$$Lets one transaction at a time change parameters, to its end: changes have an order, and so has every table.$$;
+$$Allows one transaction at a time to change parameters, until it ends: so changes have one order for all tables.$$;
 
 revoke all on function ringlog.lock_parameters() from public;

@@ -13,6 +13,6 @@ end
 $$;
 
 comment on function ringlog.parameter_change_in_time() is
-$$At the end of a transaction: what has not been committed a minute after its time never will be.$$;
+$$At the end of a transaction: refuses a change that is not committed within 50 seconds of its time.$$;
 
 revoke all on function ringlog.parameter_change_in_time() from public;

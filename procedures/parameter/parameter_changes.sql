@@ -15,8 +15,8 @@ as $$
 $$;
 
 comment on function ringlog.parameter_changes(timestamptz, timestamptz) is
-$$The changes of parameters from from_time on and before to_time, oldest first: who made them, with which program, on
-which machine, and why.$$;
+$$The changes of parameters from from_time (inclusive) to to_time (exclusive), oldest first: who made them, with which
+program, on which machine, and why.$$;
 
 revoke all on function ringlog.parameter_changes(timestamptz, timestamptz) from public;
 grant execute on function ringlog.parameter_changes(timestamptz, timestamptz) to daq_reader, parameter_writer;

@@ -36,8 +36,8 @@ end
 $$;
 
 comment on function {procedure}({key_types}, text, integer) is
-$$Takes a row out of the table as it is now; what it has been stays in its history. version as for changing it.
-Errors: no such row (P0002), somebody else was faster (40001).$$;
+$$Removes a row from the current rows; its history remains. version as for changing it. Errors: no such row (P0002),
+another session has changed it first (40001).$$;
 
 revoke all on function {procedure}({key_types}, text, integer) from public;
 grant execute on function {procedure}({key_types}, text, integer) to parameter_writer;

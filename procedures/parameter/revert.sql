@@ -48,9 +48,9 @@ end
 $$;
 
 comment on function {procedure}(timestamptz, {key_types}, text) is
-$$Makes the rows what they were at a time, those of this key, as one change: rows made since are removed, rows
-removed since are there again. Gives how many rows are others now, and the number and time of the change; null where
-nothing has changed. Errors: a value of then is outside the limits of now (23514).$$;
+$$Sets the rows with this key to their state at a time, as one change: rows added since are removed, rows removed since
+are added again. Returns the number of changed rows, and number and time of the change; null when nothing has changed.
+Errors: an earlier value is outside its current limits (23514).$$;
 
 revoke all on function {procedure}(timestamptz, {key_types}, text) from public;
 grant execute on function {procedure}(timestamptz, {key_types}, text) to parameter_writer;

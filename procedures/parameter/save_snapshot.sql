@@ -40,8 +40,8 @@ end
 $$;
 
 comment on function ringlog.save_snapshot(text, text, timestamptz) is
-$$Gives the state of all parameter tables a name: of now, or of a time that is past. Gives the time. Errors: the name
-is taken (23505), no name, or a time to come (22023).$$;
+$$Gives the state of all parameter tables a name: the current one, or that of a past time. Returns the time. Errors: the
+name exists (23505), no name, or a future time (22023).$$;
 
 revoke all on function ringlog.save_snapshot(text, text, timestamptz) from public;
 grant execute on function ringlog.save_snapshot(text, text, timestamptz) to parameter_writer;

@@ -33,12 +33,12 @@ end
 $$;
 
 comment on function {procedure}({row_type}, text, integer, text) is
-$$Changes a row, or makes it. A column left out or null stays as it is; `clear` names those, with commas between,
-that are to be null. version is what the row had when it was read, 0 for a row that must not be there yet, null for
-whatever it is; given back is the one it has now, with the number and time of the change. A row that is so already
-is no change. All calls of one transaction are one change.
-Errors, which change nothing: somebody else was faster (40001, T-SQL's 1205), a value outside its limits or no
-number (23514), a key left out (23502), others are changing parameters for more than 10 s (55P03).$$;
+$$Changes a row, or adds it. A column that is omitted or null is not changed; `clear` is a list, with commas, of columns
+that become null. version is the one that was read with the row, 0 for a row that must not exist yet, null for any; the
+new one is returned, with number and time of the change. A row that has these values already is not a change. All calls
+of one transaction are one change. Errors, which change nothing: another session has changed it first (40001, T-SQL's
+1205), a value outside its limits or no number (23514), an incomplete key (23502), another transaction has been changing
+parameters for more than 10 s (55P03).$$;
 
 revoke all on function {procedure}({row_type}, text, integer, text) from public;
 grant execute on function {procedure}({row_type}, text, integer, text) to parameter_writer;

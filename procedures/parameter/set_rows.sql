@@ -61,10 +61,10 @@ end
 $$;
 
 comment on function {procedure}(text, text) is
-$$Changes several rows as one change, all of them or none: a JSON array of objects, each with the row's key, the
-columns that change (null makes one null) and, when it matters, the version that was read. Gives how many rows are
-others now, and the number and time of the change; null where nothing has changed. Errors: those of the procedure for
-one row, and JSON that is not so (22P02, 22023), with names of no column (42703).$$;
+$$Changes several rows as one change, all of them or none: a JSON array of objects, each with the row's key, the columns
+that change (null sets null) and, optionally, the version that was read. Returns the number of changed rows, and number
+and time of the change; null when nothing has changed. Errors: those of the procedure for one row, invalid JSON (22P02,
+22023), names of no column (42703).$$;
 
 revoke all on function {procedure}(text, text) from public;
 grant execute on function {procedure}(text, text) to parameter_writer;

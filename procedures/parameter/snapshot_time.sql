@@ -17,7 +17,7 @@ end
 $$;
 
 comment on function ringlog.snapshot_time(text, text) is
-$$The moment that a snapshot names, for the procedure that asks. Error: no such snapshot (P0002).$$;
+$$The time of a snapshot, for other procedures. Error: no such snapshot (P0002).$$;
 
 revoke all on function ringlog.snapshot_time(text, text) from public;
 grant execute on function ringlog.snapshot_time(text, text) to daq_reader, parameter_writer;
