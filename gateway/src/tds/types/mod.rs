@@ -35,8 +35,8 @@ pub(crate) use decimals::{bytes_at_7, bytes_of_precision};
 pub use framing::{take_row_value, take_value};
 pub use info::{TypeInfo, MAX};
 pub use token::{Layout, TypeToken};
-pub use value::{ConvertError, Decimal, ErrorKind, Value};
-pub use variants::{as_variant, Variant, LONGEST as LONGEST_VARIANT};
+pub use value::{ConvertError, Decimal, ErrorKind, Value, Variant};
+pub use variants::{as_variant, LONGEST as LONGEST_VARIANT};
 
 /// Reads the bytes of one value, as [`take_value`] returned them, by its type.
 ///

@@ -1,6 +1,6 @@
 //! Values without a wire format, and the errors of their conversion.
 
-use super::variants::Variant;
+use super::info::TypeInfo;
 use std::borrow::Cow;
 
 /// Why a value does not fit, as legacy error numbers distinguish it.
@@ -62,6 +62,14 @@ pub struct Decimal {
     pub negative: bool,
     pub magnitude: u128,
     pub scale: u8,
+}
+
+/// A value of a sql_variant, with its base type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant<'a> {
+    /// Of those that a sql_variant can hold, in the form that takes no NULL.
+    pub of: TypeInfo,
+    pub value: Value<'a>,
 }
 
 /// One decoded value, nothing of the wire left in it.

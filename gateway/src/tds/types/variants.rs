@@ -6,7 +6,7 @@ use super::decimals::bytes_of_precision;
 use super::framing::put_framed;
 use super::info::TypeInfo;
 use super::token::{Layout, TypeToken};
-use super::value::{self, ConvertError, Value};
+use super::value::{self, ConvertError, Value, Variant};
 use super::{decode_value, encode_value};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
@@ -15,14 +15,6 @@ use std::borrow::Cow;
 pub const LONGEST: u32 = 8009;
 const LONGEST_BASE: u32 = 8000;
 const MOST_DIGITS: u8 = 38;
-
-/// A value with its base type.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Variant<'a> {
-    /// Of those that a sql_variant can hold, in the form that takes no NULL.
-    pub of: TypeInfo,
-    pub value: Value<'a>,
-}
 
 impl<'a> Variant<'a> {
     /// A value that came as one of type `t`; None for a type that no sql_variant holds.

@@ -16,6 +16,7 @@ mod expressions;
 mod functions;
 mod insert;
 mod keyed;
+mod listing;
 mod merge;
 mod numbers;
 mod outer_join;
@@ -144,7 +145,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
 pub use definition::definition;
 pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
-pub use over_columns::{Asked, ListItem};
+pub use listing::{Asked, ListItem};
 pub use tables::{forgotten, note_columns};
 pub use title::{ResultType, Title};
 pub use translation::{Made, Verb};

@@ -3,7 +3,7 @@
 use super::aggregates::ordered;
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
-use super::over_columns::Asked;
+use super::listing::Asked;
 use super::tables::column_type;
 use super::title::{ResultType, Title};
 use super::translation::{Made, Translation, Verb};

@@ -1,6 +1,6 @@
 //! The state of the translation of a statement or expression.
 
-use super::over_columns::{Asked, ListItem, Listing};
+use super::listing::{Asked, ListItem, Listing};
 use super::title::Title;
 use super::value::Value;
 use super::variables::Variables;
