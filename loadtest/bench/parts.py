@@ -134,7 +134,8 @@ class Plan:
             stands = sum(len(MIXED) * (len(NICE) if count else 1) for count in self.readers)
             yield "mixed", 5 + self.mixed_rounds * stands * (4 + self.seconds + 2 * (each + self.seconds))
         if "text" in self.parts:
-            texts = 2 * len(usual(main_tables(self.columns))) * self.text_seconds
+            timed = sum(2 if one.changes else 3 for one in usual(main_tables(self.columns)))
+            texts = timed * self.text_seconds
             yield "text", 5 + self.text_rounds * (texts + 2 * (each + self.seconds))
         if "retrieval" in self.parts:
             beside = 2 * self.mixed_rounds * (each + self.seconds)

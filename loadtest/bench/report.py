@@ -10,7 +10,7 @@ from ringlog.loadtest.bench.record import Figure
 from ringlog.loadtest.bench.results import Results, median
 from ringlog.loadtest.bench.tables import Table
 from ringlog.loadtest.bench.targets import verdicts
-from ringlog.loadtest.bench.text import median_ratio, usual
+from ringlog.loadtest.bench.text import CANNED, PSYCOPG, PYMSSQL, median_ratio, median_time, usual
 from ringlog.loadtest.bench.waveform_report import waveform_tables
 
 _MISSING = "-"
@@ -313,12 +313,16 @@ def _texts(results: Results) -> Table:
     rows = []
     for key, title in _titles(results).items():
         row = [title]
-        for contender in ("tds74", "psycopg"):
+        for contender in (PYMSSQL, PSYCOPG):
             found = [one for one in results.timings if (one.text, one.contender) == (key, contender)]
             row += [_microseconds(median(getattr(one, name) for one in found)) for name in ("p50", "p99")]
-        rows.append([*row, _number(median_ratio(results.timings, key), 2)])
+        canned = median_time(results.timings, key, CANNED)
+        row.append(_MISSING if canned is None else _microseconds(canned))
+        ratios = (median_ratio(results.timings, key, one) for one in (PYMSSQL, CANNED))
+        rows.append([*row, *(_number(ratio, 2) for ratio in ratios)])
     headings = [f"{who}, {which}" for who in ("pymssql", "psycopg") for which in ("median", "p99")]
-    return Table("Texts by one client", ["", *headings, "ratio of medians"], rows)
+    headings += ["pymssql, canned answer", "pymssql ÷ psycopg", "canned ÷ psycopg"]
+    return Table("Texts by one client", ["", *headings], rows)
 
 
 def _compiling(results: Results) -> Table:

@@ -103,13 +103,13 @@ class Server:
         info = self.administrator.info
         return make_conninfo(host=info.host, port=info.port, dbname=info.dbname, user=info.user)
 
-    def by_pymssql(self) -> Any:
-        """A connection of READER through the gateway."""
+    def by_pymssql(self, port: int | None = None) -> Any:
+        """A connection of READER through the gateway, or by another port of its machine."""
         import pymssql
 
         return pymssql.connect(
             server=self.host,
-            port=str(self.port),
+            port=str(port or self.port),
             user=READER,
             password=self.password,
             tds_version="7.4",

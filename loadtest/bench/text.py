@@ -1,15 +1,16 @@
-"""Texts: the cost of reading and translating T-SQL for a client, beside psycopg that sends PostgreSQL's SQL,
-and for writers."""
+"""Texts: the cost of reading and translating T-SQL for a client, beside psycopg that sends PostgreSQL's SQL
+and beside the client alone, and for writers."""
 
 import itertools
 import re
 import struct
+import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any, Self
 
 import psycopg
@@ -25,6 +26,9 @@ SENDERS, RATE = 20, 1000.0
 """connections that send different texts, and how many texts a second all of them together"""
 PUTS = 50.0
 """calls a second of the writer beside them"""
+PYMSSQL, CANNED, PSYCOPG = "tds74", "canned", "psycopg"
+"""who sends a text: pymssql to the gateway, pymssql to a proxy that answers a repeated text itself, and
+psycopg to PostgreSQL"""
 _STATEMENTS = 20
 """of a batch"""
 _WIDE = 200
@@ -115,18 +119,43 @@ def measure_texts(
     """Each usual text by pymssql and by psycopg, alternating, for so many seconds each."""
     server = stand.server
     numbers = itertools.cycle(range(1, tables.rows + 1))
-    with closing(server.by_pymssql()) as tds, closing(_psycopg(server)) as direct:
-        senders = {"tds74": _by_pymssql(tds), "psycopg": _by_psycopg(direct)}
+    with (
+        closing(server.by_pymssql()) as tds,
+        _repeating(stand) as port,
+        closing(server.by_pymssql(port)) as canned,
+        closing(_psycopg(server)) as direct,
+    ):
+        senders = {PYMSSQL: _by_pymssql(tds), CANNED: _by_pymssql(canned), PSYCOPG: _by_psycopg(direct)}
         for text in usual(tables):
-            expected = {key: _singles(send(_written(text, key, 7))) for key, send in senders.items()}
-            if expected["tds74"] != expected["psycopg"]:
+            answers = {
+                key: [_singles(send(_written(text, key, 7))) for _ in range(2)]
+                for key, send in senders.items()
+            }
+            if answers[PYMSSQL] != answers[PSYCOPG]:
                 raise BenchError(f"{text.title}: the gateway answers otherwise than PostgreSQL")
+            if answers[CANNED] != answers[PYMSSQL]:
+                raise BenchError(f"{text.title}: the proxy does not repeat the gateway's answer")
         for round in range(rounds):
             for text in usual(tables):
-                order = [*senders.items()]
+                order = [one for one in senders.items() if one[0] != CANNED or not text.changes]
                 for key, send in order if round % 2 == 0 else reversed(order):
                     doing(f"{text.title}, {key}")
                     yield _time(text, key, round, send, numbers, seconds)
+
+
+@contextmanager
+def _repeating(stand: Stand) -> Iterator[int]:
+    """The port of a proxy before the gateway, for one client: what is asked again it answers by itself."""
+    command = [stand.programs / "repeating_proxy", stand.server.host, str(stand.server.port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
+        try:
+            assert proxy.stdout is not None
+            port = proxy.stdout.readline()
+            if not port:
+                raise BenchError("the proxy that repeats answers does not start")
+            yield int(port)
+        finally:
+            proxy.kill()
 
 
 def _singles(rows: list[Any]) -> list[Any]:
@@ -160,7 +189,7 @@ def _time(
 
 
 def _written(text: Usual, contender: str, number: int) -> str:
-    return (text.tsql if contender == "tds74" else text.sql).replace("{n}", str(number))
+    return (text.sql if contender == PSYCOPG else text.tsql).replace("{n}", str(number))
 
 
 def measure_compiling(stand: Stand, tables: Tables, doing: Callable[[str], None]) -> Iterator[Compiling]:
@@ -249,13 +278,13 @@ def _by_psycopg(connection: psycopg.Connection[Any]) -> Callable[[str], list[Any
     return send
 
 
-def median_ratio(timings: Sequence[Timing], text: str) -> float | None:
-    """The median over the rounds of the gateway's time for a text ÷ psycopg's."""
-    times: dict[str, list[float]] = {
-        key: sorted(one.p50 for one in timings if one.text == text and one.contender == key)
-        for key in ("tds74", "psycopg")
-    }
-    if not all(times.values()):
-        return None
-    ours, theirs = (found[len(found) // 2] for found in times.values())
-    return ours / theirs
+def median_time(timings: Sequence[Timing], text: str, contender: str) -> float | None:
+    """The median over the rounds of a contender's time for a text."""
+    times = [one.p50 for one in timings if (one.text, one.contender) == (text, contender)]
+    return median(times) if times else None
+
+
+def median_ratio(timings: Sequence[Timing], text: str, contender: str = PYMSSQL) -> float | None:
+    """A contender's median time for a text ÷ psycopg's."""
+    ours, theirs = (median_time(timings, text, key) for key in (contender, PSYCOPG))
+    return None if ours is None or theirs is None else ours / theirs
