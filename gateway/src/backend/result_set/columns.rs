@@ -1,12 +1,12 @@
 //! The columns of a result set: the format in which PostgreSQL sends them, and their description for the client.
 
 use crate::client::{Reply, TextSize};
-use crate::convert::{client_type, from_pg, Declared, PgType, SqlType, Zone};
+use crate::convert::{client_type, copied, from_pg, Declared, PgType, SqlType, Zone};
 use crate::postgres::message::PgColumn;
 use crate::program::{ResultType, Title};
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column, Traits};
-use crate::tds::types::{encode_value, ConvertError, TypeInfo, TypeToken, Value};
+use crate::tds::types::{encode_value, put_number, ConvertError, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -19,9 +19,17 @@ pub struct SentAs {
     type_info: TypeInfo,
     /// A type of unlimited length, which `set textsize` limits.
     is_long: bool,
+    /// Bytes of its values, where they are sent as they are but for their order.
+    number: Option<usize>,
 }
 
 impl SentAs {
+    fn new(pg_type: PgType, type_info: TypeInfo) -> SentAs {
+        let is_long = matches!(pg_type, PgType::Text | PgType::Bytea | PgType::Array(_));
+        let number = copied(type_info.token, pg_type).filter(|bytes| *bytes == type_info.size as usize);
+        SentAs { pg_type, type_info, is_long, number }
+    }
+
     /// A value of a row, None for NULL.
     pub fn value(&self, raw: Option<&[u8]>, zone: &Zone) -> Result<Value<'static>, ConvertError> {
         match raw {
@@ -40,6 +48,10 @@ impl SentAs {
         out: &mut BytesMut,
     ) -> Result<(), ConvertError> {
         let Some(raw) = raw else { return encode_value(&Value::Null, &self.type_info, dialect, out) };
+        if Some(raw.len()) == self.number {
+            put_number(&self.type_info, raw, dialect, out);
+            return Ok(());
+        }
         let value = from_pg(self.pg_type, raw, zone)?;
         let value = if self.is_long { limit.cut(value) } else { value };
         encode_value(&value, &self.type_info, dialect, out)
@@ -165,11 +177,8 @@ fn sent_columns(
     dialect: &Dialect,
 ) -> (Arc<[SentAs]>, Vec<Column>) {
     let columns = described_as(pg_columns, names, dialect);
-    let sent_as = |(pg_column, column): (&PgColumn, &Column)| {
-        let (pg_type, _) = sent_type(pg_column);
-        let is_long = matches!(pg_type, PgType::Text | PgType::Bytea | PgType::Array(_));
-        SentAs { pg_type, type_info: column.type_info, is_long }
-    };
+    let sent_as =
+        |(pg_column, column): (&PgColumn, &Column)| SentAs::new(sent_type(pg_column).0, column.type_info);
     (pg_columns.iter().zip(&columns).map(sent_as).collect(), columns)
 }
 
@@ -264,8 +273,35 @@ pub fn formats(columns: &[PgColumn]) -> Vec<i16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::{Declaration, SqlType};
-    use crate::tds::dialect::Version;
+    use crate::client::Settings;
+    use crate::convert::{column_type, Declaration, SqlType};
+    use crate::tds::dialect::{Endian, Version};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Numbers that are sent as they are have the bytes that their values would have.
+        #[test]
+        fn numbers_are_sent_as_their_values(bits: u64) {
+            let raw = bits.to_be_bytes();
+            for version in [Version::Tds50, Version::Tds74] {
+                for endian in [Endian::Big, Endian::Little] {
+                    let dialect = Dialect { endian, ..Dialect::new(version) };
+                    for pg_type in [PgType::Int2, PgType::Int4, PgType::Int8, PgType::Float4, PgType::Float8] {
+                        let type_info = column_type(pg_type, -1, &dialect);
+                        let sent_as = SentAs::new(pg_type, type_info);
+                        let raw = &raw[..type_info.size as usize];
+                        prop_assert_eq!(sent_as.number, Some(raw.len()));
+                        let (mut found, mut expected) = (BytesMut::new(), BytesMut::new());
+                        let text_size = Settings::new(&dialect, false).text_size;
+                        sent_as.put(Some(raw), &Zone::UTC, text_size, &dialect, &mut found).unwrap();
+                        let value = from_pg(pg_type, raw, &Zone::UTC).unwrap();
+                        encode_value(&value, &type_info, &dialect, &mut expected).unwrap();
+                        prop_assert_eq!(found, expected);
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_description_is_repeated_for_the_same_titles_and_size() {

@@ -1,7 +1,7 @@
 //! Where a value begins and ends: TYPE_VARBYTE of MS-TDS 2.2.5.2.3, FreeTDS tds_generic_get and tds_generic_put in
 //! src/tds/data.c.
 
-use super::super::dialect::Dialect;
+use super::super::dialect::{Dialect, Endian};
 use super::super::wire::{Put, Reader, Result, WireError};
 use super::info::TypeInfo;
 use super::token::Layout;
@@ -238,6 +238,26 @@ pub(super) fn put_short(t: &TypeInfo, bytes: &[u8], out: &mut BytesMut) {
         out.put_u8(bytes.len() as u8);
     }
     out.put_slice(bytes);
+}
+
+/// A number of 2, 4 or 8 bytes, the highest first, for layouts Fixed and ByteLength.
+#[inline]
+pub fn put_number(t: &TypeInfo, big_endian: &[u8], d: &Dialect, out: &mut BytesMut) {
+    if let Some(bytes) = big_endian.first_chunk::<8>() {
+        put_ordered(t, *bytes, d, out);
+    } else if let Some(bytes) = big_endian.first_chunk::<4>() {
+        put_ordered(t, *bytes, d, out);
+    } else if let Some(bytes) = big_endian.first_chunk::<2>() {
+        put_ordered(t, *bytes, d, out);
+    }
+}
+
+#[inline]
+fn put_ordered<const N: usize>(t: &TypeInfo, mut bytes: [u8; N], d: &Dialect, out: &mut BytesMut) {
+    if d.endian == Endian::Little {
+        bytes.reverse();
+    }
+    put_short(t, &bytes, out);
 }
 
 #[cfg(test)]
