@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -160,7 +161,8 @@ class Stand:
         Raises BenchError with the client's words when a call fails: such a run measures nothing.
         """
         before = self.acknowledged.get(load.tables, 0)
-        command = load.command(self.programs, self.server, before // load.tables.count)
+        # its measurement begins when the first mark is taken
+        command = [*load.command(self.programs, self.server, before // load.tables.count), "-m"]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as client:
@@ -179,6 +181,10 @@ class Stand:
                         marks.append(self.server.mark())
                         if line == "end\n":
                             client.stdin.close()
+                            continue
+                        with suppress(BrokenPipeError):  # it says itself why it has ended
+                            client.stdin.write("\n")
+                            client.stdin.flush()
                 complaint = client.stderr.read().strip()
             except BaseException:
                 client.kill()

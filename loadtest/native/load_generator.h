@@ -22,6 +22,7 @@ struct options {
   int points; /* not 0: the tables have one column instead, <column>1, a waveform of so many doubles */
   int connections, threads, batch;
   double warm, seconds;
+  int marked; /* the measurement begins when a line has come after `begin` was said */
   double rate; /* calls a second on each connection; 0: each answer is followed by the next call at once */
 };
 
