@@ -146,7 +146,7 @@ def measure_texts(
 @contextmanager
 def _repeating(stand: Stand) -> Iterator[int]:
     """The port of a proxy before the gateway, for one client: what is asked again it answers by itself."""
-    command = [stand.programs / "repeating_proxy", stand.server.host, str(stand.server.port)]
+    command = [str(stand.programs / "repeating_proxy"), stand.server.host, str(stand.server.port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
         try:
             assert proxy.stdout is not None
