@@ -309,7 +309,8 @@ def test_a_run_has_its_figures(
     unmeasured = [verdict.target.title for verdict in verdicts(results) if verdict.met is None]
     titles = [target.title for target in TARGETS]
     # parts columns, history and waveforms did not run
-    assert set(unmeasured) == {
+    # this one is not either where the few calls of a busy machine took no tick of CPU
+    assert set(unmeasured) - {"gateway CPU ÷ CPU of PostgreSQL's backends"} == {
         "values/s as columns grow to 250, least step",
         "a trend of one signal, slowest",
         "a trend of ten signals, slowest",
@@ -442,6 +443,9 @@ def test_verdicts(tmp_path: Path) -> None:
     assert limit.measured["tds5"] == pytest.approx(0.8)
     assert by_title["gateway CPU ÷ CPU of PostgreSQL's backends"].text == "met"
     assert by_title["rows/s read ÷ binary COPY"].text == "not measured"
+    results.measurements = [replace(one, backends=0.0) for one in results.measurements]
+    by_title = {verdict.target.title: verdict for verdict in verdicts(results)}
+    assert by_title["gateway CPU ÷ CPU of PostgreSQL's backends"].text == "not measured"
 
 
 def test_waveforms_are_measured(temporary_directory: Path) -> None:
