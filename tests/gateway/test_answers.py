@@ -230,8 +230,8 @@ def test_columns_are_described_as_declared(clients: Clients, server: RunningServ
         assert client.language(text).types == [6, 14, 15, 12, 13]
 
 
-def test_texts_in_double_quotes_of_who_is_no_odbc(server: RunningServer) -> None:
-    """MS-TDS 2.2.6.4, fODBC: without it QUOTED_IDENTIFIER is off, as for DB-Library."""
+def test_quotes_and_nulls_of_who_is_no_odbc(server: RunningServer) -> None:
+    """MS-TDS 2.2.6.4, fODBC: without it QUOTED_IDENTIFIER and ANSI_NULLS are off, as for DB-Library."""
     for odbc, expected in ((True, b"\xaa"), (False, b"\xd1\x01\x00x")):
         with RawClient(server.host, server.port) as client:
             client.packet_size = 4096
@@ -246,7 +246,7 @@ def test_texts_in_double_quotes_of_who_is_no_odbc(server: RunningServer) -> None
             client.send(BATCH7, batch7("set nocount on set xact_abort on"))
             client.receive()
             client.send(BATCH7, batch7("select @@options as o"))
-            options = 5240 + 512 + 16384 + 256 * odbc
+            options = 5208 + 512 + 16384 + (32 + 256) * odbc
             assert struct.pack("<BBi", 0xD1, 4, options) in client.receive()
 
 

@@ -97,6 +97,7 @@ impl Interpreter {
             database: self.procedures.backend.database.clone(),
             quoted_identifiers: client.settings().quoted_identifiers,
             sybase: !client.dialect().is_tds7(),
+            nulls_equal: client.settings().nulls_equal,
             identity_insert: client.settings().identity_insert.clone(),
             ..Settings::default()
         }

@@ -9,7 +9,7 @@ use super::running::{too_deep, Running, DEEPEST};
 use super::variables::{parameter_value, Variables};
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
-use crate::client::Client;
+use crate::client::{self, Client};
 use crate::convert::{cast, PgType};
 use crate::interrupt::{Failure, Interrupt, Stage};
 use crate::postgres::PgError;
@@ -51,7 +51,10 @@ impl Interpreter {
         let depth = self.depth;
         self.depth = depth.max(1);
         client.reply.nesting += 1;
+        let nulls_equal = client.settings().nulls_equal;
+        client.set(client::Settings { nulls_equal: read_as.nulls_equal, ..client.settings().clone() });
         let ran = Box::pin(self.run_procedure(client, &function, read_as, &stored.text, params)).await;
+        client.set(client::Settings { nulls_equal, ..client.settings().clone() });
         client.reply.nesting -= 1;
         self.depth = depth;
         let ran = match ran {
@@ -124,6 +127,7 @@ impl Interpreter {
             database: self.procedures.backend.database.clone(),
             quoted_identifiers: read_as.quoted_identifiers,
             sybase: read_as.sybase,
+            nulls_equal: read_as.nulls_equal,
             procedure: true,
             identity_insert: client.settings().identity_insert.clone(),
             ..Settings::default()

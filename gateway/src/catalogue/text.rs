@@ -7,6 +7,7 @@ use super::OWN;
 pub struct Text {
     pub sybase: bool,
     pub quoted_identifiers: bool,
+    pub nulls_equal: bool,
     /// The gateway runs it. Otherwise PostgreSQL does.
     pub runs_here: bool,
     calls: Vec<Called>,
@@ -37,6 +38,7 @@ impl Text {
         Some(Text {
             sybase: has("tds5"),
             quoted_identifiers: has("quoted"),
+            nulls_equal: has("nulls"),
             runs_here: has("gateway"),
             calls: calls.into_iter().map(called).collect(),
         })
@@ -65,10 +67,10 @@ mod tests {
     #[test]
     fn how_a_text_was_read() {
         assert_eq!(Text::read("", ""), None);
-        let text = Text::read("tds5 gateway", "").unwrap();
-        assert!(text.sybase && text.runs_here && !text.quoted_identifiers);
+        let text = Text::read("tds5 nulls gateway", "").unwrap();
+        assert!(text.sybase && text.nulls_equal && text.runs_here && !text.quoted_identifiers);
         let text = Text::read("tds7 quoted", r#"[["site", "", "Q"], ["site", "Other", "r"]]"#).unwrap();
-        assert!(!text.sybase && !text.runs_here && text.quoted_identifiers);
+        assert!(!text.sybase && !text.runs_here && !text.nulls_equal && text.quoted_identifiers);
         let names: Vec<_> = text.calls.iter().map(|called| (&*called.schema, &*called.name)).collect();
         assert_eq!(names, [("", "q"), ("other", "r")]);
     }

@@ -7,6 +7,8 @@ use crate::tds::types::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub quoted_identifiers: bool,
+    /// `set ansi_nulls off`: a variable or literal that is null equals null.
+    pub nulls_equal: bool,
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
     pub text_size: TextSize,
@@ -178,10 +180,12 @@ impl TextSize {
 }
 
 impl Settings {
-    /// `is_odbc`: "x" is a name to the client, unless it says otherwise; for all others it is a text.
+    /// `is_odbc`: "x" is a name to the client, unless it says otherwise, and nothing equals null; for all others it is
+    /// a text, and null equals null (SQL Server: "SET QUOTED_IDENTIFIER", "SET ANSI_NULLS", "Remarks"; ASE: set ansinull).
     pub fn new(dialect: &Dialect, is_odbc: bool) -> Settings {
         Settings {
             quoted_identifiers: is_odbc,
+            nulls_equal: !is_odbc,
             implicit_transactions: false,
             text_size: TextSize { bytes: TextSize::UNLIMITED, counts_characters: dialect.is_tds7() },
             only_formats: false,
@@ -199,10 +203,8 @@ impl Settings {
 const HOLDS: &[(&str, &[&str])] = &[
     ("ansi_defaults", &["on"]),
     ("ansi_null_dflt_on", &["on"]),
-    ("ansi_nulls", &["on"]),
     ("ansi_padding", &["on"]),
     ("ansi_warnings", &["on"]),
-    ("ansinull", &["on"]),
     ("arithabort", &["on"]),
     ("arithignore", &["off"]),
     ("concat_null_yields_null", &["on"]),
@@ -225,6 +227,7 @@ impl Settings {
         };
         match words.as_slice() {
             ["quoted_identifier", value @ ("on" | "off")] => self.quoted_identifiers = *value == "on",
+            ["ansi_nulls" | "ansinull", value @ ("on" | "off")] => self.nulls_equal = *value == "off",
             ["fmtonly", value @ ("on" | "off")] => self.only_formats = *value == "on",
             ["nocount", value @ ("on" | "off")] => self.no_count = *value == "on",
             ["xact_abort", value @ ("on" | "off")] => self.abort_on_error = *value == "on",
@@ -298,8 +301,9 @@ mod tests {
         assert!(several.quoted_identifiers && several.no_count);
         assert_eq!(
             set("ansi_nulls , quoted_identifier , ansi_padding off").unwrap_err().text,
-            "'set ansi_nulls off' is not understood: ringlog has no such setting."
+            "'set ansi_padding off' is not understood: ringlog has no such setting."
         );
+        assert!(set("ansi_nulls off").unwrap().nulls_equal && !set("ansinull on").unwrap().nulls_equal);
         for text in ["arithabort on", "transaction isolation level read committed", "rowcount 0"] {
             assert!(set(text).is_ok(), "{text}");
         }
@@ -350,7 +354,7 @@ mod tests {
             "lock_timeout -2",
             "transaction isolation level snapshot",
             "noexec on",
-            "ansi_nulls off",
+            "ansi_padding off",
             "no_such on",
         ] {
             let error = set(text).unwrap_err();

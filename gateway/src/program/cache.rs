@@ -130,6 +130,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         database,
         quoted_identifiers,
         sybase,
+        nulls_equal,
         placeholders,
         variables,
         filled,
@@ -138,7 +139,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         procedure,
     } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
-    let flags = [*quoted_identifiers, *sybase, *placeholders, *procedure, lifts];
+    let flags = [*quoted_identifiers, *sybase, *nulls_equal, *placeholders, *procedure, lifts];
     key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
     key.push_str(database);
     for (name, of) in variables {

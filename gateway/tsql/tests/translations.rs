@@ -48,10 +48,12 @@ fn lines(statements: &[Statement], into: &mut Vec<String>) {
 }
 
 fn shown(text: &str) -> String {
+    let sybase = text.starts_with("-- sybase");
     let settings = Settings {
         database: "online".into(),
         quoted_identifiers: true,
-        sybase: text.starts_with("-- sybase"),
+        sybase,
+        nulls_equal: sybase,
         ..Settings::default()
     };
     match tsql::compile(text, &settings) {

@@ -72,6 +72,7 @@ fn program_of(
     let scope = Scope {
         variables,
         sybase: settings.sybase,
+        nulls_equal: settings.nulls_equal,
         database: settings.database.clone(),
         filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
         variants: settings.variants.clone().into_iter().collect(),
@@ -229,7 +230,7 @@ impl Compiler<'_> {
                 self.scope.database.clear();
                 Action::Use(name.text.clone())
             }
-            Tree::Set(words) => Action::Set(session::words(words)),
+            Tree::Set(words) => Action::Set(self.option(words, line)?),
             Tree::BeginTransaction(name) => Action::Begin(self.transaction_name(name.as_ref())?),
             Tree::Commit(name) => {
                 self.transaction_name(name.as_ref())?;

@@ -127,6 +127,7 @@ fn rows(
     let scope_inside = Scope {
         variables: of.collect(),
         sybase: scope.sybase,
+        nulls_equal: scope.nulls_equal,
         database: header.schema.clone(),
         ..Scope::default()
     };

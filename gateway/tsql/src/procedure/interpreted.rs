@@ -2,7 +2,7 @@
 //! text (`gateway/src/batch/procedure.rs`).
 //!
 //! The last line of the routine's body has the options of parsing, as of its creation: `tds5` or `tds7`, `quoted` if
-//! "x" was a name, and `gateway` if the gateway runs it. Compiled procedures that call others have it too: one that
+//! "x" was a name, `nulls` if null equals null, and `gateway` if the gateway runs it. Compiled procedures that call others have it too: one that
 //! calls a procedure run by the gateway is run by the gateway itself.
 
 use super::{arguments, mark, Header};
@@ -43,6 +43,7 @@ pub fn definition(
 pub fn read_as(settings: &Settings, by_gateway: bool) -> String {
     let dialect = if settings.sybase { "tds5" } else { "tds7" };
     let quoted = if settings.quoted_identifiers { " quoted" } else { "" };
+    let nulls = if settings.nulls_equal { " nulls" } else { "" };
     let gateway = if by_gateway { " gateway" } else { "" };
-    format!("-- read as {dialect}{quoted}{gateway}\n")
+    format!("-- read as {dialect}{quoted}{nulls}{gateway}\n")
 }

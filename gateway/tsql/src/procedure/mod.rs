@@ -147,6 +147,7 @@ impl Header<'_> {
         let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
         let mut writer =
             BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase);
+        writer.scope.nulls_equal = scope.nulls_equal;
         writer.scope.filled.clone_from(&scope.filled);
         writer.scope.variants.clone_from(&scope.variants);
         writer

@@ -2,11 +2,10 @@
 
 use super::writer::BodyWriter;
 use crate::error::Error;
-use crate::tree::{set_words, SetWord};
+use crate::tree::{nulls_equal, set_words, SetWord};
 
 /// Options that say what is so here anyway.
 const HOLDS: &[&[&str]] = &[
-    &["ansi_nulls", "on"],
     &["ansi_padding", "on"],
     &["ansi_warnings", "on"],
     &["arithabort", "on"],
@@ -22,6 +21,7 @@ const HOLDS: &[&[&str]] = &[
 impl BodyWriter<'_> {
     pub(super) fn option(&mut self, set: &[SetWord], line: u32) -> Result<(), Error> {
         let words = set_words(set);
+        let nulls_stay = words.len() == 2 && nulls_equal(&words) == Some(self.scope.nulls_equal);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["nocount", ..] | ["xact_abort", ..] if self.indent > 2 + self.labels.len() => {
@@ -30,6 +30,7 @@ impl BodyWriter<'_> {
             }
             ["nocount", rest @ ..] => self.sends_counts = *rest != ["on"],
             ["xact_abort", ..] => {}
+            _ if nulls_stay => {}
             words if HOLDS.contains(&words) => {}
             words => {
                 let why = "it would hold in the procedure only";

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::run::Run;
-use super::variable::{CURSOR, N, ROW};
+use super::variable::{BEGAN, CURSOR, N, ROW};
 use super::writer::{array, quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
@@ -14,9 +14,16 @@ use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
 impl<'t> BodyWriter<'t> {
     pub(super) fn query(&mut self, statement: &Tree, line: u32, place: &Place<'t>) -> Result<(), Error> {
         let (scope, mut named) = self.named();
-        let Some(query) = translate::statement(statement, scope, &mut named)? else {
-            return self.define(statement, line, place);
-        };
+        named.has_time = true;
+        let translated = translate::statement(statement, scope, &mut named)?;
+        let uses_time = named.uses_time;
+        let Some(query) = translated else { return self.define(statement, line, place) };
+        if uses_time {
+            // one for all of its functions
+            self.declare(BEGAN, "timestamptz");
+            self.line = line;
+            self.add(format!("{} := clock_timestamp();", quoted(BEGAN)));
+        }
         self.unlisted.extend(query.unlisted.clone());
         let makes_table = query.kind == Verb::SelectInto;
         if makes_table {

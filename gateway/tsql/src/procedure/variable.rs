@@ -8,6 +8,7 @@ use crate::translate::Variables;
 use std::collections::HashMap;
 
 // What the compiler declares for itself.
+pub const BEGAN: &str = "@@began";
 pub const BODY: &str = "@@body";
 pub const CALL: &str = "@@call";
 pub const CONDITION: &str = "@@condition";
@@ -54,9 +55,18 @@ pub struct Named<'w> {
     pub calls: bool,
     /// It has cursors.
     pub fetches: bool,
+    /// The time is in a variable for functions of the clock.
+    pub has_time: bool,
+    /// One of them uses it.
+    pub uses_time: bool,
 }
 
 impl Variables for Named<'_> {
+    fn began(&mut self) -> Option<String> {
+        self.uses_time |= self.has_time;
+        self.has_time.then(|| quoted(BEGAN))
+    }
+
     fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
         if !name.starts_with("@@") {
             return Ok(quoted(self.copies.get(name).map_or(name, String::as_str)));

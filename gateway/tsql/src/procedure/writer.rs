@@ -296,6 +296,8 @@ impl<'t> BodyWriter<'t> {
             caught: self.caught,
             calls: self.calls,
             fetches,
+            has_time: false,
+            uses_time: false,
         };
         (&self.scope, named)
     }

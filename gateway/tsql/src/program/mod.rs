@@ -21,6 +21,8 @@ pub struct Settings {
     pub quoted_identifiers: bool,
     /// The client is one of Sybase's.
     pub sybase: bool,
+    /// `set ansi_nulls off`: a variable or literal that is null equals null.
+    pub nulls_equal: bool,
     /// `?` is a place for a parameter.
     pub placeholders: bool,
     /// What is declared already; None: of a type that is PostgreSQL's alone.

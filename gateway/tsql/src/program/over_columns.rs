@@ -67,7 +67,7 @@ impl OverColumns {
         };
         let types: Vec<_> = variables.iter().map(|name| scope.variables.get(name)).collect();
         let mut hasher = DefaultHasher::new();
-        (text, statement.at.start, types, scope.sybase).hash(&mut hasher);
+        (text, statement.at.start, types, scope.sybase, scope.nulls_equal).hash(&mut hasher);
         Ok(OverColumns {
             statement: statement.kind.clone(),
             scope: scope.clone(),

@@ -12,6 +12,8 @@ pub struct Scope {
     pub variables: HashMap<String, Option<Type>>,
     /// Texts mean what ASE means by them.
     pub sybase: bool,
+    /// A variable or literal that is null equals null.
+    pub nulls_equal: bool,
     /// The default or the check of a column is being written.
     pub definition: bool,
     /// A value that is kept with its row is being written: nothing in it may hang on the session.

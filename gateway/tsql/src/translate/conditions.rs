@@ -2,6 +2,7 @@
 
 use super::arithmetic::refuse;
 use super::expressions::as_text;
+use super::nulls::Nulls;
 use super::translation::Translation;
 use super::value::Value;
 use super::walk::{any, has_query};
@@ -29,7 +30,12 @@ impl Translation<'_> {
         let sql = match expression {
             Expression::And(operands) => self.connected(" and ", operands)?,
             Expression::Or(operands) => self.connected(" or ", operands)?,
-            Expression::Not(operand) => format!("(not {})", self.condition(operand)?),
+            Expression::Not(operand) => {
+                let outer = std::mem::replace(&mut self.under_not, true);
+                let condition = self.condition(operand);
+                self.under_not = outer;
+                format!("(not {})", condition?)
+            }
             Expression::IsNull { operand, negated } => {
                 format!("({} is {}null)", self.value(operand)?.sql, not(*negated))
             }
@@ -89,8 +95,14 @@ impl Translation<'_> {
                 let Some(sign) = sign(*operator) else { return Err(self.outer_join_misplaced(line)) };
                 self.note_clock(left, &[right]);
                 self.note_clock(right, &[left]);
-                let [left, right] = self.collated(sign, [left, right])?;
-                self.compared(sign, &left, &right, line)?
+                let sides = self.collated(sign, [left, right])?;
+                let compared = |translation: &Self| translation.compared(sign, &sides[0], &sides[1], line);
+                match self.nulls(sign, [left, right], &sides) {
+                    None => compared(self)?,
+                    Some(Nulls::Whole(sql)) => sql,
+                    Some(Nulls::Or(sql)) => format!("({} or {sql})", compared(self)?),
+                    Some(Nulls::Else(sql)) => format!("coalesce({}, {sql})", compared(self)?),
+                }
             }
             _ => {
                 let text = "An expression of non-boolean type specified in a context where a condition is \
@@ -118,7 +130,9 @@ impl Translation<'_> {
     }
 
     pub fn compared(&self, sign: &str, left: &Value, right: &Value, line: u32) -> Result<String, Error> {
-        if (left.is_null() || right.is_null()) && self.sybase() {
+        // in an IN or CASE, of which the documentation does not say whether null equals null there
+        let is_open = self.scope.nulls_equal && (self.sybase() || sign == "=");
+        if is_open && (left.is_null() || right.is_null()) {
             return Err(Error::refused(&format!("{sign} null"), "is null asks for it", line));
         }
         refuse(sign, left, right, line, self.sybase())?;

@@ -18,6 +18,7 @@ mod insert;
 mod keyed;
 mod listing;
 mod merge;
+mod nulls;
 mod numbers;
 mod outer_join;
 mod output;

@@ -28,7 +28,9 @@ impl CallTranslation<'_, '_, '_> {
             return Ok(Value::new(given.unwrap_or_else(|| sql.to_owned()), gives));
         }
         // a procedure is one statement to PostgreSQL: its clock would stand still
-        let asked = sql.replace("()", "(clock_timestamp())");
+        let began = if scope.definition { None } else { self.translation.variables.began() };
+        let time = began.as_deref().unwrap_or("clock_timestamp()");
+        let asked = sql.replace("()", &format!("({time})"));
         // a default of a column is no place for a select
         Ok(Value::new(if scope.definition { asked } else { format!("(select {asked})") }, gives))
     }

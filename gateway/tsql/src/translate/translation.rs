@@ -72,6 +72,8 @@ pub struct Translation<'a> {
     pub listed: Option<Vec<ListItem>>,
     /// The outermost selects are combined: the types of plain columns count.
     pub combining: bool,
+    /// A NOT stands around what is being written: it makes a difference whether a condition is false or unknown.
+    pub under_not: bool,
     /// The WITH of the statement.
     pub common: String,
 }
@@ -97,6 +99,7 @@ impl<'a> Translation<'a> {
             known: &[],
             listed: None,
             combining: false,
+            under_not: false,
             common: String::new(),
         }
     }

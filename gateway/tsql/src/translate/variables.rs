@@ -16,6 +16,11 @@ pub trait Variables {
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
+    /// The time at which the statement of a procedure began; None: each function asks the clock.
+    fn began(&mut self) -> Option<String> {
+        None
+    }
+
     /// The SQL of a function of the clock if the time is a parameter of the statement; None: PostgreSQL evaluates it.
     fn clock(&mut self, _function: &str) -> Option<String> {
         None

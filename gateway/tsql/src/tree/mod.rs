@@ -39,8 +39,8 @@ pub use query::{
     TableSource, Top,
 };
 pub use statement::{
-    set_words, Assign, AssignOperator, Declared, Raise, SetWord, Statement, StatementKind, TableVariable,
-    Throw, TransactionName, Writetext,
+    nulls_equal, set_words, Assign, AssignOperator, Declared, Raise, SetWord, Statement, StatementKind,
+    TableVariable, Throw, TransactionName, Writetext,
 };
 pub use types::{TypeArgument, TypeName};
 pub use walk::{every, Every};

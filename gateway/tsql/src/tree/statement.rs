@@ -206,6 +206,12 @@ pub fn set_words(words: &[SetWord]) -> Vec<String> {
     words.iter().map(word).collect()
 }
 
+/// Whether null equals null under `set ansi_nulls on | off`, ASE's `set ansinull`; None: it sets other options.
+pub fn nulls_equal(words: &[String]) -> Option<bool> {
+    let (value, options) = words.split_last()?;
+    options.iter().any(|option| matches!(option.as_str(), "ansi_nulls" | "ansinull")).then(|| value != "on")
+}
+
 /// `raiserror (message, severity, state, arguments) with …`, ASE: `raiserror number message, arguments`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Raise {
