@@ -72,3 +72,56 @@ exception when invalid_text_representation or invalid_parameter_value then
 end
 $$;
 comment on function tsql.bytes_of_digits(text, integer) is 'CONVERT to bytes: style 1 with 0x before the digits, style 2 without.';
+
+-- texts in XML: for xml path ('')
+create or replace function tsql.xml_text(value text) returns text
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if value ~ '[\x01-\x08\x0b\x0c\x0e-\x1f]' then
+    raise exception using errcode = '0A000',
+      message = 'A text with a control character is not supported in for xml: XML has no such characters.';
+  end if;
+  return value;
+end
+$$;
+comment on function tsql.xml_text(text) is 'A value as FOR XML writes it, without references for special characters.';
+do $$
+declare
+  source record;
+begin
+  for source in select * from (values
+    ('smallint', 'value::text'), ('integer', 'value::text'), ('bigint', 'value::text'), ('numeric', 'value::text'),
+    ('uuid', 'upper(value::text)')
+  ) as sources (type, written)
+  loop
+    execute format('create or replace function tsql.xml_text(value %s) returns text language sql immutable strict'
+      ' parallel safe return %s', source.type, source.written);
+  end loop;
+  for source in select unnest(array['boolean', 'real', 'double precision', 'character', 'bytea', 'date', 'time', 'timestamp',
+    'timestamptz', 'tsql.datetimeoffset', 'tsql.sql_variant', 'xml']) as type
+  loop
+    execute format('create or replace function tsql.xml_text(value %s) returns text language plpgsql immutable strict'
+      ' parallel safe as %L', source.type, format('begin raise exception using errcode = ''0A000'', message = %L; end',
+        format('A value of type %s is not supported in for xml: convert it to varchar.', source.type)));
+  end loop;
+end
+$$;
+
+create or replace function tsql.xml_written(content text) returns text
+language sql immutable strict parallel safe
+return replace(replace(replace(replace(content, '&', '&amp;'), '<', '&lt;'), '>', '&gt;'), chr(13), '&#x0D;');
+comment on function tsql.xml_written(text) is 'A text as XML writes it between elements.';
+
+create or replace function tsql.xml_joined(content text, rows_ bigint) returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  if content is null and rows_ > 0 then
+    raise exception using errcode = '0A000',
+      message = 'for xml of rows that have no value but NULL is not supported: give one by isnull.';
+  end if;
+  return content;
+end
+$$;
+comment on function tsql.xml_joined(text, bigint) is 'The texts of all rows; null where there are none.';

@@ -380,7 +380,7 @@ impl<'t> Parser<'t> {
     /// What stands in parentheses: a query, a condition or a value.
     fn parenthesised(&mut self) -> Result<Expression, Error> {
         if self.ahead_is(1, "select") {
-            return self.subquery().map(Box::new).map(Expression::Subquery);
+            return self.select_as_value();
         }
         self.at += 1;
         let inner = self.any()?;

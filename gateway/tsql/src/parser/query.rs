@@ -36,8 +36,12 @@ impl<'t> Parser<'t> {
     /// A query with all that can stand before and behind it.
     pub(super) fn query(&mut self) -> Result<Query, Error> {
         let start = self.position();
+        let takes_xml = std::mem::take(&mut self.takes_xml);
         let with = self.common_tables()?;
-        self.query_with(with, start)
+        let first = self.deeper(Self::operand)?;
+        self.takes_xml = takes_xml;
+        let query = self.query_after(first, start)?;
+        Ok(Query { with, ..query })
     }
 
     pub(super) fn query_with(&mut self, with: Vec<CommonTable>, start: Position) -> Result<Query, Error> {
@@ -48,6 +52,7 @@ impl<'t> Parser<'t> {
 
     /// The rest of a query whose first select has been read.
     pub(super) fn query_after(&mut self, first: QueryBody, start: Position) -> Result<Query, Error> {
+        let takes_xml = std::mem::take(&mut self.takes_xml);
         let body = self.combined(first)?;
         let order_by = if self.next_is("order") { self.order_by()? } else { Vec::new() };
         let (mut offset, mut fetch) = (None, None);
@@ -61,7 +66,8 @@ impl<'t> Parser<'t> {
                 self.expect_word("only")?;
             }
         }
-        let max_recursion = self.query_options()?;
+        let is_xml = takes_xml && self.next_is("for") && self.ahead_is(1, "xml");
+        let max_recursion = if is_xml { None } else { self.query_options()? };
         let at = self.since(start);
         Ok(Query { with: Vec::new(), body, order_by, offset, fetch, max_recursion, at })
     }

@@ -1,7 +1,7 @@
 use super::{list, Optional, Parenthesised, Quoted};
 use crate::tree::{
     Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,
-    FunctionCall, Literal, LiteralValue, Quantifier, UnaryOperator, Variable, Window,
+    FunctionCall, Literal, LiteralValue, Quantifier, UnaryOperator, Variable, Window, XmlForm,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -85,6 +85,17 @@ impl Display for Expression {
             Expression::Cast(cast) => cast.fmt(f),
             Expression::Function(call) => call.fmt(f),
             Expression::Subquery(query) => Parenthesised(query).fmt(f),
+            Expression::Xml(xml) => {
+                write!(f, "({} for xml path ('')", xml.query)?;
+                match xml.form {
+                    XmlForm::Written => f.write_str(")"),
+                    XmlForm::Value { national, of_text } => {
+                        let n = if national { "n" } else { "" };
+                        let path = if of_text { "text()[1]" } else { "." };
+                        write!(f, ", type).value('{path}', '{n}varchar(max)')")
+                    }
+                }
+            }
             Expression::Collate { operand, collation } => {
                 write!(f, "{} collate {collation}", At(operand, POSTFIX))
             }

@@ -47,6 +47,7 @@ impl Translation<'_> {
             Expression::Cast(cast) => self.cast(cast),
             Expression::Function(call) => self.function(call),
             Expression::Subquery(query) => self.scalar(query),
+            Expression::Xml(xml) => self.xml(xml),
             Expression::Collate { operand, collation } => {
                 if collations::named(&collation.text) == Some(Collation::Binary) {
                     // which it has in any case

@@ -36,6 +36,7 @@ mod translation;
 mod value;
 mod variables;
 mod walk;
+mod xml;
 
 pub use value::{assigned, converted, Value};
 pub use variables::{Clock, NoVariables, Numbered, Variables};

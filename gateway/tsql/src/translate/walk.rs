@@ -55,6 +55,7 @@ pub fn any(expression: &Expression, found: &mut dyn FnMut(&Expression) -> bool) 
             any(operand) || in_query(query, found)
         }
         Expression::Subquery(query) | Expression::Exists(query) => in_query(query, found),
+        Expression::Xml(xml) => in_query(&xml.query, found),
     }
 }
 
@@ -123,6 +124,7 @@ pub fn body_names_table(body: &QueryBody, name: &str) -> bool {
                 | Expression::Exists(query)
                 | Expression::InQuery { query, .. }
                 | Expression::Quantified { query, .. } => names_table(query, name),
+                Expression::Xml(xml) => names_table(&xml.query, name),
                 _ => false,
             };
             select.from.iter().any(|source| source_names_table(source, name))
@@ -162,6 +164,7 @@ pub fn has_query(expression: &Expression) -> bool {
         matches!(
             one,
             Expression::Subquery(_)
+                | Expression::Xml(_)
                 | Expression::Exists(_)
                 | Expression::InQuery { .. }
                 | Expression::Quantified { .. }

@@ -25,6 +25,8 @@ pub enum Expression {
     Function(Box<FunctionCall>),
     /// `(select …)` as a value.
     Subquery(Box<Query>),
+    /// `(select … for xml path (''))`: the values of all rows one behind the other.
+    Xml(Box<Xml>),
     /// `value collate name`
     Collate {
         operand: Box<Expression>,
@@ -127,6 +129,7 @@ impl Expression {
             Expression::Cast(cast) => cast.at,
             Expression::Function(call) => call.name.at,
             Expression::Subquery(query) | Expression::Exists(query) => query.at,
+            Expression::Xml(xml) => xml.query.at,
             Expression::And(operands) | Expression::Or(operands) => {
                 operands.first().map(Expression::at).unwrap_or_default()
             }
@@ -238,6 +241,25 @@ pub enum Quantifier {
     All,
     /// `any` and `some`
     Any,
+}
+
+/// A query whose rows become one text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Xml {
+    pub query: Query,
+    pub form: XmlForm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XmlForm {
+    /// As XML writes it: `&lt;` for `<`.
+    Written,
+    /// As it is: `for xml path (''), type).value ('.', 'nvarchar(max)')`
+    Value {
+        national: bool,
+        /// `text()[1]` in place of `.`: null where there is no character.
+        of_text: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -26,7 +26,7 @@ pub use definition::{
 };
 pub use expression::{
     Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,
-    FunctionCall, Literal, LiteralValue, Quantifier, UnaryOperator, Window,
+    FunctionCall, Literal, LiteralValue, Quantifier, UnaryOperator, Window, Xml, XmlForm,
 };
 pub use name::{Name, ObjectName, Variable};
 pub use position::{Place, Position};
