@@ -5,11 +5,14 @@ them in memory (ringlog.array_bytes), which costs a fifth of the time.
 """
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    # of an extra, which the server does without
+    import pyarrow as pa
 
 Content: TypeAlias = "bytes | memoryview | pa.Buffer"
 Numbers: TypeAlias = "tuple[np.ndarray, NDArray[np.bool_] | None]"
