@@ -9,7 +9,7 @@ use super::running::{too_deep, Running, DEEPEST};
 use super::variables::{parameter_value, Variables};
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
-use crate::client::{self, Client};
+use crate::client::Client;
 use crate::convert::{cast, PgType};
 use crate::interrupt::{Failure, Interrupt, Stage};
 use crate::postgres::PgError;
@@ -51,10 +51,9 @@ impl Interpreter {
         let depth = self.depth;
         self.depth = depth.max(1);
         client.reply.nesting += 1;
-        let nulls_equal = client.settings().nulls_equal;
-        client.set(client::Settings { nulls_equal: read_as.nulls_equal, ..client.settings().clone() });
+        let nulls_equal = client.set_nulls_equal(read_as.nulls_equal);
         let ran = Box::pin(self.run_procedure(client, &function, read_as, &stored.text, params)).await;
-        client.set(client::Settings { nulls_equal, ..client.settings().clone() });
+        client.set_nulls_equal(nulls_equal);
         client.reply.nesting -= 1;
         self.depth = depth;
         let ran = match ran {

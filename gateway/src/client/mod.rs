@@ -226,6 +226,11 @@ impl Client {
         self.settings = settings;
     }
 
+    /// Sets whether null equals null, as a procedure was made with, and returns what it was before.
+    pub fn set_nulls_equal(&mut self, nulls_equal: bool) -> bool {
+        std::mem::replace(&mut self.settings.nulls_equal, nulls_equal)
+    }
+
     /// Acknowledges the client's cancel, which ends the reply. From 7.2 on the reply ends with an error and the
     /// acknowledgement is a reply of its own, which tedious and mssql-jdbc wait for
     /// (mssql-jdbc, TDSCommand.onResponseEOM; tedious, SentAttention).

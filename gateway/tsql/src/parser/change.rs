@@ -31,7 +31,8 @@ impl<'t> Parser<'t> {
         if !self.next_is("select") && !self.next_is_symbol("(") {
             return Err(self.wrong());
         }
-        self.query_with(with, start).map(Box::new).map(StatementKind::Select)
+        let query = self.query_with(with, start)?;
+        self.with_options(query).map(Box::new).map(StatementKind::Select)
     }
 
     pub(super) fn value_or_default(&mut self) -> Result<Expression, Error> {

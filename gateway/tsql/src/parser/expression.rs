@@ -392,6 +392,7 @@ impl<'t> Parser<'t> {
         let at = query.at;
         let first = QueryBody::Parenthesised(query);
         let query = self.query_after(first, at)?;
+        let query = self.with_options(query)?;
         self.expect_symbol(")")?;
         Ok(Expression::Subquery(Box::new(unwrapped(query))))
     }

@@ -42,7 +42,7 @@ pub fn parse(text: &str, syntax: Syntax) -> Result<Batch, Error> {
 
 /// Reads a batch that is split into tokens already.
 pub fn parse_tokens(tokens: &[Token<'_>]) -> Result<Batch, Error> {
-    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0, takes_xml: false };
+    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0 };
     let statements = parser.batch()?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
@@ -51,7 +51,7 @@ pub fn parse_tokens(tokens: &[Token<'_>]) -> Result<Batch, Error> {
 /// Reads `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
 pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     let tokens = lexer::tokens(text, Syntax::default())?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, takes_xml: false };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0 };
     if parser.at_end() {
         return Ok(Vec::new());
     }
@@ -72,8 +72,6 @@ struct Parser<'t> {
     depth: u32,
     /// Loops around the statement being read.
     loops: u32,
-    /// The next query may end in `for xml`.
-    takes_xml: bool,
 }
 
 impl<'t> Parser<'t> {

@@ -35,13 +35,15 @@ const PLAN_HINTS: [(&str, bool); 19] = [
 impl<'t> Parser<'t> {
     /// A query with all that can stand before and behind it.
     pub(super) fn query(&mut self) -> Result<Query, Error> {
+        let query = self.query_before_options()?;
+        self.with_options(query)
+    }
+
+    /// A query up to FOR or OPTION, which may follow it.
+    pub(super) fn query_before_options(&mut self) -> Result<Query, Error> {
         let start = self.position();
-        let takes_xml = std::mem::take(&mut self.takes_xml);
         let with = self.common_tables()?;
-        let first = self.deeper(Self::operand)?;
-        self.takes_xml = takes_xml;
-        let query = self.query_after(first, start)?;
-        Ok(Query { with, ..query })
+        self.query_with(with, start)
     }
 
     pub(super) fn query_with(&mut self, with: Vec<CommonTable>, start: Position) -> Result<Query, Error> {
@@ -50,9 +52,8 @@ impl<'t> Parser<'t> {
         Ok(Query { with, ..query })
     }
 
-    /// The rest of a query whose first select has been read.
+    /// The rest of a query whose first select has been read, up to FOR or OPTION.
     pub(super) fn query_after(&mut self, first: QueryBody, start: Position) -> Result<Query, Error> {
-        let takes_xml = std::mem::take(&mut self.takes_xml);
         let body = self.combined(first)?;
         let order_by = if self.next_is("order") { self.order_by()? } else { Vec::new() };
         let (mut offset, mut fetch) = (None, None);
@@ -66,10 +67,15 @@ impl<'t> Parser<'t> {
                 self.expect_word("only")?;
             }
         }
-        let is_xml = takes_xml && self.next_is("for") && self.ahead_is(1, "xml");
-        let max_recursion = if is_xml { None } else { self.query_options()? };
         let at = self.since(start);
-        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, max_recursion, at })
+        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, max_recursion: None, at })
+    }
+
+    /// What stands behind a query that is not a value.
+    pub(super) fn with_options(&mut self, query: Query) -> Result<Query, Error> {
+        let max_recursion = self.query_options()?;
+        let at = self.since(query.at);
+        Ok(Query { max_recursion, at, ..query })
     }
 
     /// `(select …)`

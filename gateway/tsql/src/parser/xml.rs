@@ -13,9 +13,9 @@ const FIRST_TEXT: [&str; 4] = ["text()[1]", "./text()[1]", "(text())[1]", "(./te
 impl Parser<'_> {
     pub(super) fn select_as_value(&mut self) -> Result<Expression, Error> {
         self.expect_symbol("(")?;
-        self.takes_xml = true;
-        let query = self.deeper(Self::query)?;
-        if !self.next_is("for") {
+        let query = self.deeper(Self::query_before_options)?;
+        if !(self.next_is("for") && self.ahead_is(1, "xml")) {
+            let query = self.with_options(query)?;
             self.expect_symbol(")")?;
             return Ok(Expression::Subquery(Box::new(query)));
         }
