@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 from ringlog.loadtest.bench.load import CONTENDERS, Measurement
 from ringlog.loadtest.bench.results import Results, median
-from ringlog.loadtest.bench.tables import Table
 from ringlog.loadtest.bench.targets import verdicts
+from ringlog.loadtest.experiment.text_table import TextTable
 
 _FIGURES: dict[str, Callable[[Measurement], float]] = {
     "calls/s": lambda one: one.rate,
@@ -17,10 +17,10 @@ _FIGURES: dict[str, Callable[[Measurement], float]] = {
 }
 
 
-def compare(old: Results, new: Results) -> Table:
+def compare(old: Results, new: Results) -> TextTable:
     """What both runs have measured, ratios first: they hold from machine to machine, the others do not."""
     rows = [[name, _text(one), _text(other), _change(one, other)] for name, one, other in _pairs(old, new)]
-    return Table(f"Beside {old.commit}, {old.started}", ["", "then", "now", "change"], rows)
+    return TextTable(f"Beside {old.commit}, {old.started}", ["", "then", "now", "change"], rows)
 
 
 def _pairs(old: Results, new: Results) -> Iterator[tuple[str, float, float]]:

@@ -8,15 +8,15 @@ from ringlog.loadtest.bench.mixed import Mixed
 from ringlog.loadtest.bench.reading import COPY
 from ringlog.loadtest.bench.record import Figure
 from ringlog.loadtest.bench.results import Results, median
-from ringlog.loadtest.bench.tables import Table
 from ringlog.loadtest.bench.targets import verdicts
 from ringlog.loadtest.bench.text import CANNED, PSYCOPG, PYMSSQL, median_ratio, median_time, usual
 from ringlog.loadtest.bench.waveform_report import waveform_tables
+from ringlog.loadtest.experiment.text_table import TextTable
 
 _MISSING = "-"
 
 
-def tables(results: Results) -> Iterator[Table]:
+def tables(results: Results) -> Iterator[TextTable]:
     """The tables of everything that was measured, the targets first."""
     yield _targets(results)
     if results.of("write", DIRECT.key):
@@ -83,7 +83,7 @@ def heading(results: Results) -> list[str]:
 def markdown(results: Results, pictures: list[str]) -> str:
     """The whole report."""
     parts = ["# ringlog bench\n", "\n".join(f"* {line}" for line in heading(results)) + "\n"]
-    parts += [table.markdown() for table in tables(results)]
+    parts += [f"## {table.title}\n\n{table.markdown()}\n" for table in tables(results)]
     parts += [f"![{picture}]({picture})\n" for picture in pictures]
     return "\n".join(parts)
 
@@ -102,7 +102,7 @@ def _microseconds(seconds: float | None) -> str:
     return _MISSING if seconds is None else _number(seconds * 1e6, 1, "µs")
 
 
-def _targets(results: Results) -> Table:
+def _targets(results: Results) -> TextTable:
     rows = []
     for verdict in verdicts(results):
         target = verdict.target
@@ -114,10 +114,10 @@ def _targets(results: Results) -> Table:
         ]
         remark = f" ({verdict.remark})" if verdict.remark else ""
         rows.append([target.title + remark, bound, *measured, verdict.text])
-    return Table("Targets", ["figure", "target", "TDS 5.0", "TDS 7.4", "verdict"], rows)
+    return TextTable("Targets", ["figure", "target", "TDS 5.0", "TDS 7.4", "verdict"], rows)
 
 
-def _speeds(results: Results) -> Table:
+def _speeds(results: Results) -> TextTable:
     def row(key: str) -> list[str]:
         def of(figure: str) -> float | None:
             return results.median(lambda one: float(getattr(one, figure)), "write", key)
@@ -130,10 +130,12 @@ def _speeds(results: Results) -> Table:
         ]
 
     rows = [[one.title, *row(one.key)] for one in CONTENDERS.values()]
-    return Table("Writing at full rate", ["", "calls/s", "values/s", "p50", "p99", "p99.9", "longest"], rows)
+    return TextTable(
+        "Writing at full rate", ["", "calls/s", "values/s", "p50", "p99", "p99.9", "longest"], rows
+    )
 
 
-def _costs(results: Results) -> Table:
+def _costs(results: Results) -> TextTable:
     def row(key: str) -> list[str]:
         def of(cost: str) -> float | None:
             return results.median(lambda one: one.each(getattr(one, cost)), "write", key)
@@ -146,14 +148,14 @@ def _costs(results: Results) -> Table:
         ]
 
     rows = [[one.title, *row(one.key)] for one in CONTENDERS.values()]
-    return Table(
+    return TextTable(
         "What a call costs: CPU, WAL (others: cores taken by other processes meanwhile)",
         ["", "backends", "background", "gateway", "server", "clients", "WAL", "others"],
         rows,
     )
 
 
-def _lone(results: Results) -> Table:
+def _lone(results: Results) -> TextTable:
     rows = []
     for one in (DIRECT, *GATEWAY):
         quantiles = (
@@ -161,10 +163,10 @@ def _lone(results: Results) -> Table:
             for name in ("p50", "p99")
         )
         rows.append([one.title, *(_microseconds(quantile) for quantile in quantiles)])
-    return Table("A lone caller", ["", "p50", "p99"], rows)
+    return TextTable("A lone caller", ["", "p50", "p99"], rows)
 
 
-def _columns(results: Results, widths: list[int]) -> Table:
+def _columns(results: Results, widths: list[int]) -> TextTable:
     contenders = [one for one in CONTENDERS.values() if results.of("columns", one.key)]
     rows = []
     for columns in widths:
@@ -175,10 +177,10 @@ def _columns(results: Results, widths: list[int]) -> Table:
             row += [_number(rate), _MISSING if values is None else f"{values / 1e6:.3f} M"]
         rows.append(row)
     headings = [f"{one.title}: {what}" for one in contenders for what in ("rows/s", "values/s")]
-    return Table("Columns of a table", ["columns", *headings], rows)
+    return TextTable("Columns of a table", ["columns", *headings], rows)
 
 
-def _reads(results: Results) -> Table:
+def _reads(results: Results) -> TextTable:
     titles = {one.key: one.title for one in GATEWAY} | {COPY: "psycopg, binary COPY"}
     rows = []
     for key, title in titles.items():
@@ -188,14 +190,14 @@ def _reads(results: Results) -> Table:
         )
         rate, size = median(one.rate for one in found), median(one.bytes / one.rows for one in found)
         rows.append([title, _number(rate), _number(size, 0, "B"), *map(_microseconds, costs)])
-    return Table(
+    return TextTable(
         "Reading the log",
         ["", "rows/s", "a row", "PostgreSQL, a row", "gateway, a row", "client, a row"],
         rows,
     )
 
 
-def _mixed(results: Results, part: str, title: str) -> Table:
+def _mixed(results: Results, part: str, title: str) -> TextTable:
     rows = []
     for (key, readers, nice), found in _stands(results, lambda one: one.writing is not None).items():
         writing = [one.writing for one in found if one.writing is not None and one.writing.part == part]
@@ -210,10 +212,10 @@ def _mixed(results: Results, part: str, title: str) -> Table:
                 _number(median(one.others / one.seconds for one in writing), 2),
             ]
         )
-    return Table(title, ["", "calls/s", "p50", "p99", "longest", "readers' and others' cores"], rows)
+    return TextTable(title, ["", "calls/s", "p50", "p99", "longest", "readers' and others' cores"], rows)
 
 
-def _readers(results: Results) -> Table:
+def _readers(results: Results) -> TextTable:
     rows = []
     for (key, readers, nice), found in _stands(results, lambda one: one.readers > 0).items():
 
@@ -227,14 +229,14 @@ def _readers(results: Results) -> Table:
                 *(_milliseconds(median(one.longest for one in of(part))) for part in (None, "mixed")),
             ]
         )
-    return Table(
+    return TextTable(
         "Readers: rows/s, and the longest wait for rows",
         ["", "alone", "beside writers", "beside one", "wait alone", "wait beside writers"],
         rows,
     )
 
 
-def _fetching(results: Results) -> Table:
+def _fetching(results: Results) -> TextTable:
     rows = [
         [
             f"{one.form}, {one.clients} client{'s' * (one.clients > 1)}",
@@ -246,10 +248,10 @@ def _fetching(results: Results) -> Table:
         ]
         for one in results.fetching
     ]
-    return Table("Over HTTP", ["", "bytes", "values/s", "requests/s", "memory", "refused"], rows)
+    return TextTable("Over HTTP", ["", "bytes", "values/s", "requests/s", "memory", "refused"], rows)
 
 
-def _beside_http(results: Results) -> Table:
+def _beside_http(results: Results) -> TextTable:
     rows = []
     for readers in sorted({one.readers for one in results.beside_http}):
         found = [one for one in results.beside_http if one.readers == readers]
@@ -268,10 +270,10 @@ def _beside_http(results: Results) -> Table:
         )
     title = f"{results.options['connections']} writers, 5 calls/s each, beside readers over HTTP"
     headings = ["", "p50", "p99", "longest", "answers/s", "memory", "readers' and others' cores"]
-    return Table(title, headings, rows)
+    return TextTable(title, headings, rows)
 
 
-def _beside_archive(results: Results) -> Table:
+def _beside_archive(results: Results) -> TextTable:
     rows = []
     for archiving in (False, True):
         writing = [one.writing for one in results.beside_archive if one.archiving == archiving]
@@ -286,14 +288,14 @@ def _beside_archive(results: Results) -> Table:
             ]
         )
     title = f"{results.options['connections']} writers, 5 calls/s each, beside the archiving of a week"
-    return Table(title, ["", "p50", "p99", "longest", "the archive's and others' cores"], rows)
+    return TextTable(title, ["", "p50", "p99", "longest", "the archive's and others' cores"], rows)
 
 
-def _figures(title: str, figures: Iterable[Figure]) -> Table:
-    return Table(title, ["", "median"], [[one.name, _number(one.amount, 2, one.unit)] for one in figures])
+def _figures(title: str, figures: Iterable[Figure]) -> TextTable:
+    return TextTable(title, ["", "median"], [[one.name, _number(one.amount, 2, one.unit)] for one in figures])
 
 
-def _compared(results: Results) -> Table:
+def _compared(results: Results) -> TextTable:
     forms = [*dict.fromkeys(one.form for one in results.compared)]
     found = {(one.form, one.what): one for one in results.compared}
     rows = []
@@ -302,14 +304,14 @@ def _compared(results: Results) -> Table:
         rows.append([what, *(_MISSING if one is None else _number(one.amount, 2, one.unit) for one in cells)])
     beside = results.options.get("timescaledb", "")
     title = f"HALF's load, {results.options['minutes']} min of 2,000 channels at 10 Hz; TimescaleDB: {beside}"
-    return Table(title, ["", *forms], rows)
+    return TextTable(title, ["", *forms], rows)
 
 
 def _titles(results: Results) -> dict[str, str]:
     return {one.key: one.title for one in usual(main_tables(int(results.options["columns"])))}
 
 
-def _texts(results: Results) -> Table:
+def _texts(results: Results) -> TextTable:
     rows = []
     for key, title in _titles(results).items():
         row = [title]
@@ -322,16 +324,16 @@ def _texts(results: Results) -> Table:
         rows.append([*row, *(_number(ratio, 2) for ratio in ratios)])
     headings = [f"{who}, {which}" for who in ("pymssql", "psycopg") for which in ("median", "p99")]
     headings += ["pymssql, canned answer", "pymssql ÷ psycopg", "canned ÷ psycopg"]
-    return Table("Texts by one client", ["", *headings], rows)
+    return TextTable("Texts by one client", ["", *headings], rows)
 
 
-def _compiling(results: Results) -> Table:
+def _compiling(results: Results) -> TextTable:
     titles = _titles(results)
     rows = [[titles[one.text], f"{one.count}", _microseconds(one.seconds)] for one in results.compiling]
-    return Table("Texts read and translated", ["", "texts", "each"], rows)
+    return TextTable("Texts read and translated", ["", "texts", "each"], rows)
 
 
-def _beside_texts(results: Results) -> Table:
+def _beside_texts(results: Results) -> TextTable:
     rows = []
     for sends in (False, True):
         found = [one for one in results.beside if (one.texts > 0) == sends]
@@ -346,7 +348,7 @@ def _beside_texts(results: Results) -> Table:
                 _number(median(one.others / one.seconds for one in writing), 2),
             ]
         )
-    return Table(
+    return TextTable(
         "One who writes 50 calls/s beside 20 connections whose texts all differ",
         ["", "p50", "p99", "longest", "others' cores"],
         rows,

@@ -6,23 +6,23 @@ from itertools import product
 from ringlog.loadtest.bench.load import DIRECT, GATEWAY, Measurement
 from ringlog.loadtest.bench.reading import COPY
 from ringlog.loadtest.bench.results import Results, median
-from ringlog.loadtest.bench.tables import Table
 from ringlog.loadtest.bench.waveforms import BESIDE, POINT_BYTES, WRITERS, Waveforms
+from ringlog.loadtest.experiment.text_table import TextTable
 
 
-def waveform_tables(results: Results, found: Waveforms) -> Iterator[Table]:
+def waveform_tables(results: Results, found: Waveforms) -> Iterator[TextTable]:
     yield _written(results, found.disk)
     yield _read(found)
     yield _small(found)
 
 
-def _written(results: Results, disk: float) -> Table:
+def _written(results: Results, disk: float) -> TextTable:
     rows = []
     for points in results.columns("waveforms"):
         for one in (DIRECT, *GATEWAY):
             of = results.of("waveforms", one.key, points)
             rows.append([f"{points:,} points, {one.title}", *_figures_of(of, points, disk)])
-    return Table(
+    return TextTable(
         f"Waveforms of doubles by {WRITERS} writers; the disk takes {disk / 1e6:.0f} MB/s, each MiB durable",
         [
             "",
@@ -53,7 +53,7 @@ def _figures_of(of: list[Measurement], points: int, disk: float) -> Iterator[str
     yield _text(median(one.others / one.seconds for one in of), 2)
 
 
-def _read(found: Waveforms) -> Table:
+def _read(found: Waveforms) -> TextTable:
     titles = {one.key: one.title for one in GATEWAY} | {COPY: "psycopg, binary COPY"}
     rows = []
     for points in sorted({one.columns for one in found.readings}):
@@ -66,19 +66,19 @@ def _read(found: Waveforms) -> Table:
             )
             speed = _megabytes(median(one.rate * size for one in of))
             rows.append([f"{points:,} points, {title}", speed, *costs])
-    return Table(
+    return TextTable(
         "Waveforms read back", ["", "payload", "PostgreSQL, a MB", "gateway, a MB", "client, a MB"], rows
     )
 
 
-def _small(found: Waveforms) -> Table:
+def _small(found: Waveforms) -> TextTable:
     rows = []
     parts = {"alone": "alone", "beside": f"beside {WRITERS} writers of 100,000 points"}
     for (part, words), one in product(parts.items(), BESIDE):
         of = [each for each in found.small if (each.part, each.contender) == (part, one.key)]
         latencies = (median(getattr(each, name) for each in of) for name in ("p50", "p99", "max"))
         rows.append([f"{one.title}, {words}", *map(_milliseconds, latencies)])
-    return Table("Rows of 200 columns, 100 a second", ["", "p50", "p99", "longest"], rows)
+    return TextTable("Rows of 200 columns, 100 a second", ["", "p50", "p99", "longest"], rows)
 
 
 def _megabytes(speed: float | None) -> str:

@@ -6,11 +6,11 @@ from ringlog.loadtest.ess import published
 from ringlog.loadtest.ess.retrieval import Retrieved
 from ringlog.loadtest.ess.scenarios import SCENARIOS
 from ringlog.loadtest.ess.storage import IOC, Written
-from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Point, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.stage import Stage
+from ringlog.loadtest.experiment.text_table import TextTable
 
 _HOUR = 3600
 _MBIT = 8.0
@@ -162,11 +162,11 @@ def _storage(written: Sequence[Written], impossible: Mapping[str, str]) -> Secti
         *("server, cores", "server, GB", "producer, cores", "producer, GB", "disk ÷ payload"),
         *("call, median / longest, ms", "paper: MB/s", "paper: dropped"),
     ]
-    tables = [Table("Storage, beside table 2", headings, rows)]
+    tables = [TextTable("Storage, beside table 2", headings, rows)]
     if impossible:
         reasons = [[name, why] for name, why in impossible.items()]
         tables.append(
-            Table("What this machine cannot produce", ["", "why it was not tried"], reasons, remarks=True)
+            TextTable("What this machine cannot produce", ["", "why it was not tried"], reasons, remarks=True)
         )
     made = [(one.scenario.megabytes, one.megabytes) for one in written]
     papers = [(SCENARIOS[name].megabytes, row.network / _MBIT) for name, row in published.TABLE_2.items()]
@@ -231,7 +231,7 @@ def _retrieval(got: Sequence[Retrieved]) -> Section:
         lines,
         True,
     )
-    return Section("Retrieval (table 3)", (), [Table("Retrieval over HTTP", headings, rows)], [plot])
+    return Section("Retrieval (table 3)", (), [TextTable("Retrieval over HTTP", headings, rows)], [plot])
 
 
 def _threads(number: int) -> str:

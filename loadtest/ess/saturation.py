@@ -6,12 +6,12 @@ from pathlib import Path
 
 from ringlog.loadtest.ess import published
 from ringlog.loadtest.ess.model import CONFIDENCE, EXPLAINED, Regression, regression
-from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Figure, Line, Outcome, Plot, Point, Section, read_outcome
 from ringlog.loadtest.experiment.report import amount
 from ringlog.loadtest.experiment.running import command_line
 from ringlog.loadtest.experiment.stage import Stage
+from ringlog.loadtest.experiment.text_table import TextTable
 
 _NETWORK = 125.0
 """MB/s of 1 Gb/s, the paper's network."""
@@ -145,8 +145,8 @@ def _section(
         title,
         [text, f"The most CPU that was measured: {max(one.cpu for one in points):.2f} cores."],
         [
-            Table(f"Lines over {unit}", ["", "slope", "at 0", "R²", "points"], rows),
-            Table("Exhausted at", ["", unit, "with confidence"], exhausted),
+            TextTable(f"Lines over {unit}", ["", "slope", "at 0", "R²", "points"], rows),
+            TextTable("Exhausted at", ["", unit, "with confidence"], exhausted),
         ],
         plots,
     )

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from ringlog.loadtest.experiment.chapter import Chapter
-from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.outcome import Figure
 from ringlog.loadtest.experiment.report import amount
+from ringlog.loadtest.experiment.text_table import TextTable
 
 
-def compare(earlier: Sequence[Chapter], later: Sequence[Chapter]) -> Table:
+def compare(earlier: Sequence[Chapter], later: Sequence[Chapter]) -> TextTable:
     """The figures that both have, by experiment and key."""
     then = {(chapter.experiment, one.key): (chapter, one) for chapter in earlier for one in chapter.figures}
     rows = []
@@ -20,7 +20,7 @@ def compare(earlier: Sequence[Chapter], later: Sequence[Chapter]) -> Table:
             title = f"{chapter.experiment}: {now.title}"
             rows.append([title, now.unit, amount(before), amount(now.ours), change])
     begun = ", ".join(dict.fromkeys(chapter.began for chapter in earlier)) or "an empty folder"
-    return Table(f"Beside the run of {begun}", ["", "unit", "then", "now", "change"], rows)
+    return TextTable(f"Beside the run of {begun}", ["", "unit", "then", "now", "change"], rows)
 
 
 def _figures(chapters: Sequence[Chapter]) -> Iterator[tuple[Chapter, Figure]]:

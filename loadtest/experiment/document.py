@@ -1,10 +1,12 @@
 """A report as blocks of text, tables and pictures, in two forms: Markdown, and HTML in one file."""
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from ringlog.loadtest.experiment.text_table import TextTable
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,6 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows of text with a heading for each column; all but the first are figures, to the right."""
-
-    caption: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    remarks: bool = False
-    """the last column is text too"""
-
-
-@dataclass(frozen=True)
 class Facts:
     """What is said of each of several things."""
 
@@ -62,7 +53,7 @@ class Picture:
     caption: str
 
 
-Block: TypeAlias = Heading | Paragraph | Verdict | Items | Code | Table | Facts | Picture
+Block: TypeAlias = Heading | Paragraph | Verdict | Items | Code | TextTable | Facts | Picture
 
 
 def markdown(blocks: Sequence[Block]) -> str:
@@ -82,19 +73,12 @@ def _markdown(block: Block) -> str:
             return "\n".join(f"* {text}" for text in texts)
         case Code(text):
             return f"```sh\n{text}\n```"
-        case Table():
-            return "\n".join(_lines(block))
+        case TextTable():
+            return f"*{block.title}*\n\n{block.markdown()}" if block.title else block.markdown()
         case Facts(rows):
             return "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)])
         case Picture(file, caption):
             return f"![{caption}]({file})\n\n*{caption}*"
-
-
-def _lines(table: Table) -> Iterator[str]:
-    if table.caption:
-        yield f"*{table.caption}*\n"
-    for row in (table.headings, ["---", *["---:"] * (len(table.headings) - 1)], *table.rows):
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
 
 
 def html(blocks: Sequence[Block], folder: Path) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import ringlog.loadtest
 from ringlog.loadtest.experiment.catalogue import OTHERS
-from ringlog.loadtest.experiment.document import Block, Code, Heading, Paragraph, Table, markdown
+from ringlog.loadtest.experiment.document import Block, Code, Heading, Paragraph, markdown
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Section, read_outcome
 from ringlog.loadtest.experiment.report import amount, figures, verdict
+from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.spring8.beside import figures_of
 from ringlog.loadtest.spring8.chapter import counted as counted_of
 from ringlog.loadtest.spring8.results import EXPERIMENTS, read_results
@@ -70,7 +71,7 @@ def _one(
         yield Paragraph(f"{verdict(counted).text}.")
     with_paper = [one for one in found if one.paper is not None]
     if with_paper:
-        yield Table(
+        yield TextTable(
             "Beside the paper",
             ["", "unit", "the paper", "here", "ratio", "what was different"],
             [[one.title, *figures(one), one.different] for one in with_paper],
@@ -79,7 +80,7 @@ def _one(
     others = [one for one in found if one.paper is None and one.ours is not None] if not sections else []
     if others:
         rows = [[one.title, one.unit, amount(one.ours or 0.0)] for one in others]
-        yield Table("More figures", ["", "unit", "here"], rows)
+        yield TextTable("More figures", ["", "unit", "here"], rows)
     for section in sections:
         yield Heading(section.heading, 3)
         yield from map(Paragraph, section.text)

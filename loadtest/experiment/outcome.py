@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.machine import Machine
+from ringlog.loadtest.experiment.text_table import TextTable
 
 FORMAT = 1
 
@@ -85,7 +85,7 @@ class Section:
 
     heading: str
     text: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[TextTable] = ()
     plots: Sequence[Plot] = ()
 
 

@@ -10,17 +10,17 @@ from ringlog.loadtest.experiment.document import (
     Heading,
     Items,
     Paragraph,
-    Table,
     Verdict,
     html,
     markdown,
 )
 from ringlog.loadtest.experiment.outcome import Counted, Figure
+from ringlog.loadtest.experiment.text_table import TextTable
 
 MISSING = "-"
 
 
-def write_report(chapters: Sequence[Chapter], folder: Path, beside: Table | None = None) -> Path:
+def write_report(chapters: Sequence[Chapter], folder: Path, beside: TextTable | None = None) -> Path:
     """Writes report.html and report.md; returns the path of the first. `beside` compares with another run."""
     blocks = [*_blocks(chapters, beside)]
     page = folder / "report.html"
@@ -29,7 +29,7 @@ def write_report(chapters: Sequence[Chapter], folder: Path, beside: Table | None
     return page
 
 
-def _blocks(chapters: Sequence[Chapter], beside: Table | None) -> Iterator[Block]:
+def _blocks(chapters: Sequence[Chapter], beside: TextTable | None) -> Iterator[Block]:
     yield Heading("ringlog load test: the papers' experiments repeated", 1)
     yield verdict([one for chapter in chapters for one in chapter.counted])
     yield Heading("The papers' figures and ours")
@@ -77,7 +77,7 @@ def verdict(counted: Sequence[Counted]) -> Verdict:
     return Verdict(bool(acknowledged) and not (lost or altered or more), text)
 
 
-def summary(chapters: Sequence[Chapter]) -> Table:
+def summary(chapters: Sequence[Chapter]) -> TextTable:
     """All figures that a paper states, beside ours."""
     rows = [
         [f"{chapter.experiment}: {one.title}", *figures(one), one.different]
@@ -85,7 +85,7 @@ def summary(chapters: Sequence[Chapter]) -> Table:
         for one in chapter.figures
         if one.paper is not None
     ]
-    return Table(
+    return TextTable(
         "Ratio: ours to the paper's; of times, CPU and drops less than 1 is better, of rates more. Machines, "
         "sizes and years differ; what else was different is said.",
         ["", "unit", "the paper", "here", "ratio", "what was different"],
@@ -108,7 +108,7 @@ def amount(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 0.001 or not value else f"{value:.1e}"
 
 
-def _counted(chapters: Sequence[Chapter]) -> Table:
+def _counted(chapters: Sequence[Chapter]) -> TextTable:
     rows = [
         [
             f"{chapter.experiment}: {one.what}",
@@ -118,4 +118,4 @@ def _counted(chapters: Sequence[Chapter]) -> Table:
         for one in chapter.counted
     ]
     headings = ["", "acknowledged", "found", "altered", "lost"]
-    return Table("Every acknowledged row, looked for when its load had ended", headings, rows)
+    return TextTable("Every acknowledged row, looked for when its load had ended", headings, rows)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.stage import Stage
+from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.half import published
 from ringlog.loadtest.half.ioc import Listened
 from ringlog.loadtest.half.replay import MOST_HOURS, PVS_OF_A_TABLE
@@ -153,7 +153,7 @@ def _ioc(listened: Listened | str) -> Section:
         ["updates missing in the log", f"{listened.missing:,} of {listened.updates:,}"],
         ["rows a second", f"{listened.rows / listened.seconds:,.0f}"],
     ]
-    return Section(_IOC, (), [Table("", ["", ""], rows)])
+    return Section(_IOC, (), [TextTable("", ["", ""], rows)])
 
 
 def _idps(inserted: Sequence[Inserted]) -> Section:
@@ -182,7 +182,7 @@ def _idps(inserted: Sequence[Inserted]) -> Section:
         ],
     )
     headings = ["", "minutes in a batch", "items", "seconds", "items/s"]
-    return Section("Writing (IDPS)", (), [Table("Inserted", headings, rows)], [plot])
+    return Section("Writing (IDPS)", (), [TextTable("Inserted", headings, rows)], [plot])
 
 
 def _replay(replayed: Replayed) -> Section:
@@ -207,7 +207,7 @@ def _replay(replayed: Replayed) -> Section:
         f"{replayed.hours:g} h of all PVs written into ringlog as a recording is replayed, one batch after "
         f"another. What {MOST_HOURS} h would take is extrapolated at the mean rate."
     )
-    return Section("Replay of hours", [text], [Table("", ["", ""], rows)])
+    return Section("Replay of hours", [text], [TextTable("", ["", ""], rows)])
 
 
 def _kept(kept: Sequence[Kept]) -> Section:
@@ -227,7 +227,7 @@ def _kept(kept: Sequence[Kept]) -> Section:
         "logs of PostgreSQL and QuestDB. Few items are not what years of them are: partitions have room "
         "ahead, and InfluxDB has its newest values in its write-ahead log."
     )
-    return Section("Room", [text], [Table("On the disk", headings, rows)])
+    return Section("Room", [text], [TextTable("On the disk", headings, rows)])
 
 
 def _qdps(queried: Sequence[Queried]) -> Section:
@@ -249,4 +249,4 @@ def _qdps(queried: Sequence[Queried]) -> Section:
         True,
     )
     headings = ["", "hours", "items", "milliseconds", "items/s"]
-    return Section("Reading (QDPS)", (), [Table("One PV", headings, rows)], [plot])
+    return Section("Reading (QDPS)", (), [TextTable("One PV", headings, rows)], [plot])

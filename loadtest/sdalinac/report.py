@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.stage import Stage
+from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.sdalinac import published
 from ringlog.loadtest.sdalinac.reading import MIX, OWN, SIGNALS, Read
 from ringlog.loadtest.sdalinac.writing import BATCH, TABLES, Wrote
@@ -128,7 +128,7 @@ def _tables(tables: Sequence[Wrote]) -> Section:
         "A row takes one client in Python more CPU than it takes PostgreSQL, so the rates are closer to each "
         "other than the tables are: rows for the same CPU of PostgreSQL compare these."
     )
-    return Section("Keys and partitions (table 3)", [text], [Table("Write rates", headings, rows)])
+    return Section("Keys and partitions (table 3)", [text], [TextTable("Write rates", headings, rows)])
 
 
 def _schemes(schemes: Sequence[Wrote]) -> Section:
@@ -164,8 +164,10 @@ def _schemes(schemes: Sequence[Wrote]) -> Section:
     )
     columns = [f"{batch:,} rows" for batch in batches]
     shown = [
-        Table("Values written a second, by rows in a batch", ["values/s", *columns], table(rates, ",.0f")),
-        Table(
+        TextTable(
+            "Values written a second, by rows in a batch", ["values/s", *columns], table(rates, ",.0f")
+        ),
+        TextTable(
             "CPU of PostgreSQL and the gateway for a value, by rows in a batch",
             ["µs", *columns],
             table(costs, ",.1f"),
@@ -217,7 +219,7 @@ def _reading(read: Sequence[Read]) -> Section:
         f"{amount(1e3 * _quantile(each.all, 0.9))} ms"
         for each in read
     )
-    return Section("Reading", [f"{text}."], [Table("Response times", headings, rows)], [plot])
+    return Section("Reading", [f"{text}."], [TextTable("Response times", headings, rows)], [plot])
 
 
 def _row(name: str, times: Sequence[float], within: float | None, cold: float | None = None) -> list[str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from ringlog.loader.schedule import SECOND
 from ringlog.loadtest.bench.server import Server
-from ringlog.loadtest.experiment.document import Table
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.stage import Stage
+from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.soak.drift import TOLERANCE, Drift, drift
 from ringlog.loadtest.soak.watch import EACH, SERIES, Look, each_row, series
 from ringlog.schema.facility import Facility
@@ -152,7 +152,7 @@ def _verdicts(drifts: dict[str, tuple[Samples, Drift]]) -> Section:
     text = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
     headings = ["", "unit", "first", "last", "change over the run", "with confidence", "verdict"]
     return Section(
-        "Does anything get worse?", [f"Of {len(verdicts)} figures: {text}."], [Table("", headings, rows)]
+        "Does anything get worse?", [f"Of {len(verdicts)} figures: {text}."], [TextTable("", headings, rows)]
     )
 
 

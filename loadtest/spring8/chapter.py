@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringlog.loadtest.experiment.chapter import Chapter, circumstances
-from ringlog.loadtest.experiment.document import Paragraph, Table
+from ringlog.loadtest.experiment.document import Paragraph
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted
 from ringlog.loadtest.experiment.report import verdict
+from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.spring8 import published, sections
 from ringlog.loadtest.spring8.beside import figures_of
 from ringlog.loadtest.spring8.format import duration, kind, number, others, percent, seconds
@@ -100,7 +101,7 @@ def counted(result: Result) -> Iterator[Counted]:
         yield Counted(what, check.acknowledged, check.acknowledged - check.lost, check.altered)
 
 
-def _checks(result: Result) -> Table:
+def _checks(result: Result) -> TextTable:
     rows = []
     for clients in KINDS:
         runs = [run for run in result.runs if run.clients == clients]
@@ -108,7 +109,9 @@ def _checks(result: Result) -> Table:
             loads = f", {len(runs)} loads" if len(runs) > 1 else ""
             counts = (sum(getattr(run.check, what) for run in runs) for what in _COUNTS)
             rows.append([f"{kind(runs[0])}{loads}", *map(number, counts)])
-    return Table("Rows, looked for in rings and logs at the end of each load", ["", *_COUNTS.values()], rows)
+    return TextTable(
+        "Rows, looked for in rings and logs at the end of each load", ["", *_COUNTS.values()], rows
+    )
 
 
 _COUNTS = {

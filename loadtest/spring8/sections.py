@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ringlog.loadtest.experiment.document import Block, Items, Paragraph, Picture, Table
+from ringlog.loadtest.experiment.document import Block, Items, Paragraph, Picture
 from ringlog.loadtest.experiment.duration import in_words
+from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.spring8 import figures, published
 from ringlog.loadtest.spring8.format import (
     KIND_NAMES,
@@ -43,7 +44,7 @@ def normal(result: Result, folder: Path) -> Iterator[Block]:
             ("clients", run.share("clients")),
             ("other processes of the machine", others(run)),
         )
-        yield Table(
+        yield TextTable(
             "CPU at normal operation",
             ["", f"of the {run.cores} cores", "of one core"],
             [[name, percent(share), percent(_of_one(run, share))] for name, share in parts]
@@ -74,7 +75,7 @@ def _disk(run: Run, folder: Path) -> Iterator[Block]:
         return
     figures.disk(split, folder / "disk.png")
     yield Picture("disk.png", "Disk I/O: what went to the log segment and what to the tables.")
-    yield Table("Disk I/O", ["", "write-ahead log", "tables", "share of the log"], rows)
+    yield TextTable("Disk I/O", ["", "write-ahead log", "tables", "share of the log"], rows)
     checkpoints = "with a checkpoint before and one after it" if run.closing else "without a checkpoint"
     yield Paragraph(
         f"From pg_stat_io over {in_words(round(run.seconds, 1))}, {checkpoints}. A page that changes many "
@@ -95,7 +96,7 @@ def highest(result: Result, folder: Path) -> Iterator[Block]:
             "columns real.",
         ]
     )
-    yield Table(
+    yield TextTable(
         "Where the CPU went",
         [
             *("", "PostgreSQL", "gateway", "clients", "other processes"),
@@ -133,7 +134,7 @@ def _outstanding(run: Run) -> str:
     return f"{run.writes.answered * run.writes.mean / run.seconds:.1f} of {run.users}"
 
 
-def _table_1(runs: Sequence[Run]) -> Table:
+def _table_1(runs: Sequence[Run]) -> TextTable:
     paper = published.TABLE_1
     rows = [
         [
@@ -159,7 +160,7 @@ def _table_1(runs: Sequence[Run]) -> Table:
     ]
     ours = [f"ringlog, {kind(run)}" for run in runs]
     headings = ["", *(f"the paper: {one.name}" for one in paper), *ours]
-    return Table("Table 1: summary of performance", headings, rows)
+    return TextTable("Table 1: summary of performance", headings, rows)
 
 
 def bottleneck(runs: Sequence[Run]) -> Iterator[Block]:
@@ -219,7 +220,7 @@ def columns(result: Result, folder: Path) -> Iterator[Block]:
     headings = [
         f"{KIND_NAMES[clients].rpartition(' ')[0]}: {what}" for clients in kinds for what in _COLUMN_FIGURES
     ]
-    yield Table("Speed and number of columns", ["columns", *headings], rows)
+    yield TextTable("Speed and number of columns", ["columns", *headings], rows)
     if widths:
         middle = widths[len(widths) // 2]
         yield Paragraph(f"At {middle:.0f} columns:")
@@ -245,7 +246,7 @@ def users(result: Result, folder: Path) -> Iterator[Block]:
         yield _native_users(native)
 
 
-def _python_users(runs: Sequence[Run]) -> Table:
+def _python_users(runs: Sequence[Run]) -> TextTable:
     headings = [
         "users",
         "logged in",
@@ -273,10 +274,10 @@ def _python_users(runs: Sequence[Run]) -> Table:
                 number(_failed(run)),
             ]
         )
-    return Table("Python users at the normal rate, half of them writers", headings, rows)
+    return TextTable("Python users at the normal rate, half of them writers", headings, rows)
 
 
-def _native_users(runs: Sequence[Run]) -> Table:
+def _native_users(runs: Sequence[Run]) -> TextTable:
     headings = ["users", "rows/s", "KB/s", "mean", "median", "99 %", "longest", "server CPU", "clients' CPU"]
     rows = []
     for run in runs:
@@ -290,7 +291,7 @@ def _native_users(runs: Sequence[Run]) -> Table:
             ]
         )
     width = runs[0].columns
-    return Table(f"Native writers at the highest rate, {width:.0f} columns a table", headings, rows)
+    return TextTable(f"Native writers at the highest rate, {width:.0f} columns a table", headings, rows)
 
 
 def bend(runs: Sequence[Run]) -> str:
@@ -350,14 +351,14 @@ def troubles(result: Result) -> Iterator[Block]:
         yield Items(texts)
 
 
-def times(caption: str, runs: Sequence[Run]) -> Table:
+def times(title: str, runs: Sequence[Run]) -> TextTable:
     """Numbers and times of all kinds of calls."""
     rows = []
     for run in runs:
         for what, calls in (("writes", run.writes), ("reads", run.reads), ("logins", run.logins)):
             if calls is not None:
                 rows.append([f"{kind(run)}: {what}", *_times(calls)])
-    return Table(caption, ["", "calls", "failed", "mean", "median", "99 %", "longest"], rows)
+    return TextTable(title, ["", "calls", "failed", "mean", "median", "99 %", "longest"], rows)
 
 
 def _times(calls: Calls) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tables of a report: rows of text, for terminal and Markdown."""
+"""A table of text, for reports and terminals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from rich.table import Table as Grid
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table with a heading for each column; all but the first are figures, to the right."""
+class TextTable:
+    """Rows of text with a heading for each column; all but the first are figures, to the right."""
 
     title: str
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
+    remarks: bool = False
+    """the last column is text too"""
 
     def markdown(self) -> str:
-        lines = [
-            f"## {self.title}\n",
-            "| " + " | ".join(self.headings) + " |",
-            "|---|" + "---:|" * (len(self.headings) - 1),
-            *("| " + " | ".join(row) + " |" for row in self.rows),
-        ]
-        return "\n".join(lines) + "\n"
+        """The table in Markdown, without its title."""
+        lines = self.headings, ["---", *["---:"] * (len(self.headings) - 1)], *self.rows
+        escaped = ([cell.replace("|", r"\|") for cell in row] for row in lines)
+        return "\n".join(f"| {' | '.join(row)} |" for row in escaped)
 
     def grid(self) -> Grid:
+        """The table for a terminal, below its title."""
         grid = Grid(title=self.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
         for number, heading in enumerate(self.headings):
             grid.add_column(heading, justify="right" if number else "left", header_style="dim")
