@@ -96,6 +96,11 @@ class Measurement(Record):
         return self.backends + self.gateway
 
     @property
+    def gateway_share(self) -> float | None:
+        """CPU of the gateway ÷ that of PostgreSQL's backends; None when none of theirs was counted."""
+        return self.gateway / self.backends if self.backends else None
+
+    @property
     def rate_without_clients(self) -> float:
         """Calls a second if the clients ran elsewhere and their share of the machine served calls too."""
         return self.rate / (1 - self.clients / (self.seconds * self.cores))

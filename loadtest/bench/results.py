@@ -73,10 +73,15 @@ class Results:
         ]
 
     def median(
-        self, figure: Callable[[Measurement], float], part: str, contender: str, columns: int | None = None
+        self,
+        figure: Callable[[Measurement], float | None],
+        part: str,
+        contender: str,
+        columns: int | None = None,
     ) -> float | None:
         """The median over the rounds of a figure; None when it was not measured."""
-        return median(figure(one) for one in self.of(part, contender, columns))
+        figures = (figure(one) for one in self.of(part, contender, columns))
+        return median(figure for figure in figures if figure is not None)
 
     def reading_rate(self, contender: str) -> float | None:
         """The median over the rounds of the rows read in a second; None when it was not measured."""

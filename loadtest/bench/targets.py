@@ -84,8 +84,7 @@ def _of_the_limit(results: Results, contender: str) -> float | None:
 
 
 def _own_cpu(results: Results, contender: str) -> float | None:
-    # the system counts CPU in ticks: few calls on a busy machine may show none
-    return median(one.gateway / one.backends for one in results.of("write", contender) if one.backends)
+    return results.median(lambda one: one.gateway_share, "write", contender)
 
 
 def _p99(results: Results, contender: str) -> float | None:
@@ -128,15 +127,15 @@ def _reads(results: Results, contender: str) -> float | None:
 
 
 def _waveforms(
-    cost: Callable[[Measurement], float], other: str | None
+    figure: Callable[[Measurement], float | None], other: str | None
 ) -> Callable[[Results, str], float | None]:
-    """The worst ratio over the numbers of points: of a figure beside another contender's, or of two costs."""
+    """The worst over the numbers of points of a figure ÷ another contender's, or of a figure that is a ratio."""
 
     def worst(results: Results, contender: str) -> float | None:
         ratios = [
             _ratio(
-                results.median(cost, "waveforms", contender, points),
-                results.median(cost, "waveforms", other, points) if other else 1.0,
+                results.median(figure, "waveforms", contender, points),
+                results.median(figure, "waveforms", other, points) if other else 1.0,
             )
             for points in results.columns("waveforms")
         ]
@@ -284,7 +283,7 @@ TARGETS = (
     ),
     Target(
         "waveforms: gateway CPU ÷ CPU of PostgreSQL's backends, worst",
-        _waveforms(lambda one: one.gateway / one.backends, None),
+        _waveforms(lambda one: one.gateway_share, None),
         0.25,
         at_least=False,
     ),

@@ -267,7 +267,7 @@ def test_a_run_has_its_figures(
         assert measured.wal > 12 * 4 * measured.calls
         assert 0 < measured.clients < measured.seconds * measured.cores
         assert measured.backends <= measured.postgres * 1.05
-        # processes' clocks have ticks of 10 ms: a machine without time for many calls has none to show
+        # the gateway's clock has ticks of 10 ms: a machine without time for many calls has none to show
         if measured.calls > 1000:
             assert measured.backends > 0
             assert measured.gateway > 0 if one in GATEWAY else measured.gateway <= 0.01, one.title
@@ -309,7 +309,7 @@ def test_a_run_has_its_figures(
     unmeasured = [verdict.target.title for verdict in verdicts(results) if verdict.met is None]
     titles = [target.title for target in TARGETS]
     # parts columns, history and waveforms did not run
-    # this one is not either where the few calls of a busy machine took no tick of CPU
+    # this one is not either where no CPU of the backends was counted
     assert set(unmeasured) - {"gateway CPU ÷ CPU of PostgreSQL's backends"} == {
         "values/s as columns grow to 250, least step",
         "a trend of one signal, slowest",
@@ -429,7 +429,11 @@ def test_verdicts(tmp_path: Path) -> None:
         "started": "",
         "machine": {},
         "options": {},
-        "measurements": [measured | {"contender": key, "calls": calls} for key, calls in rates.items()],
+        "measurements": [
+            measured | {"part": part, "contender": key, "calls": calls}
+            for part in ("write", "waveforms")
+            for key, calls in rates.items()
+        ],
         "readings": [],
         "check": None,
     }
@@ -441,11 +445,15 @@ def test_verdicts(tmp_path: Path) -> None:
     assert faster.text == "missed"
     limit = by_title["calls/s ÷ direct, pipelined; without clients' CPU"]
     assert limit.measured["tds5"] == pytest.approx(0.8)
-    assert by_title["gateway CPU ÷ CPU of PostgreSQL's backends"].text == "met"
+    shares = [
+        "gateway CPU ÷ CPU of PostgreSQL's backends",
+        "waveforms: gateway CPU ÷ CPU of PostgreSQL's backends, worst",
+    ]
+    assert [by_title[title].text for title in shares] == ["met", "met"]
     assert by_title["rows/s read ÷ binary COPY"].text == "not measured"
     results.measurements = [replace(one, backends=0.0) for one in results.measurements]
     by_title = {verdict.target.title: verdict for verdict in verdicts(results)}
-    assert by_title["gateway CPU ÷ CPU of PostgreSQL's backends"].text == "not measured"
+    assert [by_title[title].text for title in shares] == ["not measured", "not measured"]
 
 
 def test_waveforms_are_measured(temporary_directory: Path) -> None:
