@@ -129,7 +129,7 @@ def _reads(results: Results, contender: str) -> float | None:
 def _waveforms(
     figure: Callable[[Measurement], float | None], other: str | None
 ) -> Callable[[Results, str], float | None]:
-    """The worst over the numbers of points of a figure ÷ another contender's, or of a figure that is a ratio."""
+    """The worst over the numbers of points: a figure ÷ that of `other`, or a figure that is a ratio."""
 
     def worst(results: Results, contender: str) -> float | None:
         ratios = [

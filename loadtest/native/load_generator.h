@@ -4,8 +4,8 @@
  * logged-in connection with one transaction outstanding at a time. Whatever goes wrong ends the program: a
  * load with failing calls measures nothing.
  */
-#ifndef LOAD_H
-#define LOAD_H
+#ifndef LOAD_GENERATOR_H
+#define LOAD_GENERATOR_H
 
 #include <stdint.h>
 

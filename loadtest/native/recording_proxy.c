@@ -1,5 +1,6 @@
 #include "recording_proxy.h"
 
+#include "bytes.h"
 #include "sockets.h"
 
 #include <err.h>
@@ -14,19 +15,12 @@ struct recording_proxy {
   int listener, client, server, port;
   pthread_t thread;
   pthread_mutex_t lock; /* of the recording */
-  unsigned char *bytes;
-  size_t length, capacity;
+  struct bytes recording;
 };
 
 static void record(struct recording_proxy *proxy, const unsigned char *bytes, size_t length) {
   pthread_mutex_lock(&proxy->lock);
-  if (proxy->length + length > proxy->capacity) {
-    proxy->capacity = 2 * (proxy->length + length);
-    proxy->bytes = realloc(proxy->bytes, proxy->capacity);
-    if (!proxy->bytes) err(1, "no memory");
-  }
-  memcpy(proxy->bytes + proxy->length, bytes, length);
-  proxy->length += length;
+  bytes_append(&proxy->recording, bytes, length);
   pthread_mutex_unlock(&proxy->lock);
 }
 
@@ -64,18 +58,17 @@ int recording_proxy_port(const struct recording_proxy *proxy) { return proxy->po
 
 void recording_proxy_begin(struct recording_proxy *proxy) {
   pthread_mutex_lock(&proxy->lock);
-  proxy->length = 0;
+  proxy->recording.length = 0;
   pthread_mutex_unlock(&proxy->lock);
 }
 
 unsigned char *recording_proxy_recording(struct recording_proxy *proxy, size_t *length) {
   pthread_mutex_lock(&proxy->lock);
-  unsigned char *copy = malloc(proxy->length + 1);
-  if (!copy) err(1, "no memory");
-  memcpy(copy, proxy->bytes, proxy->length);
-  *length = proxy->length;
+  struct bytes copy = {0};
+  bytes_append(&copy, proxy->recording.at, proxy->recording.length);
+  *length = copy.length;
   pthread_mutex_unlock(&proxy->lock);
-  return copy;
+  return copy.at;
 }
 
 int recording_proxy_release(struct recording_proxy *proxy) {
@@ -84,7 +77,7 @@ int recording_proxy_release(struct recording_proxy *proxy) {
   pthread_join(proxy->thread, NULL);
   close(proxy->client);
   close(proxy->listener);
-  free(proxy->bytes);
+  free(proxy->recording.at);
   free(proxy);
   return server;
 }

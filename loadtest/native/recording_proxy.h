@@ -1,7 +1,7 @@
 /* A proxy in the line between a client library and a server: it passes everything on and keeps what the library
  * sends. Released, it leaves the logged-in connection to the server behind. */
-#ifndef TAP_H
-#define TAP_H
+#ifndef RECORDING_PROXY_H
+#define RECORDING_PROXY_H
 
 #include <stddef.h>
 

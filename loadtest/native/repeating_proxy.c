@@ -5,6 +5,7 @@
  * server hears nothing. So the time of such an answer is what the client and the way take by themselves.
  *
  * The client is one that asks only when it has its answer: what it sends after the server has sent is the next request. */
+#include "bytes.h"
 #include "sockets.h"
 
 #include <err.h>
@@ -14,21 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-struct bytes {
-  unsigned char *at;
-  size_t length, capacity;
-};
-
-static void append(struct bytes *to, const unsigned char *bytes, size_t length) {
-  if (to->length + length > to->capacity) {
-    to->capacity = 2 * (to->length + length);
-    to->at = realloc(to->at, to->capacity);
-    if (!to->at) err(1, "no memory");
-  }
-  memcpy(to->at + to->length, bytes, length);
-  to->length += length;
-}
 
 static bool begins_with(const struct bytes *whole, const struct bytes *start) {
   return whole->length >= start->length && !memcmp(whole->at, start->at, start->length);
@@ -49,19 +35,19 @@ int main(int count, char **arguments) {
     if (ends[1].revents) {
       ssize_t length = recv(server, bytes, sizeof bytes, 0);
       if (length <= 0) return 0;
-      append(&answer, bytes, length);
+      bytes_append(&answer, bytes, length);
       send_all(client, bytes, length);
     }
     if (ends[0].revents) {
       ssize_t length = recv(client, bytes, sizeof bytes, 0);
       if (length <= 0) return 0;
-      append(&held, bytes, length);
+      bytes_append(&held, bytes, length);
       if (answer.length && begins_with(&request, &held)) {
         if (held.length < request.length) continue; /* the rest is to come */
         send_all(client, answer.at, answer.length);
       } else {
         if (answer.length) request.length = answer.length = 0;
-        append(&request, held.at, held.length);
+        bytes_append(&request, held.at, held.length);
         send_all(server, held.at, held.length);
       }
       held.length = 0;
