@@ -103,9 +103,9 @@ class ReconnectingConnection:
         assert answer is not None
         return answer
 
-    def attempt_if_there(self, procedure: str, /, **named: Argument) -> Answer | None:
+    def attempt_if_there(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer | None:
         """As `attempt`; None when the server, for example an older one, has no such procedure."""
-        return self._attempt(procedure, (), named, optional=True)
+        return self._attempt(procedure, arguments, named, optional=True)
 
     def _attempt(
         self,

@@ -131,7 +131,7 @@ class Sender:
         events wait."""
         with suppress(Interrupted):
             more = self._send_books()
-            self._connection.attempt("tell_writer", **self._status())
+            self._report("writer", **self._status())
             return more
         return False
 
@@ -139,7 +139,7 @@ class Sender:
         """Reports for the last time and gives the table up. That comes before ledger and events: these may
         take long, and the process may be waited for."""
         with suppress(Interrupted):
-            self._connection.attempt("tell_writer", **self._status())
+            self._report("writer", **self._status())
             self.release()
             while self._send_books():
                 pass
@@ -153,13 +153,18 @@ class Sender:
         """Sends changed hours of the ledger and a batch of events. Returns whether more events wait."""
         spool = self._spool
         for hour in spool.hours():
-            self._connection.attempt("tell_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
+            self._report("ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
             spool.hour_reported(hour)
         events = spool.events()
         if events:
             self._send_events(events)
             spool.events_reported(events[-1])
         return len(events) == EVENTS
+
+    def _report(self, what: str, /, *arguments: Argument, **named: Argument) -> None:
+        """Calls report_writer or report_ledger, or what an older server has in their place."""
+        if self._connection.attempt_if_there(f"report_{what}", *arguments, **named) is None:
+            self._connection.attempt(f"tell_{what}", *arguments, **named)
 
     def _send_events(self, events: Sequence[Event]) -> None:
         described = [
@@ -175,7 +180,7 @@ class Sender:
         ]
         whose = {"table_name": self._table, "spool": self._spool.name}
         text = json.dumps(described, separators=(",", ":"), default=datetime.isoformat)
-        if self._connection.attempt_if_there("tell_events", **whose, events=text) is None:
+        if self._connection.attempt_if_there("report_events", **whose, events=text) is None:
             # an older server: one by one
             for event in described:
                 self._connection.attempt("tell_event", **whose, **event)

@@ -10,18 +10,19 @@ create or replace function ringlog.tell_event(
 )
 returns integer
 language sql
-security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  insert into ringlog.event (table_name, spool, number, "time", kind, words, until, rows)
-  values (table_name, spool, number, "time", kind, words, until, rows)
-  on conflict do nothing;
-  select 0
+  select ringlog.report_events(
+    table_name,
+    spool,
+    json_build_array(
+      json_build_object('number', number, 'time', "time", 'kind', kind, 'words', words, 'until', until, 'rows', rows)
+    )::text
+  )
 $$;
 
 comment on function ringlog.tell_event is
-$$Stores an event of a table's readings: gap, clock, thinned, refused, disconnected, connected, alarm. Spool and number
-identify it: sent again, it is stored once.$$;
+$$Reports one event, as older writers do.$$;
 
 revoke all on function ringlog.tell_event from public;
 grant execute on function ringlog.tell_event to daq_writer;

@@ -11,25 +11,15 @@ create or replace function ringlog.tell_ledger(
 )
 returns integer
 language sql
-security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  insert into ringlog.ledger as kept
-    (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
-  values (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
-  on conflict on constraint ledger_pkey do update
-  set produced = greatest(kept.produced, excluded.produced),
-    acknowledged = greatest(kept.acknowledged, excluded.acknowledged),
-    thinned = greatest(kept.thinned, excluded.thinned),
-    refused = greatest(kept.refused, excluded.refused),
-    late = greatest(kept.late, excluded.late),
-    repeated = greatest(kept.repeated, excluded.repeated);
-  select 0
+  select ringlog.report_ledger(
+    table_name, spool, hour, produced, acknowledged, thinned, refused, late, repeated
+  )
 $$;
 
 comment on function ringlog.tell_ledger is
-$$Stores a spool's counts of an hour (rows belong to the hour of their time). They only grow, so sending them again, or
-in another order, has no effect.$$;
+$$The former name of report_ledger, which older writers call.$$;
 
 revoke all on function ringlog.tell_ledger from public;
 grant execute on function ringlog.tell_ledger to daq_writer;

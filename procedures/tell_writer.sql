@@ -15,20 +15,16 @@ create or replace function ringlog.tell_writer(
 )
 returns integer
 language sql
-security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  update ringlog.writer as held
-  set reported = now(), state = tell_writer.state, trouble = tell_writer.trouble,
-    produced = tell_writer.produced, acknowledged = tell_writer.acknowledged, waiting = tell_writer.waiting,
-    oldest = tell_writer.oldest, late = tell_writer.late, refused = tell_writer.refused,
-    repeated = tell_writer.repeated, reconnected = tell_writer.reconnected, latency = tell_writer.latency
-  where held.table_name = tell_writer.table_name and held.spool = tell_writer.spool;
-  select 0
+  select ringlog.report_writer(
+    table_name, spool, state, trouble, produced, acknowledged, waiting, oldest, late, refused, repeated,
+    reconnected, latency
+  )
 $$;
 
 comment on function ringlog.tell_writer is
-$$Stores a writer's state and counts in ringlog.writer; those of a writer that has lost the table are ignored.$$;
+$$The former name of report_writer, which older writers call.$$;
 
 revoke all on function ringlog.tell_writer from public;
 grant execute on function ringlog.tell_writer to daq_writer;

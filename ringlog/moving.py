@@ -145,7 +145,7 @@ class _Moving:
             # housekeeping of partitions waits
             stack.enter_context(alone(self.source))
             stack.enter_context(alone(self.target))
-            change(self.source, self._begin_telling)
+            change(self.source, self._begin_recording)
             self._install(facility)
             carrier = self._carrier(stack)
             for name, rows in self._copy(carrier):
@@ -158,9 +158,9 @@ class _Moving:
     def take_back(self) -> Iterator[str]:
         """Makes it as if it had not begun, before the switch."""
 
-        def end_telling(connection: sa.Connection) -> None:
+        def end_recording(connection: sa.Connection) -> None:
             become_owner(connection)
-            moves.end_telling(connection, self.table)
+            moves.end_recording(connection, self.table)
 
         stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
 
@@ -173,7 +173,7 @@ class _Moving:
 
         with alone(self.target):
             change(self.target, drop)
-        change(self.source, end_telling)
+        change(self.source, end_recording)
         change(self.first, self._forget)
         yield f"{self.move}: taken back"
 
@@ -235,9 +235,9 @@ class _Moving:
         become_owner(connection)
         connection.execute(moves.move.delete().where(moves.move.c.table_name == self.table))
 
-    def _begin_telling(self, connection: sa.Connection) -> None:
+    def _begin_recording(self, connection: sa.Connection) -> None:
         become_owner(connection)
-        moves.begin_telling(connection, self.table)
+        moves.begin_recording(connection, self.table)
 
     def _install(self, facility: Facility) -> None:
         """Makes the table on the target, as the source has it, with the partitions of its log."""

@@ -116,7 +116,7 @@ class Carrier:
         return str(row[0])
 
     def carry_log(self, most: int | None = None) -> int:
-        """Rows of the log that came since `moves.begin_telling`; at most so many. Returns how many."""
+        """Rows of the log that came since `moves.begin_recording`; at most so many. Returns how many."""
         columns = self._columns(self.log)
         carried = 0
         while most is None or carried < most:

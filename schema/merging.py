@@ -218,8 +218,8 @@ def watch(connection: sa.Connection, partitions: Sequence[str]) -> None:
             run(
                 connection,
                 sql.SQL(
-                    "create trigger tell_late_row after insert on {}"
-                    " for each row execute function ringlog.tell_late_row()"
+                    "create trigger record_late_row after insert on {}"
+                    " for each row execute function ringlog.record_late_row()"
                 ).format(sql.Identifier("log", name)),
             )
 
@@ -230,7 +230,7 @@ def _watched(connection: sa.Connection, partitions: Sequence[str]) -> set[str]:
         connection.scalars(
             sa.text(
                 "select relname from pg_trigger join pg_class on pg_class.oid = tgrelid"
-                " where tgname = 'tell_late_row' and relname = any(:names)"
+                " where tgname = 'record_late_row' and relname = any(:names)"
                 " and relnamespace = 'log'::regnamespace"
             ),
             {"names": [*partitions]},

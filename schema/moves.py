@@ -53,26 +53,26 @@ moved_part = sa.Table(
 BEGUN = ""
 """a part of no rows: what is not copied yet may not come from elsewhere"""
 
-_TELLING = "ringlog_tell_moved_row"
+_RECORDING = "ringlog_record_moved_row"
 _REFUSING = "ringlog_refuse_moved"
 
 
-def begin_telling(connection: sa.Connection, table: str) -> None:
+def begin_recording(connection: sa.Connection, table: str) -> None:
     """From now on every row that comes into the log is noted in moved_row."""
     log = sql.Identifier("log", table)
-    if not _has_trigger(connection, log, _TELLING):
+    if not _has_trigger(connection, log, _RECORDING):
         run(
             connection,
             sql.SQL(
                 "create trigger {} after insert on {} for each row"
-                " execute function ringlog.tell_moved_row({})"
-            ).format(sql.Identifier(_TELLING), log, sql.Literal(table)),
+                " execute function ringlog.record_moved_row({})"
+            ).format(sql.Identifier(_RECORDING), log, sql.Literal(table)),
         )
 
 
-def end_telling(connection: sa.Connection, table: str) -> None:
+def end_recording(connection: sa.Connection, table: str) -> None:
     log = sql.Identifier("log", table)
-    run(connection, sql.SQL("drop trigger if exists {} on {}").format(sql.Identifier(_TELLING), log))
+    run(connection, sql.SQL("drop trigger if exists {} on {}").format(sql.Identifier(_RECORDING), log))
     connection.execute(moved_row.delete().where(moved_row.c.table_name == table))
 
 

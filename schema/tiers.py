@@ -12,7 +12,7 @@ late_row = sa.Table(
     sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("seq_no", sa.INTEGER, nullable=False),
     sa.Index("late_row_partition_idx", "partition"),
-    comment="rows that came into partitions while these were copied; see tell_late_row",
+    comment="rows that came into partitions while these were copied; see record_late_row",
 )
 
 copied_part = sa.Table(

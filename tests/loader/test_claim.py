@@ -204,10 +204,12 @@ def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: Runnin
     for procedure in (
         "claim_writer",
         "release_writer",
+        "report_writer",
+        "report_ledger",
+        "report_events",
+        "tell_writer",
         "tell_ledger",
         "tell_event",
-        "tell_events",
-        "tell_writer",
     ):
         with pytest.raises(Refused) as refused:
             call(connection, procedure, table_name="beam", spool="x")

@@ -85,7 +85,7 @@ def test_a_table_moves_with_all_it_has(site: Site) -> None:
             )
         with site.admin(None) as connection:
             connection.execute(
-                "select ringlog.tell_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
+                "select ringlog.report_ledger('waves', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
             )
             connection.execute(
                 """insert into log.waves (seq_no, "time", level, trace)
@@ -389,7 +389,7 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
     with loaded(site) as load:
         load.go_on(WHERE)
         with site.admin("c") as connection:
-            query = "select ringlog.tell_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
+            query = "select ringlog.report_ledger('vacuum', 'a spool', '2026-11-20 12:00Z', 9, 8, 0, 0, 0, 1)"
             connection.execute(query)
         site.write_facility(moved)
         # while rows are copied, and the node that gets them dies

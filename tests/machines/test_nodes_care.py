@@ -37,7 +37,7 @@ def test_commands_cover_all_servers(site: Site) -> None:
     for node in ("b", "c"):
         with site.admin(node) as connection:
             connection.execute(
-                "select ringlog.tell_ledger(%s, 's', date_trunc('hour', now()), 7, 5, 0, 2, 0, 0)",
+                "select ringlog.report_ledger(%s, 's', date_trunc('hour', now()), 7, 5, 0, 2, 0, 0)",
                 ["cavities" if node == "b" else "vacuum"],
             )
     lost = done(site, "report", "losses", code=1)

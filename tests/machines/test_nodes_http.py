@@ -114,7 +114,7 @@ def test_events_and_losses_are_of_all_servers(site: Site) -> None:
                     ["vacuum" if node else "magnets"],
                 )
                 connection.execute(
-                    "select ringlog.tell_ledger(%s, 's', date_trunc('hour', now()), 7, 7, 0, 0, 0, 0)",
+                    "select ringlog.report_ledger(%s, 's', date_trunc('hour', now()), 7, 7, 0, 0, 0, 0)",
                     ["vacuum" if node else "magnets"],
                 )
         found = answered(reader, "/api/v1/events")

@@ -160,3 +160,35 @@ def test_views_of_summaries_are_todays(engine: sa.Engine, connect: Connect) -> N
     assert bring_up_to_date(engine).changed[0] == "schema version 6: views of summaries"
     assert views() == today
     assert connection.execute("select count(*) from public.of_a_site").fetchone() == (0,)
+
+
+def test_a_copy_under_way_goes_on_under_new_names(engine: sa.Engine, connect: Connect) -> None:
+    install(engine, FACILITY)
+    connection = connect()
+    connection.execute(
+        """
+        alter function ringlog.record_late_row rename to tell_late_row;
+        alter function ringlog.record_moved_row rename to tell_moved_row;
+        update ringlog.procedure set name = replace(name, 'record_', 'tell_') where name ~ '^record_';
+        create trigger ringlog_tell_moved_row after insert on log.magnets for each row
+          execute function ringlog.tell_moved_row('magnets');
+        create trigger tell_late_row after insert on log.magnets_default for each row
+          execute function ringlog.tell_late_row();
+        drop function ringlog.report_writer, ringlog.report_ledger, ringlog.report_events;
+        delete from ringlog.schema_version where version > 7
+        """
+    )
+    report = bring_up_to_date(engine)
+    assert report.changed[0] == "schema version 8: names of reports"
+    assert not [line for line in report.changed if "not as ringlog makes it" in line]
+    assert not bring_up_to_date(engine)
+    assert connection.execute(
+        "select distinct tgname::text from pg_trigger where tgname ~ '_row$' order by 1"
+    ).fetchall() == [("record_late_row",), ("ringlog_record_moved_row",)]
+    assert connection.execute(
+        "select proname::text from pg_proc"
+        " where pronamespace = 'ringlog'::regnamespace and proname ~ '^tell_' order by 1"
+    ).fetchall() == [("tell_event",), ("tell_ledger",), ("tell_writer",)]
+    connection.execute("insert into log.magnets (seq_no, time) values (1, '1990-01-01 00:00Z')")
+    for table in ("late_row", "moved_row"):
+        assert connection.execute(f"select seq_no from ringlog.{table}".encode()).fetchall() == [(1,)]

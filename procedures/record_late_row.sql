@@ -1,4 +1,4 @@
-create or replace function ringlog.tell_late_row()
+create or replace function ringlog.record_late_row()
 returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -9,7 +9,7 @@ begin
 end
 $$;
 
-comment on function ringlog.tell_late_row() is
+comment on function ringlog.record_late_row() is
 $$Trigger of log partitions that are being copied: records the key of each row that arrives meanwhile.$$;
 
-revoke all on function ringlog.tell_late_row() from public;
+revoke all on function ringlog.record_late_row() from public;

@@ -1,0 +1,23 @@
+create or replace function ringlog.report_events(table_name text, spool text, events text)
+returns integer
+language sql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into ringlog.event (table_name, spool, number, "time", kind, words, until, rows)
+  select report_events.table_name, report_events.spool, event.number, event."time", event.kind, event.words,
+    event.until, event.rows
+  from json_to_recordset(report_events.events::json) as event(
+    number bigint, "time" timestamptz, kind text, words text, until timestamptz, rows bigint
+  )
+  on conflict do nothing;
+  select 0
+$$;
+
+comment on function ringlog.report_events is
+$$Stores events of a table's readings, all of them or none: gap, clock, thinned, refused, disconnected, connected, alarm.
+`events` is a JSON array of objects with number, time, kind, words, until and rows. Spool and number identify an event:
+sent again, it is stored once.$$;
+
+revoke all on function ringlog.report_events from public;
+grant execute on function ringlog.report_events to daq_writer;
