@@ -32,6 +32,7 @@ comment on function sys.base_of(oid) is 'What a domain stands for in the end; an
 
 -- SQL Server's system types. Numbers, lengths, precisions: sys.types of SQL Server's documentation; usertype and
 -- storage type: systypes of ASE's (Reference Manual: Tables), where SQL Server has none of its own or 0.
+-- ASE has no datetimeoffset and no sql_variant: their usertypes are numbers that it does not use.
 -- odbc, odbc_precision, odbc_length, odbc_scale, radix, sub: ODBC's Appendix D (data types, column size, transfer
 -- octet length, decimal digits); ss_type and ss_nullable: SS_DATA_TYPE of sp_columns.
 create view sys.system_types as
@@ -68,7 +69,7 @@ from (values
   ('money', 60, 60, 11, 60, 8, 19, 4, 3, 19, 21, 4, 10, null, 60, 110),
   ('datetime', 61, 61, 12, 61, 8, 23, 3, 93, 23, 16, 3, null, 3, 61, 111),
   ('float', 62, 62, 8, 62, 8, 53, 0, 6, 53, 8, null, 2, null, 62, 109),
-  ('sql_variant', 98, 98, 0, 0, 8016, 0, 0, -150, 8000, 8000, null, null, null, 39, 39),
+  ('sql_variant', 98, 98, 53, 0, 8016, 0, 0, -150, 8000, 8000, null, null, null, 39, 39),
   ('ntext', 99, 99, 36, 174, 16, 0, 0, -10, 1073741823, 2147483646, null, null, null, 39, 39),
   ('bit', 104, 104, 16, 50, 1, 1, 0, -7, 1, 1, null, null, null, 50, 50),
   ('decimal', 106, 106, 26, 55, 17, 38, 38, 3, 38, 40, 38, 10, null, 63, 108),

@@ -99,6 +99,11 @@ def test_the_old_ways_to_join_a_column_with_its_type(reader: Connection, key: st
     ]
 
 
+def test_each_type_has_a_usertype_of_its_own(reader: Connection) -> None:
+    """Otherwise that join has a column twice."""
+    assert rows(reader, "select usertype from sys.systypes group by usertype having count(*) > 1") == []
+
+
 @pytest.mark.parametrize(
     ("type", "name", "length", "precision", "scale", "ase"),
     [
