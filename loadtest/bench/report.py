@@ -83,7 +83,7 @@ def heading(results: Results) -> list[str]:
 def markdown(results: Results, pictures: list[str]) -> str:
     """The whole report."""
     parts = ["# ringlog bench\n", "\n".join(f"* {line}" for line in heading(results)) + "\n"]
-    parts += [f"## {table.title}\n\n{table.markdown()}\n" for table in tables(results)]
+    parts += [f"## {table.caption}\n\n{table.markdown()}\n" for table in tables(results)]
     parts += [f"![{picture}]({picture})\n" for picture in pictures]
     return "\n".join(parts)
 

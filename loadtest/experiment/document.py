@@ -74,7 +74,7 @@ def _markdown(block: Block) -> str:
         case Code(text):
             return f"```sh\n{text}\n```"
         case TextTable():
-            return f"*{block.title}*\n\n{block.markdown()}" if block.title else block.markdown()
+            return f"*{block.caption}*\n\n{block.markdown()}" if block.caption else block.markdown()
         case Facts(rows):
             return "\n".join(["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)])
         case Picture(file, caption):

@@ -351,14 +351,14 @@ def troubles(result: Result) -> Iterator[Block]:
         yield Items(texts)
 
 
-def times(title: str, runs: Sequence[Run]) -> TextTable:
+def times(caption: str, runs: Sequence[Run]) -> TextTable:
     """Numbers and times of all kinds of calls."""
     rows = []
     for run in runs:
         for what, calls in (("writes", run.writes), ("reads", run.reads), ("logins", run.logins)):
             if calls is not None:
                 rows.append([f"{kind(run)}: {what}", *_times(calls)])
-    return TextTable(title, ["", "calls", "failed", "mean", "median", "99 %", "longest"], rows)
+    return TextTable(caption, ["", "calls", "failed", "mean", "median", "99 %", "longest"], rows)
 
 
 def _times(calls: Calls) -> list[str]:
