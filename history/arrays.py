@@ -21,7 +21,8 @@ null, None is all."""
 Unpack: TypeAlias = Callable[[Content, str], Numbers]
 """Of an array's bytes and numpy's type of a value. Raises ValueError for more than one dimension."""
 
-_HEAD = 20  # of one dimension
+HEAD = 20
+"""bytes before the values of an array of one dimension"""
 _NULL = 0xFFFFFFFF
 
 
@@ -34,10 +35,10 @@ def sent(content: Content, element: str) -> Numbers:
         return np.empty(0, element), None
     each = np.dtype([("length", ">u4"), ("value", np.dtype(element).newbyteorder(">"))])
     (n,) = np.frombuffer(content, ">u4", 1, 12).tolist()
-    if memoryview(content).nbytes == _HEAD + n * each.itemsize:
-        found = np.frombuffer(content, each, n, _HEAD)["value"]
+    if memoryview(content).nbytes == HEAD + n * each.itemsize:
+        found = np.frombuffer(content, each, n, HEAD)["value"]
         return found.astype(element), None
-    octets = memoryview(content)[_HEAD:]
+    octets = memoryview(content)[HEAD:]
     values, there = np.zeros(n, element), np.zeros(n, bool)
     place = 0
     for number in range(n):
@@ -64,13 +65,47 @@ def in_memory(content: Content, element: str) -> Numbers:
     _, begin, _, n, _ = np.frombuffer(content, f"{order}u4", 5).tolist()
     kind = np.dtype(element).newbyteorder(order)
     if not begin:
-        return np.frombuffer(content, kind, n, _HEAD).astype(element, copy=False), None
-    bits = np.frombuffer(content, np.uint8, (n + 7) // 8, _HEAD)
+        return np.frombuffer(content, kind, n, HEAD).astype(element, copy=False), None
+    bits = np.frombuffer(content, np.uint8, (n + 7) // 8, HEAD)
     there = np.unpackbits(bits, count=n, bitorder="little").astype(bool)
     values = np.zeros(n, element)
     # counted from the length, which is not here
     values[there] = np.frombuffer(content, kind, np.count_nonzero(there), begin - 4)
     return values, there
+
+
+def in_memory_apart(
+    heads: "pa.BinaryArray", values: "pa.BinaryArray", element: str
+) -> tuple[NDArray[np.int32], np.ndarray]:
+    """Many arrays as `in_memory` takes one, each cut after HEAD bytes. Returns where each begins, and the
+    last one ends, in the values of all, and these values. A null is as an empty array. Raises ValueError, for
+    an array with nulls too.
+    """
+    begins, content = _laid_out(heads)
+    words = np.frombuffer(content, "<u4")
+    there = begins[:-1][np.diff(begins) > 0] // words.itemsize
+    kind = np.dtype(element)
+    if (words[there] > 0xFFFF).any():  # PostgreSQL's machine has the other order
+        words, kind = words.byteswap(), kind.newbyteorder()
+    for dimensions in np.unique(words[there]).tolist():
+        _has_values(dimensions)
+    there = there[words[there] == 1]
+    if words[there + 1].any():
+        raise ValueError("a waveform has nulls")
+    bounds, content = _laid_out(values)
+    if not np.array_equal(np.diff(bounds)[np.diff(begins) == HEAD], words[there + 3] * kind.itemsize):
+        raise ValueError("an array has another length than it says")
+    found = np.frombuffer(content, kind)
+    return bounds // kind.itemsize, found.astype(element, copy=False)
+
+
+def _laid_out(column: "pa.BinaryArray") -> tuple[NDArray[np.int32], memoryview]:
+    """Where each item of a column begins, and the last one ends, in the bytes of all, and these bytes."""
+    _, offsets, content = column.buffers()
+    bounds = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
+    if content is None:
+        return bounds, memoryview(b"")
+    return bounds - bounds[0], memoryview(content)[int(bounds[0]) : int(bounds[-1])]
 
 
 def _has_values(dimensions: int) -> bool:

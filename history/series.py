@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.arrays import Numbers, Unpack, in_memory, sent
+from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_apart, sent
 from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.history.copying import POSTGRES_EPOCH
 
@@ -199,10 +199,18 @@ def _waveforms(
     connection: Connection, table: str, column: _Column, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
     element, arrow = _TYPES[column.type.removesuffix("[]")]
+    # each cut behind its head: Arrow's values are then what PostgreSQL has sent, without being copied
+    apart = column.unpack is in_memory
+    parts = "substr(packed, 1, {head}) as head, substr(packed, {head} + 1) as values" if apart else "packed"
     query = sql.SQL(
-        'select "time", {pack}({column}) as packed from {log} where "time" >= {start} and "time" < {end}'
-        ' order by "time", seq_no'
+        'select "time", {parts} from ('
+        'select "time", {pack}(waveform) as packed from ('
+        # in order before they are read: else PostgreSQL may sort what it has read, in files
+        'select "time", {column} as waveform from {log} where "time" >= {start} and "time" < {end}'
+        ' order by "time", seq_no offset 0'
+        ") as found offset 0) as read"
     ).format(
+        parts=sql.SQL(parts).format(head=sql.Literal(HEAD)),
         pack=column.pack,
         column=sql.Identifier(column.name),
         log=_log(table),
@@ -211,16 +219,26 @@ def _waveforms(
     )
     schema = pa.schema([("time", TIME), (column.name, pa.list_(arrow))])
     for batch in rows(connection, query):
-        parts = [_points(column, content.as_buffer(), element) for content in batch.column(1)]
-        lengths = [0 if part is None else len(part) for part in parts]
-        there = [part for part in parts if part is not None]
-        flat = pa.array(np.concatenate(there) if there else np.empty(0, element))
+        bounds, points = _apart(column, batch, element) if apart else _together(column, batch, element)
         lists = pa.ListArray.from_arrays(
-            pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32()),
-            flat.cast(arrow),
-            mask=pa.array([part is None for part in parts], pa.bool_()),
+            pa.array(bounds, pa.int32()), pa.array(points).cast(arrow), mask=batch.column(1).is_null()
         )
         yield pa.RecordBatch.from_arrays([batch.column(0), lists], schema=schema)
+
+
+def _apart(column: _Column, batch: pa.RecordBatch, element: str) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        bounds, points = in_memory_apart(batch["head"], batch["values"], element)
+    except ValueError as error:
+        raise ReadError(f"{column.name}: {error}", None) from error
+    return bounds, np.require(points, requirements="A")
+
+
+def _together(column: _Column, batch: pa.RecordBatch, element: str) -> tuple[np.ndarray, np.ndarray]:
+    parts = [_points(column, content.as_buffer(), element) for content in batch["packed"]]
+    bounds = np.cumsum([0, *(0 if part is None else len(part) for part in parts)])
+    there = [part for part in parts if part is not None]
+    return bounds, np.concatenate(there) if there else np.empty(0, element)
 
 
 def _points(column: _Column, content: pa.Buffer | None, element: str) -> np.ndarray | None:

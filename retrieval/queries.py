@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -27,7 +27,9 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 _HELD = 1 << 16  # bytes held back: an error before they are sent has its own HTTP status
 _SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
-Work = Callable[[Servers], Iterator[bytes]]
+Part: TypeAlias = bytes | memoryview
+"""of an answer; a memoryview is of bytes that do not change"""
+Work = Callable[[Servers], Iterator[Part]]
 
 
 class Queries:
@@ -81,8 +83,8 @@ class Queries:
         finally:
             self._slots.release()
 
-    async def run(self, login: Login, work: Work, send: Callable[[bytes], Any]) -> None:
-        """Gives each of the bytes of `work` to `send`; cancelling it cancels the query. Raises Refused."""
+    async def run(self, login: Login, work: Work, send: Callable[[Part], Any]) -> None:
+        """Gives each part of what `work` makes to `send`; cancelling it cancels the query. Raises Refused."""
         async with self._turn():
             servers = Servers(self.connections, login)
             try:
@@ -90,7 +92,7 @@ class Queries:
             except (ReadError, Damaged) as error:
                 raise refused(error) from error
 
-    async def _run(self, servers: Servers, work: Work, send: Callable[[bytes], Any]) -> None:
+    async def _run(self, servers: Servers, work: Work, send: Callable[[Part], Any]) -> None:
         await self._in_thread(servers.__enter__)
         failure: BaseException | None = None
         iterator = work(servers)
@@ -114,8 +116,8 @@ class Queries:
                 await asyncio.gather(ahead, return_exceptions=True)
                 await self._in_thread(lambda: _leave(servers, failure))
 
-    async def _step(self, servers: Servers, iterator: Iterator[bytes]) -> bytes | None:
-        """The next bytes; a cancellation meanwhile ends the query, so that the thread is free at once."""
+    async def _step(self, servers: Servers, iterator: Iterator[Part]) -> Part | None:
+        """The next part; a cancellation meanwhile ends the query, so that the thread is free at once."""
         try:
             return await anyio.to_thread.run_sync(
                 lambda: next(iterator, None), limiter=self._threads, abandon_on_cancel=True
@@ -140,7 +142,7 @@ def _leave(servers: Servers, failure: BaseException | None) -> None:
         servers.__exit__(type(failure), failure, None)
 
 
-def _end(iterator: Iterator[bytes]) -> None:
+def _end(iterator: Iterator[Part]) -> None:
     """Waits until an iterator that another thread may still be in has ended."""
     while True:
         try:
@@ -177,17 +179,20 @@ class _Streamed(Response):
         begun = False
         held = bytearray()
 
-        async def give(part: bytes, more: bool = True) -> None:
+        async def give(part: Part, more: bool = True) -> None:
             nonlocal begun
+            parts: tuple[Part, ...] = (part,)
             if not begun:
-                held.extend(part)
-                if more and len(held) < _HELD:
+                if more and len(held) + len(part) < _HELD:
+                    held.extend(part)
                     return
-                begun, part = True, bytes(held)
+                begun, parts = True, (bytes(held), part)
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            for begin in range(0, len(part), _SENT):
-                body = part[begin : begin + _SENT]
-                await send({"type": "http.response.body", "body": body, "more_body": True})
+            for given in parts:
+                each = memoryview(given)
+                for begin in range(0, len(each), _SENT):
+                    body = each[begin : begin + _SENT]
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
             if not more:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 

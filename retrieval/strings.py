@@ -48,7 +48,16 @@ def _each(texts: Texts) -> Iterable[bytes]:
 
 def whole(numbers: NDArray[np.integer], after: str) -> pa.Array:
     """Whole numbers, each with one sign after it."""
-    return _cut(np.ascontiguousarray(numbers), after)
+    near = _near(numbers, after)
+    return _cut(np.ascontiguousarray(numbers), after) if near is None else near
+
+
+def nanoseconds(numbers: NDArray[np.integer], after: str) -> pa.Array:
+    """Nanoseconds of a second, as `whole`: faster where they are whole milliseconds."""
+    thousandths = numbers // 1_000_000
+    if not (thousandths * 1_000_000 == numbers).all():
+        return whole(numbers, after)
+    return _milliseconds(after).take(pa.array(thousandths))
 
 
 def json_values(values: pa.Array, after: str, *, bits: bool = False) -> Texts:
@@ -184,6 +193,24 @@ def _fixed(n: int, *parts: Letters) -> pa.Array:
     width = lines.dtype.itemsize
     offsets = np.arange(0, (n + 1) * width, width, dtype=np.int32)
     return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(lines))
+
+
+def _near(numbers: NDArray[np.integer], after: str) -> pa.Array | None:
+    """Numbers of one length that lie near each other, as the seconds of a block do, are looked up. None where
+    they are others."""
+    if not len(numbers):
+        return None
+    low, high = int(numbers.min()), int(numbers.max())
+    if low < 0 or high - low > len(numbers) // 4 or len(str(low)) != len(str(high)):
+        return None
+    texts = _items([f"{number}{after}" for number in range(low, high + 1)])
+    return _fixed(len(numbers), texts[numbers - low])
+
+
+@cache
+def _milliseconds(after: str) -> pa.Array:
+    """Each of a second, as nanoseconds."""
+    return pa.array([f"{number * 1_000_000}{after}" for number in range(1000)], pa.string())
 
 
 def _dates(days: NDArray[np.int64], form: str) -> Letters:

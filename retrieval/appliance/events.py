@@ -44,7 +44,7 @@ class Events:
 
     @property
     def nanos(self) -> NDArray[np.int64]:
-        return self.nanoseconds % 1_000_000_000
+        return self.nanoseconds - self.seconds * 1_000_000_000
 
     @property
     def invalid(self) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ a matrix of bytes with a mask of those that are used; Python touches only events
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -203,7 +204,7 @@ def _lines_by_message(events: Events, payload: PayloadType, seconds: NDArray[np.
     lines = []
     alarms = events.alarms
     packed = _packed(events.values, payload)
-    values = [None] * len(events) if packed else events.values.to_pylist()
+    values = [None] * len(events) if packed else _listed(events.values)
     for index, (second, nano, value) in enumerate(
         zip(seconds.tolist(), events.nanos.tolist(), values, strict=True)
     ):
@@ -215,6 +216,15 @@ def _lines_by_message(events: Events, payload: PayloadType, seconds: NDArray[np.
             event.fieldvalues.add(name=name, val=texts[index])
         lines.append(escaped(event.SerializeToString() + (packed[index] if packed else b"")))
     return b"\n".join(lines) + b"\n" if lines else b""
+
+
+def _listed(values: pa.Array) -> list[Any]:
+    """Values as protobuf takes them: bits are whole numbers."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    elif pa.types.is_list(values.type) and pa.types.is_boolean(values.type.value_type):
+        values = values.cast(pa.list_(pa.int8()))
+    return values.to_pylist()  # type: ignore[no-any-return]
 
 
 _PACKED = {

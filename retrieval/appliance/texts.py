@@ -6,7 +6,16 @@ import orjson
 import pyarrow as pa
 
 from ringlog.retrieval.appliance.events import Events
-from ringlog.retrieval.strings import Texts, csv_values, human, joined, json_values, one_line, whole
+from ringlog.retrieval.strings import (
+    Texts,
+    csv_values,
+    human,
+    joined,
+    json_values,
+    nanoseconds,
+    one_line,
+    whole,
+)
 
 _BLOCK = 65_536  # events; their text stays within some MB
 _VALUES = 1 << 20  # of waveforms
@@ -40,7 +49,7 @@ def csv(stream: Iterator[Events]) -> Iterator[bytes]:
             whole(events.seconds, ","),
             csv_values(events.values, "NaN", ","),
             *_alarms(events, ","),
-            whole(events.nanos, "\n"),
+            nanoseconds(events.nanos, "\n"),
         )
 
 
@@ -54,7 +63,7 @@ def txt(name: str, stream: Iterator[Events]) -> Iterator[bytes]:
             human(events.seconds, "\t"),
             csv_values(events.values, "NaN", "\t"),
             *_alarms(events, "\t"),
-            whole(events.nanos, "\n"),
+            nanoseconds(events.nanos, "\n"),
         )
 
 
@@ -82,7 +91,7 @@ def _json_lines(events: Events, separator: str) -> bytes:
         ' "val": ',
         json_values(events.values, ","),
         ' "nanos": ',
-        whole(events.nanos, ","),
+        nanoseconds(events.nanos, ","),
         *alarm,
         *_json_fields(events),
         " }",

@@ -9,6 +9,7 @@ import pyarrow as pa
 from ringlog.history.connection import Connection
 from ringlog.history.reading import read
 from ringlog.retrieval.plain.forms import formed
+from ringlog.retrieval.queries import Part
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, at, samples
 from ringlog.retrieval.servers import Servers
@@ -41,7 +42,7 @@ def data(
     end: datetime,
     form: str,
     limit: int | None = None,
-) -> Iterator[bytes]:
+) -> Iterator[Part]:
     """The samples from `start` on and before `end`, signal by signal, each oldest first and at most `limit`.
 
     One signal has the columns time and value, several have signal, time and value. Raises Refused (400) for
@@ -88,7 +89,7 @@ def rows(
     start: datetime,
     end: datetime,
     form: str,
-) -> Iterator[bytes]:
+) -> Iterator[Part]:
     """Rows of one table, with seq_no and these columns (name and type)."""
     schema = pa.schema(
         [("time", TIME), ("seq_no", pa.int32()), *((name, arrow_type(kind)) for name, kind in columns)]

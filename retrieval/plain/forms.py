@@ -1,15 +1,17 @@
 """Record batches as bytes: Arrow IPC, Parquet, CSV."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ringlog.retrieval.queries import Part
 from ringlog.retrieval.strings import Texts, csv_values, iso, joined
 
 _VALUES = 1 << 17  # of CSV made at once
+_LARGE = 1 << 18  # bytes of a buffer that is given on without being copied
 
 MEDIA = {
     "json": "application/json",
@@ -19,30 +21,32 @@ MEDIA = {
 }
 
 
-def formed(form: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+def formed(form: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
     """The batches in a form of MEDIA but json. `schema` is that of all of them."""
     if form == "csv":
         return _csv(schema, batches)
     if form == "parquet":
-        return _written(batches, lambda sink: pq.ParquetWriter(sink, schema, compression="zstd"))
-    return _written(batches, lambda sink: pa.ipc.new_stream(sink, schema))
+        return _written(batches, lambda sink: pq.ParquetWriter(sink, schema, compression="zstd"), bytes)
+    # what IPC writes are the batches' own buffers, which do not change
+    return _written(batches, lambda sink: pa.ipc.new_stream(sink, schema), memoryview)
 
 
 class _Sink:
-    """The bytes written since the last call."""
+    """What was written since the last call; `kept` is what is kept of each part."""
 
     closed = False
 
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
+    def __init__(self, kept: Callable[[Any], Part]) -> None:
+        self._kept = kept
+        self._parts: list[Part] = []
 
     def write(self, part: Any) -> int:
-        self._parts.append(bytes(part))
+        self._parts.append(self._kept(part))
         return len(part)
 
-    def taken(self) -> bytes:
+    def taken(self) -> Iterator[Part]:
         parts, self._parts = self._parts, []
-        return b"".join(parts)
+        return _gathered(parts)
 
     def flush(self) -> None:
         pass
@@ -54,13 +58,30 @@ class _Sink:
         return True
 
 
-def _written(batches: Iterator[pa.RecordBatch], writer_of: Callable[[Any], Any]) -> Iterator[bytes]:
-    sink = _Sink()
+def _written(
+    batches: Iterator[pa.RecordBatch], writer_of: Callable[[Any], Any], kept: Callable[[Any], Part]
+) -> Iterator[Part]:
+    sink = _Sink(kept)
     with writer_of(pa.PythonFile(sink, "w")) as writer:
         for batch in batches:
             writer.write_batch(batch)
-            yield sink.taken()
-    yield sink.taken()
+            yield from sink.taken()
+    yield from sink.taken()
+
+
+def _gathered(parts: Iterable[Part]) -> Iterator[Part]:
+    """Small parts are joined; large ones stay as they are."""
+    small: list[Part] = []
+    for part in parts:
+        if len(part) < _LARGE:
+            small.append(part)
+            continue
+        if small:
+            yield b"".join(small)
+            small = []
+        yield part
+    if small:
+        yield b"".join(small)
 
 
 def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from psycopg import sql
 
 from ringlog.history.connection import Connection, records, rows
 from ringlog.retrieval.plain.forms import formed
+from ringlog.retrieval.queries import Part
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.texts import moment
 
@@ -39,7 +40,7 @@ def tables(connection: Connection) -> list[dict[str, Any]]:
     ]
 
 
-def current(connection: Connection, table: str, when: datetime | None, form: str) -> Iterator[bytes]:
+def current(connection: Connection, table: str, when: datetime | None, form: str) -> Iterator[Part]:
     """The rows of a table now, or as they were at a time. Raises Refused (404)."""
     _demand(connection, table)
     text = sql.SQL("select * from {}({})").format(
@@ -51,7 +52,7 @@ def current(connection: Connection, table: str, when: datetime | None, form: str
 
 def history(
     connection: Connection, table: str, start: datetime | None, end: datetime | None, form: str
-) -> Iterator[bytes]:
+) -> Iterator[Part]:
     """Every version of every row that was valid at some time from `start` on and before `end`, oldest first;
     None is no bound. Raises Refused (404).
     """
@@ -78,7 +79,7 @@ def _limits(column: dict[str, Any]) -> list[float | None] | None:
     return None if limits == [None, None] else limits
 
 
-def _in_form(connection: Connection, text: sql.Composable, form: str) -> Iterator[bytes]:
+def _in_form(connection: Connection, text: sql.Composable, form: str) -> Iterator[Part]:
     batches = rows(connection, text)
     if form == "json":
         return _json(batches)

@@ -21,6 +21,7 @@ from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
+from ringlog.retrieval.queries import Part
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
 from ringlog.retrieval.servers import Servers, excluded
@@ -133,7 +134,7 @@ async def get_data(request: Request) -> Response:
     given = request.query_params.get("limit")
     limit = number(given, "limit", 1, 1, 100_000) if given else None
 
-    def work(servers: Servers) -> Iterator[bytes]:
+    def work(servers: Servers) -> Iterator[Part]:
         signals = demand(servers, wanted)
         if limit is None or limit * len(signals) > queries.limits.rows:
             demand_few(servers, signals, start, end, queries.limits.rows)
@@ -161,7 +162,7 @@ async def get_rows(request: Request) -> Response:
     if form == "json":
         raise Refused(400, "rows are available as csv, arrow or parquet")
 
-    def work(servers: Servers) -> Iterator[bytes]:
+    def work(servers: Servers) -> Iterator[Part]:
         text = query("columns", table=sql.Literal(table))
         known = {row["column_name"]: row for row in records(servers.first, text)}
         if not known:
@@ -183,7 +184,7 @@ async def get_trend(request: Request) -> Response:
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
     queries = asked(request).queries
 
-    def work(servers: Servers) -> Iterator[bytes]:
+    def work(servers: Servers) -> Iterator[Part]:
         signals = demand(servers, wanted)
         made = (trend(servers, signal, start, end, points) for signal in signals)
         if form == "json":
@@ -303,7 +304,7 @@ async def get_parameters(request: Request) -> Response:
     given = request.query_params.get("time")
     when = instant(given, datetime.now(UTC), "time") if given else None
 
-    def work(servers: Servers) -> Iterator[bytes]:
+    def work(servers: Servers) -> Iterator[Part]:
         yield from parameters.current(servers.first, table, when, form)
 
     return asked(request).queries.stream(caller(request), work, MEDIA[form], _attached(request, form, table))
@@ -317,7 +318,7 @@ async def get_parameter_history(request: Request) -> Response:
         for name in ("from", "to")
     )
 
-    def work(servers: Servers) -> Iterator[bytes]:
+    def work(servers: Servers) -> Iterator[Part]:
         yield from parameters.history(servers.first, table, start, end, form)
 
     return asked(request).queries.stream(caller(request), work, MEDIA[form], _attached(request, form, table))

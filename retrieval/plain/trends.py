@@ -14,6 +14,7 @@ from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.retrieval.bins import Bins, binned
 from ringlog.retrieval.plain.data import TIME, described
 from ringlog.retrieval.plain.forms import formed
+from ringlog.retrieval.queries import Part
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, count, microseconds, samples
 from ringlog.retrieval.servers import Servers
@@ -126,7 +127,7 @@ def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Itera
     yield b"]}\n"
 
 
-def trend_table(form: str, trends: Iterator[Trend]) -> Iterator[bytes]:
+def trend_table(form: str, trends: Iterator[Trend]) -> Iterator[Part]:
     """Trends as one table, with the signal's name in front."""
     schema = SCHEMA.insert(0, pa.field("signal", pa.string()))
 

@@ -141,6 +141,39 @@ def test_one_column_is_the_same_as_several(
     assert cancelled == []
 
 
+@pytest.mark.parametrize("by_superuser", [True, False])
+def test_waveforms(engine: sa.Engine, conninfo: str, by_superuser: bool) -> None:
+    kinds = {
+        "real": "real",
+        "double": "double precision",
+        "int": "integer",
+        "bigint": "bigint",
+        "bit": "boolean",
+    }
+    columns = [Column(kind, f"t/{kind}", f"{kind}[]", points=9000) for kind in kinds]
+    install(engine, Facility("test", "UTC", (Table("traces", 10, 1.0, tuple(columns)),)))
+    rows: list[list[int] | None] = [[1, 0, 1], None, [], [*range(2)] * 4000, [0], None]
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        if not by_superuser:
+            connection.execute("drop function ringlog.array_bytes(anyarray)")
+        # the last ones first, and two of one time
+        for number, points in reversed([*enumerate(rows)]):
+            values = ", ".join(f"%s::integer[]::{kind}[]" for kind in kinds.values())
+            connection.execute(
+                f"insert into log.traces (seq_no, time, {', '.join(kinds)})"
+                f" values ({number}, %s, {values})".encode(),
+                [NOON + timedelta(seconds=number // 2), *[points] * len(kinds)],
+            )
+    for kind in kinds:
+        for begin in (0, 1, 2):
+            start = NOON + timedelta(seconds=begin)
+            found = pa.Table.from_batches(read(conninfo, "traces", [kind], start, NOON + timedelta(1)))
+            assert found["time"].to_pylist() == [
+                NOON + timedelta(seconds=number // 2) for number in range(2 * begin, len(rows))
+            ]
+            assert found[kind].to_pylist() == rows[2 * begin :]
+
+
 def test_blocks_are_small_where_rows_come_faster_than_the_cycle(
     every_type: psycopg.Connection, conninfo: str
 ) -> None:

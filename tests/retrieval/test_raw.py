@@ -84,6 +84,7 @@ WAVEFORMS = {
     "int[]": (pa.int32(), [[10, 13, 27, -(2**31)], None, [], [3]]),
     "smallint[]": (pa.int16(), [[-300, 27], None, [], [3]]),
     "bigint[]": (pa.int64(), [[2**40, -1], None, [], [3]]),
+    "bit[]": (pa.bool_(), [[True, False], None, [], [True]]),
 }
 
 
