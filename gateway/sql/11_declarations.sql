@@ -88,16 +88,52 @@ $$;
 comment on procedure tsql.create_table(text, text, text[], text[]) is
   'Runs a CREATE TABLE and keeps what is declared of its columns beyond what PostgreSQL keeps.';
 
-create or replace procedure tsql.create_view(definition text, target text, columns text[], declarations text[])
+create or replace function tsql.view_digest(view oid)
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+set quote_all_identifiers = off
+as $$ select md5(pg_get_viewdef(view)) $$;
+comment on function tsql.view_digest(oid) is
+  'Of the query of a view as PostgreSQL has it, whatever the session has set.';
+
+create or replace function tsql.view_source(view oid)
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select said[3]
+  from regexp_match(obj_description(view, 'pg_class'), '^T-SQL view of PostgreSQL (\d+), ([0-9a-f]{32})\n(.*)$') as said
+  -- another version may write the same query in other words
+  where said[1]::integer <> current_setting('server_version_num')::integer / 10000
+    or said[2] = tsql.view_digest(view)
+$$;
+comment on function tsql.view_source(oid) is
+$$The T-SQL that a view was made of, which is its comment; null when it was not, or when somebody has changed the view or its
+comment since.$$;
+
+drop procedure if exists tsql.create_view(text, text, text[], text[]);
+
+create or replace procedure tsql.create_view(
+  action text, definition text, target text, columns text[], declarations text[], source text
+)
 language plpgsql
 as $$
 begin
+  if action = 'alter' and to_regclass(target) is null then
+    perform tsql.raise(208, 16, 6, format('Invalid object name ''%s''.', array_to_string(parse_ident(target, false), '.')));
+  end if;
   execute definition;
   call tsql.declare_columns(target, columns, declarations);
+  execute format('comment on view %s is %L', target, format(E'T-SQL view of PostgreSQL %s, %s\n%s',
+    current_setting('server_version_num')::integer / 10000, tsql.view_digest(target::regclass), source));
 end
 $$;
-comment on procedure tsql.create_view(text, text, text[], text[]) is
-  'Runs a CREATE VIEW and keeps the case in which its columns are named.';
+comment on procedure tsql.create_view(text, text, text, text[], text[], text) is
+$$Runs a CREATE VIEW, and keeps its T-SQL and the case in which its columns are named: action is create, alter or create or
+alter. Error: there is nothing to alter (208).$$;
 
 create or replace procedure tsql.alter_table(definition text, target text, columns text[], declarations text[])
 language plpgsql

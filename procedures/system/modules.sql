@@ -17,10 +17,10 @@ begin
     return coalesce(source, pg_catalog.pg_get_functiondef(id::oid));
   end if;
   if exists (select from sys.every_relation as relations where relations.oid = id::oid and relations.type = 'V') then
-    return (
-      select format(E'create view %I as\n%s', name, pg_catalog.pg_get_viewdef(relations.oid, true))
-      from sys.every_relation as relations where relations.oid = id::oid
-    );
+    if pg_catalog.to_regprocedure('tsql.view_source(oid)') is not null then
+      execute 'select tsql.view_source($1)' into source using id::oid;
+    end if;
+    return source;
   end if;
   return (
     select defaults.definition from sys.every_default as defaults where defaults.oid = id::oid
@@ -34,7 +34,8 @@ end
 $$;
 
 comment on function sys.object_definition(integer) is
-'SQL Server: OBJECT_DEFINITION, the text of a procedure, view, trigger, default or check; null for anything else';
+'SQL Server: OBJECT_DEFINITION, the text of a procedure, view, trigger, default or check; null for anything else, and for a view '
+'that was not made in T-SQL';
 
 create view sys.sql_modules as
 select

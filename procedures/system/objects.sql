@@ -42,6 +42,7 @@ select
 from pg_catalog.pg_description
 where classoid = 'pg_catalog.pg_class'::regclass
   and description not like 'T-SQL "%'
+  and description not like 'T-SQL view of PostgreSQL %'
 union all
 select relations.oid, 0, logged.description
 from ringlog.logged_table as logged

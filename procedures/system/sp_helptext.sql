@@ -4,8 +4,15 @@ language plpgsql
 stable
 as $$
 declare
-  definition constant text := sys.object_definition(sys.demand_object(objname));
+  id constant integer := sys.demand_object(objname);
+  definition constant text := sys.object_definition(id);
 begin
+  if definition is null and exists (
+    select from sys.every_relation as relations where relations.oid = id::oid and relations.type = 'V'
+  ) then
+    raise exception 'There is no text for object ''%'': it was made, or changed, in PostgreSQL and not in T-SQL.', objname
+      using errcode = 'wrong_object_type';
+  end if;
   if definition is null then
     raise exception 'There is no text for object ''%''.', objname using errcode = 'wrong_object_type';
   end if;
@@ -19,4 +26,4 @@ $$;
 
 comment on function sys.sp_helptext(text) is
 $$SQL Server and ASE: sp_helptext. The text of a procedure, view or trigger, by lines, those longer than 255 characters in pieces:
-in T-SQL what was created in T-SQL, in PostgreSQL's words what was not.$$;
+in T-SQL what was created in T-SQL; of what was not, procedures have PostgreSQL's words and views none.$$;

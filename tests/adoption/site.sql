@@ -23,6 +23,11 @@ if @@rowcount = 0
 insert beam_loss_log (seq_no, time, loss, gate) values (@seq_no, @time, @loss, @gate)
 return @seq_no
 go
+create view titleview as
+select title, au_lname, price, share = royalty -- of the price
+from authors, titles, titleauthor
+where authors.au_id = titleauthor.au_id and titles.title_id = titleauthor.title_id
+go
 create procedure byroyalty @percentage int
 as
 select au_id from titleauthor where royalty = @percentage

@@ -78,7 +78,9 @@ def test_a_site_is_read_and_moves_in(
     assert table.cycle == pytest.approx(10_800, rel=0.01)
     written = json.loads((output / "assessment.json").read_text())
     assert {(each["kind"], each["name"]): each["compiled"] for each in written["modules"]} == {
-        ("procedure", name): True for name in ("byroyalty", "raise_price")
+        ("procedure", "byroyalty"): True,
+        ("procedure", "raise_price"): True,
+        ("view", "titleview"): True,
     }
     assert {each["name"]: each["rows"] for each in written["site_tables"]} == {
         "authors": 1,
@@ -122,6 +124,13 @@ def test_a_site_is_read_and_moves_in(
             cursor.execute(f"exec put_beam_loss @time = '{BEGIN - timedelta(days=1)}', @loss = -1, @gate = 7")
             cursor.execute("select loss, gate from log..beam_loss where loss < 0")
             assert cursor.fetchall() == [(-1.0, 7)]
+            # a view whose text came along
+            cursor.execute("exec sp_helptext titleview")
+            view = "\n".join(line for (line,) in cursor.fetchall())
+            assert view.startswith(
+                "create view titleview as\nselect title, au_lname, price, share = royalty --"
+            )
+            assert view + "\ngo\n" in (Path(__file__).with_name("site.sql")).read_text()
             # and a reader, who knows the log by its name there
             cursor.execute("select seq_no, time, loss, gate from beam_loss_log where gate = 7 and loss > 0")
             assert cursor.fetchall() == [(8, BEGIN + timedelta(hours=21), 0.875, 7)]

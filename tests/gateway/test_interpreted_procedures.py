@@ -384,7 +384,7 @@ def test_the_reason_is_sent_when_one_is_made(site: Admin, ct: CtClient) -> None:
     for body, number in [
         ("use log exec ('x')", 154),
         ("exec (@not)", 137),
-        ("exec ('x') create view v as select 1", 102),
+        ("exec ('x') create view v as select 1", 111),
     ]:
         assert ct.language(f"create procedure refused as {body}").error.number == number
     ct.language("drop procedure reported")

@@ -265,6 +265,10 @@ impl Compiler<'_> {
                 self.scope.identity_insert = on.then(|| table.clone());
                 Action::IdentityInsert { table, on: *on }
             }
+            Tree::CreateView(create) => {
+                let sql = translate::create_view(create, self.text.trim(), &self.scope)?;
+                defined(sql, QueryKind::Definition)
+            }
             Tree::CreateTable(create) => {
                 self.makes_temporary |= create.table.is_temporary();
                 self.note_columns(create)?;

@@ -48,7 +48,7 @@ impl<'t> Parser<'t> {
             return self.trigger(start, mode).map(Some);
         }
         if self.word("view") {
-            return self.view(mode).map(Some);
+            return self.view(start, mode).map(Some);
         }
         Ok(None)
     }
@@ -91,7 +91,8 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::CreateIndex(Box::new(index)))
     }
 
-    fn view(&mut self, mode: Mode) -> Result<StatementKind, Error> {
+    fn view(&mut self, start: usize, mode: Mode) -> Result<StatementKind, Error> {
+        self.begins_batch(start, mode, "VIEW")?;
         let name = self.object_name()?;
         let columns = if self.next_is_symbol("(") { self.names_in_parentheses()? } else { Vec::new() };
         if self.word("with") {
@@ -103,6 +104,10 @@ impl<'t> Parser<'t> {
         }
         let query = self.query()?;
         let check_option = self.words(&["with", "check", "option"]);
+        if self.skip_semicolons() {
+            // its text is the batch
+            return Err(self.wrong());
+        }
         let view = CreateView { mode, name, columns, query, check_option };
         Ok(StatementKind::CreateView(Box::new(view)))
     }

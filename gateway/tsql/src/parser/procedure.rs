@@ -15,7 +15,7 @@ use crate::tree::{
 const TEXTS: [&str; 10] = ["on", "off", "all", "any", "key", "user", "public", "default", "index", "table"];
 
 impl<'t> Parser<'t> {
-    fn begins_batch(&self, start: usize, mode: Mode, what: &str) -> Result<(), Error> {
+    pub(super) fn begins_batch(&self, start: usize, mode: Mode, what: &str) -> Result<(), Error> {
         if start == 0 {
             return Ok(());
         }

@@ -37,7 +37,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Whether anything follows.
-    fn skip_semicolons(&mut self) -> bool {
+    pub(super) fn skip_semicolons(&mut self) -> bool {
         while self.symbol(";") {}
         !self.at_end()
     }

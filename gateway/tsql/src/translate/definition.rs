@@ -23,7 +23,6 @@ pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Str
         }
         StatementKind::CreateIndex(create) => create_index(create, scope)?,
         StatementKind::DropIndexes(indexes) => drop_indexes(indexes, scope)?,
-        StatementKind::CreateView(create) => create_view(create, scope)?,
         StatementKind::Drop(drop) => {
             let kind = match drop.kind {
                 ObjectKind::Table => "table",
@@ -117,7 +116,8 @@ fn beside(of: &ObjectName) -> Result<String, Error> {
     })
 }
 
-fn create_view(create: &CreateView, scope: &Scope) -> Result<String, Error> {
+/// The SQL of a view. `source`: its T-SQL, which it keeps.
+pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<String, Error> {
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
     let (kind, sql) = translation.outermost(&create.query)?;
@@ -133,9 +133,10 @@ fn create_view(create: &CreateView, scope: &Scope) -> Result<String, Error> {
         );
         return Err(Error::new(4511, text, create.name.at).with_severity(16));
     }
-    let mode = match create.mode {
-        Mode::Create => "create view",
-        Mode::Alter | Mode::CreateOrAlter => "create or replace view",
+    let (action, verb) = match create.mode {
+        Mode::Create => ("create", "create view"),
+        Mode::Alter => ("alter", "create or replace view"),
+        Mode::CreateOrAlter => ("create or alter", "create or replace view"),
     };
     let columns = in_parentheses(&create.columns)?;
     let check = if create.check_option { " with check option" } else { "" };
@@ -145,7 +146,9 @@ fn create_view(create: &CreateView, scope: &Scope) -> Result<String, Error> {
         ([], Some(titles)) => titles.iter().map(given).collect(),
         (names, _) => names.iter().map(|name| name.text.clone()).collect(),
     };
-    tables::shown_as(format!("{mode} {whole}{columns} as {sql}{check}"), &whole, &given, create.name.at.line)
+    let sql = format!("{verb} {whole}{columns} as {sql}{check}");
+    let arguments = tables::declaring_view(sql, &whole, &given, create.name.at.line)?;
+    Ok(format!("call tsql.create_view('{action}', {arguments}, {})", literal(source)))
 }
 
 /// The name of a view's column where the view gives it.

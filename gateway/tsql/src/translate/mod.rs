@@ -144,7 +144,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
     Ok((filled, translation.unlisted))
 }
 
-pub use definition::definition;
+pub use definition::{create_view, definition};
 pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
 pub use listing::{Asked, ListItem};

@@ -72,6 +72,11 @@ fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
 /// The definition and, in the same statement, what is declared: as comments on the columns, which go where the
 /// columns go.
 fn with_declarations(procedure: &str, sql: String, table: &str, declared: &[Declaration]) -> String {
+    format!("call tsql.{procedure}({})", declaring(sql, table, declared))
+}
+
+/// The arguments of a procedure that runs a definition and keeps what is declared.
+fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     let listed = |of: &dyn Fn(&Declaration) -> String| {
         declared.iter().map(|one| names::literal(&of(one))).collect::<Vec<_>>().join(", ")
     };
@@ -81,12 +86,12 @@ fn with_declarations(procedure: &str, sql: String, table: &str, declared: &[Decl
         shown => format!("{} {}", names::quoted(shown), one.type_).trim_end().to_owned(),
     });
     let (sql, table) = (names::literal(&sql), names::literal(table));
-    format!("call tsql.{procedure}({sql}, {table}, array[{columns}]::text[], array[{types}]::text[])")
+    format!("{sql}, {table}, array[{columns}]::text[], array[{types}]::text[]")
 }
 
-/// The definition of a view whose columns are shown in the case in which they are given; "" for one that is shown as the
+/// The arguments for a view whose columns are shown in the case in which they are given; "" for one that is shown as the
 /// table's.
-pub fn shown_as(sql: String, view: &str, given: &[String], line: u32) -> Result<String, Error> {
+pub fn declaring_view(sql: String, view: &str, given: &[String], line: u32) -> Result<String, Error> {
     let mut declared = Vec::new();
     for shown in given.iter().filter(|shown| !shown.is_empty()) {
         declared.push(Declaration {
@@ -96,10 +101,7 @@ pub fn shown_as(sql: String, view: &str, given: &[String], line: u32) -> Result<
         });
     }
     declared.retain(Declaration::says_more);
-    if declared.is_empty() {
-        return Ok(sql);
-    }
-    Ok(with_declarations("create_view", sql, view, &declared))
+    Ok(declaring(sql, view, &declared))
 }
 
 /// What an insert must know of a new table.
