@@ -30,9 +30,12 @@ declare
   spans text;
   groups text;
   sources text;
+  -- whether no bin is in two parts
+  are_apart boolean;
   first bigint;
   past bigint;
   factor integer;
+  length integer;
   first_whole bigint;
   past_whole bigint;
   squares_of_block constant text :=
@@ -59,9 +62,6 @@ declare
     '  and summary.begins > to_timestamp((part.first - 72) * part.level::double precision) '
     '  and summary.begins < to_timestamp(part.past * part.level::double precision) '
     'offset 0';
-  -- a block without empty spans, whose bins of several spans lie in it as a whole
-  is_whole constant text :=
-    '0 <> all(block.n) and block.number %% part.factor = 0 and cardinality(block.n) %% part.factor = 0';
   of_parts constant text :=
     'select column_.place, part.level, span.number, span.n, nullif(span.min, ''NaN'')::double precision as min, '
     '  nullif(span.max, ''NaN'')::double precision as max, nullif(span.mean, ''NaN'') as mean, '
@@ -69,13 +69,13 @@ declare
     '  nullif(span.last, ''NaN'')::double precision as last, '
     '  coalesce(span.nans, 0) as nans, coalesce(span.nulls, 0) as nulls, span.squares '
     'from unnest($2) with ordinality as column_ (name, place) '
-    'cross join (values %1$s) as part (level, first, past, factor) '
+    'cross join (values %1$s) as part (level, first, past) '
     'cross join lateral ('
     '  select block.number + generate_series(0, cardinality(block.n) - 1) as number, '
     '    unnest(block.n) as n, unnest(block.min) as min, unnest(block.max) as max, unnest(block.mean) as mean, '
     '    unnest(block.first) as first, unnest(block.last) as last, '
     '    unnest(block.nans) as nans, unnest(block.nulls) as nulls, %3$s as squares '
-    '  from (%2$s) as block where part.factor = 0 or not (%4$s)'
+    '  from (%2$s) as block'
     ') as span where span.number >= part.first and span.number < part.past '
     '  and (span.n > 0 or span.nans > 0 or span.nulls > 0)';
 begin
@@ -134,6 +134,7 @@ begin
     spans := null;
     groups := null;
     sources := null;
+    are_apart := true;
     query := null;
     for part in
       select *
@@ -148,6 +149,9 @@ begin
       select 0, greatest(from_time, place.begins), least(to_time, place.ends)
       where place.is_numeric and greatest(from_time, place.begins) < least(to_time, place.ends)
     loop
+      are_apart := are_apart and (
+        part.begins = greatest(from_time, place.begins) or seconds > 0 and extract(epoch from part.begins) % seconds = 0
+      );
       if part.level = 0 then
         perform ringlog.demand_online(place.table_name, part.begins, part.ends);
         -- with the times in it: partitions outside are not looked at
@@ -202,12 +206,17 @@ begin
       first := extract(epoch from part.begins)::bigint / part.level;
       past := extract(epoch from part.ends)::bigint / part.level;
       if part.level = seconds then
-        bins := concat_ws(', ', bins, format('(%s, %s::bigint, %s::bigint, 0)', part.level, first, past));
+        bins := concat_ws(', ', bins, format('(%s, %s::bigint, %s::bigint)', part.level, first, past));
         continue;
       end if;
-      -- bins of few spans need no sorting but at both ends, which may be parts of bins
+      -- bins of few spans need no sorting but at both ends, which may be parts of bins; none lies in two blocks, whose
+      -- lengths are those of ringlog.schema.summaries
+      length := case
+        when part.level <= 60 then 60 when part.level <= 1200 then 72 when part.level = 86400 then 56 else 48
+      end;
       factor := case
-        when seconds % part.level = 0 and seconds / part.level between 2 and 6 and not with_squares
+        when seconds % part.level = 0 and seconds / part.level between 2 and 6
+          and length % (seconds / part.level) = 0 and not with_squares
         then seconds / part.level
       end;
       first_whole := (first + factor - 1) / factor * factor;
@@ -215,47 +224,60 @@ begin
       if first_whole < past_whole then
         groups := concat_ws(' union all ', groups, (
           select format(
-            'select column_.place, to_timestamp((block.number + block.at) * %s::double precision), '
-            '  block.n::bigint, block.min::double precision, block.max::double precision, '
-            '  nullif(block.sum / block.n, ''NaN''), block.first::double precision, block.last::double precision, '
-            '  coalesce(block.nans, 0)::bigint, coalesce(block.nulls, 0)::bigint, null::double precision '
+            'select column_.place, to_timestamp(bin.number * %1$s::double precision), bin.n::bigint, '
+            '  bin.min::double precision, bin.max::double precision, nullif(bin.sum / nullif(bin.n, 0), ''NaN''), '
+            '  bin.first::double precision, bin.last::double precision, '
+            '  coalesce(bin.nans, 0)::bigint, coalesce(bin.nulls, 0)::bigint, null::double precision '
             'from unnest($2) with ordinality as column_ (name, place) '
-            'cross join (values (%s, %s::bigint, %s::bigint, %s)) as part (level, first, past, factor) '
             'cross join lateral ('
-            '  select number, at, %s as n, least(%s) as min, greatest(%s) as max, %s as sum, '
-            '    first[at + 1] as first, last[at + %s] as last, '
-            '    case when nans is not null then %s end as nans, case when nulls is not null then %s end as nulls '
+            '  select number + at as number, %5$s as n, '
+            '    case when whole then least(%6$s) else least(%7$s) end as min, '
+            '    case when whole then greatest(%8$s) else greatest(%9$s) end as max, '
+            '    case when whole then %10$s else %11$s end as sum, '
+            '    case when whole then first[at + 1] else coalesce(%12$s) end as first, '
+            '    case when whole then last[at + %4$s] else coalesce(%13$s) end as last, '
+            '    case when nans is not null then %14$s end as nans, '
+            '    case when nulls is not null then %15$s end as nulls '
             '  from ('
-            '    select *, generate_series(0, cardinality(block.n) - part.factor, part.factor) as at '
-            '    from (%s) as block where %s offset 0'
-            '  ) as block where number + at >= part.first and number + at < part.past offset 0'
-            ') as block',
-            part.level, part.level, first_whole, past_whole, factor,
-            string_agg(format('n[at + %s]', k), ' + '),
-            string_agg(format('min[at + %s]', k), ', '),
-            string_agg(format('max[at + %s]', k), ', '),
-            string_agg(format('n[at + %1$s] * mean[at + %1$s]', k), ' + '),
-            factor,
-            string_agg(format('nans[at + %s]', k), ' + '),
-            string_agg(format('nulls[at + %s]', k), ' + '),
-            format(blocks, place.table_name), format(is_whole)
+            '    select *, generate_series(0, cardinality(n) - %4$s, %4$s) as at from ('
+            -- without empty spans, whose numbers are NaN
+            '      select date_part(''epoch'', summary.begins)::bigint / %1$s as number, 0 <> all(n) as whole, '
+            '        n, min, max, mean, first, last, nans, nulls '
+            '      from summary.%16$I as summary '
+            '      where summary.level = %1$s and summary.column_name = column_.name '
+            '        and summary.begins > to_timestamp((%2$s - %17$s) * %1$s::double precision) '
+            '        and summary.begins < to_timestamp(%3$s * %1$s::double precision) offset 0'
+            '    ) as block'
+            '  ) as block where number + at >= %2$s and number + at < %3$s offset 0'
+            ') as bin where bin.n > 0 or bin.nans > 0 or bin.nulls > 0',
+            part.level, first_whole, past_whole, factor,
+            string_agg(format('n[at + %s]', k), ' + ' order by k),
+            string_agg(format('min[at + %s]', k), ', ' order by k),
+            string_agg(format('nullif(min[at + %s], ''NaN'')', k), ', ' order by k),
+            string_agg(format('max[at + %s]', k), ', ' order by k),
+            string_agg(format('nullif(max[at + %s], ''NaN'')', k), ', ' order by k),
+            string_agg(format('n[at + %1$s] * mean[at + %1$s]', k), ' + ' order by k),
+            string_agg(format('case when n[at + %1$s] > 0 then n[at + %1$s] * mean[at + %1$s] else 0 end', k), ' + ' order by k),
+            string_agg(format('nullif(first[at + %s], ''NaN'')', k), ', ' order by k),
+            string_agg(format('nullif(last[at + %s], ''NaN'')', k), ', ' order by k desc),
+            string_agg(format('nans[at + %s]', k), ' + ' order by k),
+            string_agg(format('nulls[at + %s]', k), ' + ' order by k),
+            place.table_name, length
           )
           from generate_series(1, factor) as k
         ));
       end if;
-      -- what is left of it: both ends, and blocks with empty spans
-      select concat_ws(', ', spans, string_agg(format(
-        '(%s, %s::bigint, %s::bigint, %s)', part.level, rest.first, rest.past, rest.factor
-      ), ', ')) into spans
+      -- what is left of it: both ends
+      select nullif(concat_ws(', ', spans, string_agg(format(
+        '(%s, %s::bigint, %s::bigint)', part.level, rest.first, rest.past
+      ), ', ')), '') into spans
       from (
-        select first, past, 0 where first_whole < past_whole is not true
+        select first, past where first_whole < past_whole is not true
         union all
-        select first, first_whole, 0 where first_whole < past_whole
+        select first, first_whole where first_whole < past_whole
         union all
-        select first_whole, past_whole, factor where first_whole < past_whole
-        union all
-        select past_whole, past, 0 where first_whole < past_whole
-      ) as rest (first, past, factor)
+        select past_whole, past where first_whole < past_whole
+      ) as rest (first, past)
       where rest.first < rest.past;
     end loop;
     if spans is not null then
@@ -263,10 +285,18 @@ begin
         'select place, %s, to_timestamp(number * level::double precision), '
         'n, min, max, mean, first, last, nans, nulls, squares from (%s) as span',
         bin_of_span,
-        format(of_parts, spans, format(blocks, place.table_name), squares_of_block, format(is_whole))
+        format(of_parts, spans, format(blocks, place.table_name), squares_of_block)
       ));
     end if;
-    if sources is not null then
+    if sources is not null and are_apart and spans is null and not with_squares then
+      -- each row of theirs is a bin
+      query := format(
+        'select place, %s as "time", n::bigint, min, max, n * mean / nullif(n, 0), first, last, nans::bigint, '
+        'nulls::bigint, squares '
+        'from (%s) as source (place, bin, at, n, min, max, mean, first, last, nans, nulls, squares)',
+        shown, sources
+      );
+    elsif sources is not null then
       query := format(
         'select place, %s as "time", sum(n)::bigint as n, '
         'min(min), max(max), sum(n * mean) / nullif(sum(n), 0), '
@@ -287,7 +317,7 @@ begin
       query := concat_ws(' union all ', query, format(
         'select place, to_timestamp(number * level::double precision) as "time", n::bigint, '
         'min, max, mean, first, last, nans::bigint, nulls::bigint, squares from (%s) as span',
-        format(of_parts, bins, format(blocks, place.table_name), squares_of_block, format(is_whole))
+        format(of_parts, bins, format(blocks, place.table_name), squares_of_block)
       ));
     end if;
     query := concat_ws(' union all ', query, groups);

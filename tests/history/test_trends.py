@@ -12,6 +12,7 @@ from psycopg import errors
 from ringlog.history.summaries import summarise
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
+from ringlog.schema.summaries import BLOCK
 from servers import RunningServer
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -117,6 +118,33 @@ def test_a_trend_of_summaries(
     rows = trend.fetchall()
     same(rows, rows_come_to(magnets, "current", begin, end, width, epoch))
     assert len(rows) <= points
+
+
+def test_bins_of_few_spans_of_each_length(engine: sa.Engine, conninfo: str) -> None:
+    """Of rows that leave most spans empty, or with NaN alone, or without a reading."""
+    table = Table("magnets", 10, 1.0, COLUMNS[:1], summaries=(10, *LEVELS))
+    install(engine, Facility("test", "UTC", (table,)))
+    end = BEGIN + timedelta(days=200)
+    with psycopg.connect(conninfo, autocommit=True) as magnets:
+        magnets.execute(
+            """
+            insert into log.magnets (seq_no, time, current)
+            select 1, %s + n ^ 3 * interval '0.27 s',
+              case n %% 7 when 0 then null when 1 then 'nan' when 2 then 'inf' else sin(n) end
+            from generate_series(1, 399) as n
+            """,
+            [BEGIN],
+        )
+        summarise(conninfo, end, enough=1)
+        query = (
+            "select time, n, min, max, mean, first, last, nans, nulls"
+            " from ringlog.signal_bins(array['magnet/current'], %s, %s, %s, 'epoch') order by time"
+        )
+        epoch = datetime(1970, 1, 1, tzinfo=UTC)
+        for level in BLOCK:
+            for width in (timedelta(seconds=level * factor) for factor in (2, 3, 4, 5, 6)):
+                found = magnets.execute(query, [BEGIN, end, width]).fetchall()
+                same(found, rows_come_to(magnets, "current", BEGIN, end, width, epoch))
 
 
 def test_a_trend_of_rows(magnets: psycopg.Connection) -> None:
