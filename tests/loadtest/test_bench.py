@@ -270,7 +270,8 @@ def test_a_run_has_its_figures(
         # the gateway's clock has ticks of 10 ms: a machine without time for many calls has none to show
         if measured.calls > 1000:
             assert measured.backends > 0
-            assert measured.gateway > 0 if one in GATEWAY else measured.gateway <= 0.01, one.title
+            # of loads straight to PostgreSQL nothing is asserted: the gateway's process has work of its own
+            assert measured.gateway > 0 or one not in GATEWAY, one.title
         assert sum(calls for calls, _ in measured.by_second) == measured.calls
         assert max(longest for _, longest in measured.by_second) == pytest.approx(measured.max, abs=1e-6)
     assert results.of("stall", "tds5")[0].seconds == pytest.approx(1)
