@@ -144,9 +144,11 @@ class Found:
 
 
 @contextmanager
-def reading(process: psutil.Process, port: int, asked: str, size: int, clients: int) -> Iterator[Found]:
-    """So many clients that ask again and again for an answer of `size` bytes, until the end and its last
-    answers. Raises BenchError when one gets anything else.
+def reading(
+    process: psutil.Process, port: int, asked: str, size: int, clients: int, tolerance: int = 0
+) -> Iterator[Found]:
+    """So many clients that ask again and again for an answer of `size` bytes, give or take `tolerance`, until
+    the end and its last answers. Raises BenchError when one gets anything else.
     """
     found, lock, end = Found(), threading.Lock(), threading.Event()
     failures: list[BenchError] = []
@@ -161,7 +163,7 @@ def reading(process: psutil.Process, port: int, asked: str, size: int, clients: 
             with lock:
                 if length < 0:
                     found.refused += 1
-                elif length != size:
+                elif abs(length - size) > tolerance:
                     failures.append(BenchError(f"{asked}: {length} bytes instead of {size}"))
                 else:
                     found.requests += 1

@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 import psutil
 from psycopg import sql
 
-from ringlog.loadtest.bench.errors import BenchError
-from ringlog.loadtest.bench.over_http import got, web
+from ringlog.loadtest.bench.over_http import got, reading, web
 from ringlog.loadtest.bench.server import Server
 from ringlog.loadtest.ess.scenarios import Scenario
 from ringlog.loadtest.experiment.errors import LoadTestError
@@ -147,38 +146,11 @@ def _measured(
     seconds: float,
 ) -> Retrieved:
     size = got(port, asked)
-    requests = refused = 0
-    failures: list[Exception] = []
-    lock = threading.Lock()
-    until = time.monotonic() + seconds
-
-    def work() -> None:
-        nonlocal requests, refused
-        while not failures:
-            try:
-                length = got(port, asked)
-            except BenchError as error:
-                failures.append(error)
-                return
-            with lock:
-                if length < 0:
-                    refused += 1
-                elif abs(length - size) > len(asked):
-                    # its header may say another moment
-                    failures.append(LoadTestError(f"{asked}: {length} bytes instead of {size}"))
-                else:
-                    requests += 1
-            if time.monotonic() >= until:
-                return
-
     own = time.process_time()
-    with watching(server, (), web) as used:
-        running = [threading.Thread(target=work) for _ in range(threads)]
-        for one in running:
-            one.start()
-        for one in running:
-            one.join()
-    if failures:
-        raise failures[0]
+    # the header of an answer may name another moment
+    with watching(server, (), web) as used, reading(web, port, asked, size, threads, len(asked)) as found:
+        time.sleep(seconds)
     client = (time.process_time() - own) / used[0].seconds
-    return Retrieved(scenario, form, threads, frames, requests, requests * size, refused, used[0], client)
+    return Retrieved(
+        scenario, form, threads, frames, found.requests, found.requests * size, found.refused, used[0], client
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pymssql
 import pytest
 
+from authors import author_with_schema
 from raw_tds import BATCH7, IGNORE, LAST, LOGIN7, PRELOGIN, RPC7, RawClient, batch7, login7, prelogin, rpc7
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients, Param
@@ -14,18 +15,10 @@ AUTHOR = Login("answering", "answering")
 
 
 @pytest.fixture(scope="module")
-def author(admin: Admin) -> Iterator[Login]:
+def author(server: RunningServer) -> Iterator[Login]:
     """Who may make procedures, in the database `answers`."""
-    admin.execute(
-        f"create role {AUTHOR.user} login password '{AUTHOR.password}' in role daq_reader;"
-        f"grant {AUTHOR.user} to ringlog_gateway with inherit false, set true;"
-        f"create schema answers authorization {AUTHOR.user}"
-    )
-    yield AUTHOR
-    admin.execute(
-        f"drop schema answers cascade; drop owned by {AUTHOR.user}; drop role {AUTHOR.user};"
-        "notify ringlog_catalogue"
-    )
+    with author_with_schema(server, AUTHOR, "answers"):
+        yield AUTHOR
 
 
 def test_a_request_that_is_to_be_ignored_is_answered(server: RunningServer) -> None:

@@ -13,6 +13,7 @@ import pytest
 from test_batch_and_procedure import BODIES
 from test_programs import ERRORS, PROGRAMS, TRIES
 
+from authors import author_with_schema
 from ringlog.gateway._core import TsqlError, translate
 from servers import Login
 from statement_table import cases
@@ -280,15 +281,10 @@ def make_procedures(dsn: str) -> Made:
 
 @pytest.fixture(scope="module")
 def made(clients: Clients, functions: None) -> Iterator[Made]:
-    with psycopg.connect(clients.server.dsn, autocommit=True) as admin:
-        admin.execute(
-            f"create role {LOGIN.user} login password '{LOGIN.password}' in role daq_reader, daq_writer;"
-            f" grant {LOGIN.user} to ringlog_gateway with inherit false, set true;"
-            f" alter role {LOGIN.user} set search_path = {DATABASE}, online, log, ringlog, gateway_test;"
-            f" create schema {DATABASE} authorization {LOGIN.user}"
-        )
+    with author_with_schema(clients.server, LOGIN, DATABASE, writes=True) as admin:
+        path = f"{DATABASE}, online, log, ringlog, gateway_test"
+        admin.execute(f"alter role {LOGIN.user} set search_path = {path}")
         yield make_procedures(clients.server.dsn_of(LOGIN))
-        admin.execute(f"drop schema {DATABASE} cascade; drop owned by {LOGIN.user}; drop role {LOGIN.user}")
 
 
 class Session:

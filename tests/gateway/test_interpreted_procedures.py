@@ -7,6 +7,7 @@ import psycopg
 import pymssql
 import pytest
 
+from authors import author_with_schema, create_login
 from servers import Login, RunningServer
 from tds_clients import Admin, Clients, CtClient, Param, errors_of
 
@@ -19,21 +20,11 @@ Make = Callable[..., None]
 @pytest.fixture(scope="module")
 def site(server: RunningServer) -> Iterator[Admin]:
     """A schema whose owner may log in and make procedures, and a login who is granted what a test says."""
-    with psycopg.connect(server.dsn, autocommit=True) as admin:
-        for login in (AUTHOR, CALLER):
-            admin.execute(
-                f"create role {login.user} login password '{login.password}' in role daq_reader;"
-                f" grant {login.user} to ringlog_gateway with inherit false, set true"
-            )
-        admin.execute(
-            f"create schema interpreted authorization {AUTHOR.user};"
-            f" grant usage on schema interpreted to {CALLER.user}"
-        )
+    with author_with_schema(server, AUTHOR, "interpreted") as admin:
+        create_login(admin, CALLER, "daq_reader")
+        admin.execute(f"grant usage on schema interpreted to {CALLER.user}")
         yield admin
-        admin.execute(
-            f"drop schema interpreted cascade; drop owned by {AUTHOR.user}; drop owned by {CALLER.user};"
-            f" drop role {AUTHOR.user}; drop role {CALLER.user}"
-        )
+        admin.execute(f"drop owned by {CALLER.user}; drop role {CALLER.user}")
 
 
 @pytest.fixture

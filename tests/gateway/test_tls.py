@@ -4,7 +4,6 @@ import socket
 import ssl
 import stat
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pytds
 import pytest
 
 import raw_tds
+from relay import relay
 from servers import Login, RunningServer, ringlog, serving
 from waiting import PATIENCE, wait_until
 
@@ -164,26 +164,13 @@ def test_python_tds(offering: RunningServer, certificate: Path, login_only: bool
 def overheard(server: RunningServer) -> Iterator[tuple[int, bytearray]]:
     """A port that leads to the server, and all that is sent through it."""
     heard = bytearray()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
 
-        def pass_on(source: socket.socket, target: socket.socket) -> None:
-            while part := source.recv(65536):
-                heard.extend(part)
-                target.sendall(part)
-            target.shutdown(socket.SHUT_WR)
+    def hear(part: bytes, from_client: bool) -> bool:
+        heard.extend(part)
+        return True
 
-        def serve() -> None:
-            client, _ = listening.accept()
-            with client, socket.create_connection((server.host, server.port)) as onward:
-                back = threading.Thread(target=pass_on, args=(onward, client))
-                back.start()
-                pass_on(client, onward)
-                back.join()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield listening.getsockname()[1], heard
-        thread.join(PATIENCE)
+    with relay(server, hear) as port:
+        yield port, heard
 
 
 @pytest.mark.parametrize(("wish", "hides_rows"), [("request", False), ("require", True)])

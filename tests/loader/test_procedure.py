@@ -4,9 +4,8 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -14,6 +13,7 @@ import psycopg
 import pymssql
 import pytest
 
+from relay import relay
 from ringlog.clients import Address, LoginRefused, Refused, Unanswered, call, connect, output
 from servers import Login, RunningServer
 from waiting import PATIENCE, is_taken, wait_until
@@ -142,38 +142,8 @@ def test_a_refused_login_and_a_missing_server(quick_server: RunningServer) -> No
 SQL_BATCH = 1
 
 
-@contextmanager
-def deaf_to_text(server: RunningServer) -> Iterator[int]:
-    """The port of a server that lets one client log in and answers no text."""
-
-    def pass_on(source: socket.socket, target: socket.socket) -> None:
-        while data := source.recv(65536):
-            if source is client and data[0] == SQL_BATCH:
-                break
-            target.sendall(data)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            nonlocal client
-            client, _ = listener.accept()
-            with client, socket.create_connection((server.host, server.port)) as to_server:
-                back = threading.Thread(target=pass_on, args=(to_server, client))
-                back.start()
-                pass_on(client, to_server)
-                ended.wait()
-                to_server.shutdown(socket.SHUT_RDWR)
-                back.join()
-
-        client = listener
-        ended = threading.Event()
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            ended.set()
-            thread.join()
+def is_no_text(part: bytes, from_client: bool) -> bool:
+    return not (from_client and part[0] == SQL_BATCH)
 
 
 def test_the_first_connection_of_a_process_waits_no_longer_than_it_may(quick_server: RunningServer) -> None:
@@ -184,7 +154,7 @@ def test_the_first_connection_of_a_process_waits_no_longer_than_it_may(quick_ser
         "try: connect(*sys.argv[1:], timeout=1)\n"
         "except Unanswered as error: print(error.number)"
     )
-    with deaf_to_text(quick_server) as port:
+    with relay(quick_server, is_no_text) as port:
         url = f"tds://{login.user}@127.0.0.1:{port}/online"
         command = [sys.executable, "-c", program, url, login.password]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
+from authors import author_with_schema
 from servers import Login, RunningServer
 from tds_clients import Answer, Clients
 
@@ -158,14 +158,8 @@ BODIES = {
 @pytest.fixture(scope="module")
 def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
     directory: Path = tmp_path_factory.mktemp("both")
-    with psycopg.connect(server.dsn, autocommit=True) as admin:
-        admin.execute(
-            f"create role {AUTHOR.user} login password '{AUTHOR.password}' in role daq_reader;"
-            f" grant {AUTHOR.user} to ringlog_gateway with inherit false, set true;"
-            f" create schema both_ways authorization {AUTHOR.user}"
-        )
+    with author_with_schema(server, AUTHOR, "both_ways"):
         yield Clients.of(server, directory / "none", directory)
-        admin.execute(f"drop schema both_ways cascade; drop owned by {AUTHOR.user}; drop role {AUTHOR.user}")
 
 
 def outcome(

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import psycopg
 import pymssql
 import pytest
 from pymssql import _mssql
 
+from authors import author_with_schema
 from servers import Login, RunningServer
 from tds_clients import Clients, errors_of
 
@@ -20,14 +20,8 @@ AUTHOR = Login("suite_author", "suite")
 def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
     """Clients of somebody who may create procedures in a schema of his own."""
     directory = tmp_path_factory.mktemp("suites")
-    with psycopg.connect(server.dsn, autocommit=True) as admin:
-        admin.execute(
-            f"create role {AUTHOR.user} login password '{AUTHOR.password}' in role daq_reader;"
-            f" grant {AUTHOR.user} to ringlog_gateway with inherit false, set true;"
-            f" create schema suite authorization {AUTHOR.user}"
-        )
+    with author_with_schema(server, AUTHOR, "suite"):
         yield Clients.of(server, directory / "none", directory)
-        admin.execute(f"drop schema suite cascade; drop owned by {AUTHOR.user}; drop role {AUTHOR.user}")
 
 
 @pytest.fixture
