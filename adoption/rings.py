@@ -13,11 +13,11 @@ from typing import Any
 
 import pymssql
 
+from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Old, OldTable
 from ringlog.adoption.session import rows_of
-from ringlog.errors import UsageError
 
 TYPES = {
     "real": "real",
@@ -71,17 +71,17 @@ _KEYS = {"seq_no", "time", "log", "cycle"}
 
 
 def read_rules(path: Path) -> Rules:
-    """Raises UsageError for what it does not understand."""
+    """Raises AdoptionError for what it does not understand."""
     try:
         content = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise AdoptionError(f"{path}: {error}") from None
     if unknown := set(content) - {"ring", "site"}:
-        raise UsageError(f"{path}: '{unknown.pop()}' is neither ring nor site")
+        raise AdoptionError(f"{path}: '{unknown.pop()}' is neither ring nor site")
     rings = content.get("ring", {})
     for name, rule in rings.items():
         if not isinstance(rule, dict) or set(rule) - _KEYS:
-            raise UsageError(f"{path}: [ring.{name}] has seq_no, time, log and cycle, and nothing else")
+            raise AdoptionError(f"{path}: [ring.{name}] has seq_no, time, log and cycle, and nothing else")
     return Rules(rings, frozenset(content.get("site", ())))
 
 
@@ -106,7 +106,7 @@ def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
     tables = {table.name: table for table in old.tables}
     for name in (*rules.rings, *rules.site, *(rule["log"] for rule in rules.rings.values() if "log" in rule)):
         if name not in tables:
-            raise UsageError(f"the rules name the table {name!r}, which the old database has not")
+            raise AdoptionError(f"the rules name the table {name!r}, which the old database has not")
     decisions: list[str] = []
     rings: dict[str, Ring] = {}
     for table in old.tables:
@@ -150,7 +150,9 @@ def _shape(table: OldTable, rule: Mapping[str, Any] | None) -> tuple[str, str] |
     if rule is not None and "seq_no" in rule and "time" in rule:
         for column in (rule["seq_no"], rule["time"]):
             if table.column(column) is None:
-                raise UsageError(f"the rules name column {column!r} of table {table.name}, which it has not")
+                raise AdoptionError(
+                    f"the rules name column {column!r} of table {table.name}, which it has not"
+                )
         return str(rule["seq_no"]), str(rule["time"])
     numbers = [
         key[0]
@@ -206,7 +208,9 @@ def _log_of(
     if rule and "log" in rule:
         log = tables[rule["log"]]
         if absent := [column.name for column in table.columns if log.column(column.name) is None]:
-            raise UsageError(f"the rules name the log {log.name} of {table.name}, which has no {absent[0]}")
+            raise AdoptionError(
+                f"the rules name the log {log.name} of {table.name}, which has no {absent[0]}"
+            )
         if more := _beside(log, table):
             return log, [f"log {log.name} has {more} besides the ring's: not migrated"]
         return log, []

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ringlog.adoption.composites import DATETIMEOFFSET, SQL_VARIANT, offset, variant, variant_expression
+from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.left import listed
 from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Old, OldColumn
-from ringlog.errors import UsageError
 from ringlog.gateway import charset_name, decode_text
 
 _UTF_8 = "utf8"
@@ -65,11 +65,11 @@ class Reading:
 
 
 def codec(name: str) -> str:
-    """The gateway's name of a character set of ASE, or of a code page by its number. Raises UsageError."""
+    """The gateway's name of a character set of ASE, or of a code page by its number. Raises AdoptionError."""
     plain = name.strip().lower()
     found = charset_name(_PAGES.get(plain, f"cp{plain}" if plain.isdigit() else plain))
     if found is None:
-        raise UsageError(f"the character set {name!r} is not known: name it by --charset")
+        raise AdoptionError(f"the character set {name!r} is not known: name it by --charset")
     return found
 
 

@@ -1,9 +1,10 @@
 """The client library: connections, calls of procedures, writers, tables for reading."""
 
 from ringlog.clients.address import Address, AddressError
+from ringlog.clients.calling import call
 from ringlog.clients.connection import connect
 from ringlog.clients.password import PasswordError, find_password
-from ringlog.clients.procedure import Answer, Connection, LoginRefused, Refused, Unanswered, call, output
+from ringlog.clients.procedure import Answer, Connection, LoginRefused, Refused, Unanswered, output
 from ringlog.clients.reading import ReadRefused, read
 
 __all__ = [

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 
 from ringlog.clients.address import Address
+from ringlog.clients.calling import call
 from ringlog.clients.connection import connect
 from ringlog.clients.figures import Figures, State
 from ringlog.clients.pauses import growing_pauses
-from ringlog.clients.procedure import Answer, Argument, Connection, Refused, Unanswered, call
+from ringlog.clients.procedure import Answer, Argument, Connection, Refused, Unanswered
 
 # Seconds without an answer after which a call is sent again on a new connection.
 _PATIENCE = 20.0

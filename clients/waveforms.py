@@ -1,17 +1,16 @@
 """Converts waveforms, which TDS returns as packed binary, to numpy arrays."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ringlog.clients.procedure import Answer, Connection, Driver
+from ringlog.clients.procedure import Answer, Connection, Driver
 
 _TYPES = {"bit": "?", "smallint": "i2", "int": "i4", "bigint": "i8", "real": "f4", "double": "f8"}
 _OF_A_SIGNAL = ("get_waveform", "get_waveforms")
 _DOUBLE = {"value": "double[]"}
 
 
-def with_arrays(driver: "Driver", connection: "Connection", procedure: str, answer: "Answer") -> "Answer":
+def with_arrays(driver: Driver, connection: Connection, procedure: str, answer: Answer) -> Answer:
     """The answer of a reading procedure with its packed waveforms as numpy arrays; as it is where numpy is
     not installed, or for a procedure that is none of ringlog's for reading.
 

@@ -67,6 +67,7 @@ def adopt(
     from ringlog.adoption import assessment, scripts
     from ringlog.adoption.catalogue import read
     from ringlog.adoption.copying import Ledger, Source, copy, without_time
+    from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rights import rights
     from ringlog.adoption.rings import Rules, bounds_by, read_rules, sort
     from ringlog.adoption.session import connected, number, words
@@ -80,11 +81,11 @@ def adopt(
         raise UsageError(f"the URL names no database: write {address}/DATABASE")
     # a schema of PostgreSQL, as T-SQL here looks for it
     database = address.database.lower()
-    decided = Rules() if rules is None else read_rules(rules)
-    password = find_password(address)
-    if charset:
-        codec(charset)
     try:
+        decided = Rules() if rules is None else read_rules(rules)
+        password = find_password(address)
+        if charset:
+            codec(charset)
         with connected(address, password, tds_version) as connection:
             found = read(connection, database)
             tables = sort(found, decided, bounds_by(connection))
@@ -127,6 +128,8 @@ def adopt(
             for line in loose:
                 print(line)
             differ += len(loose)
+    except AdoptionError as error:
+        raise UsageError(str(error)) from None
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {words(error)}") from None
     if judged.refused or differ:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import psycopg
+import sqlalchemy
 from psycopg import sql
 
-from ringlog.database import engine
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables, old_week
 from ringlog.loadtest.bench.load import TDS74, Load, Measurement, Stand
@@ -108,7 +108,7 @@ def _archiving(dsn: str) -> Iterator[None]:
     """Archives the week in a thread, as housekeeping does, and leaves it at the end."""
     from ringlog.history.archive import archive
 
-    at = engine(dsn)
+    at = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
     end, failures, done = threading.Event(), list[BaseException](), threading.Event()
 
     def work() -> None:

@@ -12,12 +12,12 @@ import pymssql
 import pytest
 
 from ringlog.adoption.assessment import assess
+from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.objects import Grant, Module, Old, OldColumn, OldTable
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, read_rules, sort
 from ringlog.adoption.scripts import write
 from ringlog.adoption.writers import decisions, replaced
-from ringlog.errors import UsageError
 from ringlog.gateway import translate
 from ringlog.schema.facility_file import load_facility
 from servers import RunningServer, ringlog, serving
@@ -217,7 +217,7 @@ def test_a_log_with_more_than_its_ring_keeps_all_it_has(tmp_path: Path) -> None:
     found = sort(of(RING, noted), read_rules(file), bounds)
     assert found.rings[0].log == noted
     assert found.decisions[0] == "log SR_VAC_HIST has column Note besides the ring's: not migrated"
-    with pytest.raises(UsageError, match="which has no No"):
+    with pytest.raises(AdoptionError, match="which has no No"):
         sort(of(RING, bare), read_rules(file), bounds)
 
 
@@ -234,7 +234,7 @@ def test_rules_have_the_last_word(tmp_path: Path) -> None:
         ('[ring.orders]\nseq_no = "nr"\ntime = "at"', "names? column 'nr'"),
     ):
         file.write_text(text)
-        with pytest.raises(UsageError, match=words):
+        with pytest.raises(AdoptionError, match=words):
             sort(of(RING, ORDERS), read_rules(file), bounds)
 
 

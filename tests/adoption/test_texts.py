@@ -4,12 +4,12 @@ import pytest
 
 from ringlog.adoption import ase
 from ringlog.adoption.dynamic import found as found_dynamic
+from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
 from ringlog.adoption.order import ordered
 from ringlog.adoption.tables import made_all
 from ringlog.adoption.texts import QuestionMarks, Unreadable, codec, doubts, reading
-from ringlog.errors import UsageError
 
 
 def column(name: str, kind: str, length: int = 4, code_page: str = "") -> OldColumn:
@@ -54,7 +54,7 @@ def test_a_column_s_own_code_page_and_what_needs_none() -> None:
     for unicode in (column("a", "nvarchar", 8), column("a", "varchar", 8, "65001"), column("a", "int")):
         assert reading(unicode, "", False).expression == "a"
     assert reading(column("a", "int"), "sjis", True).codec is None
-    with pytest.raises(UsageError, match="ebcdic99"):
+    with pytest.raises(AdoptionError, match="ebcdic99"):
         codec("ebcdic99")
 
 

@@ -1,0 +1,57 @@
+"""Imports go one way: no circle of modules, and no package imports from ringlog/."""
+
+import ast
+from collections.abc import Iterator
+from configparser import ConfigParser
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def modules() -> dict[str, Path]:
+    """The file of each module of the package, by its name."""
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    folders = dict(line.split(" = ") for line in setup["options"]["package_dir"].split("\n") if line)
+    found = {}
+    for package, folder in folders.items():
+        for file in (ROOT / folder).rglob("*.py"):
+            inner = file.relative_to(ROOT / folder).with_suffix("").parts
+            found[".".join((package, *(part for part in inner if part != "__init__")))] = file
+    return found
+
+
+def imported(file: Path, known: dict[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for name in node.names:
+                inner = f"{node.module}.{name.name}"
+                yield inner if inner in known else node.module
+
+
+def graph() -> dict[str, set[str]]:
+    known = modules()
+    return {
+        name: {one for one in imported(file, known) if one in known and one != name}
+        for name, file in known.items()
+    }
+
+
+def test_there_is_no_circle() -> None:
+    found = graph()
+    assert "ringlog.schema.facility" in found["ringlog.clients.writer"]
+    # raises CycleError, which names the modules of a circle
+    assert len([*TopologicalSorter(found).static_order()]) == len(found)
+
+
+def test_no_package_imports_from_the_command_line() -> None:
+    known = modules()
+    face = {name for name, file in known.items() if file.parent == ROOT / "ringlog"}
+    below = {
+        name: used & face for name, used in graph().items() if known[name].parts[len(ROOT.parts)] != "ringlog"
+    }
+    assert "ringlog.server" in face
+    assert {name: used for name, used in below.items() if used} == {}
