@@ -75,7 +75,7 @@ def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (
             continue
         if grant.state == "grantable":
             decisions.append(f"{who} may grant {_shown(grant)} to others there; here whoever owns it does")
-        line = _written(grant, who, kinds, database)
+        line = _written(grant, who, database)
         (beside if grant.columns or who != who.lower() else tsql).append(line)
     decisions += [
         f"{who} has {right}{f' on {count} objects' if count > 1 else ''}: there is no such right here"
@@ -167,7 +167,7 @@ def _shown(grant: Grant) -> str:
     return f"{grant.right}{columns}" + (f" on {grant.what}" if grant.what else "")
 
 
-def _written(grant: Grant, who: str, kinds: dict[str, str], database: str) -> str:
+def _written(grant: Grant, who: str, database: str) -> str:
     """A grant as T-SQL, or as PostgreSQL's SQL where ringlog's T-SQL cannot express it."""
     right = grant.right.lower()
     if not grant.columns and who == who.lower():

@@ -125,7 +125,7 @@ def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
                     f"table {table.name} could be a ring, but {reasons[0]}: it stays a site table"
                 )
             continue
-        log, doubts = _log_of(table, seq_no, time, old, rule, tables)
+        log, doubts = _log_of(table, seq_no, old, rule, tables)
         decisions += doubts
         cycle = float(rule["cycle"]) if rule and "cycle" in rule else _cycle(table, log, time, bounds)
         rings[table.name] = Ring(table, seq_no, time, log, cycle)
@@ -195,7 +195,6 @@ def facility_type(kind: str, length: int) -> str | None:
 def _log_of(
     table: OldTable,
     seq_no: str,
-    time: str,
     old: Old,
     rule: Mapping[str, Any] | None,
     tables: Mapping[str, OldTable],

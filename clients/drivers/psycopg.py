@@ -96,7 +96,7 @@ class Cursor(psycopg.Cursor[Any]):
         if signature.gives_rows:
             return [*parameters]
         row = self.fetchone()
-        outputs = iter(_outputs(signature, given, row))
+        outputs = iter(_outputs(given, row))
         self.returnvalue = row[0] if signature.gives_status and row else 0
         return [next(outputs) if isinstance(each, output) else each for each in parameters]
 
@@ -173,7 +173,7 @@ def call(
         return Answer(0, (), columns, rows)
     row = rows[0] if rows else None
     status = int(str(row[0])) if signature.gives_status and row else 0
-    return Answer(status, tuple(_outputs(signature, given, row)), (), [])
+    return Answer(status, tuple(_outputs(given, row)), (), [])
 
 
 def _signature(connection: psycopg.Connection[Any], procedure: str) -> _Signature:
@@ -292,9 +292,7 @@ def _wanted(given: Mapping[_Parameter, Argument]) -> sql.Composable:
     return sql.SQL(", ").join(wanted) if wanted else sql.SQL("*")
 
 
-def _outputs(
-    signature: _Signature, given: Mapping[_Parameter, Argument], row: Sequence[Value] | None
-) -> Iterable[Value]:
+def _outputs(given: Mapping[_Parameter, Argument], row: Sequence[Value] | None) -> Iterable[Value]:
     if row is None or not any(isinstance(argument, output) for argument in given.values()):
         return ()
     return row

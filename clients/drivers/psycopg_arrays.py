@@ -67,7 +67,7 @@ def adapt(connection: psycopg.Connection[Any]) -> None:
         except ModuleNotFoundError:
             continue
         connection.adapters.register_loader(oid, _text_loader(numpy, element, dtype))
-        connection.adapters.register_loader(oid, _binary_loader(numpy, element, dtype))
+        connection.adapters.register_loader(oid, _binary_loader(numpy, dtype))
 
 
 def _dumper(oid_of_array: int) -> type[Dumper]:
@@ -95,7 +95,7 @@ def _text_loader(numpy: Any, element: int, dtype: str) -> type[ArrayLoader]:
     return TextLoader
 
 
-def _binary_loader(numpy: Any, element: int, dtype: str) -> type[ArrayBinaryLoader]:
+def _binary_loader(numpy: Any, dtype: str) -> type[ArrayBinaryLoader]:
     framed = numpy.dtype([("length", ">i4"), ("value", numpy.dtype(dtype).newbyteorder(">"))])
 
     class BinaryLoader(ArrayBinaryLoader):

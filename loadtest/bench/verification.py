@@ -27,7 +27,7 @@ class Check(Record):
 
 
 def reading(table: int, chosen: int, column: int) -> float:
-    """The value that the C clients send: `reading` of ../native/load.c."""
+    """The value that the C clients send: `reading` of ../native/load_generator.c."""
     word = (table * 0x9E3779B1 ^ chosen * 0x85EBCA77 ^ column * 0xC2B2AE3D) % _WORD
     word = (word ^ word >> 15) * 0x2C1B3C6D % _WORD
     word = (word ^ word >> 12) * 0x297A2D39 % _WORD

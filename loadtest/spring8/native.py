@@ -28,7 +28,7 @@ from ringlog.schema.facility import Facility
 
 # Seconds of writing before the load begins: so that all groups write when the first is measured.
 WARM = 2.0
-# As a group's own patience: see ../native/load.c.
+# As a group's own patience: see ../native/load_generator.c.
 _PATIENCE = 120.0
 
 
