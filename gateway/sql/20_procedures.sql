@@ -517,35 +517,45 @@ owner and rights. Runs with the caller's rights.
 Errors: no such schema (911), the name is taken (2714), there is nothing to alter (208).$$;
 
 
-create or replace function tsql.drop_procedure(database text, schema text, name text, if_exists boolean)
+create or replace function tsql.drop_routine(kind text, name text, routines oid[], if_exists boolean)
 returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  found oid[] := array(
+begin
+  if routines = '{}' then
+    if not if_exists then
+      perform tsql.raise(3701, 11, 5, format(
+        'Cannot drop the %s ''%s'', because it does not exist or you do not have permission.', kind, name));
+    end if;
+    return;
+  end if;
+  if cardinality(routines) > 1 then
+    perform tsql.raise(3701, 11, 5, format(
+      'Cannot drop the %s ''%s'': there are several of this name.', kind, name));
+  end if;
+  execute format('drop routine %s', routines[1]::regprocedure);
+  notify ringlog_catalogue;
+end
+$$;
+
+comment on function tsql.drop_routine(text, text, oid[], boolean) is
+$$Drops the procedure or function that a name was found to mean. Errors: none or several of this name (3701).$$;
+
+
+create or replace function tsql.drop_procedure(database text, schema text, name text, if_exists boolean)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$
+  select tsql.drop_routine('procedure', name, array(
     -- what is found everywhere is dropped only where it is
     select p.oid
     from tsql.procedures_named(database, schema, name) as named
     join pg_proc p on p.oid = named.oid
     join pg_namespace n on n.oid = p.pronamespace
     where n.oid = pg_my_temp_schema() or lower(n.nspname) = lower(coalesce(nullif(schema, ''), database))
-  );
-begin
-  if found = '{}' then
-    if not if_exists then
-      perform tsql.raise(3701, 11, 5, format(
-        'Cannot drop the procedure ''%s'', because it does not exist or you do not have permission.', name));
-    end if;
-    return;
-  end if;
-  if cardinality(found) > 1 then
-    perform tsql.raise(3701, 11, 5, format(
-      'Cannot drop the procedure ''%s'': there are several of this name.', name));
-  end if;
-  execute format('drop routine %s', found[1]::regprocedure);
-  notify ringlog_catalogue;
-end
+  ), if_exists)
 $$;
 
 comment on function tsql.drop_procedure(text, text, text, boolean) is

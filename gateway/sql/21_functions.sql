@@ -2,11 +2,10 @@
 
 create or replace function tsql.drop_function(database text, schema text, name text, if_exists boolean)
 returns void
-language plpgsql
+language sql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  found oid[] := array(
+  select tsql.drop_routine('function', name, array(
     select p.oid
     from pg_proc p
     join pg_namespace n on n.oid = p.pronamespace
@@ -15,22 +14,11 @@ declare
       and p.prokind = 'f'
       and p.prorettype <> 'trigger'::regtype
       and p.prosrc like '%-- compiled from T-SQL, %'
-  );
-begin
-  if found = '{}' then
-    if not if_exists then
-      perform tsql.raise(3701, 11, 5, format(
-        'Cannot drop the function ''%s'', because it does not exist or you do not have permission.', name));
-    end if;
-    return;
-  end if;
-  execute format('drop function %s', found[1]::regprocedure);
-  notify ringlog_catalogue;
-end
+  ), if_exists)
 $$;
 
 comment on function tsql.drop_function(text, text, text, boolean) is
-$$Drops a compiled function of a database. Runs with the caller's rights. Error: there is none (3701).$$;
+$$Drops a compiled function of a database. Runs with the caller's rights. Errors: none or several of this name (3701).$$;
 
 
 create or replace function tsql.create_rows_function(
