@@ -44,6 +44,7 @@ OVER_ALL_TABLES = (
     "demand_here",
     "node_of_tables",
     "demand_online",
+    "demand_number",
     "signal_places",
     "trend_places",
     "waveform_scalars",

@@ -18,15 +18,9 @@ begin
     raise exception 'get_latest: there is no signal ''%'' now', name
       using errcode = 'undefined_object', hint = 'find_signals lists them.';
   end if;
-  if place.type like '%[]' then
-    raise exception 'get_latest: signal ''%'' is a waveform (%)', name, place.type
-      using errcode = 'datatype_mismatch', hint = 'Call get_waveform.';
-  end if;
-  if place.type like 'varchar%' or place.type in ('text', 'datetime') then
-    raise exception 'get_latest: signal ''%'' is % (%), not a number', name,
-      case place.type when 'datetime' then 'a time' else 'text' end, place.type
-      using errcode = 'datatype_mismatch', hint = format('Call get_%s.', place.table_name);
-  end if;
+  perform ringlog.demand_number(
+    'get_latest', name, place.type, 'get_waveform', format('get_%s', place.table_name)
+  );
   return query execute format(
     'select ring."time", ring.%I%s::double precision '
     'from online.%I as ring where ring."time" is not null '

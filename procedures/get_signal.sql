@@ -56,15 +56,9 @@ begin
     where signal.signal = name
     order by signal.valid_from
   loop
-    if place.type like '%[]' then
-      raise exception 'get_signal: signal ''%'' is a waveform (%)', name, place.type
-        using errcode = 'datatype_mismatch', hint = 'Call get_waveforms.';
-    end if;
-    if place.type like 'varchar%' or place.type in ('text', 'datetime') then
-      raise exception 'get_signal: signal ''%'' is % (%), not a number', name,
-        case place.type when 'datetime' then 'a time' else 'text' end, place.type
-        using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
-    end if;
+    perform ringlog.demand_number(
+      'get_signal', name, place.type, 'get_waveforms', format('get_%s_range', place.table_name)
+    );
     perform ringlog.demand_online(place.table_name, place.begins, place.ends);
     return query execute format(
       'select logged."time", logged.%I%s::double precision '
