@@ -292,6 +292,30 @@ $$;
 comment on function tsql.compare_variants(tsql.sql_variant, tsql.sql_variant) is
   'Below 0, 0 or above 0: by the families of the base types, and within one by value ("sql_variant (Transact-SQL)").';
 
+create or replace function tsql.variant_size(value tsql.sql_variant) returns integer
+language sql immutable parallel safe
+return (
+  with of (base, digits) as (select tsql.variant_base(value), tsql.variant_digits(value))
+  select case
+    when base in ('bit', 'tinyint') then 1 when base = 'smallint' then 2
+    when base in ('int', 'real', 'smallmoney', 'smalldatetime') then 4
+    when base in ('bigint', 'float', 'money', 'datetime') then 8
+    when base = 'uniqueidentifier' then 16 when base = 'date' then 3
+    when base in ('char', 'varchar') then octet_length((value).value)
+    -- two bytes for a character, and four beyond the basic plane
+    when base in ('nchar', 'nvarchar') then 2 * (pg_catalog.length((value).value)
+      + pg_catalog.length(regexp_replace((value).value, '[\u0001-\uffff]', '', 'g')))
+    when base in ('binary', 'varbinary') then octet_length((value).value) / 2
+    when base in ('decimal', 'numeric') then
+      case width_bucket(abs((value).value::numeric * 10::numeric ^ digits), array[2::numeric ^ 32, 2::numeric ^ 64, 2::numeric ^ 96])
+        when 0 then 5 when 1 then 9 when 2 then 13 else 17 end
+    else case when digits <= 2 then 3 when digits <= 4 then 4 else 5 end
+      + case base when 'time' then 0 when 'datetime2' then 3 else 5 end
+  end
+  from of
+);
+comment on function tsql.variant_size(tsql.sql_variant) is 'The bytes in which SQL Server keeps the value.';
+
 create or replace function tsql.sql_variant_property(value tsql.sql_variant, property text) returns tsql.sql_variant
 language plpgsql immutable parallel safe
 as $$
@@ -322,21 +346,18 @@ begin
     return tsql.variant('int', (case
       when base in ('nchar', 'nvarchar') then 2 * last
       when base in ('char', 'varchar', 'binary', 'varbinary') then last
-      when base in ('bit', 'tinyint') then 1 when base = 'smallint' then 2
-      when base in ('int', 'real', 'smallmoney', 'smalldatetime') then 4
-      when base in ('bigint', 'float', 'money', 'datetime') then 8
-      when base = 'uniqueidentifier' then 16 when base = 'date' then 3
-      when base in ('decimal', 'numeric') then
-        case when numbers[1] <= 9 then 5 when numbers[1] <= 19 then 9 when numbers[1] <= 28 then 13 else 17 end
-      else case when last <= 2 then 3 when last <= 4 then 4 else 5 end
-        + case base when 'time' then 0 when 'datetime2' then 3 else 5 end end)::text);
-  elsif asked in ('totalbytes', 'collation') then
-    raise exception using errcode = '0A000',
-      message = format('''sql_variant_property(…, ''%s'')'' is not supported: the documentation does not say what it '
-        'counts here.', property);
+      else tsql.variant_size(value) end)::text);
+  elsif asked = 'totalbytes' then
+    -- with two bytes for the base type, and those of its properties
+    return tsql.variant('int', (tsql.variant_size(value) + 2 + case
+      when base in ('decimal', 'numeric', 'binary', 'varbinary') then 2
+      when base in ('time', 'datetime2', 'datetimeoffset') then 1
+      when base in ('char', 'varchar', 'nchar', 'nvarchar') then 6 else 0 end)::text);
+  elsif asked = 'collation' and base in ('char', 'varchar', 'nchar', 'nvarchar') then
+    return tsql.variant('nvarchar(128)', 'Latin1_General_100_BIN2_UTF8');
   end if;
   return null;
 end
 $$;
 comment on function tsql.sql_variant_property(tsql.sql_variant, text) is
-  'BaseType, Precision, Scale or MaxLength ("SQL_VARIANT_PROPERTY"); null for another property.';
+  'BaseType, Precision, Scale, TotalBytes, Collation or MaxLength ("SQL_VARIANT_PROPERTY"); null for another property.';

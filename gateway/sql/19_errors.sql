@@ -52,6 +52,9 @@ immutable
 as $$
   select case
     when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
+    when sqlstate = '23505' and starts_with(message, 'could not create unique index') then 'S1505'
+    when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
+    when sqlstate = '42883' and starts_with(message, 'operator does not exist') then 'S0402'
     when constraint_ = 'smallmoney_range' then 'S8115'
     when constraint_ = 'tinyint_range' then 'S0220'
     when not sybase and sqlstate = '23505' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
@@ -61,8 +64,8 @@ as $$
 $$;
 
 comment on function tsql.own_state(text, text, text, text, boolean) is
-$$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, a value
-beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
+$$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, an
+operator that there is none of, a value beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
 are named by their table first.$$;
 
 -- as procedures of earlier versions ask

@@ -27,6 +27,9 @@ impl Interpreter {
                         insert, update and delete are refused.";
             return Err(ServerMessage::error(195, 15, text).into());
         }
+        if client.settings().cuts_padding {
+            pads(query)?;
+        }
         let mut declaring = None;
         let Completed { outcome, columns } = {
             let parameters = self.parameters(client, &query.sql, variables).await?;
@@ -206,6 +209,20 @@ impl Interpreter {
         client.reply.passed(Some(1));
         Ok(())
     }
+}
+
+/// Refuses what makes columns that would keep no blanks or zeros at the end of their values.
+fn pads(query: &Query) -> Result<(), ServerMessage> {
+    let what = match (&query.padded, &query.made) {
+        (Some(column), _) => format!("The column '{column}'"),
+        (None, Some(_)) => String::from("'select … into'"),
+        (None, None) => return Ok(()),
+    };
+    let text = format!(
+        "{what} is not supported under 'set ansi_padding off': blanks and zeros at the end of values are kept. \
+         'set ansi_padding on' first."
+    );
+    Err(ServerMessage::error(102, 15, text))
 }
 
 /// Whether a text has a form in every code page.

@@ -91,11 +91,12 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<
 
 /// SET options as the bits of @@options (SQL Server: "Configure the user options server configuration option").
 fn options(state: &SessionState<'_>) -> i64 {
-    // warnings, padding, arithabort, null defaults on, concatenated nulls: always on, whatever is set
-    const HOLD: i64 = 8 | 16 | 64 | 1024 | 4096;
+    // warnings, arithabort, null defaults on, concatenated nulls: always on, whatever is set
+    const HOLD: i64 = 8 | 64 | 1024 | 4096;
     let settings = state.settings;
     [
         (settings.implicit_transactions, 2),
+        (!settings.cuts_padding, 16),
         (!settings.nulls_equal, 32),
         (settings.quoted_identifiers, 256),
         (settings.no_count, 512),

@@ -9,6 +9,8 @@ pub struct Settings {
     pub quoted_identifiers: bool,
     /// `set ansi_nulls off`: a variable or literal that is null equals null.
     pub nulls_equal: bool,
+    /// `set ansi_padding off`: columns of a table that is made keep no blanks and zeros at the end of their values.
+    pub cuts_padding: bool,
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
     pub text_size: TextSize,
@@ -186,6 +188,7 @@ impl Settings {
         Settings {
             quoted_identifiers: is_odbc,
             nulls_equal: !is_odbc,
+            cuts_padding: false,
             implicit_transactions: false,
             text_size: TextSize { bytes: TextSize::UNLIMITED, counts_characters: dialect.is_tds7() },
             only_formats: false,
@@ -203,7 +206,6 @@ impl Settings {
 const HOLDS: &[(&str, &[&str])] = &[
     ("ansi_defaults", &["on"]),
     ("ansi_null_dflt_on", &["on"]),
-    ("ansi_padding", &["on"]),
     ("ansi_warnings", &["on"]),
     ("arithabort", &["on"]),
     ("arithignore", &["off"]),
@@ -228,6 +230,7 @@ impl Settings {
         match words.as_slice() {
             ["quoted_identifier", value @ ("on" | "off")] => self.quoted_identifiers = *value == "on",
             ["ansi_nulls" | "ansinull", value @ ("on" | "off")] => self.nulls_equal = *value == "off",
+            ["ansi_padding", value @ ("on" | "off")] => self.cuts_padding = *value == "off",
             ["fmtonly", value @ ("on" | "off")] => self.only_formats = *value == "on",
             ["nocount", value @ ("on" | "off")] => self.no_count = *value == "on",
             ["xact_abort", value @ ("on" | "off")] => self.abort_on_error = *value == "on",
@@ -300,10 +303,13 @@ mod tests {
         let several = set("ansi_padding , ansi_nulls , quoted_identifier , nocount on").unwrap();
         assert!(several.quoted_identifiers && several.no_count);
         assert_eq!(
-            set("ansi_nulls , quoted_identifier , ansi_padding off").unwrap_err().text,
-            "'set ansi_padding off' is not understood: ringlog has no such setting."
+            set("ansi_nulls , quoted_identifier , ansi_warnings off").unwrap_err().text,
+            "'set ansi_warnings off' is not understood: ringlog has no such setting."
         );
         assert!(set("ansi_nulls off").unwrap().nulls_equal && !set("ansinull on").unwrap().nulls_equal);
+        assert!(
+            set("ansi_padding off").unwrap().cuts_padding && !set("ansi_padding on").unwrap().cuts_padding
+        );
         for text in ["arithabort on", "transaction isolation level read committed", "rowcount 0"] {
             assert!(set(text).is_ok(), "{text}");
         }
@@ -354,7 +360,7 @@ mod tests {
             "lock_timeout -2",
             "transaction isolation level snapshot",
             "noexec on",
-            "ansi_padding off",
+            "ansi_warnings off",
             "no_such on",
         ] {
             let error = set(text).unwrap_err();

@@ -6,6 +6,7 @@ mod compiler;
 mod cursor;
 mod keyed;
 mod labels;
+mod padding;
 mod procedure;
 mod session;
 mod undeclared;
@@ -314,11 +315,16 @@ impl Compiler<'_> {
             columns: translated.columns,
             into: translated.into,
             made: translated.made,
+            padded: None,
         }))
     }
 
     fn definition(&mut self, statement: &Tree) -> Result<Action, Error> {
-        Ok(defined(defined_sql(statement, &self.scope)?, QueryKind::Definition))
+        let mut action = defined(defined_sql(statement, &self.scope)?, QueryKind::Definition);
+        if let Action::Query(query) = &mut action {
+            query.padded = padding::padded(statement);
+        }
+        Ok(action)
     }
 
     fn declare(&mut self, declared: &Declared, into: &mut Vec<Statement>) -> Result<(), Error> {
@@ -423,7 +429,7 @@ impl Compiler<'_> {
         line: u32,
         into: &mut Vec<Statement>,
     ) -> Result<(), Error> {
-        let name = names::table_variable(&table.variable);
+        let name = names::table_variable(&table.variable, "");
         let create = tree::CreateTable { table: name, elements: table.elements.clone() };
         self.note_columns(&create)?;
         let mut action = self.definition(&Tree::CreateTable(Box::new(create)))?;
@@ -448,12 +454,20 @@ pub(crate) fn no_rethrow(line: u32) -> Error {
 
 fn defined(sql: String, kind: QueryKind) -> Action {
     let sql = Sql::plain(sql);
-    Action::Query(Query { sql, kind, assigns: Vec::new(), columns: None, into: None, made: None })
+    Action::Query(Query {
+        sql,
+        kind,
+        assigns: Vec::new(),
+        columns: None,
+        into: None,
+        made: None,
+        padded: None,
+    })
 }
 
 /// Drops the table of a variable if it is there.
 fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
-    let sql = translate::forgotten(&names::table_variable(&table.variable))?;
+    let sql = translate::forgotten(&names::table_variable(&table.variable, ""))?;
     Ok(Statement { line, action: defined(sql, QueryKind::Unsaid) })
 }
 

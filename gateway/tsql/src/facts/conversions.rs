@@ -2,7 +2,7 @@
 //!
 //! SQL Server: the chart of "CAST and CONVERT"; its cells for assignments and their errors, and the pairs that CAST
 //! refuses, as the suite of RyanLamansky/sql-server-simulator has them from SQL Server 2025 (`SqlType.PairRules.cs`,
-//! `ConversionLegalityTests.cs`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
+//! `ConversionLegalityTests.cs`); operators of sql_variants, as that of mirek/bitsql has them (`docs/reference/sql-variant.md`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
 //! conversions". Conversions between texts, bits and numbers for which ASE requires convert() are done without it.
 
 use super::types::{Family, Type};
@@ -189,9 +189,15 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
     let clash =
         |one: Type, other: Type| Some((CLASH, message(CLASH, one.display_name(), other.display_name())));
     match (l, r) {
-        (Variant, Variant) if !compares => {
-            let text = format!("Operand data type sql_variant is invalid for {} operator.", verb(operator));
+        (Variant, Variant) if matches!(operator, "&" | "|" | "^") => {
+            let text = format!("Operand data type sql_variant is invalid for '{operator}' operator.");
             Some((INVALID, text))
+        }
+        (Variant, Integer | Exact | Float) if matches!(operator, "+" | "-" | "*" | "/") => {
+            Some((NOT_BY_ITSELF, message(NOT_BY_ITSELF, left.display_name(), right.display_name())))
+        }
+        (Integer | Exact | Float, Variant) if matches!(operator, "+" | "-" | "*" | "/") => {
+            Some((NOT_BY_ITSELF, message(NOT_BY_ITSELF, right.display_name(), left.display_name())))
         }
         (Variant, _) | (_, Variant) if !compares => incompatible(),
         (Xml, _) | (_, Xml) if compares => {

@@ -103,16 +103,23 @@ const DUPLICATE: &str = "23505";
 pub const DUPLICATE_OF_CONSTRAINT: (i32, u8) = (2627, 14);
 pub const DUPLICATE_OF_ANY: i32 = 2601;
 
-/// A row that MERGE meets twice has the SQLSTATE of a subquery with two rows: what PostgreSQL says of it, and SQL Server's
-/// number (Database Engine events and errors).
-const MET_TWICE: (&str, &str, i32) = ("21000", "MERGE command cannot affect row a second time", 8672);
+/// SQLSTATEs that PostgreSQL has for several errors: how its text of one begins, and SQL Server's number of that
+/// (Database Engine events and errors).
+const BY_TEXT: &[(&str, &str, i32)] = &[
+    // a row that MERGE meets twice has the SQLSTATE of a subquery with two rows
+    ("21000", "MERGE command cannot affect row a second time", 8672),
+    ("23505", "could not create unique index", 1505),
+    ("42704", "constraint \"", 3728),
+    ("42883", "operator does not exist", 402),
+];
 
 /// The number and the severity of an error that is PostgreSQL's: its SQLSTATE and text, and its constraint and the table
 /// of that if it is one's.
 pub fn number(sqlstate: &str, text: &str, table: &str, constraint: &str) -> (i32, u8) {
-    let (state, said, number) = MET_TWICE;
-    if sqlstate == state && text.starts_with(said) {
-        return (number, 16);
+    if let Some((_, _, number)) =
+        BY_TEXT.iter().find(|(state, said, _)| sqlstate == *state && text.starts_with(said))
+    {
+        return (*number, 16);
     }
     if let Some((_, number)) = RANGES.iter().find(|(name, _)| *name == constraint) {
         return (*number, 16);
@@ -171,12 +178,16 @@ pub fn sql() -> String {
             false => format!("number between {first} and {last}"),
         })
         .collect();
+    let texts: String = BY_TEXT
+        .iter()
+        .map(|(state, said, number)| {
+            format!("    when sqlstate = '{state}' and starts_with(message, '{said}') then 'S{number:04}'\n")
+        })
+        .collect();
     include_str!("errors.sql")
         .replace("{numbers}", &numbers)
         .replace("{range_states}", &ranges_of_domains)
-        .replace("{twice_state}", MET_TWICE.0)
-        .replace("{twice_text}", MET_TWICE.1)
-        .replace("{met_twice}", &MET_TWICE.2.to_string())
+        .replace("{texts}", &texts)
         .replace("{duplicate}", DUPLICATE)
         .replace("{of_constraint}", &DUPLICATE_OF_CONSTRAINT.0.to_string())
         .replace("{severities}", &severities)
@@ -209,9 +220,11 @@ mod tests {
         assert_eq!((of("23505", "", ""), of("XX000", "", "")), ((2601, 14), (50000, 16)));
         assert_eq!((of("23505", "t", "t_pkey"), of("23505", "t", "t.i")), ((2627, 14), (2601, 14)));
         assert_eq!((of("23514", "t", "ck"), of("23514", "", "tinyint_range")), ((547, 16), (220, 16)));
+        let said = |sqlstate: &str, text: &str| number(sqlstate, text, "", "").0;
+        assert_eq!((said("21000", "more than one row"), said("21000", BY_TEXT[0].1)), (512, 8672));
         assert_eq!(
-            (number("21000", "more than one row", "", ""), number("21000", MET_TWICE.1, "", "")),
-            ((512, 16), (8672, 16))
+            (said("42883", "operator does not exist: x"), said("42883", "function f() does")),
+            (402, 2812)
         );
         assert_eq!((own_number("S0245"), own_number("23505")), (Some(245), None));
     }

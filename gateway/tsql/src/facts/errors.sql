@@ -22,16 +22,15 @@ language sql
 immutable
 as $$
   select case
-    when sqlstate = '{twice_state}' and starts_with(message, '{twice_text}') then 'S{met_twice}'
-{range_states}    when not sybase and sqlstate = '{duplicate}' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
+{texts}{range_states}    when not sybase and sqlstate = '{duplicate}' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
       then 'S{of_constraint}'
     else sqlstate
   end
 $$;
 
 comment on function tsql.own_state(text, text, text, text, boolean) is
-$$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, a value
-beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
+$$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, an
+operator that there is none of, a value beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
 are named by their table first.$$;
 
 -- as procedures of earlier versions ask

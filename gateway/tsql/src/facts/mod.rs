@@ -7,3 +7,4 @@ pub mod functions;
 pub mod session;
 pub mod system;
 pub mod types;
+pub mod variants;

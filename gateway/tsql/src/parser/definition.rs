@@ -12,7 +12,9 @@ impl<'t> Parser<'t> {
         let start = self.at;
         let line = self.position();
         self.expect_word("create")?;
-        let mode = if self.words(&["or", "alter"]) { Mode::CreateOrAlter } else { Mode::Create };
+        // ASE: create or replace
+        let again = self.words(&["or", "alter"]) || self.words(&["or", "replace"]);
+        let mode = if again { Mode::CreateOrAlter } else { Mode::Create };
         if let Some(definition) = self.text_definition(start, mode)? {
             return Ok(definition);
         }
@@ -302,6 +304,14 @@ impl<'t> Parser<'t> {
         if self.next_is_any(&["with", "cascade"]) {
             let what = format!("grant … {}", self.advance()?.value);
             return Err(Error::refused(&what, "only the owner of an object grants rights on it", line));
+        }
+        // SQL Server: the principal from whom the right to grant comes
+        if self.word("as") {
+            let grantor = self.name()?;
+            if !grantor.is("dbo") {
+                let what = format!("grant … as {}", grantor.text);
+                return Err(Error::refused(&what, "only the owner of an object grants rights on it", line));
+            }
         }
         Ok(StatementKind::Grant(Grant { revoke, rights, object, roles }))
     }

@@ -106,7 +106,7 @@ impl<'t> BodyWriter<'t> {
             let text = match self.purpose {
                 Purpose::Procedure => format!("coalesce({}, 0)", self.value(value, INT)?),
                 Purpose::Function(of) => self.value(value, of)?,
-                Purpose::Trigger { .. } => {
+                Purpose::Table(_) | Purpose::Trigger { .. } => {
                     let text = "A RETURN statement with a return value cannot be used in this context.";
                     return Err(Error::new(178, text, line));
                 }

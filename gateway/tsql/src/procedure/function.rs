@@ -1,18 +1,23 @@
-//! Functions: scalar ones, in PL/pgSQL, and those that return the rows of one query, in SQL.
+//! Functions: scalar ones and those that fill a table, in PL/pgSQL, and those that return the rows of one query, in
+//! SQL.
 //!
-//! Like a procedure, a function runs with the rights of its owner and a fixed search path. It changes nothing, so
-//! PostgreSQL may call it any number of times within a statement.
+//! Like a procedure, a function runs with the rights of its owner and a fixed search path. It changes nothing but its
+//! own table variables; without any, PostgreSQL may call it any number of times within a statement.
 
+use super::place::Place;
 use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
 use super::{action, arguments, body, header, mark, read_names, Header};
 use crate::error::Error;
 use crate::facts::types;
 use crate::program::Define;
-use crate::resolve::names::literal;
+use crate::resolve::names::{self, folded, literal};
 use crate::resolve::Scope;
-use crate::translate::{self, Variables};
-use crate::tree::{self, CreateFunction, Query, Returns, Statement, StatementKind as Tree};
+use crate::translate::{self, column_type, Variables};
+use crate::tree::{
+    self, ColumnKind, CreateFunction, Output, Query, Returns, Statement, StatementKind as Tree, TableElement,
+    TableSource, TableVariable, Target, Variable,
+};
 use std::collections::HashMap;
 
 /// The statements that make a function. `text`: the batch that it is.
@@ -25,10 +30,7 @@ pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> 
     let statement = match &create.returns {
         Returns::Value(of) => value(create, &header, types::of_name(of, 1)?, text, scope)?,
         Returns::Rows(query) => rows(create, &header, query, text, scope)?,
-        Returns::Table { variable, .. } => {
-            let why = "a function returns a value or the rows of one query";
-            return Err(Error::refused(&format!("returns {} table", variable.name), why, variable.at));
-        }
+        Returns::Table { variable, elements } => table(create, &header, variable, elements, text, scope)?,
     };
     Ok(Define { statements: vec![statement], is_temporary: false, notice: None })
 }
@@ -40,11 +42,13 @@ fn value(
     text: &str,
     scope: &Scope,
 ) -> Result<String, Error> {
-    check(&create.body)?;
+    check(&create.body, false)?;
     let mentioned = read_names(text, &header.name)?;
     let mut writer = header.writer(Purpose::Function(of), scope);
     writer.write(&create.body, &mentioned)?;
     let source = text.trim();
+    // PostgreSQL makes no tables inside a stable one
+    let volatility = if writer.scope.table_variables.is_empty() { "stable" } else { "volatile" };
     let strict = if create.options.iter().any(|option| option == "returns null on null input") {
         "strict "
     } else {
@@ -52,7 +56,7 @@ fn value(
     };
     let body = body(&header.parameters, &writer, source, &format!("return {};", quoted(STATUS)));
     let definition = format!(
-        "create function {} ({}) returns {} language plpgsql stable {strict}security definer \
+        "create function {} ({}) returns {} language plpgsql {volatility} {strict}security definer \
          set search_path = {} as {}",
         header.quoted(),
         arguments(header, scope)?.join(", "),
@@ -64,11 +68,61 @@ fn value(
     Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
 }
 
+/// `returns @t table (…)`: the table variable is made first, and its rows are what is returned.
+fn table(
+    create: &CreateFunction,
+    header: &Header<'_>,
+    variable: &Variable,
+    elements: &[TableElement],
+    text: &str,
+    scope: &Scope,
+) -> Result<String, Error> {
+    check(&create.body, true)?;
+    let mentioned = read_names(text, &header.name)?;
+    let mut names = Vec::new();
+    let mut columns = Vec::new();
+    for element in elements {
+        let TableElement::Column(column) = element else { continue };
+        let ColumnKind::Typed(of) = &column.kind else {
+            let what = format!("returns {} table with {} as …", variable.name, column.name.text);
+            return Err(Error::refused(&what, "the columns have types", column.name.at));
+        };
+        let line = column.name.at.line;
+        let name = folded(&column.name.text, line)?;
+        columns.push(format!("{} {}", quoted(&name), column_type(types::of_name(of, 1)?, line)?));
+        names.push(name);
+    }
+    let listed = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    let mut writer = header.writer(Purpose::Procedure, scope);
+    let own = names::table(&names::table_variable(variable, &writer.scope.table_owner))?;
+    writer.purpose = Purpose::Table(format!("select {listed} from {own}"));
+    for name in names {
+        // hides PL/pgSQL's variable of the column, which a wrong name in a query would find
+        writer.declare(name, "record");
+    }
+    let variable = TableVariable { variable: variable.clone(), elements: elements.to_vec() };
+    writer.declare_table(&variable, variable.variable.at.line, &Place::default())?;
+    writer.write(&create.body, &mentioned)?;
+    let source = text.trim();
+    let definition = format!(
+        "create function {} ({}) returns table ({}) language plpgsql volatile security definer \
+         set search_path = {} as {}",
+        header.quoted(),
+        arguments(header, scope)?.join(", "),
+        columns.join(", "),
+        header.path(),
+        literal(&body(&header.parameters, &writer, source, "return;"))
+    );
+    let parts = [action(create.mode), &header.schema, &header.name, &definition, source].map(literal);
+    Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
+}
+
 /// Refuses what a function may not do.
-fn check(body: &[Statement]) -> Result<(), Error> {
+fn check(body: &[Statement], fills_a_table: bool) -> Result<(), Error> {
     for statement in tree::every(body) {
         let name = match &statement.kind {
             Tree::Declare(_)
+            | Tree::DeclareTable(_)
             | Tree::Assign(_)
             | Tree::Block(_)
             | Tree::If { .. }
@@ -81,7 +135,14 @@ fn check(body: &[Statement]) -> Result<(), Error> {
             | Tree::Fetch(_)
             | Tree::CloseCursor(_)
             | Tree::DeallocateCursor(_) => continue,
-            Tree::Return(Some(_)) => continue,
+            Tree::Insert(insert) if is_own(&insert.target, &[], insert.output.as_ref()) => continue,
+            Tree::Update(update) if is_own(&update.target, &update.from, update.output.as_ref()) => continue,
+            Tree::Delete(delete) if is_own(&delete.target, &delete.from, delete.output.as_ref()) => continue,
+            Tree::Return(value) if value.is_none() == fills_a_table => continue,
+            Tree::Return(Some(_)) => {
+                let text = "A RETURN statement with a return value cannot be used in this context.";
+                return Err(Error::new(178, text, statement.at));
+            }
             Tree::Return(None) => {
                 let text = "RETURN statements in scalar valued functions must include an argument.";
                 return Err(Error::new(456, text, statement.at));
@@ -111,6 +172,28 @@ fn check(body: &[Statement]) -> Result<(), Error> {
             let text = "The last statement included within a function must be a return statement.";
             Err(Error::new(455, text, other.map_or(1, |statement| statement.at.line)))
         }
+    }
+}
+
+/// Whether a change is one of table variables alone.
+fn is_own(target: &Target, from: &[TableSource], output: Option<&Output>) -> bool {
+    let target_is_own = match target {
+        Target::Variable(_) => true,
+        Target::Table(name) => {
+            name.is_bare() && from.iter().any(|source| is_variable_named(source, &name.name))
+        }
+    };
+    let into = output.and_then(|output| output.into.as_ref());
+    target_is_own && into.is_none_or(|(into, _)| matches!(into, Target::Variable(_)))
+}
+
+fn is_variable_named(source: &TableSource, name: &str) -> bool {
+    match source {
+        TableSource::Variable { alias: Some(alias), .. } => alias.is(name),
+        TableSource::Join { left, right, .. } => {
+            is_variable_named(left, name) || is_variable_named(right, name)
+        }
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::run::Run;
-use super::variable::{BEGAN, CURSOR, N, ROW};
+use super::variable::{BEGAN, CURSOR, MADE, N, ROW};
 use super::writer::{array, quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
@@ -163,7 +163,7 @@ impl<'t> BodyWriter<'t> {
         line: u32,
         place: &Place<'t>,
     ) -> Result<(), Error> {
-        let name = table_variable(&declared.variable);
+        let name = table_variable(&declared.variable, &self.scope.table_owner);
         if place.region.as_ref().is_some_and(|region| region.rolls_back.get()) {
             let why = "a rollback would remove its rows";
             return Err(Error::refused(&format!("declare {} table", declared.variable.name), why, line));
@@ -175,10 +175,13 @@ impl<'t> BodyWriter<'t> {
         translate::note_columns(&mut self.scope, table(&name)?, &create);
         let sql = defined_sql(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // a loop comes here again: the variable keeps its rows
-        let there = literal(&table(&name)?);
+        let made = format!("{MADE} {}", declared.variable.name);
+        self.declare(made.as_str(), "boolean := false");
+        let made = quoted(&made);
         let lines = vec![
-            format!("if to_regclass({there}) is null then"),
+            format!("if not {made} then"),
             format!("  {sql};"),
+            format!("  {made} := true;"),
             String::from("end if;"),
         ];
         self.run(place, line, Run::keeping(lines));

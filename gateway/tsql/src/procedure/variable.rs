@@ -16,6 +16,7 @@ pub const CURSOR: &str = "@@cursor";
 pub const DETAIL: &str = "@@detail";
 pub const INDEX: &str = "@@index";
 pub const LEFT: &str = "@@left";
+pub const MADE: &str = "@@made";
 pub const MESSAGE: &str = "@@message";
 pub const N: &str = "@@n";
 pub const ROW: &str = "@@row";

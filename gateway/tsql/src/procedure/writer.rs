@@ -9,6 +9,7 @@
 //! remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
 use super::declared::{Cursor, FETCH_STATUS};
+use super::digest;
 use super::place::{Handler, Label, Place};
 use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
@@ -27,6 +28,8 @@ pub enum Purpose {
     Procedure,
     /// It returns a value of this type.
     Function(Type),
+    /// It returns the rows of this query, of the table variable that it fills.
+    Table(String),
     /// `changed`: the table of the rows that have changed, `inserted` or `deleted`.
     Trigger {
         changed: &'static str,
@@ -102,8 +105,14 @@ impl<'t> BodyWriter<'t> {
         for own in ["@@procid", FETCH_STATUS[0], FETCH_STATUS[1]] {
             variables.insert(String::from(own), Some(INT));
         }
-        let scope =
-            Scope { variables, sybase, procedure: true, database: schema.clone(), ..Scope::default() };
+        let scope = Scope {
+            variables,
+            sybase,
+            procedure: true,
+            database: schema.clone(),
+            table_owner: digest::md5(format!("{schema}.{name}").as_bytes())[..8].to_owned(),
+            ..Scope::default()
+        };
         BodyWriter {
             purpose,
             name,
@@ -156,11 +165,12 @@ impl<'t> BodyWriter<'t> {
                 let of = of.sql();
                 self.declare(STATUS, of);
             }
+            Purpose::Table(_) => {}
             Purpose::Trigger { changed } => {
                 rows = format!("integer := (select count(*) from {changed})");
-                self.sends_counts = false;
             }
         }
+        self.sends_counts = is_procedure;
         let own = literal(&format!("{}.{}", self.schema, self.name));
         let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
         if is_trigger {
@@ -203,6 +213,9 @@ impl<'t> BodyWriter<'t> {
             self.add(format!("if {left} is not null then"));
             self.add(format!("  raise notice using errcode = '01R05', message = {left}::text;"));
             self.add("end if;");
+        }
+        if let Purpose::Table(rows) = &self.purpose {
+            self.add(format!("return query {rows};"));
         }
         if !self.temporary.is_empty() {
             let names = array(self.temporary.iter().map(|name| literal(&name.to_lowercase())), "text");

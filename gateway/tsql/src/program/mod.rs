@@ -228,6 +228,8 @@ pub struct Query {
     pub into: Option<String>,
     /// `select … into t`
     pub made: Option<Made>,
+    /// A column that it makes, whose values `set ansi_padding off` would cut.
+    pub padded: Option<String>,
 }
 
 impl Query {

@@ -115,9 +115,14 @@ pub fn schema_of(name: &ObjectName) -> Result<&str, Error> {
     Ok(if name.database.is_empty() { owner } else { &name.database })
 }
 
-/// The temporary table that holds a table variable: #@t, which no other table can be named.
-pub fn table_variable(variable: &Variable) -> ObjectName {
-    ObjectName { name: format!("#{}", variable.name), at: variable.at, ..ObjectName::default() }
+/// The temporary table that holds a table variable: #@t, which no other table can be named. `of`: the mark of the
+/// procedure whose variable it is, since its caller may have one of the same name; "" for a batch's.
+pub fn table_variable(variable: &Variable, of: &str) -> ObjectName {
+    let name = match of {
+        "" => format!("#{}", variable.name),
+        of => format!("#{}.{of}", variable.name),
+    };
+    ObjectName { name, at: variable.at, ..ObjectName::default() }
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ pub struct Scope {
     pub empty: HashMap<String, String>,
     /// Variables that are tables, with @ in lower case.
     pub table_variables: HashSet<String>,
+    /// The mark of the procedure that has them; "" in a batch.
+    pub table_owner: String,
 }
 
 impl Scope {

@@ -167,6 +167,9 @@ impl CallTranslation<'_, '_, '_> {
 
     pub fn spread(&mut self, function: &str) -> Result<Value, Error> {
         let value = self.aggregated()?;
+        if let Some(of) = value.of.filter(|of| of.family == Family::Variant) {
+            self.refuse_operand(of, true)?;
+        }
         let float = converted(value, FLOAT, self.line, false)?.sql;
         let sql = format!("{function}({}{float})", self.distinct());
         Ok(self.aggregate(&sql, "", Some(FLOAT)))

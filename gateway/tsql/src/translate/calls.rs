@@ -5,6 +5,7 @@ use super::value::{converted, float_to_text, text_of, Value};
 use crate::error::Error;
 use crate::facts::functions::date_part;
 use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
+use crate::facts::variants;
 use crate::tree::{Expression, FunctionCall};
 
 /// A function call that is being translated.
@@ -21,7 +22,13 @@ pub struct CallTranslation<'c, 'a, 'e> {
 
 impl CallTranslation<'_, '_, '_> {
     pub fn value(&mut self, place: usize) -> Result<Value, Error> {
-        self.translation.value(&self.arguments[place])
+        let value = self.translation.value(&self.arguments[place])?;
+        if value.family() == Some(Family::Variant) {
+            if let Some((number, text)) = variants::refusal(self.name, place) {
+                return Err(self.fail(number, text));
+            }
+        }
+        Ok(value)
     }
 
     pub fn values(&mut self) -> Result<Vec<Value>, Error> {

@@ -9,6 +9,8 @@ use super::walk::{any, has_query};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{date_part, rule, Rule};
+use crate::facts::types::Family;
+use crate::facts::variants;
 use crate::tree::{BinaryOperator, Expression, Quantifier};
 
 /// The sign of a comparison; None for an operator between values and for what was an outer join.
@@ -52,6 +54,12 @@ impl Translation<'_> {
             Expression::Like { operand, pattern, escape, negated } => {
                 let escape = escape.as_ref().map(|escape| self.value(escape)).transpose()?;
                 let [value, pattern] = self.collated("like", [operand, pattern])?;
+                for (place, side) in [&value, &pattern].into_iter().enumerate() {
+                    let refused = variants::refusal("like", place);
+                    if let (Some(Family::Variant), Some((number, text))) = (side.family(), refused) {
+                        return Err(Error::new(number, text, line).with_severity(16));
+                    }
+                }
                 let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
                 let (value, pattern) = (as_text(value, self.sybase()), as_text(pattern, self.sybase()));
                 let like = format!("tsql.is_like({}, {}, {character})", value.sql, pattern.sql);

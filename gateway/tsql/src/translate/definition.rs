@@ -161,17 +161,17 @@ fn given(title: &Title) -> String {
 }
 
 fn grant(grant: &Grant) -> Result<String, Error> {
-    let of_procedures = grant.rights.iter().any(|right| right == "execute");
-    if of_procedures && grant.rights.len() > 1 {
-        let why = "an object is a table or a procedure";
-        return Err(Error::refused("execute with other rights", why, grant.object.at));
-    }
     let mut roles = Vec::with_capacity(grant.roles.len());
     for role in &grant.roles {
-        roles.push(if role.is("public") { "public".to_owned() } else { names::name(role)? });
+        roles.push(literal(&folded(&role.text, role.at.line)?));
     }
-    let kind = if of_procedures { "routine" } else { "table" };
-    let (verb, preposition) = if grant.revoke { ("revoke", "from") } else { ("grant", "to") };
-    let (rights, roles) = (grant.rights.join(", "), roles.join(", "));
-    Ok(format!("{verb} {rights} on {kind} {} {preposition} {roles}", table(&grant.object)?))
+    let rights: Vec<String> = grant.rights.iter().map(|right| literal(right)).collect();
+    let list = |texts: Vec<String>| format!("array[{}]::text[]", texts.join(", "));
+    Ok(format!(
+        "call tsql.change_rights({}, {}, {}, {})",
+        literal(if grant.revoke { "revoke" } else { "grant" }),
+        list(rights),
+        literal(&table(&grant.object)?),
+        list(roles)
+    ))
 }

@@ -118,6 +118,11 @@ impl Translation<'_> {
 
     fn unary(&mut self, operator: UnaryOperator, operand: &Expression) -> Result<Value, Error> {
         let value = self.value(operand)?;
+        if value.family() == Some(Family::Variant) && operator != UnaryOperator::Plus {
+            let sign = if operator == UnaryOperator::Minus { "minus" } else { "'~'" };
+            let text = format!("Operand data type sql_variant is invalid for {sign} operator.");
+            return Err(Error::new(8117, text, operand.at()).with_severity(16));
+        }
         match operator {
             UnaryOperator::Plus => Ok(value),
             UnaryOperator::Complement => Ok(Value::of(format!("(~ {})", value.sql), value.of)),

@@ -76,7 +76,7 @@ impl Translation<'_> {
             let text = format!("Must declare the table variable \"{}\".", variable.name);
             return Err(Error::new(1087, text, variable.at));
         }
-        Ok(table_variable(variable))
+        Ok(table_variable(variable, &self.scope.table_owner))
     }
 
     /// A function whose rows are a table.
