@@ -1,13 +1,12 @@
 """The columns in which signals are and have been stored, from ringlog's registry."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.connection import Connection, rows, transaction
+from ringlog.history.connection import Connection, records, transaction
 
 
 @dataclass(frozen=True)
@@ -35,17 +34,12 @@ def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tupl
     """
     found: dict[str, tuple[Place, ...]] = dict.fromkeys(signals, ())
     query = sql.SQL(
-        "select signal, table_name, column_name, type, unit,"
-        " nullif(begins, '-infinity') as begins, nullif(ends, 'infinity') as ends"
+        'select signal, table_name as "table", column_name as "column", type, unit,'
+        " nullif(begins, '-infinity') as since, nullif(ends, 'infinity') as until"
         " from ringlog.signal_places({}::text[])"
     ).format(sql.Literal([*found]))
     with transaction(database) as connection:
-        for place in _places(rows(connection, query)):
+        for row in records(connection, query):
+            place = Place(**row)
             found[place.signal] += (place,)
     return found
-
-
-def _places(batches: Iterator[pa.RecordBatch]) -> Iterator[Place]:
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield Place(*row.values())
