@@ -11,6 +11,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.account import Account, account_for
 from ringlog.programs import programs_for
 from servers import free_port
+from waiting import is_alive, wait_until
 
 # Debian 12 has PostgreSQL 15, and with it amcheck, which only a superuser may install, and OpenSSL.
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
@@ -47,7 +48,16 @@ class Cluster:
         words = ("-D", self.data, "-U", "postgres", "--encoding=UTF8", "--data-checksums", "--no-sync")
         self.run("initdb", *words, "--auth-local=trust", "--auth-host=scram-sha-256", *options)
 
+    @property
+    def postmaster(self) -> int | None:
+        """The process that its file names, which remains when it has died."""
+        with suppress(FileNotFoundError):
+            return int((self.data / "postmaster.pid").read_text().split()[0])
+        return None
+
     def start(self, **settings: str | int | Path) -> None:
+        # a new one takes the old one for alive until somebody has collected it
+        wait_until(lambda: self.postmaster is None or not psutil.pid_exists(self.postmaster))
         own = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder}
         options = " ".join(f"-c {name}={value}" for name, value in (own | settings).items())
         self.run("pg_ctl", "-D", self.data, "-w", "-l", self.folder / "log", "-o", options, "start")
@@ -60,14 +70,16 @@ class Cluster:
 
     def die(self) -> None:
         """All processes end at once, as with their machine."""
-        with suppress(FileNotFoundError, psutil.NoSuchProcess):
-            postmaster = psutil.Process(int((self.data / "postmaster.pid").read_text().split()[0]))
+        if self.postmaster is None:
+            return
+        with suppress(psutil.NoSuchProcess):
+            postmaster = psutil.Process(self.postmaster)
             postmaster.suspend()
             processes = [postmaster, *postmaster.children(recursive=True)]
             for process in processes:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
-            psutil.wait_procs(processes)
+            wait_until(lambda: not any(is_alive(process.pid) for process in processes))
 
 
 def cluster_in(folder: Path, version: int = 15) -> Cluster:

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,14 @@ def _database(postgres: Postgres, template: str) -> Iterator[sqlalchemy.URL]:
         )
         yield sqlalchemy_url(postgres.conninfo(name))
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def copied_databases(
+    scratch_postgres: Postgres,
+) -> Callable[[str], AbstractContextManager[sqlalchemy.URL]]:
+    """Makes copies of the database of this name, which nobody may use meanwhile: the superuser's URLs."""
+    return partial(_database, scratch_postgres)
 
 
 @pytest.fixture(scope="session")

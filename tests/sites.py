@@ -1,10 +1,13 @@
 """Tables spread over three servers of a test's own."""
 
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -30,7 +33,8 @@ class Site:
         """Another server, with nothing of ringlog in it."""
         cluster = self.servers[name] = cluster_in(self.folder / (name or "first"))
         self.stack.callback(cluster.die)
-        cluster.make()
+        # short files of the log: they are copied
+        cluster.make("--wal-segsize=1")
         start(cluster)
         with psycopg.connect(cluster.conninfo(), autocommit=True) as connection:
             if name is not None:
@@ -104,8 +108,9 @@ def put(cursor: pymssql.Cursor, table: str, number: int) -> None:
     cursor.callproc(f"put_{table}", (number, NOON + timedelta(seconds=number), number))
 
 
-@contextmanager
-def running_site(folder: Path) -> Iterator[Site]:
+@cache
+def _prepared(folder: Path) -> tuple[dict[str | None, Cluster], Path]:
+    """Makes a site in this folder and stops it: its servers, and where their files are kept."""
     folder.mkdir()
     with ExitStack() as stack:
         made = Site(folder, {}, stack)
@@ -119,4 +124,24 @@ def running_site(folder: Path) -> Iterator[Site]:
             words = ("user", "add", login, *rights, "--password-stdin")
             added = ringlog(*words, stdin="secret", RINGLOG_DSN=made.dsn)
             assert added.returncode == 0, added.stderr
+        for cluster in made.servers.values():
+            cluster.stop()
+    return made.servers, folder.rename(folder.with_name(folder.name + ".prepared"))
+
+
+@contextmanager
+def running_site(folder: Path) -> Iterator[Site]:
+    """A site in this folder, which is removed at the end.
+
+    It is made once a run and copied. What it stores names the folder and the ports: there is one at a time.
+    """
+    servers, prepared = _prepared(folder)
+    assert not folder.exists(), "another site is there"
+    subprocess.run(["cp", "-a", prepared, folder], check=True)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        made = Site(folder, dict(servers), stack)
+        for cluster in servers.values():
+            stack.callback(cluster.die)
+            start(cluster)
         yield made

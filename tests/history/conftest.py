@@ -21,10 +21,14 @@ COLUMNS = (
 )
 
 
+def conninfo_of(url: sa.URL) -> str:
+    return make_conninfo(user=url.username, dbname=url.database, **dict(url.query))
+
+
 @pytest.fixture
 def conninfo(database_url: sa.URL) -> str:
     """The administrator's connection string of an empty database."""
-    return make_conninfo(user=database_url.username, dbname=database_url.database, **dict(database_url.query))
+    return conninfo_of(database_url)
 
 
 @pytest.fixture

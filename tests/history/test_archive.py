@@ -1,11 +1,15 @@
 """Old weeks become files and come back; whatever happens, log and files together have every row once."""
 
 import os
+import shutil
 import threading
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Self
 
 import psutil
 import psycopg
@@ -18,7 +22,6 @@ from psycopg.conninfo import make_conninfo
 from ringlog import verification as everything
 from ringlog.history import archive as archiving
 from ringlog.history import files
-from ringlog.history.archive import archive
 from ringlog.history.folder import Folder
 from ringlog.history.manifest import manifest, note, verify
 from ringlog.history.reading import newest, read
@@ -32,11 +35,81 @@ from ringlog.schema.partitions import maintain
 from ringlog.schema.roles import OWNER
 from servers import ringlog
 
-from .conftest import COLUMNS
+from .conftest import COLUMNS, conninfo_of
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 NAMES = [column.name for column in COLUMNS]
+
+
+Databases = Callable[[str], AbstractContextManager[sa.URL]]
+Rows = list[dict[str, object]]
+
+# without its pauses, which test_the_archive_stands_back has
+archive = partial(archiving.archive, pauses=0)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A database, which the tests copy, and the folder of its archive."""
+
+    name: str
+    folder: Path
+    rows: Rows
+    """all, of log and archive"""
+
+    @classmethod
+    def of(cls, url: sa.URL, folder: Path) -> Self:
+        assert url.database is not None
+        return cls(url.database, folder, all_rows(conninfo_of(url)))
+
+
+@pytest.fixture(scope="module")
+def online(
+    prepared_databases: Callable[[], AbstractContextManager[sa.URL]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prepared]:
+    """Rows every 20 minutes for 14 weeks, of which two stay online."""
+    folder = tmp_path_factory.mktemp("online") / "archive"
+    facility = Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS, summaries=(3600, 86_400)),))
+    with prepared_databases() as url:
+        engine = sa.create_engine(url)
+        install(engine, replace(facility, history=History(Retention(2, "week"), str(folder))))
+        with psycopg.connect(conninfo_of(url)) as connection:
+            connection.execute(
+                """
+                insert into log.every_type
+                select
+                  1, %s + n * interval '20 minutes',
+                  case when n %% 7 = 0 then 'NaN' when n %% 11 = 0 then null else sin(n) end,
+                  case when n %% 5 = 0 then '-0' when n %% 3 = 0 then 'infinity' else cos(n) end,
+                  n, n %% 100, n * 1000000000::bigint, n %% 2 = 0, 'text ' || n
+                from generate_series(0, 7000) as n
+                """,
+                [BEGIN],
+            )
+        maintain(engine, NOW)
+        summarise(conninfo_of(url), NOW, enough=1)
+        engine.dispose()
+        yield Prepared.of(url, folder)
+
+
+@pytest.fixture(scope="module")
+def cold(
+    online: Prepared, copied_databases: Databases, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prepared]:
+    """The same with its old weeks in the archive."""
+    folder = tmp_path_factory.mktemp("cold") / "archive"
+    with copied_databases(online.name) as url:
+        set_folder(url, folder)
+        engine = sa.create_engine(url)
+        [*archive(engine, conninfo_of(url), NOW)]
+        engine.dispose()
+        yield Prepared.of(url, folder)
+
+
+def set_folder(url: sa.URL, folder: Path) -> None:
+    with psycopg.connect(conninfo_of(url)) as connection:
+        connection.execute("update ringlog.history set archive = %s", [str(folder)])
 
 
 @pytest.fixture
@@ -45,26 +118,27 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def table(engine: sa.Engine, conninfo: str, folder: Path) -> Iterator[psycopg.Connection]:
-    """Rows every 20 minutes for 14 weeks, of which two stay online."""
-    facility = Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS, summaries=(3600, 86_400)),))
-    install(engine, replace(facility, history=History(Retention(2, "week"), str(folder))))
+def database_url(
+    request: pytest.FixtureRequest, online: Prepared, copied_databases: Databases, folder: Path
+) -> Iterator[sa.URL]:
+    """A copy of `online`, or of `cold` for a test with `archived`."""
+    source = request.getfixturevalue("cold") if "archived" in request.fixturenames else online
+    with copied_databases(source.name) as url:
+        set_folder(url, folder)
+        yield url
+
+
+@pytest.fixture
+def table(conninfo: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute(
-            """
-            insert into log.every_type
-            select
-              1, %s + n * interval '20 minutes',
-              case when n %% 7 = 0 then 'NaN' when n %% 11 = 0 then null else sin(n) end,
-              case when n %% 5 = 0 then '-0' when n %% 3 = 0 then 'infinity' else cos(n) end,
-              n, n %% 100, n * 1000000000::bigint, n %% 2 = 0, 'text ' || n
-            from generate_series(0, 7000) as n
-            """,
-            [BEGIN],
-        )
-        maintain(engine, NOW)
-        summarise(conninfo, NOW, enough=1)
         yield connection
+
+
+@pytest.fixture
+def archived(cold: Prepared, online: Prepared, folder: Path) -> Rows:
+    """The old weeks are in the archive: all rows as they were before."""
+    shutil.copytree(cold.folder, folder)
+    return online.rows
 
 
 def put(connection: psycopg.Connection, moment: datetime, value: float, seq_no: int = 2) -> None:
@@ -74,7 +148,7 @@ def put(connection: psycopg.Connection, moment: datetime, value: float, seq_no: 
     )
 
 
-def all_rows(conninfo: str) -> list[dict[str, object]]:
+def all_rows(conninfo: str) -> Rows:
     found = [row for batch in read(conninfo, "every_type", ["seq_no", *NAMES]) for row in batch.to_pylist()]
     return [{key: "NaN" if value != value else value for key, value in row.items()} for row in found]
 
@@ -100,19 +174,21 @@ def test_the_archive_stands_back(
         return False
 
     own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    assert next(archive(engine, conninfo, NOW, stopped)).startswith("archived log.every_type_2026w10")
+    assert next(archiving.archive(engine, conninfo, NOW, stopped)).startswith(
+        "archived log.every_type_2026w10"
+    )
     assert nices == {(19, 19)}
     # and nothing else does
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
     nices.clear()
-    assert next(archive(engine, conninfo, NOW, stopped, pauses=0)).startswith("archived log.")
+    assert next(archive(engine, conninfo, NOW, stopped)).startswith("archived log.")
     assert {one[0] for one in nices} == {own}
 
 
 def test_old_weeks_become_files(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, online: Prepared
 ) -> None:
-    before = all_rows(conninfo)
+    before = online.rows
     lines = [*archive(engine, conninfo, NOW)]
     # weeks 10 to 21 ended before 27 May
     assert [line.split(":")[0] for line in lines] == [
@@ -128,10 +204,10 @@ def test_old_weeks_become_files(
     assert all_rows(conninfo) == before
 
 
+@pytest.mark.usefixtures("archived")
 def test_an_archive_whose_disk_is_away_is_not_begun_anew(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
-    [*archive(engine, conninfo, NOW)]
     folder.rename(folder.with_name("away"))
     folder.mkdir()
     with pytest.raises(FileNotFoundError, match="is its disk mounted"):
@@ -139,10 +215,10 @@ def test_an_archive_whose_disk_is_away_is_not_begun_anew(
     assert [*folder.iterdir()] == []
 
 
+@pytest.mark.usefixtures("archived")
 def test_any_tool_reads_the_files(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
-    [*archive(engine, conninfo, NOW)]
     whole = pq.read_table(folder / "every_type/2026w10.parquet")
     assert whole.num_rows == 7 * 72
     assert whole["an_int"].to_pylist() == [*range(7 * 72)]
@@ -150,8 +226,8 @@ def test_any_tool_reads_the_files(
     assert pq.ParquetFile(folder / "every_type/2026w10.parquet").num_row_groups == 7
 
 
+@pytest.mark.usefixtures("archived")
 def test_reading_a_part_across_tiers(engine: sa.Engine, conninfo: str, table: psycopg.Connection) -> None:
-    [*archive(engine, conninfo, NOW)]
     start, end = datetime(2026, 5, 24, 12, tzinfo=UTC), datetime(2026, 5, 25, 12, tzinfo=UTC)
     found = [
         n
@@ -179,10 +255,9 @@ def test_reading_a_part_across_tiers(engine: sa.Engine, conninfo: str, table: ps
 
 
 def test_rows_that_come_for_a_cold_week(
-    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, archived: Rows
 ) -> None:
-    before = all_rows(conninfo)
-    [*archive(engine, conninfo, NOW)]
+    before = archived
     put(table, BEGIN + timedelta(days=3, microseconds=1), 1.5)
     table.execute("insert into log.every_type select 1, %s, 'NaN', '-0', 0, 0, 0, true, 'text 0'", [BEGIN])
     other = BEGIN + timedelta(minutes=20)
@@ -260,9 +335,13 @@ def test_other_summaries_are_made_of_the_archive_too(
 
 
 def test_rows_that_come_while_a_week_is_written(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    engine: sa.Engine,
+    conninfo: str,
+    table: psycopg.Connection,
+    online: Prepared,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = all_rows(conninfo)
+    before = online.rows
     written = archiving._write
 
     def write(folder: Path, name: str, week: archiving.Week, *rest: object) -> archiving.ColdWeek:
@@ -280,10 +359,10 @@ def test_rows_that_come_while_a_week_is_written(
     assert table.execute("select count(*) from log.every_type_default").fetchone() == (0,)
 
 
+@pytest.mark.usefixtures("archived")
 def test_procedures_say_which_weeks_are_cold(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection
 ) -> None:
-    [*archive(engine, conninfo, NOW)]
     recent, old = datetime(2026, 5, 28, tzinfo=UTC), datetime(2026, 5, 20, tzinfo=UTC)
     for call in ("get_every_type_range(%s, %s)", "get_signal('t/real', %s, %s)"):
         query = f"select * from ringlog.{call}"
@@ -305,10 +384,9 @@ def test_procedures_say_which_weeks_are_cold(
 
 
 def test_recalled_weeks_are_in_the_log_again(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, archived: Rows
 ) -> None:
-    before = all_rows(conninfo)
-    [*archive(engine, conninfo, NOW)]
+    before = archived
     put(table, BEGIN + timedelta(days=1, microseconds=1), 1.5)
     lines = [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=8), timedelta(days=7))]
     assert lines == [
@@ -329,10 +407,9 @@ def test_recalled_weeks_are_in_the_log_again(
 
 
 def test_recalled_weeks_are_not_merged_with_those_in_the_archive(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, archived: Rows
 ) -> None:
-    before = all_rows(conninfo)
-    [*archive(engine, conninfo, NOW)]
+    before = archived
     # two weeks of March, whose other weeks stay in the archive
     begin, end = BEGIN + timedelta(days=7), BEGIN + timedelta(days=20)
     assert len([*recall(engine, conninfo, "every_type", begin, end, timedelta(days=7))]) == 2
@@ -343,10 +420,9 @@ def test_recalled_weeks_are_not_merged_with_those_in_the_archive(
 
 
 def test_a_partition_over_weeks_in_the_archive(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection
+    engine: sa.Engine, conninfo: str, table: psycopg.Connection, archived: Rows
 ) -> None:
-    before = all_rows(conninfo)
-    [*archive(engine, conninfo, NOW)]
+    before = archived
     put(table, BEGIN + timedelta(days=1, microseconds=1), 1.5)
     # a month of which the archive has all weeks, with one row that it lacks
     table.execute(
@@ -366,10 +442,14 @@ def test_a_partition_over_weeks_in_the_archive(
 
 
 def test_two_rounds_at_once(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    engine: sa.Engine,
+    conninfo: str,
+    table: psycopg.Connection,
+    online: Prepared,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As when PostgreSQL was killed and with it what kept the other round out."""
-    before = all_rows(conninfo)
+    before = online.rows
     written = archiving._write
 
     def write(folder: Path, name: str, week: archiving.Week, *rest: object) -> archiving.ColdWeek:
@@ -386,9 +466,13 @@ def test_two_rounds_at_once(
 
 
 def test_killed_at_any_moment(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    engine: sa.Engine,
+    conninfo: str,
+    table: psycopg.Connection,
+    online: Prepared,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = all_rows(conninfo)
+    before = online.rows
     for name in ("_write", "_put_away", "_watch"):
         for after in (False, True):
             work = getattr(archiving, name)
@@ -407,11 +491,11 @@ def test_killed_at_any_moment(
     assert all_rows(conninfo) == before
 
 
+@pytest.mark.usefixtures("archived")
 @pytest.mark.parametrize("damage", ["truncated", "a byte", "gone"])
 def test_damaged_files_are_found(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, damage: str
 ) -> None:
-    [*archive(engine, conninfo, NOW)]
     path = folder / "every_type/2026w12.parquet"
     content = bytearray(path.read_bytes())
     if damage == "gone":
@@ -435,8 +519,8 @@ def test_damaged_files_are_found(
         [*recall(engine, conninfo, "every_type", BEGIN, NOW, timedelta(days=1))]
 
 
+@pytest.mark.usefixtures("archived")
 def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection) -> None:
-    [*archive(engine, conninfo, NOW)]
     put(table, BEGIN + timedelta(days=90), 1.0)  # marked, and not summarised yet
     assert [*problems_of(table, engine)] == []
     (folder / "every_type/2026w12.parquet").write_bytes(b"")
@@ -468,10 +552,10 @@ def test_rows_of_a_ring_whose_week_is_cold_are_not_missed(
     ]
 
 
+@pytest.mark.usefixtures("archived")
 def test_verification_where_postgresql_asks_for_a_password(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
-    [*archive(engine, conninfo, NOW)]
     (folder / "every_type/2026w12.parquet").write_bytes(b"")
     table.execute("create role auditor superuser login password 'audit-5317'")
     try:
@@ -499,10 +583,10 @@ def test_a_file_that_is_not_what_was_written_drops_nothing(
     assert in_log(table) == before
 
 
+@pytest.mark.usefixtures("archived")
 def test_retention_deletes_files(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
-    [*archive(engine, conninfo, NOW)]
     table.execute("update ringlog.logged_table set retention = '8 weeks'")
     lines = [*archive(engine, conninfo, NOW)]
     # 8 weeks before 10 June is 15 April, in week 16

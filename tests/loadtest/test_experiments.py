@@ -8,19 +8,26 @@ from pathlib import Path
 import pytest
 
 from ringlog.loadtest.spring8.results import KINDS, PYTHON, Result, read_results
+from ringlog.schema import spring8
 from servers import ringlog
 
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
 
+SPRING8 = Path(spring8.__file__).with_suffix(".toml")
 REPORTS = Path(__file__).parent.parent.parent / "build" / "reports" / "loadtest"
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, Result]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     """What `normal` and `max` found, by name."""
-    for experiment, time in (("normal", "4s"), ("max", "2s")):
-        words = ("loadtest", experiment, "--time", time, "--output", REPORTS)
+    # nobody reads at the highest rate: the parameter tables, which take the longest to make, are left out
+    tables, parameter, _ = SPRING8.read_text().partition("[[parameter]]")
+    assert parameter
+    file = tmp_path_factory.mktemp("max") / SPRING8.name
+    file.write_text(tables)
+    for experiment, time, *more in (("normal", "4s"), ("max", "2s", "--facility", file)):
+        words = ("loadtest", experiment, "--time", time, "--output", REPORTS, *more)
         done = ringlog(*words, timeout=420)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "Nothing was lost: " in done.stdout

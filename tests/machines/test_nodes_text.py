@@ -85,10 +85,36 @@ def test_summaries_of_a_node_are_read_by_texts(site: Site) -> None:
         assert rows_of(cursor, "select count(*) from recent..vacuum") == [(60,)]
 
 
+def test_rights_are_those_of_the_login_on_the_node(site: Site) -> None:
+    with serving_external(site.dsn, site.folder / "serve.log") as address:
+        with client(address) as cursor:
+            put(cursor, "vacuum", 1)
+        with site.admin("c") as connection:
+            connection.execute("revoke daq_reader from reader")
+        with client(address, "reader") as cursor, pytest.raises(pymssql.Error, match="permission denied"):
+            rows_of(cursor, "select count(*) from log..vacuum")
+        # a node that dies is named, and read again when it is back
+        with client(address) as cursor:
+            assert rows_of(cursor, "select count(*) from log..vacuum") == [(1,)]
+            site.servers["c"].die()
+            with pytest.raises(pymssql.Error, match="Node c cannot be read"):
+                rows_of(cursor, "select count(*) from log..vacuum")
+            start(site.servers["c"])
+
+            def is_read() -> bool:
+                try:
+                    return rows_of(cursor, "select count(*) from log..vacuum") == [(1,)]
+                except pymssql.Error:
+                    return False
+
+            wait_until(is_read)
+
+
 @pytest.fixture(scope="module")
 def refusing(temporary_directory: Path) -> Iterator[pymssql.Cursor]:
+    """A session for the tests at the end of this file; the others' sites were at the same place."""
     with (
-        running_site(temporary_directory / "refusing") as site,
+        running_site(temporary_directory / "site") as site,
         serving_external(site.dsn, site.folder / "serve.log") as address,
         client(address) as cursor,
     ):
@@ -127,28 +153,3 @@ def test_a_text_that_no_server_can_answer_is_refused(refusing: pymssql.Cursor, t
     # the session goes on
     refusing.execute("set transaction isolation level read committed")
     assert rows_of(refusing, "select count(*) from log..magnets") == [(1,)]
-
-
-def test_rights_are_those_of_the_login_on_the_node(site: Site) -> None:
-    with serving_external(site.dsn, site.folder / "serve.log") as address:
-        with client(address) as cursor:
-            put(cursor, "vacuum", 1)
-        with site.admin("c") as connection:
-            connection.execute("revoke daq_reader from reader")
-        with client(address, "reader") as cursor, pytest.raises(pymssql.Error, match="permission denied"):
-            rows_of(cursor, "select count(*) from log..vacuum")
-        # a node that dies is named, and read again when it is back
-        with client(address) as cursor:
-            assert rows_of(cursor, "select count(*) from log..vacuum") == [(1,)]
-            site.servers["c"].die()
-            with pytest.raises(pymssql.Error, match="Node c cannot be read"):
-                rows_of(cursor, "select count(*) from log..vacuum")
-            start(site.servers["c"])
-
-            def is_read() -> bool:
-                try:
-                    return rows_of(cursor, "select count(*) from log..vacuum") == [(1,)]
-                except pymssql.Error:
-                    return False
-
-            wait_until(is_read)
