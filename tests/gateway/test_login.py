@@ -133,8 +133,11 @@ def test_logins_that_have_come_at_once_from_one_address_are_all_answered(clients
     """More than may keep the gateway waiting, and more than PostgreSQL takes connections."""
     with ExitStack() as stack:
         host, port = clients.server.host, clients.server.port
-        many = [stack.enter_context(RawClient(host, port, timeout=PATIENCE)) for _ in range(400)]
-        for client in many:
+        many = []
+        for _ in range(400):
+            # each one's time to log in begins here
+            client = stack.enter_context(RawClient(host, port, timeout=PATIENCE))
+            many.append(client)
             client.packet_size = 4096
             client.send(PRELOGIN, prelogin())
             client.receive()

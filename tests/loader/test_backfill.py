@@ -4,7 +4,8 @@ import math
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -108,24 +109,41 @@ def test_every_type_comes_from_csv(backfill: Backfill, quick_server: RunningServ
     assert again == (0, "every_type: 0 rows, 0 new, 0 already stored, 3 imported by an earlier run\n")
 
 
+@contextmanager
+def held(server: RunningServer, file: Path, beyond: int) -> Iterator[None]:
+    """The import has stored more rows of the file than so many, and stores no others until the block ends."""
+    query = "select rows from ringlog.imported_file where file like %s for update"
+    with psycopg.connect(server.dsn) as holding:
+
+        def has_more() -> bool:
+            found = holding.execute(query, [f"%{file}"]).fetchone()
+            if found is not None and found[0] > beyond:
+                return True
+            holding.rollback()
+            return False
+
+        wait_until(has_more)
+        yield
+
+
 def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
     begin, count = datetime(2012, 3, 5, tzinfo=UTC), 100_000
     write_magnets(tmp_path, begin, count)
-    taken = "select coalesce(sum(rows), 0)::bigint from ringlog.imported_file where file like %s"
-    name = f"%{tmp_path}/magnet.parquet"
+    file = tmp_path / "magnet.parquet"
+    taken = "select rows from ringlog.imported_file where file like %s"
     reached = 0
     for _ in range(3):
         process = backfill(f"parquet:{tmp_path}")
-        wait_until(lambda reached=reached: rows(quick_server, taken, name)[0][0] > reached)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        ((reached,),) = rows(quick_server, taken, name)
+        with held(quick_server, file, reached):
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+        ((reached,),) = rows(quick_server, taken, f"%{file}")
     assert 0 < reached < count
     process = backfill(f"parquet:{tmp_path}")
-    wait_until(lambda: rows(quick_server, taken, name)[0][0] > reached)
-    process.terminate()
+    with held(quick_server, file, reached):
+        process.terminate()
     code, said = ended(process)
     assert (code, "the same command continues from there" in said) == (1, True)
     code, said = ended(backfill(f"parquet:{tmp_path}"))
@@ -137,7 +155,7 @@ def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
     ((number, times, first, last, total),) = rows(quick_server, counts)
     assert (number, times) == (count, count)
     assert (first, last) == (begin, begin + (count - 1) * SECOND)
-    expected = pq.read_table(tmp_path / "magnet.parquet")["current_60"].to_numpy().astype(float)
+    expected = pq.read_table(file)["current_60"].to_numpy().astype(float)
     assert math.isclose(total, math.fsum(expected), rel_tol=1e-9)
     books = rows(
         quick_server,

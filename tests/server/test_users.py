@@ -127,8 +127,8 @@ def test_an_idle_transaction_of_a_console_ends(own: RunningServer, user: Callabl
     user("add", "away", "--writer", "--idle-transaction", "3s", "--password-stdin", stdin="secret")
     with psycopg.connect(own.dsn, autocommit=True) as admin, connected(own, "away", "secret") as console:
         with console.cursor() as cursor:
-            cursor.execute("begin transaction")
-            cursor.callproc("put_sr_rf", (1, datetime(2026, 2, 1), 1.0, 1))
+            # at once: the console is not idle in between
+            cursor.execute("begin transaction exec put_sr_rf 1, '2026-02-01', 1.0, 1")
             held = "select from pg_stat_activity where usename = 'away'"
             wait_until(lambda: admin.execute(held).fetchall() == [])
             admin.execute("set lock_timeout = '60s'")
