@@ -32,7 +32,7 @@ from ringlog.loadtest.bench.verification import SETS, reading, verify
 from ringlog.loadtest.bench.waveforms import POINTS
 from ringlog.postgres import Postgres
 from servers import RINGLOG, ringlog, run
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, is_alive, wait_until
 
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
@@ -394,8 +394,7 @@ def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path) -> 
         assert children
         running.send_signal(signal.SIGINT)
         assert running.wait(PATIENCE) == 130
-    _, alive = psutil.wait_procs(children, timeout=PATIENCE)
-    assert not alive
+    wait_until(lambda: not any(is_alive(child.pid) for child in children))
     assert not [*folder.glob("ringlog-bench-*")]
 
 

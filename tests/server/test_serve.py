@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 
 def listens(port: int) -> bool:
@@ -56,8 +56,7 @@ def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins
         (postmaster,) = psutil.Process(server.process.pid).children()
         server.process.kill()
         server.process.wait()
-        psutil.wait_procs([postmaster], timeout=PATIENCE)
-        assert not alive(postmaster)
+        wait_until(lambda: not alive(postmaster))
     with (
         serving(data, facility=None) as again,
         psycopg.connect(
