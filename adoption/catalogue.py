@@ -18,7 +18,7 @@ from ringlog.adoption.objects import Member, Module, Old, OldTable
 from ringlog.adoption.owners import BEFORE, placed, without_owners
 from ringlog.adoption.parts import Parts, Rows
 from ringlog.adoption.places import Places
-from ringlog.adoption.session import ABSENT, number, rows_of, words
+from ringlog.adoption.session import ABSENT, is_of_server, number, rows_of, words
 
 _COUNTED = 10_000_000  # rows; of larger tables the server's own word is taken
 _KINDS = {
@@ -57,8 +57,7 @@ def read(connection: pymssql.Connection, database: str) -> Old:
         unread: list[str] = []
 
         def asked(name: str) -> Rows:
-            missing = unread if name not in _OPTIONAL else []
-            return _asked(cursor, f"ase_{name}" if is_ase else name, name, missing)
+            return _asked(cursor, f"ase_{name}" if is_ase else name, name, unread)
 
         parts = ase.table_parts(asked) if is_ase else sql_server.table_parts(asked)
         if is_ase:
@@ -184,9 +183,11 @@ def _asked(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[A
         cursor.execute(files(__name__.rpartition(".")[0]).joinpath("sql", f"{file}.sql").read_text())
         return rows_of(cursor)
     except pymssql.Error as error:
-        if number(error) not in ABSENT:
+        if not is_of_server(error):
             raise
-        unread.append(f"{what}: {words(error)}")
+        # servers that only resemble SQL Server have other numbers for what they do not have
+        if number(error) not in ABSENT or what not in _OPTIONAL:
+            unread.append(f"{what}: {words(error)}")
         return []
 
 
@@ -195,7 +196,8 @@ def _code_pages(cursor: Any, parts: Parts) -> dict[str, str]:
     found: dict[str, str] = {}
     for collation in {column.code_page for columns in parts.columns.values() for column in columns} - {""}:
         try:
-            cursor.execute(f"select collationproperty('{collation}', 'CodePage')")
+            # a sql_variant, which not every driver reads
+            cursor.execute(f"select convert(int, collationproperty('{collation}', 'CodePage'))")
             found[collation] = str(cursor.fetchall()[0][0] or "")
         except pymssql.Error:
             found[collation] = "65001" if collation.upper().endswith("_UTF8") else ""

@@ -16,6 +16,8 @@ TIMEOUT = 600
 _TIMED_OUT = 20003  # DB-Library's SYBETIME
 # error numbers of clauses that are left out: no such object, column, or permission
 ABSENT = frozenset({207, 208, 229, 230, 911})
+# errors of DB-Library itself: no connection, no answer in time
+_OF_DRIVER = range(20000, 21000)
 
 
 @contextmanager
@@ -75,6 +77,12 @@ def number(error: pymssql.Error) -> int:
     while isinstance(first, tuple):
         first = first[0]
     return first if isinstance(first, int) else 0
+
+
+def is_of_server(error: pymssql.Error) -> bool:
+    """Whether the server has refused a statement; otherwise there is no server or no session any more."""
+    found = number(error)
+    return found != 0 and found not in _OF_DRIVER
 
 
 def words(error: pymssql.Error) -> str:
