@@ -220,6 +220,10 @@ def test_prepare_and_execute_by_number(clients: Clients) -> None:
         assert client.receive() == status + done
         client.send(raw_tds.RPC7, call(12, integer(1), integer(8)))
         assert "handle 1".encode("utf-16-le") in client.receive()
+        # RETURN_METADATA: of several statements the first one's columns (FreeTDS, prepare_results.c)
+        several = text("select i as a from call_forms.rows(@p) select i, f from call_forms.rows(@p)")
+        client.send(raw_tds.RPC7, call(11, handle, text("@p int"), several, integer(1)))
+        assert client.receive().startswith(columns + b"\xff")
 
 
 @pytest.mark.parametrize(

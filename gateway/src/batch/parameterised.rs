@@ -147,7 +147,13 @@ impl Interpreter {
         let options = params.get(3).and_then(|param| param.value(&client.reply.dialect).ok());
         let wants_columns = matches!(options, Some(Value::Int(options)) if options & RETURN_METADATA != 0);
         let prepared = self.prepared_from(client, params, 1, 2, false).await?;
-        if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
+        // of several statements the first one's columns
+        let statements = prepared.program.statements.as_slice();
+        let first = match statements.first() {
+            Some(Statement { action: Action::Query(query), .. }) => Some(query),
+            _ => None,
+        };
+        if let Some(query) = first.filter(|query| statements.len() == 1 || query.only_reads()) {
             let type_of = |name: &String| {
                 let declared = prepared.declarations.iter().find(|declaration| declaration.name == *name);
                 declared.map_or(SqlType::TEXT, sql_type)
