@@ -46,9 +46,9 @@ class Writer:
         acknowledged: Callable[[int, datetime], None] | None = None,
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """`take_over` takes the table from another writer, who can write nothing afterwards. `acknowledged`
-        hears seq_no and time of each row the server has, `ended` the end of the sending
-        thread; both are called in that thread."""
+        """`take_over` takes the table from another writer, which can write nothing afterwards. The sending
+        thread calls `acknowledged` with seq_no and time of each row that the server has acknowledged, and
+        `ended` when it ends."""
         self.table = table
         self.figures: Figures = Counts() if figures is None else figures
         self.error: Exception | None = None
