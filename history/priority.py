@@ -39,7 +39,10 @@ def lower_backend(connection: Connection) -> None:
 
 
 def lower_process(pid: int, niceness: int) -> None:
-    """Lowers a process of PostgreSQL on this machine. Raises OSError where that may not be."""
+    """Lowers a process of this machine that is a session of its own, as each of PostgreSQL's is.
+
+    Raises OSError where that may not be.
+    """
     os.setpriority(os.PRIO_PROCESS, pid, niceness)
-    # each process of PostgreSQL is a session, whose nice is what counts where the kernel has groups
+    # a session's nice is what counts where the kernel has groups
     Path(f"/proc/{pid}/autogroup").write_text(str(niceness))

@@ -12,11 +12,13 @@ import ssl
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 import orjson
 import uvicorn
 
+from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
@@ -68,7 +70,8 @@ def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, Place]:
 def main() -> None:
     """Serves until standard input ends or a signal comes."""
     settings = Settings.from_json(sys.stdin.buffer.readline())
-    os.nice(_NICENESS)
+    with suppress(OSError):
+        lower_process(os.getpid(), _NICENESS)
     try:
         listening, server, access = _prepared(settings)
     except (OSError, ssl.SSLError) as error:

@@ -136,9 +136,9 @@ class Web:
 
     def _begin(self) -> None:
         command = [sys.executable, "-P", "-m", "ringlog.web_process", *logs.running()]
-        # in a process group of its own: Ctrl-C is not for it
+        # in a session of its own: Ctrl-C is not for it, and its nice counts beside the gateway (sched(7))
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0, bufsize=0
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
         )
         assert process.stdin is not None
         assert process.stdout is not None
