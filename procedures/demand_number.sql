@@ -3,7 +3,7 @@ create or replace function ringlog.demand_number(
 )
 returns void
 language plpgsql
-immutable
+stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin

@@ -81,7 +81,7 @@ TEXTS = texts()
 PROCEDURES = ("compiled", "interpreted")
 SETS_NULLS = re.compile(r"set (ansi_nulls off|ansinull on)")
 """what a procedure cannot say: it has the setting of its creation (the cases of nulls.toml have both)"""
-IN_A_PROCEDURE = "CREATE PROCEDURE is the only statement of its batch (111)"
+IN_A_PROCEDURE = "CREATE PROCEDURE or FUNCTION is the only statement of its batch (111)"
 COUNTS_TRANSACTIONS = (
     "the end of a procedure reports that it leaves another number of transactions than it has found (266)"
 )
@@ -95,6 +95,10 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "with execute as 'someone' as select 1": (PROCEDURES, IN_A_PROCEDURE),
     "with execute as owner as select user_name()": (PROCEDURES, IN_A_PROCEDURE),
     "with execute as owner as exec ('select 1')": (PROCEDURES, IN_A_PROCEDURE),
+    "begin insert real_table values (1) return end": (PROCEDURES, IN_A_PROCEDURE),
+    "output inserted.a into real_table values (1) return end": (PROCEDURES, IN_A_PROCEDURE),
+    "table (a int) as begin return 1 end": (PROCEDURES, IN_A_PROCEDURE),
+    "table (a int) as begin insert @t values (1) end": (PROCEDURES, IN_A_PROCEDURE),
     "insert #t exec p select @@trancount select a from #t commit": (PROCEDURES, COUNTS_TRANSACTIONS),
     "selec 1": (PROCEDURES, "a procedure is called without EXECUTE at the beginning of a batch only"),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),

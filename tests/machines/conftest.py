@@ -8,5 +8,5 @@ from sites import Site, running_site
 
 @pytest.fixture
 def site(temporary_directory: Path) -> Iterator[Site]:
-    with running_site(temporary_directory / "site") as made:
+    with running_site(temporary_directory / "nodes") as made:
         yield made

@@ -114,7 +114,7 @@ def test_rights_are_those_of_the_login_on_the_node(site: Site) -> None:
 def refusing(temporary_directory: Path) -> Iterator[pymssql.Cursor]:
     """A session for the tests at the end of this file; the others' sites were at the same place."""
     with (
-        running_site(temporary_directory / "site") as site,
+        running_site(temporary_directory / "nodes") as site,
         serving_external(site.dsn, site.folder / "serve.log") as address,
         client(address) as cursor,
     ):

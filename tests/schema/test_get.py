@@ -127,7 +127,7 @@ def test_last_of_a_ring_never_written(magnets: Magnets) -> None:
 def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
     found = magnets.rows(
         "select proname, prosecdef, provolatile from pg_proc where pronamespace = 'ringlog'::regnamespace"
-        " and proname !~ '^(put|claim|release|tell|refuse|begin|import)_'"
+        " and proname !~ '^(put|claim|release|report|record|tell|refuse|begin|import)_'"
         " and proname !~ 'parameter|snapshot|demand_version|make_week'"
     )
     names = {name for name, _, _ in found}
