@@ -216,7 +216,7 @@ def postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
         children = backends = 0.0
         for child in postmaster.children():
             with suppress(psutil.NoSuchProcess):
-                spent = _cpu(child)
+                spent = process_cpu(child)
                 children += spent
                 # the title of a backend's process has its client's address
                 if "127.0.0.1(" in " ".join(child.cmdline()):
@@ -225,7 +225,7 @@ def postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
             return float(sum(times[:4]) + children), backends
 
 
-def _cpu(process: psutil.Process) -> float:
+def process_cpu(process: psutil.Process) -> float:
     """CPU seconds of a process of one thread, to the nanosecond: of many that took less than a hundredth of a
     second each nothing would be left in what psutil reads."""
     try:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -75,6 +76,9 @@ def ess(
     def perform(stage: Stage) -> Outcome:
         stored = _chosen("--scenarios", scenarios, tuple(SCENARIOS))
         read = _chosen("--retrieved", retrieved, _ONE)
+        if read:
+            # of `ringlog web`, which comes after many loads
+            import_module("uvicorn")
         return _perform(
             stage, stored, read, numbers("--threads", threads), names("--forms", forms, FORMS), limit, source
         )

@@ -31,11 +31,15 @@ def _blocks(folder: Path) -> Iterator[Block]:
         "do not edit it. [load-test.md](load-test.md) says what the experiments are; `ringlog loadtest "
         "report --output` with a copy of that folder makes the report with its plots. All of it ran on a "
         "machine that compiled and tested at the same time, which the load averages show: "
-        "ratios within a run hold better than absolute figures."
+        "ratios within a run hold better than absolute figures. Each result has the tables that ringlog had "
+        "at its commit."
     )
     for result in read_results(folder, EXPERIMENTS):
         load = f"load average {result.runs[0].load_before:.1f} before" if result.runs else ""
-        where = f"{result.machine.processor}, {result.machine.cores} cores; {load}"
+        where = (
+            f"ringlog {result.versions['ringlog']}; {result.machine.processor}, {result.machine.cores} "
+            f"cores; {load}"
+        )
         yield from _one(
             result.experiment,
             result.command,
@@ -49,8 +53,8 @@ def _blocks(folder: Path) -> Iterator[Block]:
         if (folder / f"{name}.json").exists():
             one = read_outcome(folder / f"{name}.json")
             where = (
-                f"{one.machine.processor}, {one.machine.cores} cores; load average {one.load_before:.1f} "
-                f"before, {one.load_after:.1f} after. {one.scale}"
+                f"ringlog {one.versions['ringlog']}; {one.machine.processor}, {one.machine.cores} cores; "
+                f"load average {one.load_before:.1f} before, {one.load_after:.1f} after. {one.scale}"
             )
             yield from _one(name, one.command, one.began, where, one.counted, one.figures, one.sections)
 

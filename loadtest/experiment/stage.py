@@ -166,14 +166,18 @@ def watching(
                 return
 
     thread = threading.Thread(target=look, daemon=True)
-    before, client_before, web_before = server.mark(), sum(map(_cpu, clients)), _cpu(web)
+    before, client_before, web_before = (
+        server.mark(),
+        sum(map(cpu_with_children, clients)),
+        cpu_with_children(web),
+    )
     thread.start()
     try:
         yield found
     finally:
         after = server.mark()
-        spent_by_clients = sum(map(_cpu, clients)) - client_before
-        spent_by_web = _cpu(web) - web_before
+        spent_by_clients = sum(map(cpu_with_children, clients)) - client_before
+        spent_by_web = cpu_with_children(web) - web_before
         over.set()
         thread.join()
     lasted = after.moment - before.moment
@@ -198,7 +202,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-def _cpu(process: psutil.Process | None) -> float:
+def cpu_with_children(process: psutil.Process | None) -> float:
     """Seconds of a process and its children, those that have ended included."""
     if process is None:
         return 0.0

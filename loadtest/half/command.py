@@ -103,7 +103,7 @@ def _perform(
         if not why:
             try:
                 with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as progress:
-                    listened = listen(server, file, stage.folder, pvs, stage.seconds)
+                    listened = listen(server, file, stage.folder, pvs, stage.seconds, progress)
                     progress(stage.seconds, f"{listened.updates:,} updates")
             except LoadTestError as error:
                 # what follows needs no IOC

@@ -7,7 +7,7 @@ from typing import Any
 
 from ringlog.clients.moments import microseconds
 from ringlog.loadtest.half.replay import midnight
-from ringlog.loadtest.half.target import Read, Target
+from ringlog.loadtest.half.target import Reading, Target
 from ringlog.loadtest.peers.influxdb import Influxdb
 from ringlog.loadtest.peers.process import room
 
@@ -54,8 +54,11 @@ class InInfluxdb(Target):
         """With its write-ahead log, where values are until they go to its files."""
         return room(self._server.data)
 
+    def cpu(self) -> float:
+        return sum(self._server.process.cpu_times()[:2])
+
     @contextmanager
-    def reading(self, until: datetime, way: str) -> Iterator[Read]:
+    def reading(self, until: datetime, way: str) -> Iterator[Reading]:
         begin, end = (1000 * microseconds(moment) for moment in (midnight(), until))
         query = (
             'select "value", "severity", "status" from "half" where "pv" = \'1\' '
@@ -67,4 +70,4 @@ class InInfluxdb(Target):
                 series = client.query(query, epoch="ns").raw["series"]
                 return sum(len(one["values"]) for one in series)
 
-            yield read
+            yield Reading(read, self.cpu)

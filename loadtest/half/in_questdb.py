@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.loadtest.half.replay import PVS_OF_A_TABLE, midnight
-from ringlog.loadtest.half.target import Read, Target
+from ringlog.loadtest.half.target import Reading, Target
 from ringlog.loadtest.half.targets import binary
 from ringlog.loadtest.peers.questdb import Questdb
 
@@ -82,8 +82,11 @@ class InQuestdb(Target):
     def size(self) -> int:
         return int(self._execute("select sum(diskSize) from table_partitions('half')"))
 
+    def cpu(self) -> float:
+        return sum(self._server.process.cpu_times()[:2])
+
     @contextmanager
-    def reading(self, until: datetime, way: str) -> Iterator[Read]:
+    def reading(self, until: datetime, way: str) -> Iterator[Reading]:
         # its parser of dates takes Z for UTC
         begin, end = (f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}" for moment in (midnight(), until))
         query = sql.SQL(
@@ -91,4 +94,4 @@ class InQuestdb(Target):
             "time between {} and {} order by time"
         ).format(begin, end)
         with psycopg.connect(self._server.conninfo, autocommit=True) as connection:
-            yield binary(connection, query)
+            yield Reading(binary(connection, query), self.cpu)

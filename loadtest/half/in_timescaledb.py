@@ -48,5 +48,5 @@ class Compressed(Hypertable):
 
 def targets(server: Timescaledb, pvs: int) -> list[Narrow]:
     """Both, in a running server."""
-    place = Place(server.administrator, server.conninfo, server.conninfo)
+    place = Place(server.postmaster, server.administrator, server.conninfo, server.conninfo)
     return [Hypertable(place, pvs), Compressed(place, pvs)]

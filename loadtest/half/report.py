@@ -26,6 +26,9 @@ _METHOD = [
     "QDPS: all items of one PV over a time, until they are there in PostgreSQL's binary form, not decoded; "
     "the median of at least three queries after one that does not count. get_signal gives time and value "
     "only.",
+    "CPU: of a batch that of the gateway and all of PostgreSQL, or of the other server's process; of a query "
+    "that of the PostgreSQL process which answers, the mean of all queries. The clock also counts the client "
+    "and what else runs on the machine: beside other work, compare by CPU.",
     "IOC: calc records of a real soft IOC that count, each PV at 10 Hz, over Channel Access into `ringlog "
     "load --source ca`. An update that is missing in the log shows as a gap in its count; the IOC itself "
     "drops updates when it has no time, and both share this machine.",
@@ -98,7 +101,7 @@ def _figures(
             "updates",
             f"updates of {listened.pvs:,} PVs from an IOC",
             "items/s",
-            listened.updates / max(listened.seconds, 0.1),
+            listened.rate,
             float(listened.pvs * published.HERTZ),
             different="the rate that the PVs have; IOC, writers and server on one machine",
         )
@@ -148,21 +151,31 @@ def _ioc(listened: Listened | str) -> Section:
         ["seconds", f"{listened.seconds:.1f}"],
         [
             "updates a second, as the PVs' counts say",
-            f"{listened.updates / max(listened.seconds, 0.1):,.0f} of {asked:,}",
+            f"{listened.rate:,.0f} of {asked:,}",
         ],
         ["updates missing in the log", f"{listened.missing:,} of {listened.updates:,}"],
-        ["rows a second", f"{listened.rows / listened.seconds:,.0f}"],
+        ["rows a second", f"{listened.rows:,.0f}"],
+        ["CPU of the IOC, cores", f"{listened.ioc:.2f}"],
+        ["CPU of the writers, cores", f"{listened.writers:.2f}"],
+        ["CPU of gateway and PostgreSQL, cores", f"{listened.server:.2f}"],
     ]
     return Section(_IOC, (), [TextTable("", ["", ""], rows)])
 
 
 def _idps(inserted: Sequence[Inserted]) -> Section:
     rows = [
-        [one.target, f"{one.minutes:g}", f"{one.items:,}", f"{one.seconds:.2f}", amount(one.rate)]
+        [
+            one.target,
+            f"{one.minutes:g}",
+            f"{one.items:,}",
+            f"{one.seconds:.2f}",
+            amount(one.rate),
+            f"{1e6 * one.cpu / one.items:.2f}",
+        ]
         for one in inserted
     ]
-    rows.append(["the paper, InfluxDB", "0.1 to 1", "-", "-", amount(published.IDPS_INFLUX)])
-    rows.append(["the paper, TimescaleDB", "0.1 to 1", "-", "-", amount(published.IDPS_TIMESCALE)])
+    rows.append(["the paper, InfluxDB", "0.1 to 1", "-", "-", amount(published.IDPS_INFLUX), "-"])
+    rows.append(["the paper, TimescaleDB", "0.1 to 1", "-", "-", amount(published.IDPS_TIMESCALE), "-"])
     names = dict.fromkeys(one.target for one in inserted)
     plot = Plot(
         "idps",
@@ -181,7 +194,7 @@ def _idps(inserted: Sequence[Inserted]) -> Section:
             ),
         ],
     )
-    headings = ["", "minutes in a batch", "items", "seconds", "items/s"]
+    headings = ["", "minutes in a batch", "items", "seconds", "items/s", "CPU of the server, µs an item"]
     return Section("Writing (IDPS)", (), [TextTable("Inserted", headings, rows)], [plot])
 
 
@@ -232,10 +245,19 @@ def _kept(kept: Sequence[Kept]) -> Section:
 
 def _qdps(queried: Sequence[Queried]) -> Section:
     rows = [
-        [one.target, f"{one.hours:g}", f"{one.items:,}", f"{1e3 * one.seconds:.2f}", amount(one.rate)]
+        [
+            one.target,
+            f"{one.hours:g}",
+            f"{one.items:,}",
+            f"{1e3 * one.seconds:.2f}",
+            amount(one.rate),
+            f"{1e3 * one.cpu:.2f}",
+        ]
         for one in queried
     ]
-    rows.append(["the paper, TimescaleDB", "0.4 to 10", "14,400 to 360,000", "-", amount(published.QDPS)])
+    rows.append(
+        ["the paper, TimescaleDB", "0.4 to 10", "14,400 to 360,000", "-", amount(published.QDPS), "-"]
+    )
     names = dict.fromkeys(one.target for one in queried)
     plot = Plot(
         "qdps",
@@ -248,5 +270,5 @@ def _qdps(queried: Sequence[Queried]) -> Section:
         ],
         True,
     )
-    headings = ["", "hours", "items", "milliseconds", "items/s"]
+    headings = ["", "hours", "items", "milliseconds", "items/s", "CPU of the server, ms"]
     return Section("Reading (QDPS)", (), [TextTable("One PV", headings, rows)], [plot])

@@ -25,6 +25,8 @@ class Inserted:
     minutes: float
     items: int
     seconds: float
+    cpu: float
+    """seconds that the server took for them"""
 
     @property
     def rate(self) -> float:
@@ -66,6 +68,8 @@ class Queried:
     """of a query"""
     seconds: float
     """of a query, the median"""
+    cpu: float
+    """seconds that the server took for a query, the mean"""
 
     @property
     def rate(self) -> float:
@@ -86,8 +90,14 @@ class Kept:
     """that it took to compress them; None where nothing is done"""
 
 
-Read = Callable[[], int]
-"""Reads the first PV until a moment, and says how many items there were."""
+@dataclass(frozen=True)
+class Reading:
+    """A connection that reads the first PV until a moment."""
+
+    read: Callable[[], int]
+    """reads it, and says how many items there were"""
+    cpu: Callable[[], float]
+    """seconds that what serves it has taken so far"""
 
 
 class Target(ABC):
@@ -120,7 +130,7 @@ class Target(ABC):
                 failures.append(error)
 
         threads = [threading.Thread(target=write, args=(made[n::CONNECTIONS],)) for n in range(CONNECTIONS)]
-        began = time.monotonic()
+        began, spent = time.monotonic(), self.cpu()
         for one in threads:
             one.start()
         for one in threads:
@@ -129,7 +139,7 @@ class Target(ABC):
             raise LoadTestError(f"{self.name}: {failures[0]}")
         self.items += items
         self.readable()
-        return Inserted(self.name, minutes, items, time.monotonic() - began)
+        return Inserted(self.name, minutes, items, time.monotonic() - began, self.cpu() - spent)
 
     def keep(self) -> Kept:
         """Compresses what was written, where that is done, and looks at what is there."""
@@ -144,16 +154,17 @@ class Target(ABC):
         items = max(1, round(hours * 3600 * HERTZ))
         until = midnight() + timedelta(seconds=(items - 0.5) / HERTZ)
         took: list[float] = []
-        with self.reading(until, way) as read:
-            read()
-            end = time.monotonic() + seconds
+        with self.reading(until, way) as reading:
+            reading.read()
+            end, spent = time.monotonic() + seconds, reading.cpu()
             while time.monotonic() < end or len(took) < 3:
                 began = time.perf_counter()
-                found = read()
+                found = reading.read()
                 took.append(time.perf_counter() - began)
                 if found != items:
                     raise LoadTestError(f"{way}: {found:,} items instead of {items:,}")
-        return Queried(way, hours, items, sorted(took)[len(took) // 2])
+            spent = (reading.cpu() - spent) / len(took)
+        return Queried(way, hours, items, sorted(took)[len(took) // 2], spent)
 
     @abstractmethod
     def prepare(self, table: int, rows: int) -> list[Any]:
@@ -180,5 +191,9 @@ class Target(ABC):
         """Bytes on the disk."""
 
     @abstractmethod
-    def reading(self, until: datetime, way: str) -> AbstractContextManager[Read]:
+    def cpu(self) -> float:
+        """Seconds that the server's processes have taken so far."""
+
+    @abstractmethod
+    def reading(self, until: datetime, way: str) -> AbstractContextManager[Reading]:
         """A connection that reads the first PV until a moment."""

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
+import psutil
 import psycopg
 from psycopg import sql
 
 from ringlog.clients import Address, call, connect, output
-from ringlog.loadtest.bench.server import READER, WRITER, Server
+from ringlog.loadtest.bench.server import READER, WRITER, Server, postgres_cpu, process_cpu
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.half.replay import PVS_OF_A_TABLE, midnight
-from ringlog.loadtest.half.target import Read, Target
+from ringlog.loadtest.half.target import Reading, Target
 
 _TOGETHER = 250
 """Rows of a call of put_<table>_batch: a batch of more goes in several."""
@@ -35,8 +36,6 @@ class Ringlog(Target):
                 claim = ("claim_writer", f"half_{table}", "replay", "replay", True, output(int))
                 (epoch,) = call(connection, *claim).outputs
                 self._epochs[table] = int(str(epoch))
-        # the IOC's rows are there already
-        self._before = self._rows()
 
     def prepare(self, table: int, rows: int) -> list[bytes]:
         parts = [_TOGETHER] * (rows // _TOGETHER) + [rows % _TOGETHER] * bool(rows % _TOGETHER)
@@ -56,10 +55,7 @@ class Ringlog(Target):
                     )
 
     def found(self) -> int:
-        return PVS_OF_A_TABLE * (self._rows() - self._before)
-
-    def _rows(self) -> int:
-        return sum(
+        return PVS_OF_A_TABLE * sum(
             count(self._server.administrator, sql.Identifier("log", f"half_{table}"))
             for table in range(len(self.recordings))
         )
@@ -73,8 +69,13 @@ class Ringlog(Target):
             names,
         )
 
+    def cpu(self) -> float:
+        """Of gateway and PostgreSQL."""
+        mark = self._server.mark()
+        return mark.gateway + mark.postgres
+
     @contextmanager
-    def reading(self, until: datetime, way: str) -> Iterator[Read]:
+    def reading(self, until: datetime, way: str) -> Iterator[Reading]:
         if way.endswith("get_signal"):
             query = sql.SQL("select * from ringlog.get_signal('HALF:1', {}, {})").format(midnight(), until)
         else:
@@ -83,13 +84,14 @@ class Ringlog(Target):
                 "and {} order by time"
             ).format(midnight(), until)
         with psycopg.connect(self._server.conninfo(READER), autocommit=True) as connection:
-            yield binary(connection, query)
+            yield Reading(binary(connection, query), backend_cpu(connection))
 
 
 @dataclass(frozen=True)
 class Place:
     """A PostgreSQL, and its logins for writing and reading."""
 
+    postmaster: psutil.Process
     administrator: psycopg.Connection
     writer: str
     reader: str
@@ -111,7 +113,10 @@ class Narrow(Target):
     @classmethod
     def beside(cls, server: Server, pvs: int) -> "Narrow":
         """In the PostgreSQL of a server of ringlog."""
-        made = cls(Place(server.administrator, server.conninfo(WRITER), server.conninfo(READER)), pvs)
+        place = Place(
+            server.postmaster, server.administrator, server.conninfo(WRITER), server.conninfo(READER)
+        )
+        made = cls(place, pvs)
         for right, who in (("select, insert", WRITER), ("select", READER)):
             grant = sql.SQL("grant {} on {} to {}")
             made.execute(grant.format(sql.SQL(right), made.identifier, sql.Identifier(who)))
@@ -153,14 +158,17 @@ class Narrow(Target):
     def size(self) -> int:
         return size(self.place.administrator, "select pg_total_relation_size(%s)", f"public.{self.table}")
 
+    def cpu(self) -> float:
+        return postgres_cpu(self.place.postmaster)[0]
+
     @contextmanager
-    def reading(self, until: datetime, way: str) -> Iterator[Read]:
+    def reading(self, until: datetime, way: str) -> Iterator[Reading]:
         query = sql.SQL(
             "select time, nanoseconds, value, severity, status from {} where pv_id = 1 and "
             "time between {} and {} order by time"
         ).format(self.identifier, midnight(), until)
         with psycopg.connect(self.place.reader, autocommit=True) as connection:
-            yield binary(connection, query)
+            yield Reading(binary(connection, query), backend_cpu(connection))
 
 
 def binary(connection: psycopg.Connection, query: sql.Composed) -> Callable[[], int]:
@@ -174,6 +182,12 @@ def binary(connection: psycopg.Connection, query: sql.Composed) -> Callable[[], 
         return result.ntuples
 
     return read
+
+
+def backend_cpu(connection: psycopg.Connection) -> Callable[[], float]:
+    """What counts the CPU of the PostgreSQL process, on this machine, that serves a connection."""
+    process = psutil.Process(connection.info.backend_pid)
+    return lambda: process_cpu(process)
 
 
 def count(administrator: psycopg.Connection, where: sql.Identifier) -> int:

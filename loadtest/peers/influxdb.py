@@ -8,6 +8,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import psutil
+
 from ringlog.clients.listening import free_port
 from ringlog.loadtest.bench.server import Server
 from ringlog.loadtest.peers.process import Account, new_folder, running
@@ -35,6 +37,7 @@ bind-address = "127.0.0.1:{backup}"
 class Influxdb:
     """A running server, without authentication, reachable from this machine only."""
 
+    process: psutil.Process
     port: int
     data: Path
     version: str
@@ -50,8 +53,9 @@ def serving(program: Path, server: Server, folder: Path) -> Iterator[Influxdb]:
         settings.write_text(_SETTINGS.format(folder=own, port=port, backup=free_port()))
         settings.chmod(0o644)
         version = subprocess.run([program, "version"], capture_output=True, text=True).stdout
-        with running("InfluxDB", [program, "-config", settings], account, own, lambda: _answers(port)):
-            yield Influxdb(port, own, version.removeprefix("InfluxDB ").partition(" (")[0].strip())
+        command: list[str | Path] = [program, "-config", settings]
+        with running("InfluxDB", command, account, own, lambda: _answers(port)) as process:
+            yield Influxdb(process, port, own, version.removeprefix("InfluxDB ").partition(" (")[0].strip())
 
 
 def _answers(port: int) -> bool:

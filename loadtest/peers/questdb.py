@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import psycopg
 from psycopg.conninfo import make_conninfo
 
@@ -25,6 +26,7 @@ _JAVA = (
 class Questdb:
     """A running server."""
 
+    process: psutil.Process
     address: str
     """of HTTP: host and port"""
     user: str
@@ -80,8 +82,10 @@ def serving(jar: Path, server: Server, folder: Path) -> Iterator[Questdb]:
             "-d",
             own,
         ]
-        with running("QuestDB", command, account, own, lambda: bool(_version(conninfo))):
-            yield Questdb(f"127.0.0.1:{http}", "admin", password, conninfo, own / "db", _version(conninfo))
+        with running("QuestDB", command, account, own, lambda: bool(_version(conninfo))) as process:
+            yield Questdb(
+                process, f"127.0.0.1:{http}", "admin", password, conninfo, own / "db", _version(conninfo)
+            )
 
 
 def _version(conninfo: str) -> str:

@@ -12,7 +12,7 @@ from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, 
 from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.experiment.text_table import TextTable
-from ringlog.loadtest.soak.drift import TOLERANCE, Drift, drift
+from ringlog.loadtest.soak.drift import TOLERANCE, Drift, Verdict, drift
 from ringlog.loadtest.soak.watch import EACH, SERIES, Look, each_row, series
 from ringlog.schema.facility import Facility
 
@@ -35,14 +35,20 @@ _UNITS = {
     EACH["cpu"]: ("ms", 1e3),
 }
 """Of the figures in the table, and by what they are multiplied."""
+_PERCENT = f"{100 * TOLERANCE:.0f} %"
+_LENGTHS = (("days", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _METHOD = [
     "Every table is written at its cycle, divided by the time scale, in one process for a third of the "
     "tables; rows carry times that pass as fast as the scale says. Every acknowledged row is looked for in "
     "ring and log, with its values.",
-    "Drift is the slope by Theil and Sen with its confidence interval of 95 %, over the run, as a part of "
-    f"the median. `no deterioration`: the whole interval lies below {100 * TOLERANCE:.0f} % over the run. "
-    "`gets worse`: the whole interval lies above 0, and reaches beyond that. Anything else is not decided: "
-    f"a longer run is needed. The first {100 * _WARM:.0f} % of the run are left out.",
+    f"The first {100 * _WARM:.0f} % of the run are left out. Drift is the slope by Theil and Sen over the "
+    "rest, as a part of the median, with its confidence interval of 95 %, which is widened by the "
+    "correlation of successive samples (Hamed and Rao).",
+    f"`no deterioration`: the interval has 0 or less in it, and lies below {_PERCENT}. `{Verdict.SMALL}`: it "
+    f"lies above 0 and below {_PERCENT}. `gets worse`: it lies above 0 and reaches beyond {_PERCENT}. "
+    "Anything else is not decided: a longer run is needed.",
+    "The last column extrapolates the upper end of the interval: the time of operation after which the "
+    f"figure may be {_PERCENT} higher. The run does not exclude a deterioration that is slower than that.",
     "A short run shows what begins to fill, not what fourteen days do: rings that have not gone round once "
     "still grow, and autovacuum comes once a minute at most.",
 ]
@@ -76,7 +82,7 @@ def outcome(
     drifts = _drifts(looks, rows, _latencies(written, looks, begin, speed))
     failed = len(records.all) - len(written)
     passed = in_words(round(stage.seconds * speed))
-    sections = [_verdicts(drifts), *_pictures(drifts)]
+    sections = [_verdicts(drifts, speed), *_pictures(drifts)]
     counted = Counted(
         "rows of all tables", found.acknowledged, found.acknowledged - found.lost, found.altered
     )
@@ -95,7 +101,7 @@ def outcome(
             *(
                 Figure(
                     f"drift {name}",
-                    f"{name}: change over the run",
+                    f"{name}: change",
                     "%",
                     None if one.change is None else 100 * one.change,
                     different=one.verdict,
@@ -138,7 +144,7 @@ def _drifts(
     }
 
 
-def _verdicts(drifts: dict[str, tuple[Samples, Drift]]) -> Section:
+def _verdicts(drifts: dict[str, tuple[Samples, Drift]], speed: float) -> Section:
     rows = []
     for name, (samples, one) in drifts.items():
         unit, scale = _UNITS.get(name, ("", 1.0))
@@ -147,13 +153,23 @@ def _verdicts(drifts: dict[str, tuple[Samples, Drift]]) -> Section:
         between = MISSING
         if one.least is not None and one.most is not None:
             between = f"{100 * one.least:+.3g} to {100 * one.most:+.3g} %"
-        rows.append([name, unit, *shown, change, between, one.verdict])
+        rows.append([name, unit, *shown, change, between, one.verdict, _earliest(one, speed)])
     verdicts = [one.verdict for _, one in drifts.values()]
     text = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
-    headings = ["", "unit", "first", "last", "change over the run", "with confidence", "verdict"]
+    later = f"{_PERCENT} at the earliest after"
+    headings = ["", "unit", "first", "last", "change", "with confidence", "verdict", later]
     return Section(
         "Does anything get worse?", [f"Of {len(verdicts)} figures: {text}."], [TextTable("", headings, rows)]
     )
+
+
+def _earliest(one: Drift, speed: float) -> str:
+    """In time of operation."""
+    if one.earliest is None:
+        return MISSING
+    seconds = one.earliest * speed
+    unit, length = next((each for each in _LENGTHS if seconds >= each[1]), _LENGTHS[-1])
+    return f"{amount(seconds / length)} {unit}"
 
 
 def _pictures(drifts: dict[str, tuple[Samples, Drift]]) -> list[Section]:

@@ -23,7 +23,7 @@ def test_the_document_is_made_of_the_kept_results() -> None:
 def test_the_kept_results_are_dated_and_whole() -> None:
     document = DOCUMENT.read_text()
     for part in re.split(r"^## ", document, flags=re.MULTILINE)[1:]:
-        assert re.search(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC, ", part, re.MULTILINE)
+        assert re.search(r"^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC, ringlog [\d.]+, commit ", part, re.MULTILINE)
         assert re.search(r"^ringlog loadtest ", part, re.MULTILINE)
     assert document.count("Nothing was lost: ") >= len(EXPERIMENTS) - 1
 

@@ -218,9 +218,32 @@ def test_deterioration_is_said_only_where_the_data_say_it() -> None:
     assert drift(noisy).verdict is Verdict.UNDECIDED
     assert drift(quiet[:9]).verdict is Verdict.UNDECIDED
     assert drift([(float(x), 5.0) for x in range(10)]).verdict is Verdict.NONE
+    # a rise that is there, and below a tenth
+    small = drift([(x, y + 0.15 * x) for x, y in quiet])
+    assert small.verdict is Verdict.SMALL
+    assert small.earliest is not None
+    assert 39 < small.earliest < 200
     # the slope of a straight line over its run, as a part of its median
     straight = drift([(float(x), 100.0 + x) for x in range(41)])
     assert straight.change == pytest.approx(40 / 120)
+    assert straight.earliest == pytest.approx(0.1 * 120)
+
+
+def test_samples_that_depend_on_each_other_decide_less() -> None:
+    """Of figures without a slope, each like the one before, 95 % of the intervals should contain 0. Those for
+    independent samples contain it in little more than half of the cases."""
+    dice = Random(1)
+    contain = 0
+    for _ in range(100):
+        value, samples = 0.0, []
+        for x in range(-50, 30):
+            value = 0.8 * value + dice.gauss(0, 1)
+            samples.append((float(x), 100 + value))
+        found = drift(samples[50:])
+        assert found.least is not None
+        assert found.most is not None
+        contain += found.least <= 0 <= found.most
+    assert contain > 80
 
 
 @pytest.mark.parametrize(
