@@ -17,6 +17,14 @@ from ringlog.schema.install import install
 Connect = Callable[[], psycopg.Connection]
 """Opens a connection of the administrator, in autocommit."""
 
+WITH_STATISTICS = """
+select distinct attname from pg_attribute join pg_class on pg_class.oid = attrelid
+where relnamespace = 'log'::regnamespace and relkind in ('r', 'p') and attnum > 0
+  and attstattarget is distinct from 0
+order by 1
+"""
+"""The columns of the logs that ANALYZE takes statistics of."""
+
 
 @pytest.fixture
 def connect(database_url: sa.URL) -> Iterator[Connect]:

@@ -16,7 +16,7 @@ from ringlog.schema.facility import Column, Facility, LogPolicy, Retention, Tabl
 from ringlog.schema.install import InstallRefused, InstallReport, install
 from waiting import PATIENCE, wait_until
 
-from .conftest import Connect, magnets_facility, rows
+from .conftest import WITH_STATISTICS, Connect, magnets_facility, rows
 from .snapshot import snapshot
 
 FACILITY = magnets_facility()
@@ -397,6 +397,7 @@ def test_an_administrator_who_owns_the_database(administrator: sa.Engine, connec
     ) == [("ringlog_owner",)]
     there = "select to_regprocedure('ringlog.array_bytes(anyarray)') is not null"
     assert rows(connection, there) == [(False,)], "only a superuser may make it"
+    assert rows(connection, WITH_STATISTICS) == [("seq_no",), ("time",)]
 
 
 def test_an_administrator_who_does_not_own_the_database(administrator: sa.Engine, connect: Connect) -> None:

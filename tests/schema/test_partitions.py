@@ -16,7 +16,7 @@ from ringlog.schema.facility import Column, Facility, Retention
 from ringlog.schema.install import install
 from ringlog.schema.partitions import EARLIEST, MaintenanceReport, Week, maintain
 
-from .conftest import Connect, at, magnets_facility
+from .conftest import WITH_STATISTICS, Connect, at, magnets_facility
 from .snapshot import snapshot
 
 WEEK = timedelta(weeks=1)
@@ -127,6 +127,7 @@ def test_partitions_belong_to_the_owner_and_have_the_key(
 
 
 def test_only_the_keys_of_a_log_have_statistics(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    assert rows(magnets, WITH_STATISTICS) == [("seq_no",), ("time",)]
     maintain(engine, NOW + WEEK)
     for number in range(6):
         put(magnets, NOW + number * WEEK)
