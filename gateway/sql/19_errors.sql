@@ -57,7 +57,8 @@ as $$
     when sqlstate = '42883' and starts_with(message, 'operator does not exist') then 'S0402'
     when constraint_ = 'smallmoney_range' then 'S8115'
     when constraint_ = 'tinyint_range' then 'S0220'
-    when not sybase and sqlstate = '23505' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
+    when not sybase and sqlstate = '23505' and constraint_ <> ''
+        and not starts_with(constraint_, table_ || '.')
       then 'S2627'
     else sqlstate
   end
@@ -65,8 +66,8 @@ $$;
 
 comment on function tsql.own_state(text, text, text, text, boolean) is
 $$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, an
-operator that there is none of, a value beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
-are named by their table first.$$;
+operator that there is none of, a value beyond a type, and, unless in ASE, a row that is there already by a key or a
+UNIQUE constraint. Indexes that T-SQL has made are named by their table first.$$;
 
 -- as procedures of earlier versions ask
 create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)

@@ -97,6 +97,7 @@ def measure_waveforms(
             calls = Load(contender, SMALL, SMALL.count, 4 * seconds, rate=_SMALL_RATE)
             wide = Load(contender, waveforms(POINTS[-1]), WRITERS, calls.seconds + 2 * _BEFORE)
             doing(f"{contender.title}, small rows alone")
+            _settle(stand.server)
             small.append(stand.run(calls, "alone", round))
             doing(f"{contender.title}, small rows beside waveforms")
             with ThreadPoolExecutor(1) as pool:
@@ -106,6 +107,13 @@ def measure_waveforms(
                 load.result()
     doing("the disk by itself")
     return Waveforms(disk_rate(data), readings, small)
+
+
+def _settle(server: Server) -> None:
+    """Waits until the disk has what was written before, which would delay what is measured next; segments of the WAL
+    are used again from then on, as on a server that has been running for longer."""
+    server.administrator.execute("checkpoint")
+    os.sync()
 
 
 def disk_rate(folder: Path) -> float:

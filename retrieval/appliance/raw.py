@@ -224,7 +224,8 @@ def _listed(values: pa.Array) -> list[Any]:
         values = values.cast(pa.int8())
     elif pa.types.is_list(values.type) and pa.types.is_boolean(values.type.value_type):
         values = values.cast(pa.list_(pa.int8()))
-    return values.to_pylist()  # type: ignore[no-any-return]
+    found: list[Any] = values.to_pylist()
+    return found
 
 
 _PACKED = {

@@ -148,12 +148,15 @@ impl Interpreter {
         let wants_columns = matches!(options, Some(Value::Int(options)) if options & RETURN_METADATA != 0);
         let prepared = self.prepared_from(client, params, 1, 2, false).await?;
         // of several statements the first one's columns
-        let statements = prepared.program.statements.as_slice();
-        let first = match statements.first() {
-            Some(Statement { action: Action::Query(query), .. }) => Some(query),
+        let first = match prepared.program.statements.as_slice() {
+            [Statement { action: Action::Query(query), .. }, others @ ..]
+                if others.is_empty() || query.only_reads() =>
+            {
+                Some(query)
+            }
             _ => None,
         };
-        if let Some(query) = first.filter(|query| statements.len() == 1 || query.only_reads()) {
+        if let Some(query) = first {
             let type_of = |name: &String| {
                 let declared = prepared.declarations.iter().find(|declaration| declaration.name == *name);
                 declared.map_or(SqlType::TEXT, sql_type)

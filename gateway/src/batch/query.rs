@@ -28,7 +28,7 @@ impl Interpreter {
             return Err(ServerMessage::error(195, 15, text).into());
         }
         if client.settings().cuts_padding {
-            pads(query)?;
+            refuse_cut_columns(query)?;
         }
         let mut declaring = None;
         let Completed { outcome, columns } = {
@@ -212,7 +212,7 @@ impl Interpreter {
 }
 
 /// Refuses what makes columns that would keep no blanks or zeros at the end of their values.
-fn pads(query: &Query) -> Result<(), ServerMessage> {
+fn refuse_cut_columns(query: &Query) -> Result<(), ServerMessage> {
     let what = match (&query.padded, &query.made) {
         (Some(column), _) => format!("The column '{column}'"),
         (None, Some(_)) => String::from("'select … into'"),

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::facts::types::{varchar, Type, INT, LONGEST_VARCHAR, VARCHAR};
-use crate::resolve::Scope;
+use crate::resolve::{names, Scope};
 use crate::translate::{self, Variables};
 use crate::tree::{Expression, LiteralValue, Raise, Throw};
 
@@ -75,5 +75,5 @@ fn text(value: &Expression, scope: &Scope, variables: &mut dyn Variables) -> Res
 fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) -> Result<String, Error> {
     let values: Vec<String> =
         values.iter().map(|value| text(value, scope, variables)).collect::<Result<_, _>>()?;
-    Ok(format!("array[{}]::text[]", values.join(", ")))
+    Ok(names::array(values, "text"))
 }

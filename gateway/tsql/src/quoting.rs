@@ -15,6 +15,12 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// The SQL of an array of expressions.
+pub fn array(values: impl IntoIterator<Item = String>, kind: &str) -> String {
+    let values: Vec<String> = values.into_iter().collect();
+    format!("array[{}]::{kind}[]", values.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 //!
 //! SQL Server: the chart of "CAST and CONVERT"; its cells for assignments and their errors, and the pairs that CAST
 //! refuses, as the suite of RyanLamansky/sql-server-simulator has them from SQL Server 2025 (`SqlType.PairRules.cs`,
-//! `ConversionLegalityTests.cs`); operators of sql_variants, as that of mirek/bitsql has them (`docs/reference/sql-variant.md`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
+//! `ConversionLegalityTests.cs`); operators of sql_variants, as that of mirek/bitsql has them
+//! (`docs/reference/sql-variant.md`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
 //! conversions". Conversions between texts, bits and numbers for which ASE requires convert() are done without it.
 
 use super::types::{Family, Type};

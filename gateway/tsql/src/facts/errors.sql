@@ -22,7 +22,8 @@ language sql
 immutable
 as $$
   select case
-{texts}{range_states}    when not sybase and sqlstate = '{duplicate}' and constraint_ <> '' and not starts_with(constraint_, table_ || '.')
+{texts}{range_states}    when not sybase and sqlstate = '{duplicate}' and constraint_ <> ''
+        and not starts_with(constraint_, table_ || '.')
       then 'S{of_constraint}'
     else sqlstate
   end
@@ -30,8 +31,8 @@ $$;
 
 comment on function tsql.own_state(text, text, text, text, boolean) is
 $$A SQLSTATE, or that of a number T-SQL has for an error of this text or constraint: a row that MERGE meets twice, an
-operator that there is none of, a value beyond a type, and, unless in ASE, a row that is there already by a key or a UNIQUE constraint. Indexes that T-SQL has made
-are named by their table first.$$;
+operator that there is none of, a value beyond a type, and, unless in ASE, a row that is there already by a key or a
+UNIQUE constraint. Indexes that T-SQL has made are named by their table first.$$;
 
 -- as procedures of earlier versions ask
 create or replace function tsql.own_state(sqlstate text, table_ text, constraint_ text, sybase boolean)

@@ -19,12 +19,8 @@ impl<'t> Parser<'t> {
         if start == 0 {
             return Ok(());
         }
-        let mode = match mode {
-            Mode::Create => "CREATE",
-            Mode::Alter => "ALTER",
-            Mode::CreateOrAlter => "CREATE OR ALTER",
-        };
-        let message = format!("'{mode} {what}' must be the first statement in a query batch.");
+        let action = mode.action().to_uppercase();
+        let message = format!("'{action} {what}' must be the first statement in a query batch.");
         Err(Error::new(111, message, self.tokens.get(start).map(|token| token.at).unwrap_or_default()))
     }
 

@@ -4,9 +4,9 @@ use super::place::Place;
 use super::run::Run;
 use super::statement::OWNERS_RIGHTS;
 use super::variable::CALL;
-use super::writer::{array, quoted, BodyWriter, Rows, SENT};
+use super::writer::{quoted, BodyWriter, Rows, SENT};
 use crate::error::Error;
-use crate::resolve::names::{literal, schema_of};
+use crate::resolve::names::{array, literal, schema_of};
 use crate::translate;
 use crate::tree::{ArgumentValue, Execute, Expression};
 

@@ -7,7 +7,7 @@
 use super::place::Place;
 use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
-use super::{action, arguments, body, header, mark, read_names, Header};
+use super::{arguments, body, header, mark, read_names, Header};
 use crate::error::Error;
 use crate::facts::types;
 use crate::program::Define;
@@ -64,7 +64,7 @@ fn value(
         header.path(),
         literal(&body)
     );
-    let parts = [action(create.mode), &header.schema, &header.name, &definition, source].map(literal);
+    let parts = [create.mode.action(), &header.schema, &header.name, &definition, source].map(literal);
     Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
 }
 
@@ -113,7 +113,7 @@ fn table(
         header.path(),
         literal(&body(&header.parameters, &writer, source, "return;"))
     );
-    let parts = [action(create.mode), &header.schema, &header.name, &definition, source].map(literal);
+    let parts = [create.mode.action(), &header.schema, &header.name, &definition, source].map(literal);
     Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
 }
 
@@ -247,7 +247,7 @@ fn rows(
     let body = format!("\n{}\n{}\n", mark(source), written.sql);
     let arguments = arguments(header, scope)?.join(", ");
     let parts = [
-        action(create.mode),
+        create.mode.action(),
         &header.schema,
         &header.name,
         &arguments,

@@ -109,7 +109,7 @@ pub fn create(
             (interpreted::definition(&header, source, scope, settings)?, Some(notice))
         }
     };
-    let parts = [action(create.mode), header.stands_in(), &header.name, &definition, source].map(literal);
+    let parts = [create.mode.action(), header.stands_in(), &header.name, &definition, source].map(literal);
     let statements = vec![format!("select tsql.create_procedure({})", parts.join(", "))];
     Ok(Created { define: Define { statements, is_temporary: header.is_temporary, notice }, unlisted })
 }
@@ -132,14 +132,6 @@ fn compiled(
         return Err(Error::refused("execute", why, create.name.at));
     }
     definition(header, &writer, text.trim(), scope, settings)
-}
-
-fn action(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Create => "create",
-        Mode::Alter => "alter",
-        Mode::CreateOrAlter => "create or alter",
-    }
 }
 
 impl Header<'_> {

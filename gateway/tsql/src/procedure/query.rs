@@ -3,11 +3,11 @@
 use super::place::Place;
 use super::run::Run;
 use super::variable::{BEGAN, CURSOR, MADE, N, ROW};
-use super::writer::{array, quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
+use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::program::keeps;
-use crate::resolve::names::{literal, table, table_variable};
+use crate::resolve::names::{array, literal, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
 

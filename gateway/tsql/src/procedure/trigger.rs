@@ -4,10 +4,10 @@
 //! trigger of several events becomes several, and an event without such rows has an empty table.
 
 use super::writer::{quoted, Purpose};
-use super::{action, body, header, read_names, Created};
+use super::{body, header, read_names, Created};
 use crate::error::Error;
 use crate::program::Define;
-use crate::resolve::names::{literal, schema_of, table};
+use crate::resolve::names::{array, literal, schema_of, table};
 use crate::resolve::Scope;
 use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
 
@@ -63,14 +63,13 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
             literal(&body(&[], &writer, source, "return null;"))
         ));
     }
-    let list = |texts: Vec<String>| format!("array[{}]::text[]", texts.join(", "));
     let parts = [
-        literal(action(create.mode)),
+        literal(create.mode.action()),
         literal(&header.schema),
         literal(&target),
         literal(&header.name),
-        list(events.iter().map(|event| literal(word(*event))).collect()),
-        list(definitions.iter().map(|definition| literal(definition)).collect()),
+        array(events.iter().map(|event| literal(word(*event))), "text"),
+        array(definitions.iter().map(|definition| literal(definition)), "text"),
         literal(source),
     ];
     let statements = vec![format!("select tsql.create_trigger({})", parts.join(", "))];

@@ -14,7 +14,7 @@ use super::place::{Handler, Label, Place};
 use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
-use crate::resolve::names::literal;
+use crate::resolve::names::{array, literal};
 use crate::resolve::Scope;
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
@@ -329,9 +329,4 @@ fn goes_on(body: &[Statement], asks: bool) -> bool {
         }
     }
     asks
-}
-
-pub(super) fn array(values: impl IntoIterator<Item = String>, kind: &str) -> String {
-    let values: Vec<String> = values.into_iter().collect();
-    format!("array[{}]::{kind}[]", values.join(", "))
 }

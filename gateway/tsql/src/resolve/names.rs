@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::facts::system;
-pub use crate::quoting::{literal, quoted};
+pub use crate::quoting::{array, literal, quoted};
 use crate::tree::{Name, ObjectName, Variable};
 
 /// The longest name in PostgreSQL, in bytes.

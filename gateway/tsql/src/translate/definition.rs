@@ -5,7 +5,9 @@ use super::title::Title;
 use super::translation::{Translation, Verb};
 use super::variables::NoVariables;
 use crate::error::Error;
-use crate::resolve::names::{self, folded, identifier, in_parentheses, listed, literal, schema_of, table};
+use crate::resolve::names::{
+    self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table,
+};
 use crate::resolve::Scope;
 use crate::tree::{
     CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind, ObjectName, StatementKind,
@@ -133,10 +135,9 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
         );
         return Err(Error::new(4511, text, create.name.at).with_severity(16));
     }
-    let (action, verb) = match create.mode {
-        Mode::Create => ("create", "create view"),
-        Mode::Alter => ("alter", "create or replace view"),
-        Mode::CreateOrAlter => ("create or alter", "create or replace view"),
+    let verb = match create.mode {
+        Mode::Create => "create view",
+        Mode::Alter | Mode::CreateOrAlter => "create or replace view",
     };
     let columns = in_parentheses(&create.columns)?;
     let check = if create.check_option { " with check option" } else { "" };
@@ -148,6 +149,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     };
     let sql = format!("{verb} {whole}{columns} as {sql}{check}");
     let arguments = tables::declaring_view(sql, &whole, &given, create.name.at.line)?;
+    let action = create.mode.action();
     Ok(format!("call tsql.create_view('{action}', {arguments}, {})", literal(source)))
 }
 
@@ -165,13 +167,11 @@ fn grant(grant: &Grant) -> Result<String, Error> {
     for role in &grant.roles {
         roles.push(literal(&folded(&role.text, role.at.line)?));
     }
-    let rights: Vec<String> = grant.rights.iter().map(|right| literal(right)).collect();
-    let list = |texts: Vec<String>| format!("array[{}]::text[]", texts.join(", "));
     Ok(format!(
         "call tsql.change_rights({}, {}, {}, {})",
         literal(if grant.revoke { "revoke" } else { "grant" }),
-        list(rights),
+        array(grant.rights.iter().map(|right| literal(right)), "text"),
         literal(&table(&grant.object)?),
-        list(roles)
+        array(roles, "text")
     ))
 }

@@ -78,7 +78,7 @@ fn with_declarations(procedure: &str, sql: String, table: &str, declared: &[Decl
 /// The arguments of a procedure that runs a definition and keeps what is declared.
 fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     let listed = |of: &dyn Fn(&Declaration) -> String| {
-        declared.iter().map(|one| names::literal(&of(one))).collect::<Vec<_>>().join(", ")
+        names::array(declared.iter().map(|one| names::literal(&of(one))), "text")
     };
     let columns = listed(&|one| one.column.clone());
     let types = listed(&|one| match one.shown.as_str() {
@@ -86,7 +86,7 @@ fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
         shown => format!("{} {}", names::quoted(shown), one.type_).trim_end().to_owned(),
     });
     let (sql, table) = (names::literal(&sql), names::literal(table));
-    format!("{sql}, {table}, array[{columns}]::text[], array[{types}]::text[]")
+    format!("{sql}, {table}, {columns}, {types}")
 }
 
 /// The arguments for a view whose columns are shown in the case in which they are given; "" for one that is shown as the

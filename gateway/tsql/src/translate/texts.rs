@@ -5,6 +5,7 @@ use super::value::Value;
 use crate::error::Error;
 use crate::facts::functions::HASH_RESULT;
 use crate::facts::types::{nvarchar, varchar, Family, Type, BIT, INT, SMALLDATETIME, TINYINT, VARBINARY};
+use crate::resolve::names::array;
 use crate::tree::Expression;
 
 /// A text made of `from`, with its characters.
@@ -100,7 +101,7 @@ impl CallTranslation<'_, '_, '_> {
         for place in 1..self.arguments.len() {
             parts.push(self.text(place)?);
         }
-        let sql = format!("tsql.format_message({text}, array[{}]::text[])", parts.join(", "));
+        let sql = format!("tsql.format_message({text}, {})", array(parts, "text"));
         Ok(Value::new(sql, nvarchar(Some(2047))))
     }
 

@@ -10,6 +10,16 @@ pub enum Mode {
     CreateOrAlter,
 }
 
+impl Mode {
+    pub fn action(self) -> &'static str {
+        match self {
+            Mode::Create => "create",
+            Mode::Alter => "alter",
+            Mode::CreateOrAlter => "create or alter",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
     pub table: ObjectName,
