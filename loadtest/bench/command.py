@@ -62,6 +62,9 @@ def bench(
     minutes: Annotated[
         int, typer.Option(metavar="N", min=1, max=60, help="Minutes of HALF's load in part history.")
     ] = 5,
+    writers: Annotated[
+        int, typer.Option(metavar="N", min=1, max=60, help="Writers at once in part waveforms.")
+    ] = 4,
     timescaledb: Timescaledb = None,
     stall: Annotated[
         float | None,
@@ -103,6 +106,7 @@ def bench(
             tables,
             rows,
             minutes,
+            writers,
             peers.programs.get(TIMESCALEDB),
         )
         if data is not None and data.exists():
@@ -152,6 +156,7 @@ def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: s
                 "tables": plan.count,
                 "rows": plan.rows,
                 "minutes": plan.minutes,
+                "writers": plan.writers,
                 "timescaledb": without_timescaledb,
             },
             data or folder,

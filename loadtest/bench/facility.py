@@ -72,9 +72,9 @@ def many_tables(count: int) -> Tables:
     return Tables("many_", count, 100, 10)
 
 
-def waveforms(points: int) -> Tables:
-    """Tables of waveforms: with one writer each as many as write at once."""
-    return Tables(f"wave{points}_", 4, 1, 100, points)
+def waveforms(points: int, writers: int) -> Tables:
+    """Tables of waveforms, with one writer each."""
+    return Tables(f"wave{points}_", writers, 1, 100, points)
 
 
 def write_facility(file: Path, tables: Iterable[Tables]) -> None:

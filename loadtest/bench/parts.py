@@ -75,6 +75,8 @@ class Plan:
     """of the log that parts read, mixed and retrieval read"""
     minutes: int = 5
     """of HALF's load in part history"""
+    writers: int = 4
+    """of part waveforms"""
     timescaledb: Path | None = None
     """programs of a PostgreSQL with it, beside which part history runs"""
 
@@ -97,7 +99,7 @@ class Plan:
             yield many_tables(1)
         if "waveforms" in self.parts:
             yield SMALL
-            yield from map(waveforms, POINTS)
+            yield from (waveforms(points, self.writers) for points in POINTS)
 
     @property
     def loads_main(self) -> bool:
@@ -324,10 +326,12 @@ class _Measuring:
             self._doing("waveforms", what)
 
         plan, stand = self._plan, self._stand
-        allow_inserts(stand.server)
-        self._results.measurements.extend(write_alternating(stand, plan.short, plan.rounds, doing))
+        allow_inserts(stand.server, plan.writers)
+        self._results.measurements.extend(
+            write_alternating(stand, plan.writers, plan.short, plan.rounds, doing)
+        )
         data = Path(stand.server.administrator.execute("show data_directory").fetchall()[0][0])
-        self._results.waveforms = measure_waveforms(stand, data, plan.short, plan.rounds, doing)
+        self._results.waveforms = measure_waveforms(stand, data, plan.writers, plan.short, plan.rounds, doing)
 
     def _many_tables(self) -> None:
         with TemporaryDirectory(prefix="ringlog-bench-tables-") as name:

@@ -6,24 +6,25 @@ from itertools import product
 from ringlog.loadtest.bench.load import DIRECT, GATEWAY, Measurement
 from ringlog.loadtest.bench.reading import COPY
 from ringlog.loadtest.bench.results import Results, median
-from ringlog.loadtest.bench.waveforms import BESIDE, POINT_BYTES, WRITERS, Waveforms
+from ringlog.loadtest.bench.waveforms import BESIDE, POINT_BYTES, Waveforms
 from ringlog.loadtest.experiment.text_table import TextTable
 
 
 def waveform_tables(results: Results, found: Waveforms) -> Iterator[TextTable]:
-    yield _written(results, found.disk)
+    (writers,) = {one.connections for one in results.measurements if one.part == "waveforms"}
+    yield _written(results, writers, found.disk)
     yield _read(found)
-    yield _small(found)
+    yield _small(writers, found)
 
 
-def _written(results: Results, disk: float) -> TextTable:
+def _written(results: Results, writers: int, disk: float) -> TextTable:
     rows = []
     for points in results.columns("waveforms"):
         for one in (DIRECT, *GATEWAY):
             of = results.of("waveforms", one.key, points)
             rows.append([f"{points:,} points, {one.title}", *_figures_of(of, points, disk)])
     return TextTable(
-        f"Waveforms of doubles by {WRITERS} writers; the disk takes {disk / 1e6:.0f} MB/s, each MiB durable",
+        f"Waveforms of doubles by {writers} writers; the disk takes {disk / 1e6:.0f} MB/s, each MiB durable",
         [
             "",
             "payload",
@@ -71,9 +72,9 @@ def _read(found: Waveforms) -> TextTable:
     )
 
 
-def _small(found: Waveforms) -> TextTable:
+def _small(writers: int, found: Waveforms) -> TextTable:
     rows = []
-    parts = {"alone": "alone", "beside": f"beside {WRITERS} writers of 100,000 points"}
+    parts = {"alone": "alone", "beside": f"beside {writers} writers of 100,000 points"}
     for (part, words), one in product(parts.items(), BESIDE):
         of = [each for each in found.small if (each.part, each.contender) == (part, one.key)]
         latencies = (median(getattr(each, name) for each in of) for name in ("p50", "p99", "max"))

@@ -21,7 +21,6 @@ from ringlog.loadtest.bench.server import WRITER, Server, log_rows
 POINTS = (1_000, 10_000, 100_000)
 """Doubles of a waveform: the scenarios of papers/003 have 1,000 to 100,000 points."""
 POINT_BYTES = 8
-WRITERS = 4
 SMALL = Tables("small_", 4, 200)
 BESIDE = (DIRECT, TDS5)
 """Contenders that write small rows beside waveforms; the delay of DIRECT is not caused by the gateway."""
@@ -51,10 +50,10 @@ class Waveforms(Record):
         )
 
 
-def allow_inserts(server: Server) -> None:
+def allow_inserts(server: Server, writers: int) -> None:
     """Lets the writer insert by itself, past the procedures."""
-    for tables in map(waveforms, POINTS):
-        for name in tables.names:
+    for points in POINTS:
+        for name in waveforms(points, writers).names:
             for statement in ("grant insert on log.{0} to {1}", "grant select, update on ring.{0} to {1}"):
                 server.administrator.execute(
                     sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(WRITER))
@@ -65,7 +64,7 @@ def allow_inserts(server: Server) -> None:
 
 
 def write_alternating(
-    stand: Stand, seconds: float, rounds: int, doing: Callable[[str], None]
+    stand: Stand, writers: int, seconds: float, rounds: int, doing: Callable[[str], None]
 ) -> Iterator[Measurement]:
     """Round by round, each contender in turn, at each number of points."""
     contenders = (DIRECT, *GATEWAY)
@@ -74,18 +73,18 @@ def write_alternating(
             for place in range(len(contenders)):
                 contender = contenders[(place + round) % len(contenders)]
                 doing(f"{contender.title}, {points} points")
-                load = Load(contender, waveforms(points), WRITERS, seconds)
+                load = Load(contender, waveforms(points, writers), writers, seconds)
                 yield stand.run(load, "waveforms", round)
 
 
 def measure_waveforms(
-    stand: Stand, data: Path, seconds: float, rounds: int, doing: Callable[[str], None]
+    stand: Stand, data: Path, writers: int, seconds: float, rounds: int, doing: Callable[[str], None]
 ) -> Waveforms:
     """Reads back what was written, and measures small rows beside more of it."""
     readings: list[Reading] = []
     for points in POINTS:
         doing(f"reading {points} points")
-        tables = waveforms(points)
+        tables = waveforms(points, writers)
         # writers get different shares of the time
         there = log_rows(stand.server, tables.names[0])
         rows = max(1, min(there, _READ_BYTES // (POINT_BYTES * points)))
@@ -95,7 +94,7 @@ def measure_waveforms(
     for round in range(min(rounds, 3)):
         for contender in BESIDE:
             calls = Load(contender, SMALL, SMALL.count, 4 * seconds, rate=_SMALL_RATE)
-            wide = Load(contender, waveforms(POINTS[-1]), WRITERS, calls.seconds + 2 * _BEFORE)
+            wide = Load(contender, waveforms(POINTS[-1], writers), writers, calls.seconds + 2 * _BEFORE)
             doing(f"{contender.title}, small rows alone")
             _settle(stand.server)
             small.append(stand.run(calls, "alone", round))
@@ -110,8 +109,8 @@ def measure_waveforms(
 
 
 def _settle(server: Server) -> None:
-    """Waits until the disk has what was written before, which would delay what is measured next; segments of the WAL
-    are used again from then on, as on a server that has been running for longer."""
+    """Waits until the disk has what was written before, which would delay what is measured next. Segments of
+    the WAL are used again from then on, as on a server that has been running for longer."""
     server.administrator.execute("checkpoint")
     os.sync()
 
