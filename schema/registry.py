@@ -1,6 +1,6 @@
 """The registry: the present and past contents of the facility, as recorded in the database."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -135,15 +135,13 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
     begun = [dict(zip(names, row, strict=True)) for name, row in wanted.items() if known.get(name) != row]
     if not (ended or begun):
         return []
-    were = sa.select(signal.c.signal).where(signal.c.signal.in_([row["signal"] for row in begun]))
+    were = sa.select(signal.c.signal).where(_is_one_of([row["signal"] for row in begun]))
     again = set(connection.scalars(were)).difference(known)
     if ended:
-        connection.execute(
-            signal.update().where(now, signal.c.signal.in_(ended)).values(valid_to=sa.func.now())
-        )
+        connection.execute(signal.update().where(now, _is_one_of(ended)).values(valid_to=sa.func.now()))
     if begun:
         # a name from before a column was renamed that another signal has now
-        taken = signal.c.signal.in_([row["signal"] for row in begun])
+        taken = _is_one_of([row["signal"] for row in begun])
         connection.execute(
             signal.update().where(taken, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
         )
@@ -159,6 +157,11 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
         ),
         *(f"signal {name}: is there again" for name in sorted(again)),
     ]
+
+
+def _is_one_of(names: Sequence[object]) -> sa.ColumnElement[bool]:
+    """Of a signal. As one array: a statement has 65,535 parameters at most."""
+    return signal.c.signal == sa.any_(sa.literal([*names], postgresql.ARRAY(sa.TEXT)))
 
 
 def _signal_words(row: _SignalRow) -> dict[str, str]:

@@ -79,9 +79,6 @@ def listen(
         spent = [cpu_with_children(one) - cpu for one, cpu in zip(processes, before, strict=True)]
         end = server.mark()
     found = [_found(server, name, since) for name in names]
-    for name in names:
-        # what is written next has its room for itself
-        server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("log", name)))
     return Listened(
         pvs=pvs,
         seconds=max(one.seconds for one in found),

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.schema import registry
 from ringlog.schema.facility import Column, Facility, LogPolicy, Retention, Table
 from ringlog.schema.install import InstallRefused, InstallReport, install
 from waiting import PATIENCE, wait_until
@@ -354,6 +355,23 @@ def test_all_obstacles_at_once(engine: sa.Engine, written: psycopg.Connection) -
     with pytest.raises(InstallRefused) as error:
         install(engine, facility(replace(MAGNETS, rows=2, columns=columns)))
     assert len(error.value.obstacles) == 3
+
+
+def test_more_signals_than_a_statement_has_parameters(engine: sa.Engine) -> None:
+    """PostgreSQL's protocol counts the parameters of a statement in 16 bits (Bind, message formats)."""
+    install(engine, FACILITY)
+    signals = [Column(f"c_{n}", f"wide/{n}", "real") for n in range(66_000)]
+    wide = Table("wide", 4, 10.0, tuple(signals))
+    with engine.connect() as connection:
+        count = sa.select(sa.func.count()).where(
+            registry.signal.c.table_name == "wide", registry.signal.c.valid_to.is_(None)
+        )
+        assert registry.record_signals(connection, facility(MAGNETS, wide)) == []
+        assert connection.scalar(count) == len(signals)
+        ended = registry.record_signals(connection, facility(MAGNETS))
+        assert len(ended) == len(signals)
+        assert connection.scalar(count) == 0
+        connection.rollback()
 
 
 # --- an administrator who is no superuser ---
