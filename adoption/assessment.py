@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from ringlog.adoption.objects import Module, Old
 from ringlog.adoption.rights import Rights
-from ringlog.adoption.rings import Sorted
+from ringlog.adoption.rings import Ring, Sorted
 from ringlog.adoption.tables import Made
 from ringlog.gateway import TsqlError, translate
 
@@ -101,7 +101,7 @@ def assess(
             "cycle": ring.cycle,
             "rows": ring.table.rows,
             "bytes": ring.table.bytes,
-            "log": ring.log.name if ring.log else None,
+            "log": _log(ring),
             "log_rows": ring.log.rows if ring.log else 0,
             "log_bytes": ring.log.bytes if ring.log else 0,
         }
@@ -121,6 +121,13 @@ def assess(
         tuple(decisions),
         tuple(_descriptions(tables)),
     )
+
+
+def _log(ring: Ring) -> str | None:
+    if ring.log is None:
+        return None
+    is_away = ring.log.database != ring.table.database
+    return f"{ring.log.database}..{ring.log.name}" if is_away else ring.log.name
 
 
 def _descriptions(tables: Sequence[Made]) -> Iterator[dict[str, str]]:
@@ -152,25 +159,56 @@ def _verdict(module: Module, sybase: bool) -> Verdict:
     return Verdict(module.kind, module.name, True, lines, why=why)
 
 
-def as_json(assessment: Assessment) -> str:
-    return json.dumps(asdict(assessment), indent=1, ensure_ascii=False)
+def as_json(assessments: Sequence[Assessment]) -> str:
+    """The assessment of a database; those of several as the list `databases`."""
+    whole = [asdict(each) for each in assessments]
+    return json.dumps(whole[0] if len(whole) == 1 else {"databases": whole}, indent=1, ensure_ascii=False)
 
 
 _STYLE = """
 body { font: 15px/1.5 sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
 table { border-collapse: collapse; margin: 1em 0 } td, th { border-bottom: 1px solid #ccc; padding: .2em .8em;
 text-align: left; vertical-align: top } td.n { text-align: right }
+h1 ~ h1 { margin-top: 2em }
 .refused { color: #a00 } .compiled { color: #060 }
 """
 
 
-def as_html(assessment: Assessment) -> str:
-    """The assessment as one HTML file."""
-    compiled = len(assessment.modules) - len(assessment.refused)
+def as_html(assessments: Sequence[Assessment]) -> str:
+    """The assessment of one or several databases as one HTML file."""
+    names = ", ".join(html.escape(each.database) for each in assessments)
     parts = [
         "<!doctype html><meta charset='utf-8'><title>Moving in</title>",
-        f"<style>{_STYLE}</style><h1>Moving in: {html.escape(assessment.database)}</h1>",
-        f"<p>{html.escape(assessment.server)}</p>",
+        f"<style>{_STYLE}</style><h1>Moving in: {names}</h1>",
+        f"<p>{html.escape(assessments[0].server)}</p>",
+    ]
+    if len(assessments) > 1:
+        parts.append(
+            _table(
+                ("database", "objects", "refused", "rings", "other tables", "rows to copy"),
+                [
+                    (
+                        each.database,
+                        len(each.modules),
+                        len(each.refused),
+                        len(each.rings),
+                        len(each.site_tables),
+                        each.rows,
+                    )
+                    for each in assessments
+                ],
+            )
+        )
+    for each in assessments:
+        if len(assessments) > 1:
+            parts.append(f"<h1>{html.escape(each.database)}</h1>")
+        parts += _of_database(each)
+    return "\n".join(parts) + "\n"
+
+
+def _of_database(assessment: Assessment) -> list[str]:
+    compiled = len(assessment.modules) - len(assessment.refused)
+    return [
         f"<p><b>{compiled} of {len(assessment.modules)}</b> objects compile; "
         f"{len(assessment.rings)} rings, {len(assessment.site_tables)} other tables, "
         f"{assessment.rows:,} rows to copy; {assessment.grants} grants, {len(assessment.logins)} logins.</p>",
@@ -200,7 +238,6 @@ def as_html(assessment: Assessment) -> str:
             [(table["name"], table["rows"], table["bytes"]) for table in assessment.site_tables],
         ),
     ]
-    return "\n".join(parts) + "\n"
 
 
 def _outcome(verdict: Verdict) -> str:

@@ -43,13 +43,16 @@ _OPTIONAL = frozenset(
         "left_types",
     }
 )
+# without which nothing is known of a database
+_NEEDED = frozenset({"tables", "columns", "modules"})
 _FUNCTION = re.compile(rf"(?is){BEFORE}create\s+function\b")
 _ALTERED = re.compile(rf"(?is)\A({BEFORE})alter\b")
 _OWN_LOGINS = re.compile(r"##.*|sa|probe|NT .*|jstask|postgres|ringlog_.*|pg_.*", re.IGNORECASE)
 
 
-def read(connection: pymssql.Connection, database: str) -> Old:
-    """Reads the catalogue of the session's database. Raises pymssql.Error."""
+def read(connection: pymssql.Connection, named: str) -> Old:
+    """Reads the catalogue of the session's database, which has this name. Raises pymssql.Error."""
+    database = named.lower()
     with connection.cursor() as cursor:
         cursor.execute("select @@version")
         version = str(rows_of(cursor)[0][0])
@@ -111,6 +114,7 @@ def read(connection: pymssql.Connection, database: str) -> Old:
                         str(owner),
                         said.get(place, ""),
                         str(name),
+                        named,
                     )
                 )
         tables = [
@@ -125,7 +129,8 @@ def read(connection: pymssql.Connection, database: str) -> Old:
         ]
         reported += left.of_collations(parts.columns)
         modules = tuple(
-            placed(each, by_owner, database) for each in _modules(found_modules, places, reported)
+            replace(placed(each, by_owner, database), database=database)
+            for each in _modules(found_modules, places, reported)
         )
         reported += dynamic.found(modules, by_owner, database, is_ase)
         if is_ase:
@@ -142,6 +147,7 @@ def read(connection: pymssql.Connection, database: str) -> Old:
             grants = sql_server.grants(asked("grants"), objects, by_owner)
             members = _members(asked("members"))
             charset = ""
+        begins = {str(login): str(there or "").lower() for login, there in asked("login_databases")}
         users = tuple((str(user), str(login or "")) for user, login in asked("users"))
         logins = tuple(
             str(name) for (name,) in asked("logins") if not _OWN_LOGINS.fullmatch(str(name).strip())
@@ -159,6 +165,9 @@ def read(connection: pymssql.Connection, database: str) -> Old:
         (*places.reported, *places.without_owner()),
         charset,
         tuple(reported),
+        database,
+        by_owner,
+        begins,
     )
 
 
@@ -183,7 +192,7 @@ def _asked(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[A
         cursor.execute(files(__name__.rpartition(".")[0]).joinpath("sql", f"{file}.sql").read_text())
         return rows_of(cursor)
     except pymssql.Error as error:
-        if not is_of_server(error):
+        if what in _NEEDED or not is_of_server(error):
             raise
         # servers that only resemble SQL Server have other numbers for what they do not have
         if number(error) not in ABSENT or what not in _OPTIONAL:

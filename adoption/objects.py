@@ -1,5 +1,6 @@
 """The objects of an old database, as values."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ringlog.adoption.names import quoted
@@ -109,6 +110,8 @@ class OldTable:
     description: str = ""
     there: str = ""
     """its name at the old server; empty: the same as here"""
+    database: str = ""
+    """its database at the old server; empty: the session's"""
 
     def column(self, name: str) -> OldColumn | None:
         return next((column for column in self.columns if column.name == name), None)
@@ -116,8 +119,8 @@ class OldTable:
     @property
     def place(self) -> str:
         """Its name as the old server takes it in a text."""
-        name = quoted(self.there or self.name)
-        return f"{quoted(self.owner)}.{name}" if self.owner else name
+        parts = (self.database, self.owner, self.there or self.name)
+        return ".".join(quoted(part) for part in parts if part)
 
     @property
     def bytes(self) -> int:
@@ -137,6 +140,8 @@ class Module:
     owner: str = ""
     refused: str = ""
     """why it cannot be migrated as it is"""
+    database: str = ""
+    """its database at the old server, in small letters"""
 
 
 @dataclass(frozen=True)
@@ -182,3 +187,9 @@ class Old:
     """what its char, varchar and text are in, by its own name for it"""
     left: tuple[str, ...] = ()
     """objects and properties that are not migrated, with the reason"""
+    database: str = ""
+    """its name there, in small letters"""
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """the names here, by owner and name in small letters"""
+    begins: Mapping[str, str] = field(default_factory=dict)
+    """the database that each login begins in, in small letters"""

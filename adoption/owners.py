@@ -10,13 +10,13 @@ from dataclasses import replace
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Module
 
-_PLAIN = frozenset({"dbo", "sys", "information_schema"})
-_SKIPPED = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
-_PART = r"\[[^\]\n]+\]|\"[^\"\n]+\"|[\w$#@]+"
+_PLAIN_OWNERS = frozenset({"dbo", "sys", "information_schema"})
+SKIPPED = r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/"
+PART = r"\[[^\]\n]+\]|\"[^\"\n]+\"|[\w$#@]+"
 BEFORE = r"(?:\s|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 """Blanks and comments in front of a statement. It gives nothing back: a line of dashes has many readings."""
 _HEAD = re.compile(
-    rf"(?is)\A({BEFORE}create\s+(?:or\s+(?:alter|replace)\s+)?(?:proc(?:edure)?|view|function|trigger)\s+)({_PART})"
+    rf"(?is)\A({BEFORE}create\s+(?:or\s+(?:alter|replace)\s+)?(?:proc(?:edure)?|view|function|trigger)\s+)({PART})"
 )
 
 
@@ -44,20 +44,20 @@ def placed(module: Module, names: Mapping[str, Mapping[str, str]], database: str
 
 
 def _instead(written: str, there: str, here: str) -> str:
-    return quoted(here) if _plain(written) == there else written
+    return quoted(here) if plain(written) == there else written
 
 
-def _plain(written: str) -> str:
+def plain(written: str) -> str:
     return written.strip('[]"').lower()
 
 
 def _bare(text: str, names: Collection[str]) -> Iterator[tuple[int, str]]:
     """Names that stand without an owner, each with its line."""
     if names:
-        pattern = re.compile(rf"(?is){_SKIPPED}|(?<![\w$#@])(?P<name>{_any(names)})(?![\w$#@])|\[[^\]\n]*\]")
+        pattern = re.compile(rf"(?is){SKIPPED}|(?<![\w$#@])(?P<name>{_any(names)})(?![\w$#@])|\[[^\]\n]*\]")
         for found in pattern.finditer(text):
             if found["name"] and not re.search(r"\.\s*\Z", text[max(found.start() - 9, 0) : found.start()]):
-                yield text.count("\n", 0, found.start()) + 1, _plain(found["name"])
+                yield text.count("\n", 0, found.start()) + 1, plain(found["name"])
 
 
 def _any(names: Collection[str]) -> str:
@@ -71,20 +71,20 @@ def without_owners(text: str, names: Mapping[str, Mapping[str, str]], database: 
     `names`: by owner and name, in small letters, the name here. Literals, comments and names of other
     databases stay as they are.
     """
-    owners = {owner: those for owner, those in names.items() if owner not in _PLAIN and those}
+    owners = {owner: those for owner, those in names.items() if owner not in _PLAIN_OWNERS and those}
     if not owners:
         return text
     pattern = re.compile(
-        rf"(?is){_SKIPPED}"
+        rf"(?is){SKIPPED}"
         # a name in quotation marks, or else a whole text in them
-        rf"|(?<![\w$#@.\]\"])(?:(?:{_any([database])})\s*\.\s*)?(?P<owner>{_any(owners)})\s*\.\s*(?P<name>{_PART})"
+        rf"|(?<![\w$#@.\]\"])(?:(?:{_any([database])})\s*\.\s*)?(?P<owner>{_any(owners)})\s*\.\s*(?P<name>{PART})"
         r"|\"(?:[^\"]|\"\")*\""
     )
 
     def shortened(found: re.Match[str]) -> str:
         if found["owner"] is None or re.search(r"\.\s*\Z", text[max(found.start() - 9, 0) : found.start()]):
             return found[0]
-        owner, name = _plain(found["owner"]), _plain(found["name"])
+        owner, name = plain(found["owner"]), plain(found["name"])
         here = owners[owner].get(name)
         if here is None:
             return found[0]

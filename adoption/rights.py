@@ -13,11 +13,12 @@ from psycopg import sql
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Grant, Member, Old
 from ringlog.adoption.rings import Sorted
+from ringlog.schema.database import SEARCH_PATH
 
-_OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
+OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "REFERENCES")
 _CHANGES = ("INSERT", "UPDATE", "DELETE")
-_CALLED = ("procedure", "function")
-_READERS, _WRITERS, _OWNERS = "db_datareader", "db_datawriter", "db_owner"
+CALLED = ("procedure", "function")
+_READERS, _WRITERS, OWNERS = "db_datareader", "db_datawriter", "db_owner"
 # here from the beginning
 _OWN_ROLES = frozenset({"daq_reader", "daq_writer"})
 # not reported: owners, who have all rights, and the server's own
@@ -39,15 +40,20 @@ class Rights:
     decisions: tuple[str, ...]
 
 
-def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = ()) -> Rights:
+def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (), owner: str = "") -> Rights:
     """The statements that give users and roles the rights that they have at the old server.
 
-    `replaced` are procedures in whose place are ringlog's own.
+    `replaced` are procedures in whose place are ringlog's own; `owner` is the role that everything belongs
+    to, which has the database's name if it is empty.
     """
+    owner = owner or database
     login_of = {user: login or user for user, login in old.users}
     kinds = {module.name: module.kind for module in old.modules}
-    rings = {ring.table.name for ring in found.rings} | {
-        ring.log.name for ring in found.rings if ring.log is not None
+    rings = {
+        table.name
+        for ring in (*found.rings, *found.away)
+        for table in (ring.table, ring.log)
+        if table is not None and table.database.lower() == old.database
     }
     members = [Member(each.role, login_of.get(each.who, each.who)) for each in old.members]
     users = {login_of.get(user, user) for user, _ in old.users} | set(old.logins)
@@ -56,14 +62,14 @@ def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (
     beside: list[str] = []
     grants = [
         replace(grant, who=login_of.get(grant.who, grant.who))
-        for grant in (*old.grants, *_of_fixed_roles(old, members))
+        for grant in (*old.grants, *of_fixed_roles(old, members))
     ]
     others: Counter[tuple[str, str]] = Counter()
     for grant in grants:
         who = grant.who
         if who in _NOBODY:
             continue
-        if grant.state != "denied" and (not grant.what or grant.right not in (*_OF_TABLES, "EXECUTE")):
+        if grant.state != "denied" and (not grant.what or grant.right not in (*OF_TABLES, "EXECUTE")):
             others[who, grant.right] += 1
             continue
         if grant.what in replaced:
@@ -83,23 +89,29 @@ def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (
     ]
     roles = _roles(grants, members, users)
     for member in members:
-        if member.role == _OWNERS and member.who != "dbo":
-            beside.append(f"grant {_name(database)} to {_name(member.who)};")
+        if member.role == OWNERS and member.who != "dbo":
+            beside.append(f"grant {_name(owner)} to {_name(member.who)};")
         elif member.role in roles:
             beside.append(f"grant {_name(member.role)} to {_name(member.who)};")
-        elif member.who not in _NOBODY and _is_system(member.role):
+        elif member.who not in _NOBODY and is_system(member.role):
             decisions.append(f"{member.who} has the role {member.role} of the old server, which there is not")
+    path = ", ".join(map(_name, (database, *SEARCH_PATH)))
+    beside += [
+        f"alter role {_name(login)} set search_path = {path};"
+        for login in old.logins
+        if old.begins.get(login) == database
+    ]
     loose = sorted(user for user, login in old.users if not login)
     decisions += [f"user {user} has no login there: it is a role that cannot log in" for user in loose]
     return Rights(
         (
-            f"create role {_name(database)} nologin;",
-            f"create schema {_name(database)} authorization {_name(database)};",
+            f"create role {_name(owner)} nologin;",
+            f"create schema {_name(database)} authorization {_name(owner)};",
             f"grant usage on schema {_name(database)} to public;",
-            f"grant daq_reader, daq_writer to {_name(database)};",
+            f"grant daq_reader, daq_writer to {_name(owner)};",
             *(
                 f"create role {_name(role)} nologin;"
-                for role in sorted({*roles, *loose} - _OWN_ROLES - {database})
+                for role in sorted({*roles, *loose} - _OWN_ROLES - {owner})
             ),
         ),
         tuple(dict.fromkeys(tsql)),
@@ -115,8 +127,8 @@ def _roles(grants: Sequence[Grant], members: Sequence[Member], users: set[str]) 
     names = {member.role for member in members}
     while more := {member.who for member in members if member.role in needed} & names - needed:
         needed |= more
-    named = needed - users - _NOBODY - {"public", "guest", _OWNERS}
-    return sorted(role for role in named if not _is_system(role))
+    named = needed - users - _NOBODY - {"public", "guest", OWNERS}
+    return sorted(role for role in named if not is_system(role))
 
 
 def _refused(grant: Grant, who: str, kinds: dict[str, str], rings: set[str]) -> str:
@@ -130,12 +142,12 @@ def _refused(grant: Grant, who: str, kinds: dict[str, str], rings: set[str]) -> 
             whose = "every login" if who == "public" else "the login"
             return f"{who} reads {grant.what}: give {whose} --reader"
         return f"{who} has {_shown(grant)}, a ring or log, which only its put procedure writes (--writer)"
-    if grant.right == "EXECUTE" and kinds.get(grant.what) not in _CALLED:
+    if grant.right == "EXECUTE" and kinds.get(grant.what) not in CALLED:
         return f"{who} has {_shown(grant)}, of which the old server reports nothing"
     return ""
 
 
-def _of_fixed_roles(old: Old, members: Sequence[Member]) -> Iterator[Grant]:
+def of_fixed_roles(old: Old, members: Sequence[Member]) -> Iterator[Grant]:
     """The rights of SQL Server's db_datareader and db_datawriter, if these have members."""
     there = {member.role for member in members}
     read = [
@@ -149,7 +161,7 @@ def _of_fixed_roles(old: Old, members: Sequence[Member]) -> Iterator[Grant]:
             yield from (Grant(_WRITERS, right, name) for right in _CHANGES)
 
 
-def _is_system(role: str) -> bool:
+def is_system(role: str) -> bool:
     """A fixed role of either server, with rights that are none of a table's or a procedure's."""
     return role.endswith("_role") or (role.startswith("db_") and role not in (_READERS, _WRITERS))
 
@@ -159,7 +171,7 @@ def _writers(grants: Sequence[Grant], members: Sequence[Member], users: set[str]
         grant.who for grant in grants if grant.right in (*_CHANGES, "EXECUTE") and grant.state != "denied"
     }
     yield from users if "public" in writing else writing & users
-    yield from (member.who for member in members if member.role in writing or member.role == _OWNERS)
+    yield from (member.who for member in members if member.role in writing or member.role == OWNERS)
 
 
 def _shown(grant: Grant) -> str:

@@ -1,15 +1,15 @@
 """Finds the rings of an old database, their logs, and a site's own tables.
 
 A ring has a fixed number of rows, each with a whole number as its key, a time, and readings. Its log has the
-same readings, and an unlimited number of rows. Other tables stay tables of the site. A file of rules
-overrides this.
+same readings, and an unlimited number of rows; it may be in another database. Other tables stay tables of the
+site. A file of rules overrides this.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pymssql
 
@@ -57,14 +57,67 @@ class Sorted:
     site: tuple[OldTable, ...]
     decisions: tuple[str, ...]
     """decisions and checks that are left to the administrator"""
+    away: tuple[Ring, ...] = ()
+    """rings of databases that are migrated with this one"""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The file of rules: `[ring.<table>]` with seq_no, time, log and cycle; `site = [tables]`."""
+    """The file of rules: `[ring.<table>]` with seq_no, time, log and cycle; `site = [tables]`.
+
+    Of several databases a table may be named as `database.table`.
+    """
 
     rings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     site: frozenset[str] = frozenset()
+
+    def applied(self, databases: Sequence[Old]) -> "_Decided":
+        """The tables that the rules name. Raises AdoptionError for one that there is not."""
+        rings = {
+            _key(_named(name, databases)): (
+                {**rule, "log": _named(str(rule["log"]), databases)} if "log" in rule else rule
+            )
+            for name, rule in self.rings.items()
+        }
+        logs = {_key(rule["log"]) for rule in rings.values() if "log" in rule}
+        return _Decided(rings, {_key(_named(name, databases)) for name in self.site}, logs)
+
+
+_Key: TypeAlias = tuple[str, str]
+"""A table by its database and its name here."""
+
+
+def _key(table: OldTable) -> _Key:
+    return table.database, table.name
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """The rules, by tables."""
+
+    rings: Mapping[_Key, Mapping[str, Any]]
+    """each with its log as a table"""
+    site: Collection[_Key]
+    logs: Collection[_Key]
+
+
+def _named(name: str, databases: Sequence[Old]) -> OldTable:
+    """The table that the rules call so."""
+    found = [
+        table
+        for each in databases
+        for table in each.tables
+        if name in (table.name, f"{table.database}.{table.name}")
+    ]
+    if not found:
+        nowhere = "the old database has not" if len(databases) == 1 else "none of the databases has"
+        raise AdoptionError(f"the rules name the table {name!r}, which {nowhere}")
+    if len(found) > 1:
+        raise AdoptionError(
+            f"the rules name the table {name!r}, which {' and '.join(each.database for each in found)} have: "
+            f'write "{found[0].database}.{found[0].name}"'
+        )
+    return found[0]
 
 
 _KEYS = {"seq_no", "time", "log", "cycle"}
@@ -101,17 +154,49 @@ def bounds_by(connection: pymssql.Connection) -> Bounds:
     return asked
 
 
-def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
-    """Finds the rings and logs among the tables."""
-    tables = {table.name: table for table in old.tables}
-    for name in (*rules.rings, *rules.site, *(rule["log"] for rule in rules.rings.values() if "log" in rule)):
-        if name not in tables:
-            raise AdoptionError(f"the rules name the table {name!r}, which the old database has not")
-    decisions: list[str] = []
-    rings: dict[str, Ring] = {}
+def sort(databases: Sequence[Old], rules: Rules, bounds: Bounds) -> list[Sorted]:
+    """Finds the rings and logs among the tables of each database. Raises AdoptionError for the rules.
+
+    The names of rings are those of one facility: of two databases' rings of one name the first is the ring.
+    """
+    decided = rules.applied(databases)
+    rings: list[Ring] = []
+    done = []
+    for old in databases:
+        others = [each for other in databases if other is not old for each in other.tables]
+        found, decisions = _rings_of(old, others, decided, bounds, rings)
+        rings += found
+        done.append((old, found, decisions))
+    of_rings = {_key(ring.table) for ring in rings}
+    logs = {_key(ring.log): ring for ring in rings if ring.log is not None}
+    return [
+        Sorted(
+            tuple(found),
+            tuple(each for each in old.tables if _key(each) not in of_rings and _key(each) not in logs),
+            (*decisions, *_logs_of_others(old, logs)),
+            tuple(ring for ring in rings if ring not in found),
+        )
+        for old, found, decisions in done
+    ]
+
+
+def _logs_of_others(old: Old, logs: Mapping[_Key, Ring]) -> Iterator[str]:
     for table in old.tables:
-        rule = rules.rings.get(table.name)
-        if table.name in rules.site:
+        ring = logs.get(_key(table))
+        if ring is not None and ring.table.database != table.database:
+            yield f"table {table.name} is the log of the ring {ring.table.database}..{ring.table.name}"
+
+
+def _rings_of(
+    old: Old, others: Sequence[OldTable], decided: _Decided, bounds: Bounds, before: Sequence[Ring]
+) -> tuple[list[Ring], list[str]]:
+    """The rings of a database, and what is to be decided. `before`: those of databases before it."""
+    decisions: list[str] = []
+    rings: list[Ring] = []
+    taken = {ring.table.name.lower(): ring for ring in before}
+    for table in old.tables:
+        rule = decided.rings.get(_key(table))
+        if _key(table) in decided.site or _key(table) in decided.logs:
             continue
         shape = _shape(table, rule)
         if shape is None:
@@ -125,10 +210,18 @@ def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
                     f"table {table.name} could be a ring, but {reasons[0]}: it stays a site table"
                 )
             continue
-        log, doubts = _log_of(table, seq_no, old, rule, tables)
+        if first := taken.get(table.name.lower()):
+            decisions.append(
+                f"table {table.name} could be a ring, but {first.table.database} has one of this name, and a "
+                "facility has one: it stays a site table"
+            )
+            continue
+        used = {*decided.site, *(_key(ring.log) for ring in (*before, *rings) if ring.log is not None)}
+        free = [each for each in (*old.tables, *others) if _key(each) not in used]
+        log, doubts = _log_of(table, seq_no, rule, free)
         decisions += doubts
         cycle = float(rule["cycle"]) if rule and "cycle" in rule else _cycle(table, log, time, bounds)
-        rings[table.name] = Ring(table, seq_no, time, log, cycle)
+        rings.append(Ring(table, seq_no, time, log, cycle))
         if log is None:
             decisions.append(
                 f"ring {table.name} has no log: from now on it has one (log = … in the facility file)"
@@ -140,9 +233,7 @@ def sort(old: Old, rules: Rules, bounds: Bounds) -> Sorted:
                 f"ring {table.name}: its columns {seq_no} and {time} are seq_no and time here; who calls "
                 f"put_{table.name.lower()} by name says @seq_no and @time"
             )
-    logs = {ring.log.name for ring in rings.values() if ring.log is not None}
-    site = tuple(table for table in old.tables if table.name not in rings and table.name not in logs)
-    return Sorted(tuple(rings.values()), site, tuple(decisions))
+    return rings, decisions
 
 
 def _shape(table: OldTable, rule: Mapping[str, Any] | None) -> tuple[str, str] | None:
@@ -193,19 +284,16 @@ def facility_type(kind: str, length: int) -> str | None:
 
 
 def _log_of(
-    table: OldTable,
-    seq_no: str,
-    old: Old,
-    rule: Mapping[str, Any] | None,
-    tables: Mapping[str, OldTable],
+    table: OldTable, seq_no: str, rule: Mapping[str, Any] | None, others: Sequence[OldTable]
 ) -> tuple[OldTable | None, list[str]]:
     """The table with the same columns whose row numbers repeat; by the rules, else by columns and name.
 
-    A table with more columns, or without the row's number, is the log only by the rules: rows lose what a
-    log here has no place for. With what is to be decided of it.
+    It is one of the ring's own database, or of another where its own has none. A table with more columns, or
+    without the row's number, is the log only by the rules: rows lose what a log here has no place for. With
+    what is to be decided of it.
     """
     if rule and "log" in rule:
-        log = tables[rule["log"]]
+        log = rule["log"]
         if absent := [column.name for column in table.columns if log.column(column.name) is None]:
             raise AdoptionError(
                 f"the rules name the log {log.name} of {table.name}, which has no {absent[0]}"
@@ -216,23 +304,25 @@ def _log_of(
     readings = {(column.name, column.type) for column in table.columns if column.name != seq_no}
     alike = [
         other
-        for other in old.tables
-        if other.name != table.name
+        for other in others
+        if _key(other) != _key(table)
         and other.owner == table.owner
         and table.name.lower() in other.name.lower()
         and readings <= {(column.name, column.type) for column in other.columns}
         and (seq_no,) not in other.keys
     ]
-    if len(alike) != 1:
+    own = [other for other in alike if other.database == table.database]
+    if len(own or alike) != 1:
         return None, []
-    (log,) = alike
+    (log,) = own or alike
+    there = f"{log.database}.." if log.database != table.database else ""
     lacks = "" if log.column(seq_no) is not None else f"no {seq_no}, the number of the ring's row"
     if odd := lacks or _beside(log, table):
         return None, [
-            f"table {log.name} could be the log of {table.name}, but has {odd}: it stays a site table"
+            f"table {there}{log.name} could be the log of {table.name}, but has {odd}: it stays a site table"
             + ("" if lacks else " (by --rules it is the log, without that)")
         ]
-    return log, []
+    return log, [f"ring {table.name}: its log is taken to be {there}{log.name}"] if there else []
 
 
 def _beside(log: OldTable, ring: OldTable) -> str:

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from psycopg import sql
 
@@ -13,6 +15,9 @@ from ringlog.adoption.rights import Rights
 from ringlog.adoption.rings import Ring, Sorted, facility_type
 from ringlog.adoption.tables import Made
 
+_Statement: TypeAlias = tuple[str, str]
+"""the database it is for, and its T-SQL"""
+
 # views may name functions, and functions views
 _ORDER = (
     ("functions_and_views", ("function", "view")),
@@ -21,57 +26,70 @@ _ORDER = (
 )
 
 
-def write(
-    folder: Path,
-    old: Old,
-    found: Sorted,
-    tables: Sequence[Made],
-    rights: Rights,
-    timezone: str,
-    database: str,
-) -> list[str]:
-    """Writes the files into the folder; their names, with what is in them."""
+@dataclass(frozen=True)
+class Database:
+    """A database of the old server, and what becomes of it."""
+
+    name: str
+    """the schema here"""
+    old: Old
+    found: Sorted
+    tables: Sequence[Made]
+    rights: Rights
+
+    @property
+    def made(self) -> list[Made]:
+        return [table for table in self.tables if not table.refused]
+
+
+def write(folder: Path, databases: Sequence[Database], timezone: str) -> list[str]:
+    """Writes the files into the folder; their names, with what is in them.
+
+    Of several databases the T-SQL says in which of them it goes on.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    if found.rings:
-        (folder / "facility.toml").write_text("\n".join(facility(found.rings, timezone)) + "\n")
-        written.append(f"facility.toml: {len(found.rings)} tables")
-    made = [table for table in tables if not table.refused]
-    scripts: dict[str, list[str]] = {
+    rings = [ring for each in databases for ring in each.found.rings]
+    if rings:
+        (folder / "facility.toml").write_text("\n".join(facility(rings, timezone)) + "\n")
+        written.append(f"facility.toml: {len(rings)} tables")
+    scripts: dict[str, list[_Statement]] = {
         "1_tables.sql": [
-            *(table.text for table in made),
-            *(text for table in made for text in table.indexes),
-            *(text for table in made for text in table.references),
+            *((each.name, table.text) for each in databases for table in each.made),
+            *((each.name, text) for each in databases for table in each.made for text in table.indexes),
+            *((each.name, text) for each in databases for table in each.made for text in table.references),
         ]
     }
     for place, (name, kinds) in enumerate(_ORDER, 2):
         modules = [
             module
-            for module in old.modules
+            for each in databases
+            for module in each.old.modules
             if module.kind in kinds and module.text.strip() and not module.refused
         ]
         scripts[f"{place}_{name}.sql"] = [
-            *(_views_of_rings(found.rings) if "view" in kinds else ()),
-            *(_text(module) for module in ordered(modules)),
+            *(_views_of_rings(rings) if "view" in kinds else ()),
+            *((module.database, _text(module)) for module in ordered(modules)),
         ]
-    scripts["5_grants.sql"] = list(rights.tsql)
-    for file, texts in scripts.items():
-        if texts:
+    scripts["5_grants.sql"] = [(each.name, text) for each in databases for text in each.rights.tsql]
+    for file, statements in scripts.items():
+        if statements:
+            texts = _with_use(statements) if len(databases) > 1 else [text for _, text in statements]
             (folder / file).write_text("".join(f"{text}\ngo\n" for text in texts))
-            written.append(f"{file}: {len(texts)}")
-    described = [*_descriptions(made, database)]
+            written.append(f"{file}: {len(statements)}")
     for file, lines in (
-        ("0_roles.psql", rights.roles),
-        ("6_rights.psql", rights.sql),
-        ("7_descriptions.psql", described),
+        ("0_roles.psql", [line for each in databases for line in each.rights.roles]),
+        ("6_rights.psql", [line for each in databases for line in each.rights.sql]),
+        ("7_descriptions.psql", [line for each in databases for line in _descriptions(each.made, each.name)]),
     ):
         if lines:
-            (folder / file).write_text("\n".join([*lines, ""]))
-            written.append(f"{file}: {len(lines)}")
-    if old.logins:
+            (folder / file).write_text("\n".join([*dict.fromkeys(lines), ""]))
+            written.append(f"{file}: {len(dict.fromkeys(lines))}")
+    if names := sorted({login for each in databases for login in each.old.logins}):
+        writers = {login for each in databases for login in each.rights.writers}
         logins = [
-            f'ringlog user add {_shell(login)} --reader{" --writer" if login in rights.writers else ""} "$@"'
-            for login in old.logins
+            f'ringlog user add {_shell(login)} --reader{" --writer" if login in writers else ""} "$@"'
+            for login in names
         ]
         written.append(f"logins.sh: {len(logins)}")
         head = (
@@ -82,17 +100,27 @@ def write(
     return written
 
 
-def _views_of_rings(rings: Sequence[Ring]) -> Iterator[str]:
-    """Views of the names that logs, and columns of rings, have at the old server."""
+def _with_use(statements: Sequence[_Statement]) -> Iterator[str]:
+    current = ""
+    for database, text in statements:
+        if database != current:
+            yield f"use {quoted(database)}"
+        current = database
+        yield text
+
+
+def _views_of_rings(rings: Sequence[Ring]) -> Iterator[_Statement]:
+    """Views of rings and logs in the databases where these are at the old server, with the names there."""
     for ring in rings:
         name = ring.table.name.lower()
         views = [(ring.log, "log")] if ring.log is not None else []
-        if (ring.seq_no.lower(), ring.time.lower()) != ("seq_no", "time"):
-            views.append((ring.table, "online"))
-        for table, database in views:
+        views.append((ring.table, "online"))
+        for table, schema in views:
             columns = ", ".join(_in_ring(ring, column.name) for column in ring.table.columns)
-            yield f"create view {quoted(table.name)} as select {columns} from {database}..{quoted(name)}"
-            yield f"grant select on {quoted(table.name)} to daq_reader"
+            view = f"create view {quoted(table.name)} as select {columns} from {schema}..{quoted(name)}"
+            database = table.database.lower()
+            yield database, view
+            yield database, f"grant select on {quoted(table.name)} to daq_reader"
 
 
 def _in_ring(ring: Ring, column: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ringlog.adoption.objects import Module
+from ringlog.adoption.objects import Module, OldTable
 from ringlog.adoption.rings import Ring
 
 _BY = r"(?:insert(?:\s+into)?|update|delete(?:\s+from)?|truncate\s+table|merge(?:\s+into)?)"
@@ -20,8 +20,11 @@ def replaced(modules: Sequence[Module], rings: Sequence[Ring]) -> dict[str, Ring
     }
 
 
-def decisions(modules: Sequence[Module], rings: Sequence[Ring]) -> list[str]:
-    """A line for each procedure, trigger or function that is replaced, or that cannot write as it did."""
+def decisions(modules: Sequence[Module], rings: Sequence[Ring], away: Sequence[Ring] = ()) -> list[str]:
+    """A line for each procedure, trigger or function that is replaced, or that cannot write as it did.
+
+    `away`: rings of other databases.
+    """
     instead = replaced(modules, rings)
     lines = []
     for name, ring in instead.items():
@@ -34,9 +37,9 @@ def decisions(modules: Sequence[Module], rings: Sequence[Ring]) -> list[str]:
     for module in modules:
         if module.name in instead:
             continue
-        for ring in rings:
-            tables = [ring.table.name, *([ring.log.name] if ring.log is not None else [])]
-            changed = [table for table in tables if _changes(module.text, table)]
+        for ring in (*rings, *away):
+            tables = [ring.table, *([ring.log] if ring.log is not None else [])]
+            changed = [_shown(table, module) for table in tables if _changes(module, table)]
             if changed:
                 lines.append(
                     f"{module.kind} {module.name} changes {' and '.join(changed)}, which only "
@@ -46,6 +49,18 @@ def decisions(modules: Sequence[Module], rings: Sequence[Ring]) -> list[str]:
     return lines
 
 
-def _changes(text: str, table: str) -> bool:
-    plain = re.sub(r"(?s)/\*.*?\*/|--[^\n]*", " ", text)
-    return re.search(rf'(?i)\b{_BY}\s+{_OWNER}[\["]?{re.escape(table)}[\]"]?(?![\w$#@.])', plain) is not None
+def _changes(module: Module, table: OldTable) -> bool:
+    plain = re.sub(r"(?s)/\*.*?\*/|--[^\n]*", " ", module.text)
+    found = re.finditer(rf'(?i)\b{_BY}\s+({_OWNER})[\["]?{re.escape(table.name)}[\]"]?(?![\w$#@.])', plain)
+    return any(not table.database or _database(each[1], module) == table.database.lower() for each in found)
+
+
+def _database(before: str, module: Module) -> str:
+    """The database of a name, in small letters, by what stands before it."""
+    parts = [part.strip(' \t\r\n[]"') for part in before.split(".")]
+    # `database.owner.` and `database..`
+    return parts[-3].lower() if len(parts) > 2 else module.database
+
+
+def _shown(table: OldTable, module: Module) -> str:
+    return table.name if table.database.lower() == module.database else f"{table.database}..{table.name}"

@@ -12,14 +12,30 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.options import Data, Dsn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ringlog.adoption.assessment import Assessment
     from ringlog.adoption.copying import Copied
     from ringlog.adoption.site_rows import SiteCopied
 
 
 def adopt(
     old: Annotated[
-        str, typer.Argument(metavar="tds://USER@HOST[:PORT]/DATABASE", help="The old server's database.")
+        str,
+        typer.Argument(metavar="tds://USER@HOST[:PORT][/DATABASE]", help="The old server and its database."),
     ],
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--database",
+            metavar="NAME",
+            show_default=False,
+            help="A further database of the server, which becomes a schema of the same facility. Repeatable.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all-databases", help="All databases but those of the server itself.")
+    ] = False,
     output: Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Where the files go.")] = Path(
         "adopted"
     ),
@@ -33,7 +49,7 @@ def adopt(
             metavar="FILE",
             show_default=False,
             help="What a person has decided (TOML): [ring.TABLE] with seq_no, time, log, cycle; "
-            "site = [TABLES].",
+            'site = [TABLES]; of several databases "DATABASE.TABLE".',
         ),
     ] = None,
     timezone: Annotated[
@@ -57,6 +73,8 @@ def adopt(
 ) -> None:
     """Read an old server's catalogue, and write what becomes of it: facility file, T-SQL, logins, a report.
 
+    Each of several databases becomes a schema of its name, in one facility: database..table stays the same.
+
     Nothing is changed at the old server. With --copy the rows of its rings, logs and other tables are brought
     over, checked value by value, while it runs; a second run brings what has changed. Code 1: an object is
     refused, or copied rows are not the same.
@@ -65,60 +83,66 @@ def adopt(
     import pymssql
 
     from ringlog.adoption import assessment, scripts
-    from ringlog.adoption.catalogue import read
     from ringlog.adoption.copying import Ledger, Source, copy, without_time
     from ringlog.adoption.errors import AdoptionError
-    from ringlog.adoption.rights import rights
-    from ringlog.adoption.rings import Rules, bounds_by, read_rules, sort
-    from ringlog.adoption.session import connected, number, words
+    from ringlog.adoption.rings import Rules, read_rules
+    from ringlog.adoption.session import number, words
     from ringlog.adoption.site_rows import copy_site, unreferenced
-    from ringlog.adoption.tables import made_all
+    from ringlog.adoption.sites import chosen, read_all
     from ringlog.adoption.texts import codec, doubts
-    from ringlog.adoption.writers import decisions, replaced
 
     address = Address.parse(old)
-    if not address.database:
-        raise UsageError(f"the URL names no database: write {address}/DATABASE")
-    # a schema of PostgreSQL, as T-SQL here looks for it
-    database = address.database.lower()
+    named = [name for name in (address.database, *(more or ())) if name]
+    if not named and not every:
+        raise UsageError(f"the URL names no database: write {address}/DATABASE, or --all-databases")
     try:
         decided = Rules() if rules is None else read_rules(rules)
         password = find_password(address)
         if charset:
             codec(charset)
-        with connected(address, password, tds_version) as connection:
-            found = read(connection, database)
-            tables = sort(found, decided, bounds_by(connection))
-            lines, own = decisions(found.modules, tables.rings), replaced(found.modules, tables.rings)
-        found = replace(
-            found,
-            modules=tuple(each for each in found.modules if each.name not in own),
-            left=(*lines, *found.left),
-        )
-        source = Source(address, password, tds_version, timezone, charset or found.charset, found.is_ase)
-        site = made_all(tables.site, found.is_ase)
-        allowed = rights(found, tables, database, own)
-        judged = assessment.assess(found, tables, site, allowed, database, doubts(found, charset))
-        written = scripts.write(output, found, tables, site, allowed, timezone, database)
+        names, left_out = chosen(address, password, tds_version, named, every)
+        address = replace(address, database=names[0])
+        databases = read_all(address, password, tds_version, names, decided)
+        first = databases[0].old
+        source = Source(address, password, tds_version, timezone, charset or first.charset, first.is_ase)
+        judged = [
+            assessment.assess(
+                # logins are the server's: they are reported once
+                each.old if each is databases[0] else replace(each.old, logins=()),
+                each.found,
+                each.tables,
+                each.rights,
+                each.name,
+                doubts(each.old, charset),
+            )
+            for each in databases
+        ]
+        written = scripts.write(output, databases, timezone)
         (output / "assessment.json").write_text(assessment.as_json(judged))
         (output / "assessment.html").write_text(assessment.as_html(judged))
-        for line in written:
+        for line in (*written, f"assessment.html: {_compiled(judged)}"):
             print(f"{output}/{line}")
-        print(
-            f"{output}/assessment.html: {len(judged.modules) - len(judged.refused)} of {len(judged.modules)}"
-        )
-        for decision in judged.decisions:
-            print(f"  to be decided: {decision}")
+        for line in left_out:
+            print(f"  not migrated: {line}")
+        for one in judged:
+            if len(judged) > 1:
+                print(f"{one.database}: {_compiled([one])}")
+            for decision in one.decisions:
+                print(f"  to be decided: {decision}")
         differ = 0
         if copies:
             with chosen_database(data, dsn).opened() as conninfo:
                 demand_facility(conninfo)
-                done = copy(
-                    source, conninfo, tables.rings, connections, Ledger(output / "copied.json"), _report
-                )
-                made_here = [each.table for each in site if not each.refused]
-                beside = copy_site(source, conninfo, database, made_here, connections, _report_site)
-                loose = [*without_time(source, tables.rings), *unreferenced(conninfo, database)]
+                rings = [ring for each in databases for ring in each.found.rings]
+                done = copy(source, conninfo, rings, connections, Ledger(output / "copied.json"), _report)
+                beside = []
+                for each in databases:
+                    tables = [made.table for made in each.made]
+                    if len(databases) > 1 and tables:
+                        print(f"{each.name}:", flush=True)
+                    beside += copy_site(source, conninfo, each.name, tables, connections, _report_site)
+                loose = [*without_time(source, rings)]
+                loose += [line for each in databases for line in unreferenced(conninfo, each.name)]
             differ = sum(not one.same for one in done) + sum(
                 not one.same or bool(one.unread) for one in beside
             )
@@ -132,8 +156,13 @@ def adopt(
         raise UsageError(str(error)) from None
     except pymssql.Error as error:
         raise ServerError(f"{address}: {number(error)} {words(error)}") from None
-    if judged.refused or differ:
+    if differ or any(one.refused for one in judged):
         raise typer.Exit(1)
+
+
+def _compiled(judged: "Sequence[Assessment]") -> str:
+    modules = sum(len(one.modules) for one in judged)
+    return f"{modules - sum(len(one.refused) for one in judged)} of {modules} objects compile"
 
 
 def _report(copied: "Copied") -> None:

@@ -16,7 +16,7 @@ from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.objects import Grant, Module, Old, OldColumn, OldTable
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, read_rules, sort
-from ringlog.adoption.scripts import write
+from ringlog.adoption.scripts import Database, write
 from ringlog.adoption.writers import decisions, replaced
 from ringlog.gateway import translate
 from ringlog.schema.facility_file import load_facility
@@ -191,7 +191,7 @@ def of(*tables: OldTable, modules: tuple[Module, ...] = (), is_ase: bool = True)
 
 
 def test_rings_and_logs_are_recognized_by_their_form() -> None:
-    found = sort(of(RING, HISTORY, ORDERS), Rules(), bounds)
+    found = sort([of(RING, HISTORY, ORDERS)], Rules(), bounds)[0]
     (ring,) = found.rings
     assert (ring.seq_no, ring.time, ring.log, ring.cycle) == ("No", "Stamp", HISTORY, 10.0)
     assert found.site == (ORDERS,)
@@ -202,29 +202,29 @@ def test_rings_and_logs_are_recognized_by_their_form() -> None:
 def test_a_log_with_more_than_its_ring_keeps_all_it_has(tmp_path: Path) -> None:
     """A log here has its ring's columns: what has others stays a table, unless the rules say so."""
     noted = OldTable("SR_VAC_HIST", (*RING.columns, column("Note", "varchar", 20)), (), 9)
-    found = sort(of(RING, noted), Rules(), bounds)
+    found = sort([of(RING, noted)], Rules(), bounds)[0]
     assert (found.rings[0].log, found.site) == (None, (noted,))
     assert found.decisions[0] == (
         "table SR_VAC_HIST could be the log of SR_VAC, but has column Note: it stays a site table "
         "(by --rules it is the log, without that)"
     )
     bare = OldTable("SR_VAC_HIST", RING.columns[1:], (), 9)
-    found = sort(of(RING, bare), Rules(), bounds)
+    found = sort([of(RING, bare)], Rules(), bounds)[0]
     assert (found.rings[0].log, found.site) == (None, (bare,))
     assert "has no No, the number of the ring's row: it stays a site table" in found.decisions[0]
     file = tmp_path / "rules.toml"
     file.write_text('[ring.SR_VAC]\nlog = "SR_VAC_HIST"\n')
-    found = sort(of(RING, noted), read_rules(file), bounds)
+    found = sort([of(RING, noted)], read_rules(file), bounds)[0]
     assert found.rings[0].log == noted
     assert found.decisions[0] == "log SR_VAC_HIST has column Note besides the ring's: not migrated"
     with pytest.raises(AdoptionError, match="which has no No"):
-        sort(of(RING, bare), read_rules(file), bounds)
+        sort([of(RING, bare)], read_rules(file), bounds)[0]
 
 
 def test_rules_have_the_last_word(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text('site = ["SR_VAC"]\n[ring.orders]\nseq_no = "id"\ntime = "at"\ncycle = 2\n')
-    found = sort(of(RING, HISTORY, ORDERS), read_rules(file), bounds)
+    found = sort([of(RING, HISTORY, ORDERS)], read_rules(file), bounds)[0]
     assert [(ring.table.name, ring.cycle) for ring in found.rings] == [("orders", 2.0)]
     assert RING in found.site
     for text, words in (
@@ -235,7 +235,7 @@ def test_rules_have_the_last_word(tmp_path: Path) -> None:
     ):
         file.write_text(text)
         with pytest.raises(AdoptionError, match=words):
-            sort(of(RING, ORDERS), read_rules(file), bounds)
+            sort([of(RING, ORDERS)], read_rules(file), bounds)[0]
 
 
 def test_every_object_is_compiled_or_refused_with_its_line() -> None:
@@ -245,7 +245,7 @@ def test_every_object_is_compiled_or_refused_with_its_line() -> None:
         Module("procedure", "bad", "create procedure bad as\nselect 1\nselect * from openquery(x, 'y')"),
         Module("view", "hidden", ""),
     )
-    old, found = of(modules=modules), sort(of(), Rules(), bounds)
+    old, found = of(modules=modules), sort([of()], Rules(), bounds)[0]
     judged = assess(old, found, [], rights(old, found, "site"), "site")
     verdicts = {verdict.name: verdict for verdict in judged.modules}
     assert verdicts["good"].compiled
@@ -256,7 +256,7 @@ def test_every_object_is_compiled_or_refused_with_its_line() -> None:
 
 
 def test_procedures_that_write_a_ring_are_reported() -> None:
-    rings = sort(of(RING, HISTORY), Rules(), bounds).rings
+    rings = sort([of(RING, HISTORY)], Rules(), bounds)[0].rings
     modules = (
         Module("procedure", "Put_SR_VAC", "create procedure Put_SR_VAC as update SR_VAC set P1 = 0"),
         Module("procedure", "trim", "create proc trim as DELETE FROM dbo.[SR_VAC_HIST] where No = 1"),
@@ -275,8 +275,8 @@ def test_procedures_that_write_a_ring_are_reported() -> None:
 
 def test_views_have_the_names_that_logs_and_columns_had(tmp_path: Path) -> None:
     old = of(RING, HISTORY)
-    rings = sort(old, Rules(), bounds)
-    write(tmp_path, old, rings, [], rights(old, rings, "site"), "UTC", "site")
+    found = sort([old], Rules(), bounds)[0]
+    write(tmp_path, [Database("site", old, found, [], rights(old, found, "site"))], "UTC")
     assert (tmp_path / "2_functions_and_views.sql").read_text() == (
         "create view SR_VAC_HIST as select No = seq_no, Stamp = time, P1 from log..sr_vac\ngo\n"
         "grant select on SR_VAC_HIST to daq_reader\ngo\n"
@@ -290,5 +290,5 @@ def test_views_have_the_names_that_logs_and_columns_had(tmp_path: Path) -> None:
 def test_the_facility_file_is_toml(tmp_path: Path) -> None:
     from ringlog.adoption.scripts import facility
 
-    text = "\n".join(facility(sort(of(RING, HISTORY), Rules(), bounds).rings, "Asia/Tokyo"))
+    text = "\n".join(facility(sort([of(RING, HISTORY)], Rules(), bounds)[0].rings, "Asia/Tokyo"))
     assert tomllib.loads(text)["table"][0]["name"] == "sr_vac"

@@ -14,7 +14,7 @@ from ringlog.adoption.owners import placed, without_owners
 from ringlog.adoption.places import Places
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, sort
-from ringlog.adoption.scripts import write
+from ringlog.adoption.scripts import Database, write
 from ringlog.adoption.tables import made_all
 from ringlog.adoption.texts import doubts, reading
 
@@ -223,8 +223,12 @@ def test_a_foreign_key_on_a_unique_index_is_made_after_it(tmp_path: Path) -> Non
     child = OldTable("child", columns, (), 0, references=(Reference("fk", ("a",), "parent", ("b",)),))
     parent = OldTable("parent", columns, (), 0, indexes=(OldIndex("one_b", ("b",), True),))
     old = of(child, parent)
-    found = sort(old, Rules(), lambda *_: (None, None))
-    write(tmp_path, old, found, made_all(found.site, False), rights(old, found, "site"), "UTC", "site")
+    found = sort([old], Rules(), lambda *_: (None, None))[0]
+    write(
+        tmp_path,
+        [Database("site", old, found, made_all(found.site, False), rights(old, found, "site"))],
+        "UTC",
+    )
     text = (tmp_path / "1_tables.sql").read_text()
     assert text.index("create unique index one_b") < text.index("add constraint fk")
 
@@ -237,10 +241,10 @@ def test_texts_are_read_as_they_were_when_they_were_made(tmp_path: Path) -> None
         Module("procedure", "q", "create proc q as select 1"),
     )
     old = of(modules=modules)
-    found = sort(old, Rules(), lambda *_: (None, None))
+    found = sort([old], Rules(), lambda *_: (None, None))[0]
     judged = assess(old, found, [], rights(old, found, "site"), "site")
     assert all(verdict.compiled for verdict in judged.modules)
-    write(tmp_path, old, found, [], rights(old, found, "site"), "UTC", "site")
+    write(tmp_path, [Database("site", old, found, [], rights(old, found, "site"))], "UTC")
     assert (tmp_path / "3_procedures.sql").read_text() == (
         f"set quoted_identifier off\ngo\n{text}\ngo\nset quoted_identifier on\ngo\n"
         "create proc q as select 1\ngo\n"
@@ -271,9 +275,9 @@ def test_descriptions_and_collations(tmp_path: Path) -> None:
     ]
     table = OldTable("T", (column("a", description="A of it"),), (), 0, description="what's in it")
     old = of(table, left_=("index x is not migrated",))
-    found = sort(old, Rules(), lambda *_: (None, None))
+    found = sort([old], Rules(), lambda *_: (None, None))[0]
     made = made_all(found.site, False)
-    write(tmp_path, old, found, made, rights(old, found, "site"), "UTC", "site")
+    write(tmp_path, [Database("site", old, found, made, rights(old, found, "site"))], "UTC")
     assert (tmp_path / "7_descriptions.psql").read_text() == (
         "comment on table \"site\".\"t\" is 'what''s in it';\n"
     )

@@ -28,7 +28,7 @@ def old(*grants: Grant, members: tuple[Member, ...] = (), users: tuple[tuple[str
 
 
 def judged(of: Old):  # type: ignore[no-untyped-def]
-    return rights(of, sort(of, Rules(), lambda *_: (None, None)), "site")
+    return rights(of, sort([of], Rules(), lambda *_: (None, None))[0], "site")
 
 
 def test_rights_of_ase() -> None:

@@ -1,0 +1,93 @@
+"""The databases of a site, one or several, and what becomes of them in one facility."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pymssql
+
+from ringlog.adoption.across import across
+from ringlog.adoption.catalogue import read
+from ringlog.adoption.databases import demand_names, listed, site_databases, taken
+from ringlog.adoption.errors import AdoptionError
+from ringlog.adoption.objects import Old
+from ringlog.adoption.rights import rights
+from ringlog.adoption.rings import Rules, bounds_by, sort
+from ringlog.adoption.roles import apart
+from ringlog.adoption.scripts import Database
+from ringlog.adoption.session import connected, is_of_server, words
+from ringlog.adoption.tables import made_all
+from ringlog.adoption.writers import decisions, replaced
+from ringlog.clients import Address
+
+
+def chosen(
+    address: Address, password: str, version: str, named: Sequence[str], every: bool
+) -> tuple[list[str], list[str]]:
+    """The databases to be migrated, those that are named first; with a line for each that cannot be.
+
+    Raises AdoptionError, and pymssql.Error for one that is named.
+    """
+    names, left_out = list(dict.fromkeys(named)), []
+    if every:
+        with connected(address, password, version) as connection:
+            others = [name for name in site_databases(listed(connection)) if name not in names]
+        for name in others:
+            if why := taken(name):
+                left_out.append(f"database {name}: {why}")
+                continue
+            try:
+                with connected(replace(address, database=name), password, version):
+                    names.append(name)
+            except pymssql.Error as error:
+                if not is_of_server(error):
+                    raise
+                left_out.append(f"database {name}: {words(error)}")
+    if not names:
+        raise AdoptionError("the old server has no database of a site that this login may use")
+    demand_names(names)
+    return names, left_out
+
+
+def read_all(
+    address: Address, password: str, version: str, names: Sequence[str], rules: Rules
+) -> list[Database]:
+    """Reads the databases of these names. Raises AdoptionError for the rules, and pymssql.Error."""
+    there: list[Old] = []
+    for name in names:
+        with connected(replace(address, database=name), password, version) as connection:
+            there.append(read(connection, name))
+    with connected(replace(address, database=names[0]), password, version) as connection:
+        found = sort(there, rules, bounds_by(connection))
+        known = {name.lower() for name in (*names, *_listed(connection))}
+    own = [replaced(old.modules, each.rings) for old, each in zip(there, found, strict=True)]
+    olds = [
+        replace(
+            old,
+            modules=tuple(module for module in old.modules if module.name not in instead),
+            left=(*decisions(old.modules, each.rings, each.away), *old.left),
+            # what the server says of logins is the same wherever it is asked
+            begins=there[0].begins,
+        )
+        for old, each, instead in zip(there, found, own, strict=True)
+    ]
+    olds = apart(across(olds, known, {old.database: [*each] for old, each in zip(olds, own, strict=True)}))
+    return [
+        Database(
+            old.database,
+            old,
+            each,
+            made_all(each.site, old.is_ase),
+            rights(old, each, old.database, instead, olds[0].database),
+        )
+        for old, each, instead in zip(olds, found, own, strict=True)
+    ]
+
+
+def _listed(connection: pymssql.Connection) -> list[str]:
+    """All databases of the server, as far as it reports them."""
+    try:
+        return listed(connection)
+    except pymssql.Error as error:
+        if not is_of_server(error):
+            raise
+        return []
