@@ -89,21 +89,38 @@ def summarise(
             return done
         moment: datetime = now or _row(connection, "select now()")[0]
         connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
-        for table in [*_tables(connection)]:
+        for table in [*_tables(connection, moment, enough)]:
             rows = _summarise(connection, conninfo, table, moment, enough, stopped)
             if rows:
                 done[table.name] = rows
     return done
 
 
-def _tables(connection: psycopg.Connection) -> Iterator[_Table]:
+def _tables(connection: psycopg.Connection, now: datetime, enough: int) -> Iterator[_Table]:
+    """The tables that may have something to summarise. Of thousands of tables these are few at a time."""
     found = connection.execute(
         """
         select table_name, levels, until, cycle * log_nth, log_period
         from ringlog.summarised join ringlog.logged_table using (table_name)
         where levels <> '{}'
+          and (
+            until + %(enough)s * levels[1] * interval '1 second' <= %(now)s
+            or exists (
+              select from ringlog.summary_mark as mark where mark.table_name = summarised.table_name
+            )
+            -- none yet: the log has, or had, rows, or weeks of it are in the archive
+            or until is null and exists (
+              select from pg_inherits
+              where inhparent = to_regclass(format('log.%%I', summarised.table_name))
+                and pg_relation_size(inhrelid) > 0
+            )
+            or until is null and exists (
+              select from ringlog.cold_week as week where week.table_name = summarised.table_name
+            )
+          )
         order by table_name
-        """
+        """,
+        {"enough": enough, "now": now},
     ).fetchall()
     for name, levels, until, cycle, period in found:
         columns = connection.execute(

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from ringlog.descriptors import raise_file_limit
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Mirror
 from ringlog.metrics import served
@@ -67,6 +68,7 @@ def mirror(
         raise UsageError(f"--old and --new are the same server, {servers[0]}")
     address = Address.parse(f"0.0.0.0{listen}" if listen.startswith(":") else listen)
     counts = None if metrics is None else Address.parse(metrics)
+    raise_file_limit()
     stop = stop_at_signals()
     with ExitStack() as stack:
         try:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from ringlog.certificate import TlsUse, chosen_tls
 from ringlog.clients.password import PasswordError, only_line
 from ringlog.database import Embedded, External, chosen_database
+from ringlog.descriptors import raise_file_limit
 from ringlog.errors import UsageError
 from ringlog.nodes import nodes_followed, nodes_of, reached
 from ringlog.options import Data, Dsn, logging_command
@@ -163,6 +164,7 @@ def serve(
             "and data unencrypted",
             address,
         )
+    raise_file_limit()
     stop = stop_at_signals()
     try:
         server = Server(

@@ -76,7 +76,7 @@ class Deadband:
     relative: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """A data column, which is a signal. `limits` are low and high in `unit`; nothing enforces them."""
 

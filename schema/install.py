@@ -147,9 +147,13 @@ class _Ringlogs:
     def renew_procedures(self, wanted: Iterable[Procedure]) -> None:
         """Makes procedures that are not there, or are not what the installer made last time, or would now."""
         there = registry.made_procedures(self.connection)
-        renewed = [procedure for procedure in wanted if there.get(procedure.name) != procedure.digest]
-        for procedure in renewed:
+        # one after the other: the texts of thousands of tables are hundreds of megabytes
+        renewed: dict[str, str] = {}
+        for procedure in wanted:
+            if there.get(procedure.name) == procedure.digest:
+                continue
             run(self.connection, procedure.source)
+            renewed[procedure.name] = procedure.digest
             what = f"procedure {procedure.name}"
             if procedure.name not in there:
                 self.created.append(what)
@@ -228,12 +232,12 @@ class _Installation(_Ringlogs):
         self.created += created
         self.changed += changed
         self.renew_procedures(
-            [
-                *shared_procedures(),
-                *self.table_procedures(rings),
-                *shared_parameter_procedures(),
-                *parameter_tables.procedures(self.facility.parameters, parameters),
-            ]
+            chain(
+                shared_procedures(),
+                self.table_procedures(rings),
+                shared_parameter_procedures(),
+                parameter_tables.procedures(self.facility.parameters, parameters),
+            )
         )
         parameter_tables.watch_changes(self.connection)
         return self.finish(self.parts)

@@ -215,7 +215,7 @@ def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> 
                 connection.execute(stand_in.delete().where(stand_in.c.name == each.name))
                 row = {"name": each.name, "table_name": table.table, "node": table.node}
                 connection.execute(stand_in.insert().values(row))
-            registry.record_procedures(connection, stand_ins)
+            registry.record_procedures(connection, {each.name: each.digest for each in stand_ins})
             changed += _drop_others(connection, table)
             if stand_ins and not any(each.name in made for each in stand_ins):
                 changed.append(f"table {table.table} on node {table.node}")

@@ -1,6 +1,6 @@
 """The registry: the present and past contents of the facility, as recorded in the database."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -206,16 +206,18 @@ def made_procedures(connection: sa.Connection) -> dict[str, str | None]:
     return {row.proname: row.source for row in connection.execute(statement)}
 
 
-def record_procedures(connection: sa.Connection, made: Collection[Procedure]) -> None:
-    """Notes what procedures that have just been made were made of, and what PostgreSQL made of that."""
+def record_procedures(connection: sa.Connection, made: Mapping[str, str]) -> None:
+    """Notes what procedures that have just been made were made of, and what PostgreSQL made of that.
+    `made` has the digest of each one's text by its name."""
     statement = sa.text(
         "insert into ringlog.procedure (name, source, definition)"
-        f" select proname, :source, {_DEFINITION} from pg_proc"
-        " where pronamespace = 'ringlog'::regnamespace and proname = :name"
+        f" select proname, made.source, {_DEFINITION}"
+        " from unnest(cast(:names as text[]), cast(:sources as text[])) as made (name, source)"
+        " join pg_proc on pronamespace = 'ringlog'::regnamespace and proname = made.name"
         " on conflict (name) do update set source = excluded.source, definition = excluded.definition"
     )
     if made:
-        connection.execute(statement, [{"name": each.name, "source": each.digest} for each in made])
+        connection.execute(statement, {"names": [*made], "sources": [*made.values()]})
 
 
 def forget_procedure(connection: sa.Connection, name: str) -> None:

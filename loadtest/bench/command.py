@@ -65,6 +65,9 @@ def bench(
     writers: Annotated[
         int, typer.Option(metavar="N", min=1, max=60, help="Writers at once in part waveforms.")
     ] = 4,
+    logins: Annotated[
+        int, typer.Option(metavar="N", min=1, max=4000, help="Clients that log in at once in part logins.")
+    ] = 2000,
     timescaledb: Timescaledb = None,
     stall: Annotated[
         float | None,
@@ -107,6 +110,7 @@ def bench(
             rows,
             minutes,
             writers,
+            logins,
             peers.programs.get(TIMESCALEDB),
         )
         if data is not None and data.exists():
@@ -157,6 +161,7 @@ def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: s
                 "rows": plan.rows,
                 "minutes": plan.minutes,
                 "writers": plan.writers,
+                "logins": plan.logins,
                 "timescaledb": without_timescaledb,
             },
             data or folder,

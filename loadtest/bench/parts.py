@@ -1,7 +1,7 @@
 """The parts of a run, in the order in which they are measured."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +32,7 @@ from ringlog.loadtest.bench.load import (
     Load,
     Stand,
 )
+from ringlog.loadtest.bench.logins import measure_logins
 from ringlog.loadtest.bench.many_tables import measure_many_tables
 from ringlog.loadtest.bench.mixed import CONTENDERS as MIXED
 from ringlog.loadtest.bench.mixed import NICE, READERS, measure_mixed
@@ -50,7 +51,7 @@ from ringlog.loadtest.peers import timescaledb
 
 USUAL = ("write", "lone", "memory", "columns", "read")
 """the parts of a run that names none"""
-PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms", "tables")
+PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms", "tables", "logins")
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
 _LAP = 15.0  # seconds at most, to write every row of the rings once
 _START = 1.0  # seconds that a client takes to log in its connections
@@ -77,6 +78,8 @@ class Plan:
     """of HALF's load in part history"""
     writers: int = 4
     """of part waveforms"""
+    logins: int = 2000
+    """at once in part logins"""
     timescaledb: Path | None = None
     """programs of a PostgreSQL with it, beside which part history runs"""
 
@@ -94,8 +97,8 @@ class Plan:
             yield ten_years()
             yield half()
             yield old_week()
-        if "tables" in self.parts:
-            # its own server has them
+        if "tables" in self.parts or "logins" in self.parts:
+            # servers of their own have theirs
             yield many_tables(1)
         if "waveforms" in self.parts:
             yield SMALL
@@ -150,6 +153,8 @@ class Plan:
             yield "waveforms", writing + 10 * self.rounds + 60
         if "tables" in self.parts:
             yield "tables", 20 + self.count / 10
+        if "logins" in self.parts:
+            yield "logins", 10 + self.seconds + self.logins / 20
         if self.stall is not None:
             yield "stall", each + self.stall
 
@@ -179,6 +184,16 @@ def measure(plan: Plan, stand: Stand, results: Results, doing: Callable[[str, st
     """Measures everything of the plan into the results. `doing` is called with the part and the current
     step."""
     _Measuring(plan, stand, results, doing).run()
+
+
+@contextmanager
+def _folder(part: str) -> Iterator[Path]:
+    """For a server of its own."""
+    with TemporaryDirectory(prefix=f"ringlog-bench-{part}-") as name:
+        folder = Path(name)
+        # PostgreSQL's account has to reach it
+        folder.chmod(0o755)
+        yield folder
 
 
 class _Measuring:
@@ -221,6 +236,8 @@ class _Measuring:
             self._waveforms()
         if "tables" in plan.parts:
             self._many_tables()
+        if "logins" in plan.parts:
+            self._logins()
         if plan.stall is not None:
             self._one("stall", TDS5, self._main, plan.connections, plan.stall)
 
@@ -334,13 +351,22 @@ class _Measuring:
         self._results.waveforms = measure_waveforms(stand, data, plan.writers, plan.short, plan.rounds, doing)
 
     def _many_tables(self) -> None:
-        with TemporaryDirectory(prefix="ringlog-bench-tables-") as name:
-            folder = Path(name)
-            # PostgreSQL's account has to reach it
-            folder.chmod(0o755)
+        with _folder("tables") as folder:
             self._results.many_tables.extend(
                 measure_many_tables(folder, self._plan.count, lambda what: self._doing("tables", what))
             )
+
+    def _logins(self) -> None:
+        plan = self._plan
+        with _folder("logins") as folder:
+            found = measure_logins(
+                self._stand.programs,
+                folder,
+                plan.logins,
+                plan.seconds,
+                lambda what: self._doing("logins", what),
+            )
+            self._results.logins.extend(found)
 
     def _mixed(self) -> None:
         plan = self._plan

@@ -50,6 +50,8 @@ def tables(results: Results) -> Iterator[TextTable]:
         yield _beside_archive(results)
     if results.many_tables:
         yield _figures(f"{results.options['tables']} tables", results.many_tables)
+    if results.logins:
+        yield _figures("Storms of logins", results.logins)
     if results.waveforms:
         yield from waveform_tables(results, results.waveforms)
 

@@ -61,6 +61,8 @@ class Results:
     beside_archive: list[BesideArchive] = field(default_factory=list)
     """writers, alone and beside the archive"""
     many_tables: list[Figure] = field(default_factory=list)
+    logins: list[Figure] = field(default_factory=list)
+    """in storms"""
     waveforms: Waveforms | None = None
     check: Check | None = None
 
@@ -110,6 +112,7 @@ class Results:
             "compared": [one.to_json() for one in self.compared],
             "beside_archive": [one.to_json() for one in self.beside_archive],
             "many_tables": [one.to_json() for one in self.many_tables],
+            "logins": [one.to_json() for one in self.logins],
             "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
             "check": None if self.check is None else self.check.to_json(),
         }
@@ -130,7 +133,7 @@ class Results:
             content["beside"] = [Beside.from_json(one) for one in content.get("beside", [])]
             content["fetching"] = [Fetching.from_json(one) for one in content.get("fetching", [])]
             content["beside_http"] = [BesideHttp.from_json(one) for one in content.get("beside_http", [])]
-            for name in ("kept", "many_tables"):
+            for name in ("kept", "many_tables", "logins"):
                 content[name] = [Figure.from_json(one) for one in content.get(name, [])]
             content["compared"] = [Compared.from_json(one) for one in content.get("compared", [])]
             archive = content.get("beside_archive", [])

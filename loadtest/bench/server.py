@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,9 +126,16 @@ class Server:
 
 
 @contextmanager
-def serving(facility: Path, data: Path, *, keep: bool, password: str | None = None) -> Iterator[Server]:
+def serving(
+    facility: Path,
+    data: Path,
+    *,
+    keep: bool,
+    password: str | None = None,
+    options: Sequence[str | Path] = (),
+) -> Iterator[Server]:
     """A server with a facility on a data directory, with the logins WRITER and READER. They are made
-    unless their password is given.
+    unless their password is given. `options` are further ones of `ringlog serve`.
 
     Unless the data are to be kept, PostgreSQL is ended without writing everything down first.
     """
@@ -146,6 +153,7 @@ def serving(facility: Path, data: Path, *, keep: bool, password: str | None = No
                 "127.0.0.1:0",
                 "--metrics",
                 "127.0.0.1:0",
+                *options,
             ],
             stdout=log,
             stderr=log,
@@ -179,6 +187,12 @@ def serving(facility: Path, data: Path, *, keep: bool, password: str | None = No
     finally:
         process.terminate()
         process.wait(_STOPPED)
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """The files of a certificate of `ringlog cert` and its key."""
+    certificate, key = _ringlog("cert", folder).splitlines()
+    return Path(certificate), Path(key)
 
 
 def _address(process: subprocess.Popen[bytes], said: Path) -> tuple[str, int]:

@@ -230,6 +230,28 @@ def test_years_between_two_rows(magnets: psycopg.Connection, conninfo: str, read
     assert first[1:3] == (1, 5.0)
 
 
+def test_only_tables_with_something_to_summarise_are_looked_at(
+    magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
+) -> None:
+    full = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))
+    empty = Table("empty", 10, 1.0, (Column("current", "empty/current", "real"),), summaries=(10,))
+    install(engine, Facility("test", "UTC", (full, empty)))
+
+    def looked_at(now: datetime) -> list[str]:
+        return [table.name for table in summaries._tables(magnets, now, summaries.ENOUGH)]
+
+    assert looked_at(NOW) == ["magnets"]
+    summarise(conninfo, NOW)
+    assert looked_at(NOW) == []
+    put(magnets, BEGIN + timedelta(hours=20, microseconds=1), 7.0)
+    assert looked_at(NOW) == ["magnets"]
+    summarise(conninfo, NOW)
+    assert looked_at(NOW) == []
+    assert looked_at(NOW + timedelta(seconds=200)) == ["magnets"]
+    magnets.execute("insert into log.empty (seq_no, time) values (1, %s)", [NOW])
+    assert looked_at(NOW) == ["empty"]
+
+
 def test_many_late_rows_are_read_together(
     magnets: psycopg.Connection, conninfo: str, reads: list[object]
 ) -> None:

@@ -479,6 +479,36 @@ def test_waveforms_are_measured(temporary_directory: Path) -> None:
     assert "Waveforms read back" in (out / "bench.md").read_text()
 
 
+def test_storms_of_logins(temporary_directory: Path) -> None:
+    out = temporary_directory / "bench-logins"
+    done = ringlog(
+        "bench", "--only", "logins", "--logins", "40", "--seconds", "0.3", "--out", out, timeout=900
+    )
+    assert done.returncode == 0, done.stderr
+    figures = {one.name: one.amount for one in Results.read(out / "bench.json").logins}
+    storms = ["40 logins at once, TDS 5.0", "10 logins at once, TDS 7.4 by TLS"]
+    assert [figures[f"{storm}: in"] for storm in storms] == [40, 10]
+    for storm in storms:
+        assert 0 < figures[f"{storm}: median"] <= figures[f"{storm}: the last"]
+    for when in ("alone", *(f"beside {storm}" for storm in storms)):
+        of_writer = [figures[f"a writer {when}: {name}"] for name in ("p50", "p99", "longest")]
+        assert 0 < of_writer[0] <= of_writer[1] <= of_writer[2]
+    assert "Storms of logins" in done.stdout
+
+
+def test_a_login_of_a_storm_that_is_refused_is_reported(programs: Path, server: Server) -> None:
+    client = subprocess.run(
+        [programs / "tdslogins", f"{server.host}:{server.port}", WRITER, "5.0", "3"],
+        input="wrong\ngo\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert client.stdout.splitlines()[0] == "ready"
+    found = json.loads(client.stdout.splitlines()[1])
+    assert found == {"in": 0, "median": 0.0, "last": 0.0, "refusal": "Login failed."}
+
+
 def test_many_tables(temporary_directory: Path) -> None:
     out = temporary_directory / "bench-tables"
     done = ringlog("bench", "--only", "tables", "--tables", "2", "--out", out, timeout=900)
