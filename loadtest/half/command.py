@@ -28,6 +28,15 @@ def half(
     pvs: Annotated[
         int, typer.Option(metavar="N", min=100, help="PVs, in hundreds; HALF has 25,000 in the end.")
     ] = PVS,
+    ioc_pvs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            show_default="all",
+            help="PVs that come from the IOC, in hundreds; 0: no IOC. Each hundred has a writer process.",
+        ),
+    ] = None,
     minutes: Annotated[
         str, typer.Option(metavar="A,B,...", help="Batches of so many minutes of all PVs; there 0.1 to 1.")
     ] = "0.1",
@@ -56,10 +65,14 @@ def half(
     other servers where these are installed."""
 
     def perform(stage: Stage) -> Outcome:
-        if pvs % PVS_OF_A_TABLE:
-            raise LoadTestUsageError(f"--pvs {pvs} is no multiple of {PVS_OF_A_TABLE}")
+        heard = pvs if ioc_pvs is None else ioc_pvs
+        for option, count in (("--pvs", pvs), ("--ioc-pvs", heard)):
+            if count % PVS_OF_A_TABLE:
+                raise LoadTestUsageError(f"{option} {count} is no multiple of {PVS_OF_A_TABLE}")
+        if heard > pvs:
+            raise LoadTestUsageError(f"--ioc-pvs {heard} is more than --pvs {pvs}")
         peers = found(timescaledb, questdb, influxdb, beside)
-        return _perform(stage, pvs, _minutes(minutes), hours, replay, peers)
+        return _perform(stage, pvs, heard, _minutes(minutes), hours, replay, peers)
 
     play("half", time, output, data, compare, perform)
 
@@ -88,22 +101,23 @@ def _replayed(stage: Stage, target: Target, pvs: int, hours: float) -> Replayed:
 
 
 def _perform(
-    stage: Stage, pvs: int, minutes: list[float], hours: float, replay: float, peers: Peers
+    stage: Stage, pvs: int, heard: int, minutes: list[float], hours: float, replay: float, peers: Peers
 ) -> Outcome:
     stage.steps.say(f"Starting a server for {pvs:,} PVs")
-    text = facility(pvs)
     file = stage.folder / "half.toml"
-    file.write_text(text)
+    file.write_text(facility(heard))
     inserted: list[Inserted] = []
     queried: list[Queried] = []
     kept: list[Kept] = []
     listened: Listened | None = None
     why = missing_part() and f"a soft IOC needs {missing_part()} (pip install 'ringlog[epics]' pvxslibs)"
-    with stage.serving(text) as server, ExitStack() as stack:
+    if not heard:
+        why = "it was not asked for"
+    with stage.serving(facility(pvs)) as server, ExitStack() as stack:
         if not why:
             try:
-                with stage.steps.step(f"IOC, {pvs} PVs", stage.seconds) as progress:
-                    listened = listen(server, file, stage.folder, pvs, stage.seconds, progress)
+                with stage.steps.step(f"IOC, {heard:,} PVs", stage.seconds) as progress:
+                    listened = listen(server, file, stage.folder, heard, stage.seconds, progress)
                     progress(stage.seconds, f"{listened.updates:,} updates")
             except LoadTestError as error:
                 # what follows needs no IOC

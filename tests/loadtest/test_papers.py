@@ -254,6 +254,7 @@ def test_samples_that_depend_on_each_other_decide_less() -> None:
         (("sdalinac", "--batches", "none"), "--batches 'none' is no list of whole numbers"),
         (("all", "--only", "best"), "--only 'best' is none of normal, max, columns, users"),
         (("half", "--pvs", "150"), "--pvs 150 is no multiple of 100"),
+        (("half", "--ioc-pvs", "2100"), "--ioc-pvs 2100 is more than --pvs 2000"),
         (("half", "--minutes", "-1"), "--minutes '-1' is no list of minutes as 0.1,0.5"),
         (("half", "--beside", "duckdb"), "--beside 'duckdb' is none of timescaledb, questdb, influxdb"),
         (
