@@ -19,16 +19,21 @@ import tempfile
 import time
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
 import psycopg
+from psycopg import sql
 
+from ringlog.history.summaries import summarise
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import COLUMN, RING, Tables
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.bench.server import WRITER, postgres_cpu
 from ringlog.loadtest.machines.writers import Writers
+from ringlog.schema.partitions import Week
+from ringlog.schema.roles import OWNER
 
 COMMAND = [sys.executable, "-m", "ringlog"]
 _WARM = 1.0
@@ -47,6 +52,8 @@ def main() -> None:
     words.add_argument(
         "--move", action="store_true", help="move half of the tables there and back while they are written"
     )
+    words.add_argument("--weeks", type=int, default=0, help="that the logs of moving tables have before")
+    words.add_argument("--old-rows", type=int, default=50_000, help="in each of these weeks of a log")
     words.add_argument("--kills", type=int, default=0, help="kill the moving command so many times")
     given = words.parse_args()
     if given.move:
@@ -102,6 +109,8 @@ def _move(given: argparse.Namespace) -> None:
         file = folder / "plant.toml"
         file.write_text(facility_text(None, [tables], (), counted=True))
         environment, password = installed(file, given.first)
+        for table in moving if given.weeks else ():
+            _fill_weeks(given.first, table, readings, given.weeks, given.old_rows)
         with serving(environment, folder / "serve.log") as (_, port):
             url = f"tds://{WRITER}@127.0.0.1:{port}"
             writers = Writers([url], password, file, folder / "spool", given.rate or 2.0, readings)
@@ -141,6 +150,27 @@ def _move(given: argparse.Namespace) -> None:
         f"rows produced {count.produced}, acknowledged {count.acknowledged}, lost {count.lost},"
         f" repeated {count.repeated}; load of the machine {os.getloadavg()[0]:.1f}"
     )
+
+
+def _fill_weeks(dsn: str, table: str, readings: Iterable[str], weeks: int, rows: int) -> None:
+    """Rows of the weeks before this one in a table's log, so many in each, and their summaries."""
+    log = sql.Identifier("log", table)
+    columns = sql.SQL(", ").join(map(sql.Identifier, ("count", *readings)))
+    values = sql.SQL(", ").join([sql.SQL("n"), *[sql.SQL("random()::real") for _ in readings]])
+    insert = sql.SQL(
+        'insert into {} (seq_no, "time", {})'
+        " select 1 + n %% {ring}, %s + n * interval '1 week' / {rows}, {}"
+        " from generate_series(0, {rows} - 1) as n"
+    ).format(log, columns, values, ring=sql.Literal(RING), rows=sql.Literal(rows))
+    with psycopg.connect(dsn, autocommit=True) as administrator:
+        administrator.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+        for ago in range(weeks, 0, -1):
+            start = Week.of(datetime.now(UTC) - ago * timedelta(weeks=1)).start
+            administrator.execute("select ringlog.make_week(%s, %s)", [table, start])
+            administrator.execute(insert, [start])
+        administrator.execute(sql.SQL("vacuum analyze {}").format(log))
+    while summarise(dsn, enough=1):
+        continue
 
 
 def _is_killed(command: list[str], environment: dict[str, str], seconds: float) -> bool:
@@ -208,12 +238,12 @@ def installed(file: Path, dsn: str) -> tuple[dict[str, str], str]:
     """Installs a facility, and adds a login for writers: the environment of commands, and its password."""
     environment = os.environ | {"RINGLOG_DSN": dsn}
     password = secrets.token_urlsafe(12)
-    _run_ringlog(environment, "init", "--facility", str(file))
-    _run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
+    run_ringlog(environment, "init", "--facility", str(file))
+    run_ringlog(environment, "user", "add", WRITER, "--writer", "--password-stdin", stdin=password)
     return environment, password
 
 
-def _run_ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -> None:
+def run_ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -> None:
     command = [*COMMAND, *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment)
     if done.returncode != 0:

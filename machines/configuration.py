@@ -1,5 +1,6 @@
 """The configuration of etcd and Patroni on each machine, as values of their configuration files."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ REWINDER = "rewinder"
 _TTL = 20
 _LOOP_WAIT = 2
 _RETRY_TIMEOUT = 9
+# Seconds that PostgreSQL has to stop by itself; then Patroni stops it as it does without this.
+_STOP_PATIENCE = 5
 
 # Settings that Patroni keeps the same on all members (Patroni: Patroni Configuration, "PostgreSQL parameters
 # controlled by Patroni").
@@ -94,6 +97,8 @@ def patroni(
     ]
     rest = [("local", "all", "all", "scram-sha-256"), ("host", "all", "all", "all", "scram-sha-256")]
     own = {name: value for name, value in settings.items() if name not in _COMMON}
+    data = layout.data / "postgresql"
+    stop = (layout.postgresql / "pg_ctl", "stop", "-D", data, "-m", "fast", "-t", _STOP_PATIENCE)
     return {
         "scope": CLUSTER,
         "name": machine.name,
@@ -128,10 +133,13 @@ def patroni(
         "postgresql": {
             "listen": f"{machine.address}:{POSTGRESQL_PORT}",
             "connect_address": f"{machine.address}:{POSTGRESQL_PORT}",
-            "data_dir": str(layout.data / "postgresql"),
+            "data_dir": str(data),
             "bin_dir": str(layout.postgresql),
             "pgpass": str(layout.data / "pgpass"),
             "basebackup": [{"checkpoint": "fast"}],
+            # Patroni looks once a second whether PostgreSQL has stopped. It waits for this command, which
+            # notices at once, and finds it stopped: a switchover is a second shorter.
+            "before_stop": shlex.join(map(str, stop)),
             # Patroni's own way in, as its account: there is no password of a superuser
             "use_unix_socket": True,
             "authentication": {

@@ -30,8 +30,9 @@ _PATIENCE = 1.0
 _CONNECT_PATIENCE = 0.5
 # Seconds after which the known synchronous standby may be another one.
 _STALE = 30.0
-# Where Patroni keeps the lock of a cluster, by its default `namespace`.
+# Where Patroni keeps the lock of a cluster, and who is to take it over, by its default `namespace`.
 _LOCK = "/service/{scope}/leader"
+_FAILOVER = "/service/{scope}/failover"
 
 
 def guard(access: Access, stop: threading.Event) -> None:
@@ -60,11 +61,19 @@ def guard(access: Access, stop: threading.Event) -> None:
 
 def release(access: Access, leader: str) -> bool:
     """Deletes the primary's lock if it is still held by this machine. False when it is not, or when no etcd
-    answers."""
-    key = _encoded(_LOCK.format(scope=access.scope))
+    answers.
+
+    With that goes the request of a switchover to this machine. Patroni grants it to a synchronous standby
+    only, and without asking the dead primary for its state, for whose answer it would wait two seconds.
+    """
+    key, asked = (_encoded(name.format(scope=access.scope)) for name in (_LOCK, _FAILOVER))
+    switchover = _encoded(json.dumps({"leader": leader, "member": access.name}))
     transaction = {
         "compare": [{"key": key, "target": "VALUE", "result": "EQUAL", "value": _encoded(leader)}],
-        "success": [{"request_delete_range": {"key": key}}],
+        "success": [
+            {"request_delete_range": {"key": key}},
+            {"request_put": {"key": asked, "value": switchover}},
+        ],
     }
     others = [address for address in access.machines if address != access.address]
     for address in (access.address, *others):

@@ -221,7 +221,7 @@ class _Measuring:
         if plan.reads_history:
             first = next(part for part in ("read", "mixed", "retrieval") if part in plan.parts)
             self._doing(first, "filling a log")
-            fill(self._stand.server, history(plan.columns), plan.rows)
+            fill(self._stand.server.administrator, history(plan.columns), plan.rows)
         if "read" in plan.parts:
             self._read()
         if "mixed" in plan.parts:

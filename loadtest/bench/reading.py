@@ -17,7 +17,7 @@ from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
 from ringlog.loadtest.bench.load import GATEWAY, Contender
 from ringlog.loadtest.bench.record import Record
-from ringlog.loadtest.bench.server import READER, Server, log_rows
+from ringlog.loadtest.bench.server import READER, Server, conninfo_of, log_rows
 
 COPY = "copy"
 """The contender beside GATEWAY: psycopg's COPY in binary."""
@@ -44,7 +44,7 @@ class Reading(Record):
         return self.rows / self.seconds
 
 
-def fill(server: Server, tables: Tables, rows: int) -> None:
+def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
     """Fills the log of the first of these tables with so many rows, a millisecond apart, from the begin of
     the week; their summaries are made before this returns, so that no measurement runs beside that.
     """
@@ -57,23 +57,23 @@ def fill(server: Server, tables: Tables, rows: int) -> None:
         " date_trunc('week', now() - interval '1 hour') + n * interval '1 ms', {values}"
         " from generate_series(0, {rows} - 1) as n"
     )
-    server.administrator.execute(
+    administrator.execute(
         statement.format(
             log=log, columns=columns, values=values, ring=sql.Literal(tables.rows), rows=sql.Literal(rows)
         )
     )
-    server.administrator.execute(sql.SQL("vacuum analyze {}").format(log))
-    found = log_rows(server, tables.names[0])
+    administrator.execute(sql.SQL("vacuum analyze {}").format(log))
+    found = log_rows(administrator, tables.names[0])
     if found != rows:
         raise BenchError(f"the log to be read has {found} rows instead of {rows}")
-    while not _summarised(server, tables.names[0]):
-        if not summarise(server.administrator_conninfo, enough=1):
+    while not _summarised(administrator, tables.names[0]):
+        if not summarise(conninfo_of(administrator), enough=1):
             time.sleep(0.2)  # housekeeping makes them at this moment
 
 
-def _summarised(server: Server, table: str) -> bool:
+def _summarised(administrator: psycopg.Connection, table: str) -> bool:
     """Whether no rows are left to be summarised but those of the last minute."""
-    found = server.administrator.execute(
+    found = administrator.execute(
         sql.SQL(
             "select until > (select max(time) from {}) - interval '1 minute'"
             " from ringlog.summarised where table_name = %s and levels <> '{{}}'"

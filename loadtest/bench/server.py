@@ -100,8 +100,7 @@ class Server:
     @property
     def administrator_conninfo(self) -> str:
         """That of a superuser, by the socket."""
-        info = self.administrator.info
-        return make_conninfo(host=info.host, port=info.port, dbname=info.dbname, user=info.user)
+        return conninfo_of(self.administrator)
 
     def by_pymssql(self, port: int | None = None) -> Any:
         """A connection of READER through the gateway, or by another port of its machine."""
@@ -248,9 +247,15 @@ def process_cpu(process: psutil.Process) -> float:
         return float(sum(process.cpu_times()[:2]))
 
 
-def log_rows(server: Server, table: str) -> int:
+def conninfo_of(connection: psycopg.Connection) -> str:
+    """The libpq connection string of another connection like this one, without a password."""
+    info = connection.info
+    return make_conninfo(host=info.host, port=info.port, dbname=info.dbname, user=info.user)
+
+
+def log_rows(administrator: psycopg.Connection, table: str) -> int:
     """How many rows the log of a table has."""
     query = sql.SQL("select count(*) from {}").format(sql.Identifier("log", table))
-    row = server.administrator.execute(query).fetchone()
+    row = administrator.execute(query).fetchone()
     assert row is not None
     return int(row[0])

@@ -86,7 +86,7 @@ def measure_waveforms(
         doing(f"reading {points} points")
         tables = waveforms(points, writers)
         # writers get different shares of the time
-        there = log_rows(stand.server, tables.names[0])
+        there = log_rows(stand.server.administrator, tables.names[0])
         rows = max(1, min(there, _READ_BYTES // (POINT_BYTES * points)))
         for one in read_alternating(stand.programs, stand.server, tables, rounds, rows):
             readings.append(Reading(**asdict(one) | {"columns": points}))

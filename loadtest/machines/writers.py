@@ -123,8 +123,12 @@ class Writers:
         lost = repeated = 0
         for name, written in self.rows.items():
             with psycopg.connect(conninfo_of(name)) as connection:
-                query = sql.SQL('select "time", "count" from {}').format(sql.Identifier("log", name))
-                rows: Sequence[tuple[datetime, int]] = connection.execute(query).fetchall()
+                # the log may have had rows before
+                query = sql.SQL('select "time", "count" from {} where "time" >= %s').format(
+                    sql.Identifier("log", name)
+                )
+                since = min(written.produced, default=datetime.now(UTC))
+                rows: Sequence[tuple[datetime, int]] = connection.execute(query, [since]).fetchall()
                 found = dict(rows)
                 repeated += len(rows) - len(found)
                 lost += sum(

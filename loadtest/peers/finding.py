@@ -98,7 +98,7 @@ def found(
 
 
 def _timescaledb(given: Path | None) -> Path | str:
-    folders = [*_folders()] if given is None else [given]
+    folders = [*postgresql_folders()] if given is None else [given]
     for folder in folders:
         control = Path(_output(folder / "pg_config", "--sharedir")) / "extension" / "timescaledb.control"
         if control.is_file() and (folder / "initdb").exists():
@@ -107,7 +107,7 @@ def _timescaledb(given: Path | None) -> Path | str:
     return f"{where} has TimescaleDB installed (--timescaledb names its folder of programs)"
 
 
-def _folders() -> Iterator[Path]:
+def postgresql_folders() -> Iterator[Path]:
     """Where PostgreSQL's programs lie, newest first of each kind."""
     if program := shutil.which("pg_config"):
         yield Path(_output(Path(program), "--bindir"))

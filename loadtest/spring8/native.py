@@ -194,7 +194,7 @@ def check(server: Server, before: Mapping[Tables, int], acknowledged: Mapping[Ta
 
 def logged(server: Server, tables: Tables) -> int:
     """How many rows the logs of some tables have."""
-    return sum(log_rows(server, name) for name in tables.names)
+    return sum(log_rows(server.administrator, name) for name in tables.names)
 
 
 def found(connection: psycopg.Connection, table: str) -> Sequence[int]:

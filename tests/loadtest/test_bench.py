@@ -81,7 +81,7 @@ def test_every_acknowledged_call_is_a_row_with_the_values_sent(
     measured = stand.run(Load(contender, tables(name), connections, seconds=0.4, warm=0.1), "write")
     assert 0 < measured.calls <= measured.acknowledged
     assert 0 < measured.p50 <= measured.p99 <= measured.p999 <= measured.max < 60
-    stored = [log_rows(stand.server, table) for table in tables(name).names]
+    stored = [log_rows(stand.server.administrator, table) for table in tables(name).names]
     assert sum(stored) == measured.acknowledged
     # the load is dealt out evenly
     assert min(stored) > 0
@@ -112,7 +112,7 @@ def test_figures_of_halfs_load(server: Server) -> None:
     # 8 bytes a double, a row's head, seq_no and time for 100 of them; the key's pages
     assert 8 < figures["a value on the disk"].amount < 16
     assert "min max mean of 10 s, 100 channels, from summaries" in figures
-    assert sum(log_rows(server, name) for name in half().names) * 100 == 600 * CHANNELS
+    assert sum(log_rows(server.administrator, name) for name in half().names) * 100 == 600 * CHANNELS
 
 
 def test_writers_beside_the_archive(stand: Stand, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_writers_beside_the_archive(stand: Stand, tmp_path: Path) -> None:
     assert all(0 < one.writing.p99 <= one.writing.max for one in found)
     # a week that was left in the middle is in the log as before
     # 20,000 rows a second, and three seconds before
-    assert log_rows(stand.server, old_week().names[0]) == 70_000
+    assert log_rows(stand.server.administrator, old_week().names[0]) == 70_000
 
 
 def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
@@ -138,7 +138,7 @@ def test_a_load_goes_on_where_the_last_one_ended(stand: Stand) -> None:
         verify(stand.server, stand.acknowledged)
         written, first, last = stand.server.administrator.execute(ring).fetchone() or (0, 0, 0)
     assert (written, first, last) == (90, 1, 90)
-    assert log_rows(stand.server, "e_0") >= 90
+    assert log_rows(stand.server.administrator, "e_0") >= 90
 
 
 def test_a_lost_row_and_an_altered_value_are_found(stand: Stand) -> None:
@@ -172,7 +172,7 @@ def test_a_client_of_many_tables_and_threads(programs: Path, server: Server) -> 
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     verify(server, {tables("g"): result["acknowledged"]})
-    assert min(log_rows(server, table) for table in tables("g").names) > 0
+    assert min(log_rows(server.administrator, table) for table in tables("g").names) > 0
 
 
 @pytest.mark.parametrize("program", ["pgload", "tdsload"])

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ringlog.loadtest.machines.host import enclosed
 from ringlog.machines.site import Machine, Site, SiteError
@@ -43,6 +44,9 @@ def test_patroni_finds_its_file_right(tmp_path: Path, strict: bool) -> None:
             line.startswith("etcd3.hosts.") and line.endswith(" is not reachable") for line in complaints
         )
         assert f"synchronous_mode_strict: {str(strict).lower()}\n" in file.read_text()
+        # run before PostgreSQL is stopped (Patroni: YAML Configuration Settings, before_stop)
+        stop = yaml.safe_load(file.read_text())["postgresql"]["before_stop"]
+        assert stop.endswith("/pg_ctl stop -D /var/lib/ringlog/postgresql -m fast -t 5")
         assert file.stat().st_mode & 0o077 == 0, "it holds passwords"
     assert sorted(path.name for path in (folder / "w").rglob("*") if path.is_file()) == [
         "etcd.yml",

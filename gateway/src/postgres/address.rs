@@ -65,11 +65,17 @@ pub struct Address {
     is_node: bool,
     /// The host to try first: the one that was right last, or for standbys the next; shared by all copies.
     first: Arc<AtomicUsize>,
+    /// Of those who want a standby: the host that was none when it was last tried; shared by all copies.
+    primary: Arc<AtomicUsize>,
 }
+
+/// The place of no host.
+const NONE: usize = usize::MAX;
 
 impl Address {
     pub fn new(hosts: Vec<Host>, database: String, encryption: Encryption, wanted: Wanted) -> Address {
-        Address { hosts, database, encryption, wanted, is_node: false, first: Arc::default() }
+        let primary = Arc::new(AtomicUsize::new(NONE));
+        Address { hosts, database, encryption, wanted, is_node: false, first: Arc::default(), primary }
     }
 
     /// The same for those who read only; None: there is one server for all.
@@ -77,6 +83,7 @@ impl Address {
         (self.hosts.len() > 1).then(|| Address {
             wanted: Wanted::Standby,
             first: Arc::default(),
+            primary: Arc::new(AtomicUsize::new(NONE)),
             ..self.clone()
         })
     }
@@ -86,14 +93,22 @@ impl Address {
         Address { is_node: true, ..self }
     }
 
-    /// The hosts in the order to try them: first the one that was right last; standbys take turns.
+    /// The hosts in the order to try them: first the one that was right last; standbys take turns, and the primary
+    /// comes last, so that each of them gets the same number of sessions.
     pub fn hosts(&self) -> impl Iterator<Item = (usize, &Host)> {
         let count = self.hosts.len();
-        let first = match self.wanted {
-            Wanted::Standby => self.first.fetch_add(1, Ordering::Relaxed) % count.max(1),
-            Wanted::Any | Wanted::Primary => self.first.load(Ordering::Relaxed),
-        };
-        (first..first + count).filter_map(move |at| Some((at % count, self.hosts.get(at % count)?)))
+        let mut places: Vec<usize> = (0..count).collect();
+        if self.wanted == Wanted::Standby {
+            let primary = self.primary.load(Ordering::Relaxed);
+            places.retain(|place| *place != primary);
+            let turn = self.first.fetch_add(1, Ordering::Relaxed);
+            let others = places.len().max(1);
+            places.rotate_left(turn % others);
+            places.extend((primary < count).then_some(primary));
+        } else {
+            places.rotate_left(self.first.load(Ordering::Relaxed) % count.max(1));
+        }
+        places.into_iter().filter_map(|place| Some((place, self.hosts.get(place)?)))
     }
 
     /// The time limit of opening a connection to one host, after which the next one is tried.
@@ -103,6 +118,11 @@ impl Address {
         } else {
             Duration::MAX
         }
+    }
+
+    /// The host at this place is no standby: the next sessions that want one try it last.
+    pub fn found_primary(&self, place: usize) {
+        self.primary.store(place, Ordering::Relaxed);
     }
 
     /// The host at this place was the right one.
@@ -133,5 +153,9 @@ mod tests {
         readers.prefer(0);
         assert_eq!(names(&readers), ["b", "c", "a"]);
         assert_eq!(names(&address), ["b", "c", "a"]);
+        // whatever the primary's place, both standbys get every second session
+        readers.found_primary(1);
+        let both = [names(&readers), names(&readers), names(&readers), names(&readers)];
+        assert_eq!(both, [["a", "c", "b"], ["c", "a", "b"], ["a", "c", "b"], ["c", "a", "b"]]);
     }
 }

@@ -59,6 +59,7 @@ impl Connection {
         for (place, host) in address.hosts() {
             match Connection::start_at(address, host, user, password, application, settings).await {
                 Ok(connection) if address.wanted == Wanted::Standby && !connection.is_read_only() => {
+                    address.found_primary(place);
                     if let Some(other) = spare.replace(connection) {
                         other.close().await;
                     }
