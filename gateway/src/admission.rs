@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 
 /// Connections that have not asked to log in yet: of one address, and of all. When another comes the oldest must go,
 /// which for a login that is on its way is rare and for one that never comes is due.
-const MOST_UNKNOWN_OF_ONE: usize = 512;
-const MOST_UNKNOWN: usize = 2048;
+const MOST_UNKNOWN_OF_ONE: usize = 2048;
+const MOST_UNKNOWN: usize = 4096;
 /// Failures of one user at one address without a delay; after them its logins are tried one by one. A login that
 /// succeeds resets the count.
 const FREE_FAILURES: u32 = 10;

@@ -10,7 +10,7 @@ use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
 use crate::program::Programs;
 use crate::room::Room;
-use crate::threads::Statements;
+use crate::threads::Pool;
 use crate::tls::{LoginKey, Tls};
 use crate::turns::Turns;
 use arc_swap::ArcSwap;
@@ -37,8 +37,10 @@ pub struct Gateway {
     /// Other servers, which have tables of their own.
     pub nodes: Arc<Nodes>,
     pub metrics: Arc<Metrics>,
-    /// The threads for everything except calls of known shape.
-    pub statements: Statements,
+    /// The threads for calls of known shape.
+    pub calls: Pool,
+    /// The threads for everything else.
+    pub statements: Pool,
     pub programs: Arc<Programs>,
     live: Arc<LiveCatalogue>,
     pub stopping: CancellationToken,
@@ -71,7 +73,8 @@ impl Gateway {
         tls: Option<Tls>,
         priority: WriterPriority,
         stopping: CancellationToken,
-        statements: Statements,
+        calls: Pool,
+        statements: Pool,
     ) -> Result<Arc<Gateway>, PgError> {
         let metrics = Arc::new(Metrics::default());
         let priority = Arc::new(priority);
@@ -116,6 +119,7 @@ impl Gateway {
             programs: Arc::new(Programs::new(&metrics)),
             turns: Turns::new(metrics.clone()),
             metrics,
+            calls,
             statements,
             readers_address: address.for_readers(),
             address,

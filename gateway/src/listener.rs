@@ -1,4 +1,5 @@
-//! The gateway's socket, with a session for every client.
+//! The gateway's socket, with a session for every client. All of this runs on the threads for statements: a storm of
+//! connections is nothing that calls wait for.
 
 use crate::accept::accept;
 use crate::admission::Entry;
@@ -12,13 +13,36 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{lookup_host, TcpListener, TcpSocket, TcpStream};
 use tracing::{debug, error_span, field, warn, Span};
 
 /// A silent client is probed after this and dropped when it does not answer.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
+/// Connections that wait to be accepted; the kernel may allow fewer.
+const BACKLOG: u32 = 4096;
+
 static NEXT_SPID: AtomicU16 = AtomicU16::new(1);
+
+/// Listens on the first address of `host` that is free.
+pub async fn bind(host: String, port: u16) -> io::Result<TcpListener> {
+    let mut failed = io::ErrorKind::AddrNotAvailable.into();
+    for address in lookup_host((host, port)).await? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // a server that starts again does not wait for the connections of the one before
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves clients until the gateway stops; then no more are accepted, and this returns when the last
 /// session has ended.

@@ -18,7 +18,6 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -76,18 +75,27 @@ impl PyServer {
             let address = address_of((postgres, read_write, sslmode, sslrootcert, database))?;
             let places = places_of(nodes)?;
             let (local, metrics, nodes, serving) = threads.block_on(async {
-                let listener = TcpListener::bind((host.as_str(), port)).await.map_err(|error| {
+                let (calls, statements) = (threads.calls(), threads.statements());
+                let listening = statements.run(listener::bind(host.clone(), port));
+                let listener = listening.await.map_err(|error| {
                     PyOSError::new_err(format!("cannot listen on {host}:{port}: {error}"))
                 })?;
                 let local = listener.local_addr()?;
                 let priority = WriterPriority::new(writers_first, postmaster);
-                let statements = threads.statements();
-                let gateway =
-                    Gateway::start(address, &role, &password, places, tls, priority, stopping, statements)
-                        .await
-                        .map_err(|error| start_error(&error))?;
+                let start = Gateway::start(
+                    address,
+                    &role,
+                    &password,
+                    places,
+                    tls,
+                    priority,
+                    stopping,
+                    calls,
+                    statements.clone(),
+                );
+                let gateway = start.await.map_err(|error| start_error(&error))?;
                 let (metrics, nodes) = (gateway.metrics.clone(), gateway.nodes.clone());
-                Ok::<_, PyErr>((local, metrics, nodes, tokio::spawn(listener::run(listener, gateway))))
+                Ok::<_, PyErr>((local, metrics, nodes, statements.spawn(listener::run(listener, gateway))))
             })?;
             let address = (local.ip().to_string(), local.port());
             Ok(PyServer { threads: Some(threads), serving: Some(serving), stop, metrics, nodes, address })

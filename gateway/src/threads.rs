@@ -1,6 +1,7 @@
 //! The gateway's threads, of two kinds. Those for calls read requests, answer procedure calls of known shape and
 //! commit groups, and do nothing else that takes long. Everything else runs on threads for statements, which have a
-//! lower priority: logins and TLS handshakes, text, result sets, bulk copies, reading the catalogue.
+//! lower priority: connections until they are logged in, with their TLS handshakes, text, result sets, bulk copies,
+//! reading the catalogue.
 
 use crate::scheduler::put_ahead;
 use rustix::process::{getpriority_process, setpriority_process};
@@ -10,7 +11,7 @@ use std::io;
 use std::thread::available_parallelism;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tracing::Instrument;
 
 /// How far statements stand back behind calls: standing back needs no right, and getting ahead does.
@@ -62,8 +63,12 @@ impl Threads {
         self.calls.block_on(task)
     }
 
-    pub fn statements(&self) -> Statements {
-        Statements(self.statements.handle().clone())
+    pub fn calls(&self) -> Pool {
+        Pool(self.calls.handle().clone())
+    }
+
+    pub fn statements(&self) -> Pool {
+        Pool(self.statements.handle().clone())
     }
 
     pub fn shutdown(self) {
@@ -86,28 +91,35 @@ fn stand_back() {
     let _ = setpriority_process(thread, (own + STATEMENTS_NICE).min(19));
 }
 
-/// The threads for statements.
+/// The threads of one kind.
 #[derive(Clone, Debug)]
-pub struct Statements(Handle);
+pub struct Pool(Handle);
 
-impl Statements {
-    /// Runs `task` there. It is given up when this is dropped.
-    pub async fn run<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> T {
+impl Pool {
+    /// Runs `task` there. It is given up when what this returns is dropped, which is small: the task's own memory is
+    /// given back with the task.
+    pub fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = T> + Send {
         let running = self.0.spawn(task.in_current_span());
-        let _given_up = GivenUp(running.abort_handle());
-        match running.await {
-            Ok(done) => done,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                // the threads are being ended
-                Err(_) => std::future::pending().await,
-            },
+        let given_up = GivenUp(running.abort_handle());
+        async move {
+            let _given_up = given_up;
+            match running.await {
+                Ok(done) => done,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // the threads are being ended
+                    Err(_) => std::future::pending().await,
+                },
+            }
         }
     }
 
     /// Starts `task` there, without waiting for it.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.0.spawn(task.in_current_span());
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.0.spawn(task.in_current_span())
     }
 }
 

@@ -1,7 +1,9 @@
 """Login: every dialect, every client, right and wrong, whole and in pieces."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 import pymssql
 import pytest
@@ -145,6 +147,28 @@ def test_logins_that_have_come_at_once_from_one_address_are_all_answered(clients
         # [MS-TDS] 2.2.7.14: LOGINACK has the name of the product
         product = "Microsoft SQL Server".encode("utf-16-le")
         assert [product in client.receive() for client in many] == [True] * len(many)
+
+
+def woken(server: RunningServer, name: str) -> int:
+    """How often the gateway's threads of this name have waited for something."""
+    waits = 0
+    for thread in Path(f"/proc/{server.process.pid}/task").iterdir():
+        if (thread / "comm").read_text().strip() == name:
+            status = (thread / "status").read_text()
+            waits += int(re.findall(r"^voluntary_ctxt_switches:\s*(\d+)$", status, re.MULTILINE)[0])
+    return waits
+
+
+def test_connections_that_are_not_logged_in_do_not_wake_the_threads_for_calls(clients: Clients) -> None:
+    server = clients.server
+    before = woken(server, "ringlog-calls")
+    count = 500
+    for _ in range(count):
+        with RawClient(server.host, server.port) as client:
+            client.send(PRELOGIN, prelogin())
+            client.receive()
+    # a look at the time twice a second
+    assert woken(server, "ringlog-calls") - before < count
 
 
 def test_connections_to_postgresql_end_with_the_clients(clients: Clients, admin: Admin) -> None:

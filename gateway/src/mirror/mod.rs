@@ -13,7 +13,7 @@ pub use python::PyMirror;
 pub use record::Record;
 
 use crate::accept::accept;
-use crate::threads::Statements;
+use crate::threads::Pool;
 use boundary::Boundary;
 use shadow::Shadow;
 use std::io;
@@ -54,7 +54,7 @@ pub async fn run(
     servers: Servers,
     answering: watch::Receiver<Answering>,
     record: Arc<Record>,
-    shadows: Statements,
+    shadows: Pool,
     stopping: CancellationToken,
 ) {
     let room = Arc::new(Semaphore::new(tap::OF_ALL));

@@ -1,6 +1,7 @@
-//! A client's session: login, then requests until it disconnects. Calls of known shape are answered on the threads
-//! for calls; everything else moves to the threads for statements and returns with the answer. A session that sends
-//! several statements in a row waits for the next one there, so that it wakes one thread and not two.
+//! A client's session: login on the threads for statements, then requests on those for calls until it disconnects.
+//! Calls of known shape are answered there; everything else moves to the threads for statements and returns with the
+//! answer. A session that sends several statements in a row waits for the next one there, so that it wakes one thread
+//! and not two.
 
 mod login;
 
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
 /// The longest login message, and afterwards the longest request.
-const LONGEST_LOGIN: usize = 64 * 1024;
+const LONGEST_LOGIN: usize = 32 * 1024;
 const LONGEST_REQUEST: usize = 64 * 1024 * 1024;
 /// Requests that reset the session first.
 const RESETS: PacketStatus = PacketStatus::RESET.union(PacketStatus::RESET_KEEP_TRANSACTION);
@@ -58,7 +59,7 @@ enum Statement {
     Rows,
 }
 
-/// Serves one connection until it ends. `span`: what it logs belongs to.
+/// Serves one connection until it ends, its login on the threads this is called on. `span`: what it logs belongs to.
 pub async fn serve(
     stream: Box<dyn ClientStream>,
     spid: u16,
@@ -71,51 +72,60 @@ pub async fn serve(
     // a token of its own: sessions do not wait for one another's lock
     let stopping = gateway.stopping.child_token();
     let limits = entry.limits();
-    let threads = gateway.statements.clone();
+    let calls = gateway.calls.clone();
     let login = async move {
         let interpreter = login::log_in(&mut client, spid, &limits, &gateway).await?;
         client.admit(LONGEST_REQUEST, gateway.room.clone());
         Ok::<_, SessionError>(Box::new(Session { client, interpreter, gateway, statements: 0 }))
     };
-    let mut session = tokio::select! {
-        session = threads.run(login.instrument(span.clone())) => session?,
+    let session = tokio::select! {
+        // boxed: what it takes is given back when it is done
+        session = Box::pin(login.instrument(span.clone())) => session?,
         () = stopping.cancelled() => return Ok(()),
         () = entry.evicted() => return Err(SessionError::Evicted),
     };
     drop(entry);
-    loop {
-        let statement = match session.next(&stopping).await {
-            Ok(Next::Statement(statement)) => statement,
-            Ok(Next::Answered) => {
-                session.statements = 0;
-                continue;
-            }
-            ended => {
-                session.interpreter.procedures.close().await;
-                return ended.map(|_| ());
-            }
-        };
-        let proceed;
-        let until = stopping.clone();
-        let answer = async move {
-            let proceed = session.answer_statements(statement, &until).await;
-            if !matches!(proceed, Ok(true)) {
-                session.interpreter.procedures.close().await;
-            }
-            (session, proceed)
-        };
-        (session, proceed) = threads.run(answer.instrument(span.clone())).await;
-        if !proceed? {
-            return Ok(());
-        }
-        if session.statements >= SETTLED {
-            session.client.register_here()?;
-            session.statements = 0;
-        }
-    }
+    calls.run(session.serve(stopping, span.clone())).await
 }
 
 impl Session {
+    /// Serves a client that is logged in until it leaves.
+    async fn serve(self: Box<Self>, stopping: CancellationToken, span: Span) -> Result<(), SessionError> {
+        let mut session = self;
+        session.client.register_here()?;
+        let statements = session.gateway.statements.clone();
+        loop {
+            let statement = match session.next(&stopping).await {
+                Ok(Next::Statement(statement)) => statement,
+                Ok(Next::Answered) => {
+                    session.statements = 0;
+                    continue;
+                }
+                ended => {
+                    session.interpreter.procedures.close().await;
+                    return ended.map(|_| ());
+                }
+            };
+            let proceed;
+            let until = stopping.clone();
+            let answer = async move {
+                let proceed = session.answer_statements(statement, &until).await;
+                if !matches!(proceed, Ok(true)) {
+                    session.interpreter.procedures.close().await;
+                }
+                (session, proceed)
+            };
+            (session, proceed) = statements.run(answer.instrument(span.clone())).await;
+            if !proceed? {
+                return Ok(());
+            }
+            if session.statements >= SETTLED {
+                session.client.register_here()?;
+                session.statements = 0;
+            }
+        }
+    }
+
     /// Waits for a request, and answers it when it is a call of known shape.
     async fn next(&mut self, stopping: &CancellationToken) -> Result<Next, SessionError> {
         if self.interpreter.procedures.backend.awaits_rows() {
