@@ -74,7 +74,8 @@ def outcome(
         "HALF's archive (papers/002)",
         published.SOURCE,
         f"{scale.pvs:,} PVs; batches of {spans} min, queries of up to {scale.hours:g} h; four days of data "
-        f"there. The IOC ran for {in_words(round(stage.seconds, 2))}."
+        "there."
+        + (f" The IOC ran for {in_words(round(stage.seconds, 2))}." if isinstance(listened, Listened) else "")
         + (f" Not in this run: {missing}." if missing else ""),
         counted,
         [*_figures(inserted, replayed, queried, listened)],
