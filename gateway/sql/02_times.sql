@@ -336,11 +336,15 @@ comment on function tsql.date_text(date, integer) is 'A date in one of the style
 create or replace function tsql.time_text(clock time, style integer, digits integer) returns text
 language sql immutable strict parallel safe
 return case
-  when style in (0, 22, 100) then tsql.clock_text(timestamp '1900-01-01' + clock, false)
+  when style in (0, 100) then tsql.clock_text(timestamp '1900-01-01' + clock, false)
+  when style = 22 then lpad(to_char(timestamp '1900-01-01' + clock, 'FMHH12'), 2)
+    || to_char(timestamp '1900-01-01' + clock, ':MI:SS AM')
   when style in (8, 20, 24, 108, 120) then to_char(timestamp '1900-01-01' + clock, 'HH24:MI:SS')
   when style in (9, 109) then to_char(timestamp '1900-01-01' + clock, 'FMHH12:MI:SS')
     || tsql.fraction_text(timestamp '1900-01-01' + clock, digits)
     || to_char(timestamp '1900-01-01' + clock, 'AM')
+  when style in (126, 127) and extract(microseconds from clock)::bigint % 1000000 = 0 then
+    to_char(timestamp '1900-01-01' + clock, 'HH24:MI:SS')
   when style in (13, 14, 21, 25, 113, 114, 121, 126, 127) then
     to_char(timestamp '1900-01-01' + clock, 'HH24:MI:SS')
     || tsql.fraction_text(timestamp '1900-01-01' + clock, digits)

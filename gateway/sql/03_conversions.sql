@@ -6,6 +6,9 @@ create or replace function tsql.wrong_number(value text, type_ text) returns big
 language plpgsql immutable
 as $$
 begin
+  if type_ = 'bigint' then
+    perform tsql.fail(8114, 'Error converting data type varchar to bigint.');
+  end if;
   perform tsql.fail(245,
     format('Conversion failed when converting the varchar value ''%s'' to data type %s.', value, type_));
   return null;
@@ -15,11 +18,12 @@ $$;
 create or replace function tsql.read_integer(value text, type_ text) returns numeric
 language sql immutable strict parallel safe
 return case
-  when value ~ '^\s*[-+]?[0-9]+\s*$' then btrim(value, E' \t\n\r+')::numeric
-  when value ~ '^\s*$' then 0
+  when value ~ '^ *[-+]? *[0-9]+ *$' then translate(value, ' +', '')::numeric
+  when value ~ '^ *[-+]? *$' then 0
   else tsql.wrong_number(value, type_)
 end;
-comment on function tsql.read_integer(text, text) is 'A text of digits; blanks are 0. Error 245 otherwise.';
+comment on function tsql.read_integer(text, text) is
+  'A text of digits, with blanks around them and the sign; a sign or blanks alone are 0. Error 245 otherwise.';
 
 create or replace function tsql.overflow(value numeric, type_ text, source text) returns void
 language plpgsql immutable parallel safe
@@ -116,10 +120,11 @@ create or replace function tsql.read_guid(value text) returns uuid
 language plpgsql immutable strict parallel safe
 as $$
 begin
-  if value !~ '^\s*\{?[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\}?\s*$' then
+  -- what follows is cut ("uniqueidentifier")
+  if value !~ '^ *(\{[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12})' then
     perform tsql.fail(8169, 'Conversion failed when converting from a character string to uniqueidentifier.');
   end if;
-  return btrim(value)::uuid;
+  return pg_catalog.left(ltrim(value, ' {'), 36)::uuid;
 end
 $$;
 

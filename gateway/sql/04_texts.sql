@@ -107,6 +107,13 @@ language sql immutable strict parallel safe
 return case when length(value) <= 128 then case quote
   when '[' then '[' || pg_catalog.replace(value, ']', ']]') || ']'
   when ']' then '[' || pg_catalog.replace(value, ']', ']]') || ']'
+  when '(' then '(' || pg_catalog.replace(value, ')', '))') || ')'
+  when ')' then '(' || pg_catalog.replace(value, ')', '))') || ')'
+  when '<' then '<' || pg_catalog.replace(value, '>', '>>') || '>'
+  when '>' then '<' || pg_catalog.replace(value, '>', '>>') || '>'
+  when '{' then '{' || pg_catalog.replace(value, '}', '}}') || '}'
+  when '}' then '{' || pg_catalog.replace(value, '}', '}}') || '}'
+  when '`' then '`' || pg_catalog.replace(value, '`', '``') || '`'
   when '"' then '"' || pg_catalog.replace(value, '"', '""') || '"'
   when '''' then '''' || pg_catalog.replace(value, '''', '''''') || ''''
 end end;

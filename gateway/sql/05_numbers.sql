@@ -40,8 +40,8 @@ begin
       ' return case when cut then pg_catalog.trunc(value::numeric, places)'
       ' else pg_catalog.round(value::numeric, places) end::%1$s', of);
     execute format('create or replace function tsql.power(value %1$s, exponent double precision) returns %1$s'
-      ' language sql immutable strict parallel safe'
-      ' return pg_catalog.trunc(tsql.power(value::double precision, exponent)::text::numeric)::%1$s', of);
+      ' language sql immutable strict parallel safe return tsql.to_%2$s(tsql.power(value::double precision, exponent))',
+      of, case of when 'integer' then 'int' else of end);
     execute format('create or replace function tsql.degrees(value %1$s) returns %1$s'
       ' language sql immutable strict parallel safe'
       ' return pg_catalog.trunc(pg_catalog.degrees(value::double precision)::numeric)::%1$s', of);
@@ -208,3 +208,19 @@ $$;
 create or replace function tsql.deeper(depth integer) returns integer
 language sql immutable parallel safe return tsql.deeper(depth, 100);
 comment on function tsql.deeper(integer, integer) is 'One more than how often a row of a recursive query has come of another.';
+
+-- a smallint or tinyint becomes an int
+do $$
+declare
+  of record;
+begin
+  for of in select * from (values
+    ('abs', '', ''), ('ceiling', '', ''), ('floor', '', ''), ('sign', '', ''), ('degrees', '', ''), ('radians', '', ''),
+    ('round', ', places integer, cut boolean', ', places, cut'), ('power', ', exponent double precision', ', exponent')
+  ) as functions (name, takes, more)
+  loop
+    execute format('create or replace function tsql.%1$I(value smallint%2$s) returns integer'
+      ' language sql immutable strict parallel safe return tsql.%1$I(value::integer%3$s)', of.name, of.takes, of.more);
+  end loop;
+end
+$$;
