@@ -13,8 +13,8 @@ DATETIMEOFFSET, SQL_VARIANT = "datetimeoffset", "sql_variant"
 _AS_TEXT = {
     "float": "convert(nvarchar(4000), convert(float, {0}), 3)",
     "real": "convert(nvarchar(4000), convert(real, {0}), 3)",
-    "money": "convert(nvarchar(4000), convert(money, {0}), 2)",
-    "smallmoney": "convert(nvarchar(4000), convert(smallmoney, {0}), 2)",
+    "money": "convert(nvarchar(4000), convert(decimal(19, 4), convert(money, {0})))",
+    "smallmoney": "convert(nvarchar(4000), convert(decimal(10, 4), convert(smallmoney, {0})))",
     "datetime": "convert(nvarchar(4000), convert(datetime, {0}), 121)",
     "smalldatetime": "convert(nvarchar(4000), convert(smalldatetime, {0}), 120)",
     "datetime2": "convert(nvarchar(4000), convert(datetime2(7), {0}), 121)",
