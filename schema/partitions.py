@@ -150,7 +150,7 @@ def make_first_partitions(connection: sa.Connection, table: str) -> None:
     assert now is not None
     for week in _weeks_ahead(now):
         make_partition(connection, table, Partition(week.partition(table), week.start, week.end))
-    _keep_first_statistics_small(connection, table)
+    keep_statistics_small(connection, table)
 
 
 def make_partition(connection: sa.Connection, table: str, partition: "Partition") -> None:
@@ -197,29 +197,6 @@ def keep_statistics_small(connection: sa.Connection, table: str, partition: str 
     relation = sql.Identifier("log", partition or table)
     if actions:
         run(connection, sql.SQL("alter table {} {}").format(relation, sql.SQL(", ").join(actions)))
-
-
-def _keep_first_statistics_small(connection: sa.Connection, table: str) -> None:
-    """The same for a log that this transaction has made: nobody else sees it yet.
-
-    After each column that ALTER TABLE changes, PostgreSQL reads all columns of the relation again: 300
-    columns of a log with six partitions take 140 ms, two thirds of what making the table takes. A superuser
-    may note them all by one statement.
-    """
-    is_superuser = connection.scalar(sa.text("select rolsuper from pg_roles where rolname = session_user"))
-    if not is_superuser:
-        keep_statistics_small(connection, table)
-        return
-    run(connection, "set local role none")
-    connection.execute(
-        sa.text(
-            "update pg_attribute set attstattarget = 0"
-            " where attrelid in (select relid from pg_partition_tree(cast(:log as regclass)))"
-            " and attnum > 0 and not attisdropped and not attname = any(:keys)"
-        ),
-        {"log": sql.Identifier("log", table).as_string(), "keys": [*KEY_COLUMNS]},
-    )
-    become_owner(connection)
 
 
 @dataclass(frozen=True)
