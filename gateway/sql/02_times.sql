@@ -370,6 +370,23 @@ end;
 comment on function tsql.datetime2_text(timestamp, integer, integer) is
   'A datetime2 of so many digits in one of the styles of CONVERT (SQL Server, "CAST and CONVERT").';
 
+create or replace function tsql.later(moment timestamp, other timestamp) returns timestamp
+language sql immutable strict parallel safe return moment + (other - timestamp '1900-01-01');
+comment on function tsql.later(timestamp, timestamp) is 'A datetime + another: both count from 1900.';
+create or replace function tsql.earlier(moment timestamp, other timestamp) returns timestamp
+language sql immutable strict parallel safe return moment - (other - timestamp '1900-01-01');
+comment on function tsql.earlier(timestamp, timestamp) is 'A datetime - another: both count from 1900.';
+
+create or replace function tsql.fitted_time(value time, digits integer) returns time
+language sql immutable strict parallel safe
+return case
+  when value >= time '24:00' - interval '1 microsecond' * (500000 * 10::numeric ^ -digits)
+    then time '24:00' - interval '1 microsecond' * (1000000 * 10::numeric ^ -digits)
+  else value
+end;
+comment on function tsql.fitted_time(time, integer) is
+  'A time that is rounded to so many digits next: the last ones of a day do not become the first of another.';
+
 -- a moment to count with: of datetime columns, dates, times and texts
 create or replace function tsql.moment(value timestamp) returns timestamp
 language sql immutable strict parallel safe return value;

@@ -203,6 +203,12 @@ begin
 end
 $$;
 
+create or replace function tsql.decimal_size(value numeric, scale integer) returns integer
+language sql immutable strict parallel safe
+return case width_bucket(abs(value) * 10::numeric ^ scale, array[2::numeric ^ 32, 2::numeric ^ 64, 2::numeric ^ 96])
+  when 0 then 5 when 1 then 9 when 2 then 13 else 17 end;
+comment on function tsql.decimal_size(numeric, integer) is 'The bytes in which SQL Server keeps a decimal of this scale.';
+
 create or replace function tsql.pattern_body(pattern text, escape_ text) returns text
 language plpgsql immutable parallel safe
 as $$

@@ -79,7 +79,8 @@ begin
     number,
     tsql.error_severity(number),
     1,
-    case when coalesce(detail, '') = '' then message
+    case when tsql.own_message(sqlstate, message) is not null then tsql.own_message(sqlstate, message)
+      else case when coalesce(detail, '') = '' then message
       when right(message, 1) in ('.', ':', ';', '!', '?') then message || ' ' || detail
       else message || '. ' || detail end
       || case
@@ -88,7 +89,8 @@ begin
         when sqlstate = 'S8672' then ' (SQLSTATE 21000)'
         when sqlstate ~ '^S\d{4}$' then ''
         else format(' (SQLSTATE %s)', sqlstate)
-      end,
+      end
+    end,
     line,
     procedure
   )::tsql.error;
@@ -595,6 +597,24 @@ or another's (3701).$$;
 
 
 -- Calls
+
+create or replace function tsql.argument(value numeric, low numeric, high numeric, source text, target text)
+returns numeric
+language plpgsql
+immutable
+strict
+as $$
+begin
+  if value not between low and high then
+    perform tsql.fail(8114, format('Error converting data type %s to %s.', source, target));
+  end if;
+  return value;
+end
+$$;
+
+comment on function tsql.argument(numeric, numeric, numeric, text, text) is
+$$A number as an argument of a parameter whose type has a range of its own; error 8114 beyond it.$$;
+
 
 create or replace function tsql.converted(value text, source text, target oid)
 returns text

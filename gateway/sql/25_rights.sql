@@ -58,3 +58,17 @@ $$;
 comment on procedure tsql.change_rights(text, text[], text, text[]) is
 $$GRANT and REVOKE: action is grant or revoke, rights in lower case, target a name in SQL. Runs with the caller's rights.
 Errors: no such object or role, or the caller may not grant (15151), rights that the object does not have (4606).$$;
+
+create or replace procedure tsql.alter_database(database text, options text)
+language plpgsql
+as $$
+begin
+  if database is not null and sys.db_id(database) is null then
+    perform tsql.raise(5011, 14, 1, format('User does not have permission to alter database ''%s'', the database does not exist, or '
+      'the database is not in a state that allows access checks.', database));
+  end if;
+  raise notice '%', format('ALTER DATABASE SET %s: nothing here depends on it, and nothing has changed.', options);
+end
+$$;
+comment on procedure tsql.alter_database(text, text) is
+  'Says that options of a database have no effect. database: null for the current one.';

@@ -87,7 +87,7 @@ impl Notice {
         Some(ServerMessage { state, line, procedure, ..error })
     }
 
-    /// The error with the number legacy code tests for. PostgreSQL's own words and the SQLSTATE come along.
+    /// The error with the number legacy code tests for, in T-SQL's words or in PostgreSQL's own with the SQLSTATE.
     pub fn to_error(&self) -> ServerMessage {
         if self.sqlstate == RAISED {
             if let Some(message) = self.numbered() {
@@ -98,8 +98,12 @@ impl Notice {
             let error = ServerMessage::error(number, 16, self.text());
             return self.placed(ServerMessage { sqlstate: self.sqlstate.clone(), ..error });
         }
+        if let Some((number, text)) = errors::of_variant(&self.sqlstate, &self.message) {
+            return self.placed(ServerMessage::error(number, 16, text));
+        }
         let (number, severity) = errors::number(&self.sqlstate, &self.message, &self.table, &self.constraint);
-        let text = format!("{} (SQLSTATE {})", self.text(), self.sqlstate);
+        let text = errors::words(&self.sqlstate, &self.message)
+            .unwrap_or_else(|| format!("{} (SQLSTATE {})", self.text(), self.sqlstate));
         self.placed(ServerMessage {
             sqlstate: self.sqlstate.clone(),
             ..ServerMessage::error(number, severity, text)

@@ -7,6 +7,8 @@
 //!
 //! Compiled procedures need the same facts in PostgreSQL: `sql` writes functions of schema tsql that return them.
 
+use super::variants;
+
 /// What an error ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
@@ -64,7 +66,7 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (213, 213, Ends::Text),
     (217, 217, Ends::Batch),
     // values that cannot be converted
-    (241, 242, Ends::Transaction),
+    (241, 241, Ends::Transaction),
     (244, 245, Ends::Transaction),
     (248, 248, Ends::Transaction),
     (257, 257, Ends::Text),
@@ -75,7 +77,9 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (2715, 2715, Ends::Text),
     (3609, 3609, Ends::Transaction),
     (3930, 3930, Ends::Batch),
+    (4104, 4108, Ends::Text),
     (8114, 8114, Ends::Transaction),
+    (8116, 8117, Ends::Text),
     (8120, 8120, Ends::Text),
     // the compiler
     (8623, 8623, Ends::Text),
@@ -108,10 +112,115 @@ pub const DUPLICATE_OF_ANY: i32 = 2601;
 const BY_TEXT: &[(&str, &str, i32)] = &[
     // a row that MERGE meets twice has the SQLSTATE of a subquery with two rows
     ("21000", "MERGE command cannot affect row a second time", 8672),
+    ("0A000", "cannot truncate a table referenced in a foreign key constraint", 4712),
+    ("22014", "argument of ntile must be greater than zero", 4116),
+    ("2201F", "a negative number raised to a non-integer power", 3623),
+    ("2201F", "zero raised to a negative power", 3623),
     ("23505", "could not create unique index", 1505),
+    ("2BP01", "cannot drop table", 3726),
+    ("42601", "both default and identity specified for column", 1754),
+    ("42601", "each UNION query must have the same number of columns", 205),
+    ("42601", "each EXCEPT query must have the same number of columns", 205),
+    ("42601", "each INTERSECT query must have the same number of columns", 205),
+    ("42704", "index \"", 3701),
+    ("42712", "table name \"", 1011),
+    ("42725", "operator is not unique", 8117),
+    ("42803", "aggregate function calls cannot be nested", 130),
+    ("42803", "aggregate functions are not allowed in WHERE", 147),
+    ("42803", "aggregate functions are not allowed in GROUP BY", 144),
+    ("42830", "there is no unique constraint matching given keys for referenced table", 1776),
+    ("42P10", "ORDER BY position", 108),
+    ("42P10", "for SELECT DISTINCT, ORDER BY expressions must appear in select list", 145),
+    ("42P16", "multiple primary keys for table", 8110),
+    ("42P20", "window functions are not allowed in", 4108),
     ("42704", "constraint \"", 3728),
     ("42883", "operator does not exist", 402),
+    ("42883", "function tsql.", 8116),
+    ("42883", "function ", 195),
+    ("42P01", "missing FROM-clause entry", 4104),
+    ("42P01", "invalid reference to FROM-clause entry", 4104),
 ];
+
+/// What T-SQL says (Database Engine events and errors) where PostgreSQL's text begins and goes on like this. Between the
+/// two stands a name: `%`, or what is behind its last point: `^`.
+const WORDS: &[(&str, &str, &str, &str)] = &[
+    ("0A000", "cannot truncate a table referenced in a foreign key constraint", "",
+        "Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint."),
+    ("22001", "value too long for type", "", "String or binary data would be truncated."),
+    ("22014", "argument of ntile must be greater than zero", "",
+        "The function 'ntile' takes only a positive int or bigint expression as its input."),
+    ("2201F", "a negative number raised to a non-integer power", "", "An invalid floating point operation occurred."),
+    ("2201F", "zero raised to a negative power", "", "An invalid floating point operation occurred."),
+    ("23502", "null value in column \"", "\"", "Cannot insert the value NULL into column '%'; column does not allow nulls."),
+    ("23514", "value for domain tsql.tinyint violates", "", "Arithmetic overflow error for data type tinyint."),
+    ("23514", "value for domain tsql.smallmoney violates", "",
+        "Arithmetic overflow error converting expression to data type smallmoney."),
+    ("42601", "both default and identity specified for column \"", "\"",
+        "Defaults cannot be created on columns with an IDENTITY attribute. Column '%'."),
+    ("42601", "each ", " query must have the same number of columns", "All queries combined using a UNION, INTERSECT or \
+        EXCEPT operator must have an equal number of expressions in their target lists."),
+    ("42704", "index \"", "\" does not exist",
+        "Cannot drop the index '%', because it does not exist or you do not have permission."),
+    ("42712", "table name \"", "\"", "The correlation name '%' is specified multiple times in a FROM clause."),
+    ("42803", "aggregate function calls cannot be nested", "", "Cannot perform an aggregate function on an expression \
+        containing an aggregate or a subquery."),
+    ("42803", "aggregate functions are not allowed in WHERE", "", "An aggregate may not appear in the WHERE clause unless \
+        it is in a subquery contained in a HAVING clause or a select list, and the column being aggregated is an outer \
+        reference."),
+    ("42803", "aggregate functions are not allowed in GROUP BY", "",
+        "Cannot use an aggregate or a subquery in an expression used for the group by list of a GROUP BY clause."),
+    ("42803", "column \"", "\" must appear in the GROUP BY clause", "Column '%' is invalid because it is not contained in \
+        either an aggregate function or the GROUP BY clause."),
+    ("42830", "there is no unique constraint matching given keys for referenced table \"", "\"", "There are no primary \
+        or candidate keys in the referenced table '%' that match the referencing column list in the foreign key."),
+    ("42P10", "ORDER BY position ", " ", "The ORDER BY position number % is out of range of the number of items in the \
+        select list."),
+    ("42P10", "for SELECT DISTINCT, ORDER BY expressions must appear in select list", "",
+        "ORDER BY items must appear in the select list if SELECT DISTINCT is specified."),
+    ("42P16", "multiple primary keys for table \"", "\"",
+        "Cannot add multiple PRIMARY KEY constraints to table '%'."),
+    ("42P20", "window functions are not allowed in", "",
+        "Windowed functions can only appear in the SELECT or ORDER BY clauses."),
+    ("22003", "numeric field overflow", "", "Arithmetic overflow error converting numeric to data type numeric."),
+    ("21000", "more than one row returned by a subquery", "", "Subquery returned more than 1 value. This is not \
+        permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression."),
+    ("22003", "bigint out of range", "", "Arithmetic overflow error converting expression to data type bigint."),
+    ("22003", "integer out of range", "", "Arithmetic overflow error converting expression to data type int."),
+    ("22003", "smallint out of range", "", "Arithmetic overflow error converting expression to data type smallint."),
+    ("22012", "division by zero", "", "Divide by zero error encountered."),
+    ("42702", "column reference \"", "\" is ambiguous", "Ambiguous column name '%'."),
+    ("42703", "column \"", "\"", "Invalid column name '%'."),
+    ("42703", "column ", " does not exist", "Invalid column name '^'."),
+    ("42883", "function tsql.", "(", "An argument of the % function has a data type that is invalid for it."),
+    ("42883", "function ", "(", "'%' is not a recognized built-in function name, nor is there a function of this name \
+        that takes these arguments."),
+    ("42P01", "relation \"", "\" does not exist", "Invalid object name '%'."),
+    ("42P01", "missing FROM-clause entry for table \"", "\"", "The multi-part identifier \"%\" could not be bound."),
+    ("42P01", "invalid reference to FROM-clause entry for table \"", "\"",
+        "The multi-part identifier \"%\" could not be bound."),
+    ("42P07", "relation \"", "\" already exists", "There is already an object named '%' in the database."),
+];
+
+/// T-SQL's words for an error of PostgreSQL's; None: it has PostgreSQL's own.
+pub fn words(sqlstate: &str, text: &str) -> Option<String> {
+    WORDS.iter().find_map(|(state, before, after, words)| {
+        let rest = text.strip_prefix(before).filter(|_| sqlstate == *state)?;
+        let (name, _) = rest.split_once(after)?;
+        Some(match words.contains('^') {
+            true => words.replace('^', name.rsplit('.').next().unwrap_or(name).trim_matches('"')),
+            false => words.replace('%', name),
+        })
+    })
+}
+
+/// The error of a sql_variant that a function of schema tsql has been given and does not take.
+pub fn of_variant(sqlstate: &str, text: &str) -> Option<(i32, String)> {
+    let call = text.strip_prefix("function tsql.").filter(|_| sqlstate == "42883")?;
+    let (name, arguments) = call.split_once('(')?;
+    let (arguments, _) = arguments.split_once(") does not exist")?;
+    let place = arguments.split(", ").position(|of| of == "tsql.sql_variant")?;
+    variants::refusal(name, place)
+}
 
 /// The number and the severity of an error that is PostgreSQL's: its SQLSTATE and text, and its constraint and the table
 /// of that if it is one's.
@@ -184,7 +293,32 @@ pub fn sql() -> String {
             format!("    when sqlstate = '{state}' and starts_with(message, '{said}') then 'S{number:04}'\n")
         })
         .collect();
+    let words: String = WORDS
+        .iter()
+        .map(|(state, before, after, words)| {
+            let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+            let rest = format!("substr(message, {})", before.chars().count() + 1);
+            let (found, name) = match after.is_empty() {
+                true => (String::new(), String::from("''")),
+                false => (
+                    format!(" and strpos({rest}, {}) > 0", quoted(after)),
+                    format!("split_part({rest}, {}, 1)", quoted(after)),
+                ),
+            };
+            let name = match words.contains('^') {
+                true => format!("'^', trim(both '\"' from regexp_replace({name}, '^.*\\.', ''))"),
+                false => format!("'%', {name}"),
+            };
+            format!(
+                "    when sqlstate in ('{state}', own) and starts_with(message, {}){found}\n      \
+                 then replace({}, {name})\n",
+                quoted(before),
+                quoted(words)
+            )
+        })
+        .collect();
     include_str!("errors.sql")
+        .replace("{words}", &words)
         .replace("{numbers}", &numbers)
         .replace("{range_states}", &ranges_of_domains)
         .replace("{texts}", &texts)
@@ -223,9 +357,25 @@ mod tests {
         let said = |sqlstate: &str, text: &str| number(sqlstate, text, "", "").0;
         assert_eq!((said("21000", "more than one row"), said("21000", BY_TEXT[0].1)), (512, 8672));
         assert_eq!(
-            (said("42883", "operator does not exist: x"), said("42883", "function f() does")),
-            (402, 2812)
+            (
+                said("42883", "operator does not exist: x"),
+                said("42883", "function f() does"),
+                said("42883", "f")
+            ),
+            (402, 195, 2812)
         );
+        let in_tsql = |sqlstate: &str, text: &str| words(sqlstate, text).unwrap_or_default();
+        assert_eq!(in_tsql("42P01", "relation \"a.t\" does not exist"), "Invalid object name 'a.t'.");
+        assert_eq!(in_tsql("42703", "column t.\"C\" does not exist"), "Invalid column name 'C'.");
+        assert_eq!(
+            in_tsql("42703", "column \"c\" of relation \"t\" does not exist"),
+            "Invalid column name 'c'."
+        );
+        assert_eq!(
+            of_variant("42883", "function tsql.len(tsql.sql_variant) does not exist").map(|one| one.0),
+            Some(8116)
+        );
+        assert_eq!((words("42703", "no column"), words("P0001", "division by zero")), (None, None));
         assert_eq!((own_number("S0245"), own_number("23505")), (Some(245), None));
     }
 }

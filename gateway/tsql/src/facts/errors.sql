@@ -42,6 +42,21 @@ immutable
 as $$ select tsql.own_state(sqlstate, '', table_, constraint_, sybase) $$;
 
 
+create or replace function tsql.own_message(sqlstate text, message text)
+returns text
+language sql
+immutable
+as $$
+  select case
+{words}  end
+  from (select case when sqlstate ~ '^S\d{4}$' then sqlstate end) as known (own)
+$$;
+
+comment on function tsql.own_message(text, text) is
+$$What T-SQL says where PostgreSQL has said this; null where it has no words of its own. sqlstate: also that of
+tsql.own_state.$$;
+
+
 create or replace function tsql.error_severity(number integer)
 returns integer
 language sql

@@ -2,6 +2,7 @@
 
 pub mod collations;
 pub mod conversions;
+pub mod database_options;
 pub mod errors;
 pub mod functions;
 pub mod session;

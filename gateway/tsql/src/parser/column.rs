@@ -53,6 +53,7 @@ impl<'t> Parser<'t> {
             identity: None,
             collation: None,
             constraints: Vec::new(),
+            with_values: false,
         };
         while self.column_property(&mut column)? {}
         Ok(column)
@@ -106,6 +107,8 @@ impl<'t> Parser<'t> {
                 }
             }
             column.constraints.push(constraint);
+        } else if self.words(&["with", "values"]) {
+            column.with_values = true;
         } else if self.any_word(&["rowguidcol", "sparse"]) {
             // what they say is of no consequence here
         } else {

@@ -2,10 +2,14 @@
 
 use super::Parser;
 use crate::error::Error;
+use crate::facts::database_options;
 use crate::tree::{
-    AlterTable, CreateIndex, CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant, Mode, Name,
-    ObjectKind, ObjectName, StatementKind,
+    AlterDatabase, AlterTable, CreateIndex, CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant,
+    Mode, Name, ObjectKind, ObjectName, StatementKind,
 };
+
+/// Why an option of a database is refused.
+const NO_SUCH_SETTING: &str = "PostgreSQL has no such setting, and it would have an effect";
 
 impl<'t> Parser<'t> {
     pub(super) fn create(&mut self) -> Result<StatementKind, Error> {
@@ -121,6 +125,9 @@ impl<'t> Parser<'t> {
         if let Some(definition) = self.text_definition(start, Mode::Alter)? {
             return Ok(definition);
         }
+        if self.word("database") {
+            return self.alter_database();
+        }
         if !self.word("table") {
             let what = format!("alter {}", self.advance()?.shown());
             let why = "tables, views, procedures, functions and triggers can be altered";
@@ -129,6 +136,51 @@ impl<'t> Parser<'t> {
         let table = self.object_name()?;
         let action = Box::new(self.alter_action()?);
         Ok(StatementKind::AlterTable { table, action })
+    }
+
+    /// `alter database name set option [=] value, … [with termination]`, where no option has an effect.
+    fn alter_database(&mut self) -> Result<StatementKind, Error> {
+        let line = self.position();
+        let name = if self.word("current") { None } else { Some(self.name()?) };
+        if !self.word("set") {
+            let what = format!("alter database … {}", self.advance()?.shown());
+            return Err(Error::refused(&what, NO_SUCH_SETTING, line));
+        }
+        let options = self.list(Self::database_option)?;
+        if self.word("with") && !self.word("no_wait") {
+            self.expect_word("rollback")?;
+            if !self.word("immediate") {
+                self.expect_word("after")?;
+                self.advance()?;
+                self.word("seconds");
+            }
+        }
+        Ok(StatementKind::AlterDatabase(AlterDatabase { name, options }))
+    }
+
+    fn database_option(&mut self) -> Result<String, Error> {
+        let line = self.position();
+        let option = self.advance()?.value.to_lowercase();
+        let refused = |value: &str| {
+            let what = format!("alter database … set {option} {value}");
+            Err(Error::refused(what.trim_end(), NO_SUCH_SETTING, line))
+        };
+        let Some(values) = database_options::values(&option) else { return refused("") };
+        if values.is_empty() {
+            return Ok(option);
+        }
+        self.symbol("=");
+        let value = self.advance()?;
+        let value = value.value.to_lowercase();
+        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_known = values.contains(&value.as_str()) || is_number && values == [database_options::NUMBER];
+        if !is_known {
+            return refused(&value);
+        }
+        if is_number {
+            self.any_word(&["seconds", "minutes"]);
+        }
+        Ok(format!("{option} {value}"))
     }
 
     fn alter_action(&mut self) -> Result<AlterTable, Error> {

@@ -1,9 +1,9 @@
 use super::{list, Enclosed, Lines, Optional, Quoted};
 use crate::tree::{
-    AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateFunction, CreateIndex,
-    CreateProcedure, CreateTable, CreateTrigger, CreateView, DropIndex, DropObjects, Dropped, Grant,
-    Identity, KeyAction, Mode, Name, ObjectKind, Parameter, References, Returns, TableElement, TriggerEvent,
-    TriggerTime,
+    AlterDatabase, AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateFunction,
+    CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateView, DropIndex, DropObjects, Dropped,
+    Grant, Identity, KeyAction, Mode, Name, ObjectKind, Parameter, References, Returns, TableElement,
+    TriggerEvent, TriggerTime,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -51,7 +51,8 @@ impl Display for ColumnDefinition {
             Some(false) => " not null",
             None => "",
         })?;
-        self.constraints.iter().try_for_each(|constraint| write!(f, " {constraint}"))
+        self.constraints.iter().try_for_each(|constraint| write!(f, " {constraint}"))?;
+        f.write_str(if self.with_values { " with values" } else { "" })
     }
 }
 
@@ -201,6 +202,17 @@ impl Display for Grant {
             Quoted(&role.text).fmt(f)?;
         }
         Ok(())
+    }
+}
+
+impl Display for AlterDatabase {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("alter database ")?;
+        match &self.name {
+            Some(name) => name.fmt(f)?,
+            None => f.write_str("current")?,
+        }
+        write!(f, " set {}", list(&self.options))
     }
 }
 

@@ -89,6 +89,7 @@ impl Display for StatementKind {
                 write!(f, "drop index {}{}", if if_exists { "if exists " } else { "" }, list(indexes))
             }
             Kind::Grant(grant) => grant.fmt(f),
+            Kind::AlterDatabase(alter) => alter.fmt(f),
             Kind::Writetext(writetext) => {
                 write!(f, "writetext {} {} {}", writetext.column, writetext.pointer, writetext.value)
             }

@@ -368,6 +368,22 @@ fn bare(of: &Type) -> String {
     }
 }
 
+/// An argument as its parameter has it, where PostgreSQL's type takes more: a value that is longer is cut, a shorter
+/// binary(n) filled, a datetime rounded.
+fn fitted(name: &str, of: &Type) -> Option<String> {
+    let between = |low: &str, high: &str, source: &str| {
+        Some(format!("tsql.argument({name}, {low}, {high}, '{source}', '{}')", of.name))
+    };
+    match (of.name, of.length) {
+        ("tinyint", _) => between("0", "255", "smallint"),
+        ("smallmoney", _) => between("-214748.3648", "214748.3647", "numeric"),
+        ("binary" | "varbinary", Some(length)) => Some(format!("tsql.to_{}({name}, {length})", of.name)),
+        ("datetime" | "smalldatetime", _) => Some(format!("tsql.to_{}({name})", of.name)),
+        _ if of.sql() != bare(of) => Some(format!("{name}::{}", of.sql())),
+        _ => None,
+    }
+}
+
 /// A body in PL/pgSQL. Each statement is on the line of its T-SQL, which PostgreSQL reports with an error.
 fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str, end: &str) -> String {
     let mut body = String::from("#variable_conflict use_column declare");
@@ -376,10 +392,9 @@ fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str
     }
     body.push_str(" begin");
     for (parameter, of) in parameters {
-        // a value that is longer is cut, as T-SQL does; arguments of PostgreSQL have no length
-        if of.sql() != bare(of) {
-            let name = quoted(&parameter.variable.name);
-            body.push_str(&format!(" {name} := {name}::{};", of.sql()));
+        let name = quoted(&parameter.variable.name);
+        if let Some(value) = fitted(&name, of) {
+            body.push_str(&format!(" {name} := {value};"));
         }
     }
     let mut at = 1;

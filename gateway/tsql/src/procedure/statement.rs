@@ -185,6 +185,7 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
         Tree::CreateTrigger(_) => ("create trigger", NOT_INSIDE),
         Tree::Drop(_) => ("drop", NOT_INSIDE),
         Tree::Grant(_) => ("grant", NOT_INSIDE),
+        Tree::AlterDatabase(_) => ("alter database", NOT_INSIDE),
         Tree::SetIdentityInsert { .. } => ("set identity_insert", NOT_INSIDE),
         Tree::Writetext(_) => ("writetext", NOT_INSIDE),
         _ => ("this statement", NOT_INSIDE),

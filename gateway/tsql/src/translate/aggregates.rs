@@ -91,7 +91,12 @@ impl CallTranslation<'_, '_, '_> {
             return Err(Error::syntax("*", self.line));
         }
         self.count(1, 1)?;
-        self.value(0)
+        let value = self.value(0)?;
+        if value.is_null() && !self.sybase() {
+            let text = format!("Operand data type NULL is invalid for {} operator.", self.name);
+            return Err(self.fail(8117, text));
+        }
+        Ok(value)
     }
 
     pub fn number_of_rows(&mut self) -> Result<Value, Error> {
@@ -238,6 +243,10 @@ impl CallTranslation<'_, '_, '_> {
         let value = self.value(0)?;
         let mut others = String::new();
         if number > 1 {
+            if self.value(1)?.integer().is_some_and(|offset| offset < 0) {
+                let text = "Offset parameter for Lag and Lead functions cannot be a negative value.";
+                return Err(self.fail(8730, text));
+            }
             others = format!(", {}", self.integer(1)?);
         }
         if number > 2 {

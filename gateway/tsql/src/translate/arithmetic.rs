@@ -104,6 +104,15 @@ fn known_arithmetic(
     if let Some(moment) = moved(operator, of) {
         return Ok(Some(Value::new(format!("tsql.to_{}({})", moment.name, plain()), moment)));
     }
+    if let Some(moment) = moved_by_moment(operator, of).filter(|_| !sybase) {
+        let verb = if operator == "+" { "later" } else { "earlier" };
+        let [l, r] = [(left, of[0]), (right, of[1])].map(|(value, of)| match of {
+            BIT => format!("tsql.moment({}::integer)", value.sql),
+            of if of.is_text() => format!("tsql.moment({}::text)", value.sql),
+            _ => value.sql.clone(),
+        });
+        return Ok(Some(Value::new(format!("tsql.to_{}(tsql.{verb}({l}, {r}))", moment.name), moment)));
+    }
     if let Some(bytes) = concatenated(operator, of) {
         return Ok(Some(Value::new(plain(), bytes)));
     }
@@ -154,6 +163,17 @@ fn known_arithmetic(
 fn moved(operator: &str, of: [Type; 2]) -> Option<Type> {
     let is_moment = |of: &Type| [DATETIME, SMALLDATETIME].contains(of);
     let all = of.iter().all(|of| is_moment(of) || of.is_number());
+    // two of them are added by moved_by_moment
+    if !matches!(operator, "+" | "-") || !all || of.iter().all(is_moment) {
+        return None;
+    }
+    [DATETIME, SMALLDATETIME].into_iter().find(|moment| of.contains(moment))
+}
+
+/// A datetime or smalldatetime and another, a text or a bit, which is a moment after 1900 too ("+ (Addition)").
+fn moved_by_moment(operator: &str, of: [Type; 2]) -> Option<Type> {
+    let is_moment = |of: &Type| [DATETIME, SMALLDATETIME].contains(of);
+    let all = of.iter().all(|of| is_moment(of) || of.is_text() || *of == BIT);
     if !matches!(operator, "+" | "-") || !all {
         return None;
     }

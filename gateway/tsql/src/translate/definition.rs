@@ -10,7 +10,8 @@ use crate::resolve::names::{
 };
 use crate::resolve::Scope;
 use crate::tree::{
-    CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind, ObjectName, StatementKind,
+    AlterDatabase, CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind, ObjectName,
+    StatementKind,
 };
 
 /// The SQL that does what a statement says; None for one that defines nothing of these.
@@ -34,6 +35,7 @@ pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Str
             drop_relations(kind, &drop.names, drop.if_exists)?
         }
         StatementKind::Grant(grant) => self::grant(grant)?,
+        StatementKind::AlterDatabase(alter) => alter_database(alter)?,
         _ => return Ok(None),
     }))
 }
@@ -174,4 +176,12 @@ fn grant(grant: &Grant) -> Result<String, Error> {
         literal(&table(&grant.object)?),
         array(roles, "text")
     ))
+}
+
+fn alter_database(alter: &AlterDatabase) -> Result<String, Error> {
+    let name = match &alter.name {
+        Some(name) => literal(&folded(&name.text, name.at.line)?),
+        None => String::from("null"),
+    };
+    Ok(format!("call tsql.alter_database({name}, {})", literal(&alter.options.join(", ").to_uppercase())))
 }

@@ -5,7 +5,7 @@ use super::translation::Translation;
 use super::value::{self, implicit, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{nvarchar, unified, varchar, Family, Type, MONEY};
+use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY};
 use crate::lexer::ACTION;
 use crate::resolve::names::identifier;
 use crate::tree::{
@@ -125,6 +125,9 @@ impl Translation<'_> {
         }
         match operator {
             UnaryOperator::Plus => Ok(value),
+            UnaryOperator::Complement if value.of == Some(BIT) => {
+                Ok(Value::of(format!("(not {})", value.sql), value.of))
+            }
             UnaryOperator::Complement => Ok(Value::of(format!("(~ {})", value.sql), value.of)),
             UnaryOperator::Minus => self.negated(value, operand.at().line),
         }

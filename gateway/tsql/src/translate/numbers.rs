@@ -25,14 +25,19 @@ impl CallTranslation<'_, '_, '_> {
         if value.is_text() {
             value = converted(value, FLOAT, self.line, false)?;
         }
+        if value.of == Some(BIT) {
+            value = converted(value, FLOAT, self.line, false)?;
+        } else if value.of.is_some_and(is_small) {
+            value = converted(value, INT, self.line, false)?;
+        }
         let is_abs = self.name == "abs";
         let of = value.of.and_then(|of| match of.family {
             _ if of == REAL && !is_abs => Some(FLOAT),
             Family::Decimal if matches!(self.name, "ceiling" | "floor") => {
                 Some(Type { twin: of.twin, ..decimal(of.precision.unwrap_or(38), 0) })
             }
-            Family::Decimal | Family::Money | Family::Bit if !is_abs => None,
-            _ if of == TINYINT || of == SMALLINT => Some(INT),
+            Family::Decimal if self.name == "sign" => Some(of),
+            Family::Decimal | Family::Money if !is_abs => None,
             _ => Some(of),
         });
         Ok(Value::of(format!("tsql.{}({})", self.name, argument(&value)), of))

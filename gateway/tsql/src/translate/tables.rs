@@ -458,6 +458,7 @@ fn added_elements(
 ) -> Result<Vec<String>, Error> {
     let mut actions = Vec::with_capacity(added.len());
     let mut others = Vec::new();
+    let mut defaults = Vec::new();
     for element in added {
         match element {
             TableElement::Constraint(Constraint {
@@ -468,6 +469,20 @@ fn added_elements(
                 names::name(column)?,
                 carried_constant(value, scope)?
             )),
+            TableElement::Column(column) if keeps_null(column, scope) => {
+                let mut column = column.clone();
+                for constraint in &column.constraints {
+                    if let ConstraintKind::Default { value, .. } = &constraint.kind {
+                        defaults.push(format!(
+                            "alter column {} set default {}",
+                            names::name(&column.name)?,
+                            carried_constant(value, scope)?
+                        ));
+                    }
+                }
+                column.constraints.retain(|one| !matches!(one.kind, ConstraintKind::Default { .. }));
+                others.push(TableElement::Column(column));
+            }
             other => others.push(other.clone()),
         }
     }
@@ -481,7 +496,14 @@ fn added_elements(
             }
         });
     }
+    actions.extend(defaults);
     Ok(actions)
+}
+
+/// Whether the rows that are there have NULL in an added column and not its default ("ALTER TABLE", WITH VALUES).
+fn keeps_null(column: &ColumnDefinition, scope: &Scope) -> bool {
+    let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
+    !column.with_values && column.nullable.unwrap_or(!scope.sybase) && !column.constraints.iter().any(is_key)
 }
 
 fn dropped(dropped: &Dropped, scope: &Scope) -> Result<String, Error> {

@@ -127,14 +127,12 @@ impl CallTranslation<'_, '_, '_> {
             (_, "smallmoney", _) => Some(4),
             (_, "date", _) => Some(3),
             (_, "time", _) => Some(5),
-            (_, _, Family::Decimal) => Some(match of.precision.unwrap_or(38) {
-                0..=9 => 5,
-                10..=19 => 9,
-                20..=28 => 13,
-                _ => 17,
-            }),
             _ => None,
         });
+        if let Some(of) = value.of.filter(|of| of.family == Family::Decimal) {
+            let scale = of.scale.unwrap_or(0);
+            return Ok(Value::new(format!("tsql.decimal_size({}::numeric, {scale})", value.sql), INT));
+        }
         Ok(match fixed {
             Some(bytes) => Value::new(format!("(case when {} is not null then {bytes} end)", value.sql), INT),
             None => Value::new(format!("tsql.datalength({})", value.sql), INT),

@@ -75,6 +75,9 @@ impl CallTranslation<'_, '_, '_> {
         Ok(match of {
             Some(DATETIME) => Value::of(format!("tsql.to_datetime({sql})"), of),
             Some(SMALLDATETIME) => Value::of(format!("tsql.to_smalldatetime({sql})"), of),
+            Some(time) if time.name == "datetime2" && time.fraction.is_some() => {
+                Value::of(format!("{sql}::{}", time.sql()), of)
+            }
             of => Value::of(sql, of),
         })
     }

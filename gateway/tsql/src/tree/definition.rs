@@ -42,6 +42,8 @@ pub struct ColumnDefinition {
     pub collation: Option<Name>,
     /// DEFAULT is one of them; the columns of keys are empty: this one is meant.
     pub constraints: Vec<Constraint>,
+    /// `with values`: rows that are there take the default, though they could be null.
+    pub with_values: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -208,4 +210,13 @@ pub struct Grant {
     pub rights: Vec<String>,
     pub object: ObjectName,
     pub roles: Vec<Name>,
+}
+
+/// `alter database name set option value, …`
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterDatabase {
+    /// None: the current one.
+    pub name: Option<Name>,
+    /// Options and their values in lower case, none of which has an effect.
+    pub options: Vec<String>,
 }

@@ -20,9 +20,9 @@ pub use change::{
 };
 pub use cursor::{CursorName, CursorOption, DeclareCursor, Direction, Fetch};
 pub use definition::{
-    AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex, CreateTable,
-    CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode, ObjectKind, References,
-    TableElement,
+    AlterDatabase, AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex,
+    CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode, ObjectKind,
+    References, TableElement,
 };
 pub use expression::{
     Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,

@@ -1,10 +1,10 @@
 //! Statements.
 
 use super::{
-    AlterTable, BinaryOperator, CreateFunction, CreateIndex, CreateProcedure, CreateTable, CreateTrigger,
-    CreateView, CursorName, DeclareCursor, Delete, DropIndex, DropObjects, Execute, ExecuteText, Expression,
-    Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName, Position, Query, TableElement, TypeName,
-    Update, Variable,
+    AlterDatabase, AlterTable, BinaryOperator, CreateFunction, CreateIndex, CreateProcedure, CreateTable,
+    CreateTrigger, CreateView, CursorName, DeclareCursor, Delete, DropIndex, DropObjects, Execute,
+    ExecuteText, Expression, Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName, Position, Query,
+    TableElement, TypeName, Update, Variable,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -122,6 +122,7 @@ pub enum StatementKind {
     Drop(DropObjects),
     DropIndexes(Vec<DropIndex>),
     Grant(Grant),
+    AlterDatabase(AlterDatabase),
 
     Writetext(Box<Writetext>),
 }
