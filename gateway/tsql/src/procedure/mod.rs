@@ -42,8 +42,7 @@ use crate::resolve::names::{folded, literal, quoted, schema_of};
 use crate::resolve::Scope;
 use crate::translate::{self, NoVariables};
 use crate::tree::{
-    CreateProcedure, DropObjects, Expression, Literal, LiteralValue, Mode, ObjectKind, ObjectName, Parameter,
-    Place,
+    CreateProcedure, DropObjects, Expression, Literal, LiteralValue, ObjectKind, ObjectName, Parameter, Place,
 };
 use std::collections::HashSet;
 use variable::STATUS;
