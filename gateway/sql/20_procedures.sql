@@ -201,6 +201,38 @@ $$;
 comment on function tsql.last_identity() is $$@@identity: the number an identity column was last given here.$$;
 
 
+create or replace function tsql.advance_identity(target text)
+returns void
+language plpgsql
+as $$
+declare
+  column_ name;
+  numbers regclass;
+  sign bigint;
+  before_ bigint;
+  furthest bigint;
+begin
+  select attname, pg_get_serial_sequence(target, attname) into column_, numbers
+  from pg_attribute
+  where attrelid = target::regclass and attidentity <> '' and not attisdropped;
+  if numbers is null then
+    return;
+  end if;
+  select sign(seqincrement), coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement) into sign, before_
+  from pg_sequence where seqrelid = numbers;
+  -- some identities count downwards
+  execute format('select max(%I::bigint * $1) from %s', column_, target) into furthest using sign;
+  if furthest > before_ * sign then
+    perform setval(numbers, furthest * sign);
+  end if;
+end
+$$;
+
+comment on function tsql.advance_identity(text) is
+$$After explicit values for an identity column: a value beyond the numbers given so far becomes the current one (SQL Server,
+"SET IDENTITY_INSERT").$$;
+
+
 -- Transactions
 
 create or replace function tsql.transaction_count()

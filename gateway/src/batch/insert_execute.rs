@@ -183,6 +183,9 @@ impl Interpreter {
                 inserted += outcome.count.unwrap_or(0);
             }
         }
+        if target.with_identity {
+            self.advance_identity(client, &target.table).await?;
+        }
         Ok(inserted)
     }
 }

@@ -14,6 +14,7 @@ use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
+use tsql::quoting::literal;
 
 impl Interpreter {
     pub(super) async fn run_query(
@@ -60,6 +61,10 @@ impl Interpreter {
             }
             backend.forget_declarations();
         }
+        let takes_values = &client.settings().identity_insert;
+        if let Some(into) = query.into.clone().filter(|_| query.into == *takes_values) {
+            self.advance_identity(client, &into).await?;
+        }
         if !query.assigns.is_empty() {
             self.assign_row(&query.assigns, variables, &outcome, &columns)?;
         }
@@ -89,6 +94,22 @@ impl Interpreter {
         let count = outcome.count.and_then(|count| i64::try_from(count).ok());
         client.reply.passed(Some(count.filter(|_| query.kind != QueryKind::Definition).unwrap_or(0)));
         Ok(())
+    }
+
+    /// After an insert of values into an identity column: the next number follows the greatest of them.
+    pub(super) async fn advance_identity(
+        &mut self,
+        client: &mut Client,
+        table: &str,
+    ) -> Result<(), Interrupt> {
+        let backend = &mut self.procedures.backend;
+        match backend.ask(&format!("select tsql.advance_identity({})", literal(table))).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                backend.message_of(&error, client);
+                Err((&error).into())
+            }
+        }
     }
 
     /// `select … into`: the SQL that keeps what T-SQL declares of the columns.
