@@ -59,7 +59,7 @@ _NULLABLE = {
 _OTHER = {"decimaln": "decimal", "numericn": "numeric", "sysname": "varchar", "longsysname": "varchar"}
 _IGNORES, _UNIQUE, _PRIMARY = 1, 2, 2048  # sysindexes.status
 # a function that is not there: ASE's number, and ringlog's as the old server
-_NO_FUNCTION = (14216, 2812)
+_NO_FUNCTION = (195, 14216, 2812)
 _TIMES = ("time", "bigtime", "bigdatetime")
 
 

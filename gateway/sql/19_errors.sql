@@ -76,7 +76,7 @@ as $$
     when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist') then 'S0402'
     when sqlstate = '42883' and starts_with(message, 'function tsql.') then 'S8116'
-    when sqlstate = '42883' and starts_with(message, 'function ') then 'S0195'
+    when sqlstate = '42883' and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 then 'S0195'
     when sqlstate = '42P01' and starts_with(message, 'missing FROM-clause entry') then 'S4104'
     when sqlstate = '42P01' and starts_with(message, 'invalid reference to FROM-clause entry') then 'S4104'
     when constraint_ = 'smallmoney_range' then 'S8115'
@@ -109,8 +109,6 @@ as $$
   select case
     when sqlstate in ('0A000', own) and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint')
       then replace('Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.', '%', '')
-    when sqlstate in ('22001', own) and starts_with(message, 'value too long for type')
-      then replace('String or binary data would be truncated.', '%', '')
     when sqlstate in ('22014', own) and starts_with(message, 'argument of ntile must be greater than zero')
       then replace('The function ''ntile'' takes only a positive int or bigint expression as its input.', '%', '')
     when sqlstate in ('2201F', own) and starts_with(message, 'a negative number raised to a non-integer power')
@@ -169,7 +167,7 @@ as $$
       then replace('Invalid column name ''^''.', '^', trim(both '"' from regexp_replace(split_part(substr(message, 8), ' does not exist', 1), '^.*\.', '')))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0
       then replace('An argument of the % function has a data type that is invalid for it.', '%', split_part(substr(message, 15), '(', 1))
-    when sqlstate in ('42883', own) and starts_with(message, 'function ') and strpos(substr(message, 10), '(') > 0
+    when sqlstate in ('42883', own) and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0
       then replace('''%'' is not a recognized built-in function name, nor is there a function of this name that takes these arguments.', '%', split_part(substr(message, 10), '(', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'relation "') and strpos(substr(message, 11), '" does not exist') > 0
       then replace('Invalid object name ''%''.', '%', split_part(substr(message, 11), '" does not exist', 1))

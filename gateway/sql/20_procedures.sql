@@ -208,9 +208,7 @@ as $$
 declare
   column_ name;
   numbers regclass;
-  sign bigint;
-  before_ bigint;
-  furthest bigint;
+  newest bigint;
 begin
   select attname, pg_get_serial_sequence(target, attname) into column_, numbers
   from pg_attribute
@@ -218,12 +216,11 @@ begin
   if numbers is null then
     return;
   end if;
-  select sign(seqincrement), coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement) into sign, before_
-  from pg_sequence where seqrelid = numbers;
-  -- some identities count downwards
-  execute format('select max(%I::bigint * $1) from %s', column_, target) into furthest using sign;
-  if furthest > before_ * sign then
-    perform setval(numbers, furthest * sign);
+  execute format('select max(%I)::bigint from %s', column_, target) into newest;
+  perform from pg_sequence
+  where seqrelid = numbers and newest > coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement);
+  if found then
+    perform setval(numbers, newest);
   end if;
 end
 $$;

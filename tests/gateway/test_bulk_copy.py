@@ -152,9 +152,9 @@ def test_rows_and_nulls(server: RunningServer, admin: Admin, size: int, done: bo
         (row(3, "too long by far"), "8152: Row 3, column 'name': value too long"),
         (row(3, "a\0b"), "2402: Row 3, column 'name': a text that holds a NUL"),
         (row(3, None, None, Decimal("0.001")), "8115: Row 3, column 'price': "),
-        (row(3, None, None, Decimal("123456789")), "8115: Row 3, column 'price': numeric field overflow"),
+        (row(3, None, None, Decimal("123456789")), "8115: Row 3, column 'price': Arithmetic overflow error"),
         (row(1), "2627: Row 3: duplicate key value"),
-        (row(None), "515: Row 3: null value in column"),
+        (row(None), "515: Row 3: Cannot insert the value NULL into column"),
     ],
 )
 def test_an_error_names_its_row_and_column(

@@ -136,7 +136,7 @@ const BY_TEXT: &[(&str, &str, i32)] = &[
     ("42704", "constraint \"", 3728),
     ("42883", "operator does not exist", 402),
     ("42883", "function tsql.", 8116),
-    ("42883", "function ", 195),
+    ("42883", FUNCTION, 195),
     ("42P01", "missing FROM-clause entry", 4104),
     ("42P01", "invalid reference to FROM-clause entry", 4104),
 ];
@@ -146,7 +146,6 @@ const BY_TEXT: &[(&str, &str, i32)] = &[
 const WORDS: &[(&str, &str, &str, &str)] = &[
     ("0A000", "cannot truncate a table referenced in a foreign key constraint", "",
         "Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint."),
-    ("22001", "value too long for type", "", "String or binary data would be truncated."),
     ("22014", "argument of ntile must be greater than zero", "",
         "The function 'ntile' takes only a positive int or bigint expression as its input."),
     ("2201F", "a negative number raised to a non-integer power", "", "An invalid floating point operation occurred."),
@@ -192,7 +191,7 @@ const WORDS: &[(&str, &str, &str, &str)] = &[
     ("42703", "column \"", "\"", "Invalid column name '%'."),
     ("42703", "column ", " does not exist", "Invalid column name '^'."),
     ("42883", "function tsql.", "(", "An argument of the % function has a data type that is invalid for it."),
-    ("42883", "function ", "(", "'%' is not a recognized built-in function name, nor is there a function of this name \
+    ("42883", FUNCTION, "(", "'%' is not a recognized built-in function name, nor is there a function of this name \
         that takes these arguments."),
     ("42P01", "relation \"", "\" does not exist", "Invalid object name '%'."),
     ("42P01", "missing FROM-clause entry for table \"", "\"", "The multi-part identifier \"%\" could not be bound."),
@@ -201,10 +200,19 @@ const WORDS: &[(&str, &str, &str, &str)] = &[
     ("42P07", "relation \"", "\" already exists", "There is already an object named '%' in the database."),
 ];
 
+/// How the text begins of an error of a function that there is not: a built-in one, or with a schema a procedure.
+const FUNCTION: &str = "function ";
+
+/// Whether PostgreSQL's text is the one that begins so.
+fn begins(text: &str, before: &str) -> bool {
+    let is_procedure = || text.split('(').next().is_some_and(|name| name.contains('.'));
+    text.starts_with(before) && !(before == FUNCTION && is_procedure())
+}
+
 /// T-SQL's words for an error of PostgreSQL's; None: it has PostgreSQL's own.
 pub fn words(sqlstate: &str, text: &str) -> Option<String> {
     WORDS.iter().find_map(|(state, before, after, words)| {
-        let rest = text.strip_prefix(before).filter(|_| sqlstate == *state)?;
+        let rest = text.strip_prefix(before).filter(|_| sqlstate == *state && begins(text, before))?;
         let (name, _) = rest.split_once(after)?;
         Some(match words.contains('^') {
             true => words.replace('^', name.rsplit('.').next().unwrap_or(name).trim_matches('"')),
@@ -226,7 +234,7 @@ pub fn of_variant(sqlstate: &str, text: &str) -> Option<(i32, String)> {
 /// of that if it is one's.
 pub fn number(sqlstate: &str, text: &str, table: &str, constraint: &str) -> (i32, u8) {
     if let Some((_, _, number)) =
-        BY_TEXT.iter().find(|(state, said, _)| sqlstate == *state && text.starts_with(said))
+        BY_TEXT.iter().find(|(state, said, _)| sqlstate == *state && begins(text, said))
     {
         return (*number, 16);
     }
@@ -287,10 +295,17 @@ pub fn sql() -> String {
             false => format!("number between {first} and {last}"),
         })
         .collect();
+    let begins = |before: &str| {
+        let begins = format!("starts_with(message, '{}')", before.replace('\'', "''"));
+        match before {
+            FUNCTION => format!("{begins} and strpos(split_part(message, '(', 1), '.') = 0"),
+            _ => begins,
+        }
+    };
     let texts: String = BY_TEXT
         .iter()
         .map(|(state, said, number)| {
-            format!("    when sqlstate = '{state}' and starts_with(message, '{said}') then 'S{number:04}'\n")
+            format!("    when sqlstate = '{state}' and {} then 'S{number:04}'\n", begins(said))
         })
         .collect();
     let words: String = WORDS
@@ -310,9 +325,9 @@ pub fn sql() -> String {
                 false => format!("'%', {name}"),
             };
             format!(
-                "    when sqlstate in ('{state}', own) and starts_with(message, {}){found}\n      \
+                "    when sqlstate in ('{state}', own) and {}{found}\n      \
                  then replace({}, {name})\n",
-                quoted(before),
+                begins(before),
                 quoted(words)
             )
         })
@@ -360,7 +375,7 @@ mod tests {
             (
                 said("42883", "operator does not exist: x"),
                 said("42883", "function f() does"),
-                said("42883", "f")
+                said("42883", "function s.f() does")
             ),
             (402, 195, 2812)
         );
