@@ -16,7 +16,7 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 # With several hosts: a machine that is gone does not answer, and another one takes over soon.
 _PATIENCE_OF_SEVERAL = 5.0
-_LONGEST_PAUSE_OF_SEVERAL = 0.2
+_LONGEST_PAUSE_OF_SEVERAL = 0.5
 
 # Errors caused by the arguments of a call: conversion, range, length, constraints. The same call would fail
 # again, others need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is
