@@ -157,14 +157,16 @@ def serving(
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
-            process_group=0,
+            # a session, and so a scheduling group, of its own, as a service has
+            start_new_session=True,
         )
     try:
         host, port = _address(process, said)
         gateway = psutil.Process(process.pid)
         postmaster = next(child for child in gateway.children() if "postgres" in child.name())
         own = gateway.cpu_times()
-        begun = Begun(own.user + own.system, postgres_cpu(postmaster)[0], gateway.memory_info().rss)
+        # with the processes that have helped it to start
+        begun = Begun(float(sum(own[:4])), postgres_cpu(postmaster)[0], gateway.memory_info().rss)
         metrics = _metrics(said)
         if password is None:
             password = secrets.token_urlsafe(12)

@@ -3,6 +3,8 @@
 import os
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -91,6 +93,28 @@ def test_what_commits_goes_first_and_readers_do_not(
                 wait_until(
                     lambda group=group: group.read_text().endswith(f" nice {priority[2]}\n"), group.read_text
                 )
+
+
+@pytest.mark.parametrize("own_session", [True, False])
+def test_a_gateway_with_a_session_of_its_own_puts_it_ahead(own_session: bool) -> None:
+    group = Path("/proc/self/autogroup")
+    usual = group.read_text() if group.exists() else ""
+    program = (
+        "from pathlib import Path; from ringlog.gateway import Gateway\n"
+        "try: Gateway('host=/nowhere dbname=none user=nobody password=none')\n"
+        "except (ValueError, OSError): pass\n"
+        "group = Path('/proc/self/autogroup'); print(group.read_text() if group.exists() else '', end='')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        start_new_session=own_session,
+        check=True,
+    )
+    may = os.geteuid() == 0 and usual
+    nice = -10 if own_session and may else re.sub(r".* nice ", "", usual).strip()
+    assert done.stdout.strip().endswith(f" nice {nice}" if usual else "")
 
 
 def test_writers_and_other_readers_go_on_beside_readers_that_stall(
