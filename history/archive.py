@@ -39,7 +39,7 @@ from ringlog.history.manifest import (
     verify,
     write_manifest,
 )
-from ringlog.schema.change import announce, run, tried
+from ringlog.schema.change import run, tried
 from ringlog.schema.merging import watch
 from ringlog.schema.partitions import Partition, Week, alone, log_partitions
 from ringlog.schema.roles import become_owner
@@ -327,7 +327,6 @@ def _put_away(
     connection.execute(late_row.delete().where(late_row.c.partition == partition))
     for week in written:
         note(connection, week)
-    announce(connection)
     return stayed
 
 

@@ -14,7 +14,7 @@ from ringlog.history.books import enter
 from ringlog.history.connection import connect
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
-from ringlog.schema.change import announce, change, run
+from ringlog.schema.change import change, run
 from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import cold_week
@@ -111,4 +111,3 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
         .where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)
         .values(recalled_until=sa.func.now() + until)
     )
-    announce(connection)

@@ -22,7 +22,7 @@ from psycopg import sql
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
-from ringlog.schema.partitions import EARLIEST
+from ringlog.schema.partitions import EARLIEST, HAS_PAGES
 from ringlog.schema.roles import OWNER
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,9 @@ VALUES = 1_000_000
 
 NUMBERS = {*FORMATS} - {"timestamp with time zone"}
 """PostgreSQL's types that are summarised, and those of the points of waveforms that are."""
+
+AT_ONCE = 100
+"""Tables for one connection: PostgreSQL's process keeps what it has read of each until it ends."""
 
 NEAR = 10_000
 """So many values between two spans are read with them."""
@@ -88,17 +91,20 @@ def summarise(
         if not alone:
             return done
         moment: datetime = now or _row(connection, "select now()")[0]
-        connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
-        for table in [*_tables(connection, moment, enough)]:
-            rows = _summarise(connection, conninfo, table, moment, enough, stopped)
-            if rows:
-                done[table.name] = rows
+        due = _due(connection, moment, enough)
+        for first in range(0, len(due), AT_ONCE):
+            with psycopg.connect(conninfo, autocommit=True) as worker:
+                worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+                for table in _tables(worker, due[first : first + AT_ONCE]):
+                    rows = _summarise(worker, conninfo, table, moment, enough, stopped)
+                    if rows:
+                        done[table.name] = rows
     return done
 
 
-def _tables(connection: psycopg.Connection, now: datetime, enough: int) -> Iterator[_Table]:
-    """The tables that may have something to summarise. Of thousands of tables these are few at a time."""
-    found = connection.execute(
+def _due(connection: psycopg.Connection, now: datetime, enough: int) -> list[tuple[Any, ...]]:
+    """The tables that may have something to summarise, for `_tables`: of thousands few at a time."""
+    return connection.execute(
         """
         select table_name, levels, until, cycle * log_nth, log_period
         from ringlog.summarised join ringlog.logged_table using (table_name)
@@ -112,7 +118,9 @@ def _tables(connection: psycopg.Connection, now: datetime, enough: int) -> Itera
             or until is null and exists (
               select from pg_inherits
               where inhparent = to_regclass(format('log.%%I', summarised.table_name))
-                and pg_relation_size(inhrelid) > 0
+                and """
+        + HAS_PAGES.format(relation="inhrelid")
+        + """
             )
             or until is null and exists (
               select from ringlog.cold_week as week where week.table_name = summarised.table_name
@@ -122,7 +130,11 @@ def _tables(connection: psycopg.Connection, now: datetime, enough: int) -> Itera
         """,
         {"enough": enough, "now": now},
     ).fetchall()
-    for name, levels, until, cycle, period in found:
+
+
+def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[_Table]:
+    """These tables with their columns, each when its turn comes."""
+    for name, levels, until, cycle, period in due:
         columns = connection.execute(
             """
             select attname, format_type(atttypid, null) from pg_attribute

@@ -55,29 +55,30 @@ def _note(conninfo: str, calls: list[LastCall]) -> None:
     query = """
         insert into ringlog.last_call as known
           (procedure, host, program, login, called, failed, number, error)
-        values (%s, %s, %s, %s, %s, %s, %s, %s)
+        select * from unnest(
+          %s::text[], %s::text[], %s::text[], %s::text[],
+          %s::timestamptz[], %s::timestamptz[], %s::integer[], %s::text[]
+        )
         on conflict on constraint last_call_pkey do update
         set host = excluded.host, program = excluded.program, login = excluded.login,
           called = excluded.called, failed = coalesce(excluded.failed, known.failed),
           number = coalesce(excluded.number, known.number), error = coalesce(excluded.error, known.error)
     """
-    with psycopg.connect(conninfo, connect_timeout=5) as connection, connection.cursor() as cursor:
-        cursor.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
-        cursor.executemany(
-            query,
-            [
-                (
-                    call.procedure.removeprefix("ringlog."),
-                    # PostgreSQL's texts have no NUL
-                    *(word.replace("\0", "") for word in (call.host, call.program, call.login)),
-                    _moment(call.called),
-                    None if call.error is None else _moment(call.error.at),
-                    None if call.error is None else call.error.number,
-                    None if call.error is None else call.error.text.replace("\0", ""),
-                )
-                for call in calls
-            ],
+    rows = [
+        (
+            call.procedure.removeprefix("ringlog."),
+            # PostgreSQL's texts have no NUL
+            *(word.replace("\0", "") for word in (call.host, call.program, call.login)),
+            _moment(call.called),
+            None if call.error is None else _moment(call.error.at),
+            None if call.error is None else call.error.number,
+            None if call.error is None else call.error.text.replace("\0", ""),
         )
+        for call in calls
+    ]
+    with psycopg.connect(conninfo, connect_timeout=5) as connection:
+        connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
+        connection.execute(query, [list(column) for column in zip(*rows, strict=True)])
 
 
 def _moment(seconds: float) -> datetime:

@@ -43,7 +43,8 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
                     log.info("housekeeping: %s", line)
                 for line in _archived(engine, conninfo, end):
                     log.info("housekeeping: %s", line)
-                # also what thousands of logins at once have used
+                # what PostgreSQL's process has read of all tables, and what thousands of logins have used
+                engine.dispose()
                 give_back_memory()
             except Exception:
                 log.exception("housekeeping failed; the next attempt is in an hour")

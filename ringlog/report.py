@@ -18,7 +18,7 @@ from ringlog.database import Embedded, chosen_database, demand_facility
 from ringlog.errors import UsageError
 from ringlog.nodes import Everywhere, server_of
 from ringlog.options import Data, Dsn
-from ringlog.watching import Space, TableState, as_json, look, space, states_everywhere
+from ringlog.watching import Space, TableState, as_json, growth, look, space, states_everywhere
 
 report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
 
@@ -82,7 +82,7 @@ def status(
         found = states_everywhere(servers)
         if machine:
             with look(conninfo) as connection:
-                left = None if disk is None else space(connection, disk)
+                left = None if disk is None else space(disk, growth(connection))
             print(json.dumps(as_json(found, left, servers.away)))
         else:
             for node, server in servers.with_headlines():
@@ -194,7 +194,7 @@ def print_status(connection: psycopg.Connection, data: Path | None, states: list
             4,
         )
     if data is not None:
-        left = space(connection, data)
+        left = space(data, growth(connection))
         console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
     if priority := _writer_priority(connection):
         console.print(f"{priority}\n")

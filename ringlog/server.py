@@ -25,12 +25,12 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.gateway import Gateway, Tls
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.housekeeping import housekeeping
+from ringlog.installer import Installer
 from ringlog.logins import GATEWAY, set_gateway_password
 from ringlog.memory import give_back_memory
 from ringlog.metrics import served, together
-from ringlog.nodes import install_everywhere, known_by_gateway, nodes_followed, nodes_of
+from ringlog.nodes import known_by_gateway, nodes_followed, nodes_of
 from ringlog.postgres import Postgres
-from ringlog.schema.facility import Facility
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
 from ringlog.watching import Watch
 
@@ -80,7 +80,7 @@ class Http:
 class Server:
     """A running server. Use it in a with statement; leaving that stops everything, the gateway first.
 
-    `facility` None takes what is installed already. `memory` and `port` are Postgres.running's. With
+    `installer` None takes what is installed already. `memory` and `port` are Postgres.running's. With
     `writers_first` what takes and commits writers' calls gets the processor first, as far as it may. Raises
     ServerError for what a person can mend, Stopped when `stop` was set while PostgreSQL still started.
     """
@@ -95,7 +95,7 @@ class Server:
     def __init__(
         self,
         database: Embedded | External,
-        facility: Facility | None,
+        installer: Installer | None,
         listen: Address,
         *,
         stop: threading.Event,
@@ -108,7 +108,7 @@ class Server:
         writers_first: bool = True,
     ) -> None:
         self._database = database
-        self._facility = facility
+        self._installer = installer
         self._listen = listen
         self._stop = stop
         self._memory = memory
@@ -123,12 +123,12 @@ class Server:
 
     def __enter__(self) -> "Server":
         with ExitStack() as stack:
+            if self._installer is not None:
+                stack.callback(self._installer.end)
             self.conninfo = self._start_postgres(stack)
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
-            # it is large where there are thousands of signals
-            self._facility = None
             stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()
@@ -165,16 +165,16 @@ class Server:
         if isinstance(self._database, External):
             return stack.enter_context(self._database.opened())
         postgres = Postgres(self._database.data)
-        tables = 0 if self._facility is None else len(self._facility.of(None).tables)
+        tables = 0 if self._installer is None else self._installer.tables
         running = postgres.running(memory=self._memory, port=self._port, tables=tables, stop=self._stop)
         self._postgres = stack.enter_context(running)
         postgres.make_database()
         return postgres.conninfo()
 
     def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:
-        if self._facility is not None:
+        if self._installer is not None:
             try:
-                return install_everywhere(administrator, self._facility, alone=True)
+                return self._installer.install(self.conninfo, self._stop)
             except InstallRefused as error:
                 if not sqlalchemy.inspect(administrator).has_table("logged_table", "ringlog"):
                     raise

@@ -16,11 +16,11 @@ from ringlog.clients.password import PasswordError, only_line
 from ringlog.database import Embedded, External, chosen_database
 from ringlog.descriptors import raise_file_limit
 from ringlog.errors import UsageError
+from ringlog.installer import Installer
 from ringlog.nodes import nodes_followed, nodes_of, reached
 from ringlog.options import Data, Dsn, logging_command
 from ringlog.postgres import Postgres, Stopped
-from ringlog.schema.facility import Facility
-from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.schema.facility_file import FacilityError
 from ringlog.server import Address, Http, Server
 from ringlog.settings import parse_memory
 from ringlog.stopping import stop_at_signals
@@ -152,7 +152,6 @@ def serve(
     reading = chosen_http(http, http_role, tls_cert, tls_key)
     size = None if memory is None else parse_memory(memory)
     password = None if gateway_password_file is None else _password_in(gateway_password_file)
-    loaded = None if facility is None else _facility_to_serve(facility, database)
     if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
         raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
     if facility is None and isinstance(database, Embedded):
@@ -164,12 +163,13 @@ def serve(
             "and data unencrypted",
             address,
         )
+    installer = None if facility is None else _installer_of(facility, database)
     raise_file_limit()
     stop = stop_at_signals()
     try:
         server = Server(
             database,
-            loaded,
+            installer,
             address,
             stop=stop,
             memory=size,
@@ -180,7 +180,6 @@ def serve(
             gateway_password=password,
             writers_first=writers_first,
         )
-        del loaded  # the server lets go of it when it is installed
         with server:
             _announce(server, database, data)
             server.wait()
@@ -272,12 +271,12 @@ def web(
     print("stopped", flush=True)
 
 
-def _facility_to_serve(file: Path, database: Embedded | External) -> Facility | None:
-    """The facility of a file. None, and a logged error, for an invalid one where another is installed:
-    a machine that restarts at night must not stay down because of a typing error.
+def _installer_of(file: Path, database: Embedded | External) -> Installer | None:
+    """What installs the facility of a file. None, and a logged error, for an invalid one where another is
+    installed: a machine that restarts at night must not stay down because of a typing error.
     """
     try:
-        return load_facility(file)
+        return Installer(file)
     except FacilityError as error:
         if isinstance(database, Embedded) and not Postgres(database.data).exists:
             raise

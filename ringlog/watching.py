@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -13,9 +14,15 @@ from psycopg.rows import class_row
 from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes import Everywhere, placing_of
+from ringlog.schema.partitions import HAS_PAGES
 
-# Seconds for which an answer is used again before PostgreSQL is asked anew.
+# Seconds for which an answer is used again before PostgreSQL is asked anew; longer where asking takes long:
+# thousands of tables take no more than a part of a core.
 _FRESH = 10.0
+_PART = 0.05
+_FRESH_GROWTH = 600.0
+# Tables for one connection: PostgreSQL's process keeps what it has read of each until it ends.
+_AT_ONCE = 250
 # Seconds that connecting may take.
 _PATIENCE = 5
 
@@ -56,16 +63,33 @@ def look(conninfo: str) -> psycopg.Connection:
     return psycopg.connect(conninfo, connect_timeout=_PATIENCE)
 
 
-def table_states(connection: psycopg.Connection) -> list[TableState]:
-    """Every table, by name."""
-    with connection.cursor(row_factory=class_row(TableState)) as cursor:
-        query = (
-            "select table_name, cycle, newest, age, silent, rows_per_second::float8, in_default,"
-            " host, program, login, called, failed, number, error"
-            " from ringlog.table_states() left join ringlog.table_callers() using (table_name)"
-            " order by table_name"
-        )
-        return cursor.execute(query).fetchall()
+def table_states(connection: psycopg.Connection, conninfo: str) -> list[TableState]:
+    """Every table of a server, by name. `conninfo` is where the connection leads to: for more than a few
+    hundred tables there are further ones."""
+    query = "select table_name from ringlog.logged_table where not retired order by 1"
+    names = [name for (name,) in connection.execute(query)]
+    query = (
+        "select table_name, host, program, login, called, failed, number, error from ringlog.table_callers()"
+    )
+    callers = {name: caller for name, *caller in connection.execute(query)}
+    found = _states(connection, names[:_AT_ONCE], callers)
+    for begin in range(_AT_ONCE, len(names), _AT_ONCE):
+        with look(conninfo) as another:
+            found += _states(another, names[begin : begin + _AT_ONCE], callers)
+    return found
+
+
+def _states(
+    connection: psycopg.Connection, names: list[str], callers: Mapping[str, list[Any]]
+) -> list[TableState]:
+    query = (
+        "select table_name, cycle, newest, age, silent, rows_per_second::float8, in_default"
+        " from ringlog.table_states(%s) order by table_name"
+    )
+    nobody = [None] * 7
+    return [
+        TableState(*state, *callers.get(state[0], nobody)) for state in connection.execute(query, [names])
+    ]
 
 
 def _has_nodes(connection: psycopg.Connection) -> bool:
@@ -80,15 +104,20 @@ def states_everywhere(servers: Everywhere) -> dict[str | None, list[TableState]]
     found = {}
     for node, server in servers:
         with look(server) as connection:
-            found[node] = [
-                state for state in table_states(connection) if where.get(state.table_name, node) == node
-            ]
+            states = table_states(connection, server)
+        found[node] = [state for state in states if where.get(state.table_name, node) == node]
     return found
 
 
-def space(connection: psycopg.Connection, data: Path) -> Space:
-    """The free space on the disk of a data directory, and the growth of the last month's weeks."""
-    query = """
+def space(data: Path, a_day: float | None) -> Space:
+    """The free space on the disk of a data directory, where the logs grow by so much a day."""
+    free = psutil.disk_usage(str(data)).free
+    return Space(free, a_day, free / a_day if a_day else None)
+
+
+def growth(connection: psycopg.Connection) -> float | None:
+    """The growth of the last month's weeks, in bytes a day."""
+    query = f"""
         select sum(pg_total_relation_size(child.oid)) / 28.0
         from pg_inherits
         join pg_class as child on child.oid = inhrelid
@@ -100,11 +129,10 @@ def space(connection: psycopg.Connection, data: Path) -> Space:
         where nspname = 'log'
           and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
           and exists (select from ringlog.logged_table where table_name = log.relname)
+          and {HAS_PAGES.format(relation="child.oid")}
     """
     found = connection.execute(query.encode()).fetchone()
-    free = psutil.disk_usage(str(data)).free
-    a_day = float(found[0]) if found and found[0] else None
-    return Space(free, a_day, free / a_day if a_day else None)
+    return float(found[0]) if found and found[0] else None
 
 
 @dataclass(frozen=True)
@@ -154,14 +182,17 @@ def as_json(
 
 
 class Watch:
-    """The metrics of the tables for Prometheus, read from PostgreSQL once in ten seconds at most."""
+    """The metrics of the tables for Prometheus, read from PostgreSQL once in ten seconds at most, and less
+    often where there are so many tables that it takes long."""
 
     def __init__(self, conninfo: str, data: Path | None) -> None:
         self._conninfo = conninfo
         self._data = data
         self._lock = threading.Lock()
         self._text = ""
-        self._asked = -_FRESH
+        self._until = 0.0
+        self._a_day: float | None = None
+        self._growth_until = 0.0
 
     def ready(self) -> str | None:
         """Why the server could not serve now; None when it could."""
@@ -175,25 +206,33 @@ class Watch:
     def text(self) -> str:
         """OpenMetrics text without its end; only `ringlog_up 0` while PostgreSQL does not answer."""
         with self._lock:
-            if time.monotonic() - self._asked > _FRESH:
+            if (began := time.monotonic()) > self._until:
+                fresh = _FRESH
                 try:
                     with look(self._conninfo) as connection:
-                        states, nodes = table_states(connection), {}
+                        states, nodes = table_states(connection, self._conninfo), {}
+                        fresh = max(_FRESH, (time.monotonic() - began) / _PART)
                         if _has_nodes(connection):
                             servers = Everywhere(self._conninfo)
                             states = [state for own in states_everywhere(servers).values() for state in own]
                             nodes = {name: name not in servers.away for name in servers.nodes}
                         self._text = _metrics(
                             states,
-                            space(connection, self._data) if self._data else None,
+                            space(self._data, self._growth(connection)) if self._data else None,
                             (connection.info.host, connection.info.port),
                             standbys(connection),
                             nodes,
                         )
                 except (psycopg.Error, DBAPIError, OSError):
                     self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
-                self._asked = time.monotonic()
+                self._until = time.monotonic() + fresh
             return self._text
+
+    def _growth(self, connection: psycopg.Connection) -> float | None:
+        """That of the logs, which is looked at less often."""
+        if (now := time.monotonic()) > self._growth_until:
+            self._a_day, self._growth_until = growth(connection), now + _FRESH_GROWTH
+        return self._a_day
 
 
 def _metrics(

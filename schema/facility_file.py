@@ -38,6 +38,10 @@ class FacilityError(ValueError):
         self.problems = tuple(problems)
         super().__init__("\n".join(f"{file}: {problem}" for problem in self.problems))
 
+    def __reduce__(self) -> tuple[type["FacilityError"], tuple[str, tuple[str, ...]]]:
+        """So that it passes from one process to another."""
+        return FacilityError, (self.file, self.problems)
+
 
 def load_facility(path: str | Path) -> Facility:
     """Reads and checks a facility file. Raises FacilityError with every rule it breaks."""

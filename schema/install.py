@@ -1,8 +1,9 @@
-"""Installs a facility file in a database: in one transaction, or not at all."""
+"""Installs a facility file in a database. What is there is changed in one transaction, or not at all;
+thousands of new tables are made some at a time."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
+from functools import partial
+from itertools import chain, islice
 from typing import TypeAlias
 
 import sqlalchemy as sa
@@ -48,6 +49,13 @@ from ringlog.schema.tables import Columns
 
 __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
 
+AT_ONCE = 5_000
+"""About so many columns are made in one transaction. PostgreSQL's process keeps some 24 KB for each until it
+ends, and 35 locks for each table until it commits."""
+
+_COMPARED = 100
+"""procedures whose texts are in memory at once: those of thousands of tables are hundreds of megabytes"""
+
 Part: TypeAlias = Callable[[sa.Connection], list[str]]
 """Makes another package's objects in the database, as ringlog_owner, and returns what it has changed."""
 
@@ -60,26 +68,38 @@ def install(
 ) -> InstallReport:
     """Creates what the database lacks of a facility and renews procedures that are not the same any more.
 
-    `engine` is that of a superuser, or of a role with CREATEROLE that owns the database. It all happens in
-    one transaction, beside running writers; `before` comes first and `parts` last. Raises InstallRefused,
-    with the SQL to run by hand, for what would lose data: columns and tables that the file has no longer,
-    columns of another type, smaller rings.
+    `engine` is that of a superuser, or of a role with CREATEROLE that owns the database. It happens in one
+    transaction, beside running writers; `before` comes first and `parts` last. Where there are more new
+    tables than AT_ONCE allows, the rest is made in further transactions, each with a connection of its own;
+    if that is interrupted, the tables made so far can be used, and the next installation goes on. Raises
+    InstallRefused, before anything is changed, with the SQL to run by hand, for what would lose data: columns
+    and tables that the file has no longer, columns of another type, smaller rings.
     """
 
-    def work(connection: sa.Connection) -> InstallReport:
+    def work(connection: sa.Connection) -> tuple[InstallReport, list[list[Table]]]:
         if before:
             before(connection)
-        return _Installation(connection, facility, parts).run()
+        installation = _Installation(connection, facility, parts)
+        return installation.run(), installation.later
 
-    return change(engine, work)
+    report, later = change(engine, work)
+    for new in later:
+        # what PostgreSQL's process has learnt of the tables before goes with it
+        engine.dispose()
+        report += change(engine, partial(_added, facility=facility, new=new))
+    engine.dispose()
+    return report
+
+
+def _added(connection: sa.Connection, facility: Facility, new: Sequence[Table]) -> InstallReport:
+    return _Installation(connection, facility, ()).add(new)
 
 
 def procedures_of(connection: sa.Connection, facility: Facility, name: str) -> list[Procedure]:
     """The procedures of one table of a facility, as `install` makes them."""
     (table,) = (each for each in facility.tables if each.name == name)
     rings = tables.stored_columns(connection, "online", [name])
-    installation = _Installation(connection, replace(facility, tables=(table,)), ())
-    return [*installation.table_procedures(rings)]
+    return [*_Installation(connection, facility, ()).table_procedures([table], rings)]
 
 
 def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
@@ -87,7 +107,10 @@ def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = 
 
     def tried(connection: sa.Connection) -> InstallReport:
         with connection.begin_nested() as attempt:
-            report = _Installation(connection, facility, parts).run()
+            installation = _Installation(connection, facility, parts)
+            report = installation.run()
+            for new in installation.later:
+                report += _added(connection, facility, new)
             attempt.rollback()
         return report
 
@@ -146,21 +169,22 @@ class _Ringlogs:
 
     def renew_procedures(self, wanted: Iterable[Procedure]) -> None:
         """Makes procedures that are not there, or are not what the installer made last time, or would now."""
-        there = registry.made_procedures(self.connection)
-        # one after the other: the texts of thousands of tables are hundreds of megabytes
-        renewed: dict[str, str] = {}
-        for procedure in wanted:
-            if there.get(procedure.name) == procedure.digest:
-                continue
-            run(self.connection, procedure.source)
-            renewed[procedure.name] = procedure.digest
-            what = f"procedure {procedure.name}"
-            if procedure.name not in there:
-                self.created.append(what)
-            else:
-                by_hand = there[procedure.name] is None
-                self.changed.append(f"{what}: it was not as ringlog makes it" if by_hand else what)
-        registry.record_procedures(self.connection, renewed)
+        rest = iter(wanted)
+        while some := {procedure.name: procedure for procedure in islice(rest, _COMPARED)}:
+            there = registry.made_procedures(self.connection, some)
+            renewed: dict[str, str] = {}
+            for name, procedure in some.items():
+                if there.get(name) == procedure.digest:
+                    continue
+                run(self.connection, procedure.source)
+                renewed[name] = procedure.digest
+                what = f"procedure {name}"
+                if name not in there:
+                    self.created.append(what)
+                else:
+                    by_hand = there[name] is None
+                    self.changed.append(f"{what}: it was not as ringlog makes it" if by_hand else what)
+            registry.record_procedures(self.connection, renewed)
 
     def finish(self, parts: Collection[Part]) -> InstallReport:
         """Makes the catalogue of T-SQL and other packages' objects in the database; notifies the gateway."""
@@ -186,8 +210,11 @@ class _Installation(_Ringlogs):
         super().__init__(connection)
         self.facility = facility
         self.parts = parts
+        self.later: list[list[Table]] = []
+        """the new tables that `run` has left to `add`"""
 
     def run(self) -> InstallReport:
+        """Makes everything but new tables beyond AT_ONCE."""
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         _refuse_if(obstacles.around(self.connection, self.facility))
         for name, setting in missing_settings(self.connection, self.facility).items():
@@ -214,16 +241,18 @@ class _Installation(_Ringlogs):
             )
         )
 
-        self._create_tables([table for table in self.facility.tables if table.name not in known])
+        new, *self.later = _steps([table for table in self.facility.tables if table.name not in known])
+        self._create_tables(new)
         there = [table for table in self.facility.tables if table.name in known]
         short = self._short_rings(there)
         for table in there:
             self._grow(table, rings[table.name], logs[table.name], own.get(table.name), table.name in short)
-        self.changed += registry.record_tables(self.connection, self.facility)
-        self.changed += registry.record_signals(self.connection, self.facility)
-        self.changed += summaries.create_missing(self.connection, self.facility.tables)
+        now = [*there, *new]
+        self.changed += registry.record_tables(self.connection, now)
+        self.changed += registry.record_signals(self.connection, self.facility, now)
+        self.changed += summaries.create_missing(self.connection, now)
         self._note_history()
-        self._view_recent()
+        self._view_recent(now)
         self.changed += renaming.view_former_names(self.connection)
         self._drop_writing()
         created, changed = parameter_tables.install_tables(
@@ -234,13 +263,25 @@ class _Installation(_Ringlogs):
         self.renew_procedures(
             chain(
                 shared_procedures(),
-                self.table_procedures(rings),
+                self.table_procedures(now, rings),
                 shared_parameter_procedures(),
                 parameter_tables.procedures(self.facility.parameters, parameters),
             )
         )
         parameter_tables.watch_changes(self.connection)
         return self.finish(self.parts)
+
+    def add(self, new: Sequence[Table]) -> InstallReport:
+        """Makes new tables where `run` has made everything else."""
+        roles.become_owner(self.connection)
+        self._create_tables(new)
+        self.changed += registry.record_tables(self.connection, new)
+        self.changed += registry.begin_signals(self.connection, new)
+        self.changed += summaries.create_missing(self.connection, new)
+        self._view_recent(new)
+        self.renew_procedures(self.table_procedures(new, {}))
+        announce(self.connection)
+        return InstallReport(tuple(self.created), tuple(self.changed))
 
     def _note_history(self) -> None:
         history = self.facility.history
@@ -284,14 +325,14 @@ class _Installation(_Ringlogs):
         waveforms = {column.name for column in table.columns if column.is_waveform}
         run(self.connection, online_view(table.name, [*columns], waveforms, tables.ring_schema(table)))
 
-    def _view_recent(self) -> None:
+    def _view_recent(self, of: Sequence[Table]) -> None:
         """Makes the views of the latest weeks. That of a new or grown table needs no mention."""
         grown = {
             thing.split()[1].split(".")[0]
             for thing in self.created
             if thing.startswith(("table ", "column "))
         }
-        for table in view_recent(self.connection, [table.name for table in self.facility.tables]):
+        for table in view_recent(self.connection, [table.name for table in of]):
             if table not in grown:
                 self.changed.append(f"view recent.{table}")
 
@@ -373,21 +414,20 @@ class _Installation(_Ringlogs):
     def _drop_writing(self) -> None:
         """Drops the procedures that write retired tables."""
         retired = [table.name for table in self.facility.tables if table.retired]
-        if not retired:
-            return
-        there = registry.made_procedures(self.connection)
-        formers = renaming.former_names(self.connection)
+        formers = renaming.former_names(self.connection) if retired else {}
         for table in retired:
             names = (table, *formers.get(table, ()))
-            for name in (OF_A_TABLE[kind].format(name) for name in names for kind in WRITING):
-                if name in there:
-                    run(self.connection, sql.SQL("drop function {}").format(sql.Identifier("ringlog", name)))
-                    registry.forget_procedure(self.connection, name)
-                    self.changed.append(f"procedure {name}: dropped")
+            writing = [OF_A_TABLE[kind].format(name) for name in names for kind in WRITING]
+            there = registry.made_procedures(self.connection, writing)
+            for name in filter(there.__contains__, writing):
+                run(self.connection, sql.SQL("drop function {}").format(sql.Identifier("ringlog", name)))
+                registry.forget_procedure(self.connection, name)
+                self.changed.append(f"procedure {name}: dropped")
 
-    def table_procedures(self, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
+    def table_procedures(self, of: Iterable[Table], rings: Mapping[str, Columns]) -> Iterator[Procedure]:
+        """The procedures of these tables, of which `rings` has the columns that are stored already."""
         formers = renaming.former_names(self.connection)
-        for table in self.facility.tables:
+        for table in of:
             for called in (table.name, *formers.get(table.name, ())):
                 yield from self._procedures_of(table, called, rings)
 
@@ -409,6 +449,19 @@ class _Installation(_Ringlogs):
             called=called,
             retired=table.retired,
         )
+
+
+def _steps(new: Iterable[Table]) -> Iterator[list[Table]]:
+    """The tables in parts of about AT_ONCE columns: one at least, which may be empty."""
+    step: list[Table] = []
+    columns = 0
+    for table in new:
+        if step and columns + len(table.columns) > AT_ONCE:
+            yield step
+            step, columns = [], 0
+        step.append(table)
+        columns += len(table.columns)
+    yield step
 
 
 def _refuse_if(found: Iterator[Obstacle]) -> None:

@@ -20,7 +20,7 @@ from functools import partial
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema.change import announce, change, is_lock_conflict, run
+from ringlog.schema.change import change, is_lock_conflict, run
 from ringlog.schema.partitions import (
     PARTITION_OPTIONS,
     Partition,
@@ -320,5 +320,4 @@ def _replace(connection: sa.Connection, merge: Merge) -> int:
     keep_statistics_small(connection, merge.table, merge.partition)
     connection.execute(late_row.delete().where(late_row.c.partition.in_(names)))
     connection.execute(copied_part.delete().where(copied_part.c.partition == merge.partition))
-    announce(connection)
     return late

@@ -203,8 +203,8 @@ def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> 
             connection.execute(node.delete().where(node.c.name == name))
             connection.execute(node.insert().values(name=name, dsn=dsn, password=password))
             changed.append(f"node {name}")
-        made = registry.made_procedures(connection)
         for table in tables:
+            made = registry.made_procedures(connection, [each.name for each in table.procedures])
             changed += _make_types(connection, table)
             connection.execute(signal_elsewhere.delete().where(signal_elsewhere.c.table_name == table.table))
             if table.signals:

@@ -31,6 +31,10 @@ class InstallRefused(Exception):
             + "\n".join(f"\n-- {obstacle.what}\n{obstacle.sql}" for obstacle in self.obstacles)
         )
 
+    def __reduce__(self) -> tuple[type["InstallRefused"], tuple[tuple[Obstacle, ...]]]:
+        """So that it passes from one process to another."""
+        return InstallRefused, (self.obstacles,)
+
 
 def around(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
     """Obstacles in what surrounds the tables: roles, schemas, settings of the database."""

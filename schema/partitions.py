@@ -8,19 +8,22 @@ retention. Other rows there (of a far future, of a clock never set, older than r
 administrator has dealt with them.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import recent
-from ringlog.schema.change import announce, run, tried
+from ringlog.schema.change import run, tried
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.roles import become_owner
+
+T = TypeVar("T")
 
 WEEKS_AHEAD = 4
 
@@ -53,6 +56,17 @@ class Week:
 
     def partition(self, table: str) -> str:
         return f"{table}_{self.start:%Gw%V}"
+
+
+HAS_PAGES = """
+case
+  when (select has_function_privilege('pg_catalog.pg_stat_file(text, boolean)', 'execute'))
+    then coalesce((pg_stat_file(pg_relation_filepath({relation}), true)).size, 0) > 0
+  else pg_relation_size({relation}) > 0
+end
+"""
+"""Whether a relation has, or had, rows. PostgreSQL reads all columns of a relation to open it, for its size
+too, and keeps them; a superuser may look at the file instead."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +120,7 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
         now = now or connection.scalar(sa.select(sa.func.now()))
         assert now is not None
         logs = [*_read_logs(connection, now)]
-    for log in logs:
+    for log in _with_fresh_connections(engine, logs):
         ahead = () if log.retired else _weeks_ahead(now)
         for week in sorted({*ahead, *log.waiting}):
             if any(there.start < week.end and week.start < there.end for there in log.partitions):
@@ -126,7 +140,7 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
     start = recent.since(Week.of(now).start)
     with engine.begin() as connection:
         behind = recent.behind(connection, [log.table for log in logs], start)
-    for table in behind:
+    for table in _with_fresh_connections(engine, behind):
         tried(engine, partial(_move_on, table=table, start=start))
     with engine.begin() as connection:
         counts = {
@@ -135,6 +149,15 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
         }
     kept = {table: rows for table, rows in counts.items() if rows}
     return MaintenanceReport(tuple(made), moved, tuple(dropped), tuple(postponed), kept)
+
+
+def _with_fresh_connections(engine: sa.Engine, tables: Iterable[T]) -> Iterator[T]:
+    """The tables, with another connection for every hundred of them: PostgreSQL's process keeps what it has
+    read of each until it ends."""
+    for number, table in enumerate(tables, 1):
+        yield table
+        if number % 100 == 0:
+            engine.dispose()
 
 
 def make_first_partitions(connection: sa.Connection, table: str) -> None:
@@ -273,7 +296,7 @@ def _defaults_in_use(connection: sa.Connection, tables: Collection[str]) -> list
     statement = sa.text(
         "select table_name"
         " from unnest(cast(:tables as text[]), cast(:defaults as regclass[])) as log (table_name, relation)"
-        " where pg_relation_size(relation) > 0"
+        " where " + HAS_PAGES.format(relation="relation")
     )
     defaults = [_default(table).as_string() for table in tables]
     return [*connection.scalars(statement, {"tables": [*tables], "defaults": defaults})]
@@ -334,14 +357,12 @@ def _make_week(connection: sa.Connection, table: str, week: Week, now: datetime)
     """Makes the partition of a week with the rows that wait for it. Returns how many."""
     made = sa.text("select ringlog.make_week(:table, :start, :now)")
     rows = connection.scalar(made, {"table": table, "start": week.start, "now": now})
-    announce(connection)
     return int(rows or 0)
 
 
 def _drop(connection: sa.Connection, partition: str) -> int:
     become_owner(connection)
     run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", partition)))
-    announce(connection)
     return 0
 
 

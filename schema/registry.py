@@ -1,16 +1,17 @@
 """The registry: the present and past contents of the facility, as recorded in the database."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import Procedure
 from ringlog.schema.change import run
-from ringlog.schema.facility import Facility
+from ringlog.schema.facility import Facility, Table
 from ringlog.schema.report import differences, limits, quoted
 
 metadata = sa.MetaData(schema="ringlog")
@@ -57,6 +58,9 @@ _SignalRow: TypeAlias = tuple[str, str, str, str, str, str, float | None, float 
 FOREVER: sa.ColumnClause[datetime] = sa.literal_column("timestamptz 'infinity'")
 """Until when a signal is valid by a name that it had before."""
 
+_COLUMNS = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
+_NOW = signal.c.valid_to.is_(None)
+
 sa.Index("signal_now", signal.c.signal, unique=True, postgresql_where=signal.c.valid_to.is_(None))
 sa.Index("signal_place", signal.c.table_name, signal.c.column_name, signal.c.valid_from)
 
@@ -80,11 +84,13 @@ def ring_sizes(connection: sa.Connection) -> dict[str, int]:
     return {row.table_name: row.rows for row in connection.execute(sizes)}
 
 
-def record_tables(connection: sa.Connection, facility: Facility) -> list[str]:
+def record_tables(connection: sa.Connection, tables: Sequence[Table]) -> list[str]:
     """Brings `logged_table` up to date. Returns the tables it knew otherwise, and what is other."""
-    known = {row["table_name"]: dict(row) for row in connection.execute(sa.select(logged_table)).mappings()}
+    names = sa.any_(sa.literal([table.name for table in tables], postgresql.ARRAY(sa.TEXT)))
+    found = connection.execute(sa.select(logged_table).where(logged_table.c.table_name == names))
+    known = {row["table_name"]: dict(row) for row in found.mappings()}
     changed = []
-    for table in facility.tables:
+    for table in tables:
         row = {
             "table_name": table.name,
             "description": table.description,
@@ -118,34 +124,22 @@ def _words(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
-    """Brings `signal` up to date: what is so no longer ends now, what is new begins now.
+def record_signals(connection: sa.Connection, facility: Facility, tables: Sequence[Table]) -> list[str]:
+    """Brings `signal` up to date: what is so no longer ends now, and what is new in these tables begins now.
 
     Returns the signals that have ended, are others now, or are there again, and what is other.
     """
-    columns = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
-    now = signal.c.valid_to.is_(None)
     # the driver's own rows: through SQLAlchemy's they take five times as long
-    cursor = connection.execute(sa.select(*columns).where(now)).cursor
+    cursor = connection.execute(sa.select(*_COLUMNS).where(_NOW)).cursor
     assert cursor is not None
     known: dict[str, _SignalRow] = {row[0]: row for row in cursor.fetchall()}
-    wanted = {row[0]: row for row in _signals(facility)}
+    wanted = {row[0]: row for row in _signals(facility.tables)}
     ended = [name for name, row in known.items() if wanted.get(name) != row]
-    names = [column.name for column in columns]
-    begun = [dict(zip(names, row, strict=True)) for name, row in wanted.items() if known.get(name) != row]
-    if not (ended or begun):
-        return []
-    were = sa.select(signal.c.signal).where(_is_one_of([row["signal"] for row in begun]))
-    again = set(connection.scalars(were)).difference(known)
     if ended:
-        connection.execute(signal.update().where(now, _is_one_of(ended)).values(valid_to=sa.func.now()))
+        connection.execute(signal.update().where(_NOW, _is_one_of(ended)).values(valid_to=sa.func.now()))
+    begun = [row for row in _signals(tables) if known.get(row[0]) != row]
+    again = _begin(connection, begun, known)
     if begun:
-        # a name from before a column was renamed that another signal has now
-        taken = _is_one_of([row["signal"] for row in begun])
-        connection.execute(
-            signal.update().where(taken, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
-        )
-        connection.execute(signal.insert(), begun)
         # thousands of rows at once: without statistics listing all columns with their signals takes seconds
         run(connection, "analyze ringlog.signal")
     return [
@@ -155,8 +149,33 @@ def record_signals(connection: sa.Connection, facility: Facility) -> list[str]:
             else f"signal {name}: ends; what it has can be read"
             for name in ended
         ),
-        *(f"signal {name}: is there again" for name in sorted(again)),
+        *again,
     ]
+
+
+def begin_signals(connection: sa.Connection, tables: Sequence[Table]) -> list[str]:
+    """Adds the signals of new tables to `signal`. Returns those that are there again."""
+    return _begin(connection, [*_signals(tables)], ())
+
+
+def _begin(connection: sa.Connection, begun: Sequence[_SignalRow], known: Container[str]) -> list[str]:
+    """Adds these signals, which begin now. Returns those that are there again: not `known` now, but once."""
+    if not begun:
+        return []
+    taken = _is_one_of([row[0] for row in begun])
+    were = {*connection.scalars(sa.select(signal.c.signal).where(taken))}
+    # a name from before a column was renamed that another signal has now
+    connection.execute(
+        signal.update().where(taken, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
+    )
+    driver = cast(psycopg.Connection, connection.connection.dbapi_connection)
+    copied = sql.SQL("copy ringlog.signal ({}) from stdin").format(
+        sql.SQL(", ").join(sql.Identifier(column.name) for column in _COLUMNS)
+    )
+    with driver.cursor() as cursor, cursor.copy(copied) as copy:
+        for row in begun:
+            copy.write_row(row)
+    return [f"signal {name}: is there again" for name in sorted(were) if name not in known]
 
 
 def _is_one_of(names: Sequence[object]) -> sa.ColumnElement[bool]:
@@ -175,9 +194,9 @@ def _signal_words(row: _SignalRow) -> dict[str, str]:
     }
 
 
-def _signals(facility: Facility) -> Iterator[_SignalRow]:
+def _signals(tables: Iterable[Table]) -> Iterator[_SignalRow]:
     """The rows of `signal`, without when they are valid."""
-    for table in facility.tables:
+    for table in tables:
         for column in () if table.retired else table.written.columns:
             yield (
                 column.signal,
@@ -193,17 +212,17 @@ def _signals(facility: Facility) -> Iterator[_SignalRow]:
 _DEFINITION = "encode(sha256(convert_to(pg_get_functiondef(pg_proc.oid), 'utf8')), 'hex')"
 
 
-def made_procedures(connection: sa.Connection) -> dict[str, str | None]:
-    """The procedures that are there, each with the digest of the text the installer made it of.
+def made_procedures(connection: sa.Connection, names: Collection[str]) -> dict[str, str | None]:
+    """Those of these procedures that are there, each with the digest of the text the installer made it of.
 
     None for one that somebody else has made or changed since.
     """
     statement = sa.text(
         f"select proname, case when definition = {_DEFINITION} then source end as source"
         " from pg_proc left join ringlog.procedure on procedure.name = proname"
-        " where pronamespace = 'ringlog'::regnamespace and prokind = 'f'"
+        " where pronamespace = 'ringlog'::regnamespace and prokind = 'f' and proname = any(:names)"
     )
-    return {row.proname: row.source for row in connection.execute(statement)}
+    return {row.proname: row.source for row in connection.execute(statement, {"names": [*names]})}
 
 
 def record_procedures(connection: sa.Connection, made: Mapping[str, str]) -> None:

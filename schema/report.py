@@ -20,6 +20,9 @@ class InstallReport:
     def __bool__(self) -> bool:
         return bool(self.created or self.changed)
 
+    def __add__(self, other: "InstallReport") -> "InstallReport":
+        return InstallReport((*self.created, *other.created), (*self.changed, *other.changed))
+
     def __str__(self) -> str:
         """A line for each, or their number where they are many."""
         return self.text("created", "changed") or "nothing to do"

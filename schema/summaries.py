@@ -6,7 +6,7 @@ numbers has n 0 and NaN in its other arrays. A waveform has five columns there, 
 ringlog.history.waveforms.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Sequence
 
 import sqlalchemy as sa
 from psycopg import sql
@@ -47,22 +47,29 @@ def is_summarised(column: Column) -> bool:
     return column.type in WIDTHS or column.is_packed
 
 
-def create_missing(connection: sa.Connection, tables: Iterable[Table]) -> list[str]:
+def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list[str]:
     """Makes what is missing for these tables' summaries, and notes their levels. What was made or changed."""
+    names = [table.name for table in tables]
     known = set(
         connection.scalars(
-            sa.text("select relname from pg_class where relnamespace = cast(:schema as regnamespace)"),
-            {"schema": SUMMARIES},
+            sa.text(
+                "select relname from pg_class where relnamespace = cast(:schema as regnamespace)"
+                " and relname = any(:names)"
+            ),
+            {"schema": SUMMARIES, "names": [f"{name}_until" for name in names]},
         )
     )
-    levels = {row.table_name: tuple(row.levels) for row in connection.execute(sa.select(summarised))}
+    of_these = summarised.c.table_name == sa.any_(sa.literal(names, postgresql.ARRAY(sa.TEXT)))
+    noted = connection.execute(sa.select(summarised).where(of_these))
+    levels = {row.table_name: tuple(row.levels) for row in noted}
     views = {
         (row.schema, row.name)
         for row in connection.execute(
             sa.text(
                 "select relnamespace::regnamespace::text as schema, relname as name from pg_class"
-                " where relkind = 'v'"
-            )
+                " where relkind = 'v' and relname = any(:names)"
+            ),
+            {"names": names},
         )
     }
     changed = []

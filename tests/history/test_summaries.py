@@ -238,7 +238,7 @@ def test_only_tables_with_something_to_summarise_are_looked_at(
     install(engine, Facility("test", "UTC", (full, empty)))
 
     def looked_at(now: datetime) -> list[str]:
-        return [table.name for table in summaries._tables(magnets, now, summaries.ENOUGH)]
+        return [name for name, *_ in summaries._due(magnets, now, summaries.ENOUGH)]
 
     assert looked_at(NOW) == ["magnets"]
     summarise(conninfo, NOW)

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from ringlog.schema import registry
 from ringlog.schema.facility import Column, Facility, LogPolicy, Retention, Table
-from ringlog.schema.install import InstallRefused, InstallReport, install
+from ringlog.schema.install import InstallRefused, InstallReport, difference, install
 from waiting import PATIENCE, wait_until
 
 from .conftest import WITH_STATISTICS, Connect, magnets_facility, rows
@@ -49,6 +49,31 @@ def test_a_second_run_changes_nothing(engine: sa.Engine, connect: Connect) -> No
     assert not report
     assert report == InstallReport((), ())
     assert snapshot(connection) == before
+
+
+def test_many_new_tables_are_made_in_steps(
+    engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that fails leaves the tables made before, and the next installation makes the rest."""
+    monkeypatch.setattr("ringlog.schema.install.AT_ONCE", 1)
+    wanted = facility(MAGNETS, VACUUM)
+    would = difference(engine, wanted)
+    with monkeypatch.context() as patch:
+        patch.setattr("ringlog.schema.install._added", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            install(engine, wanted)
+    connection = connect()
+    assert rows(connection, "select table_name from ringlog.logged_table") == [("magnets",)]
+    put(connection, 1, 1.5, True, "on")
+    report = install(engine, wanted)
+    made = {thing for thing in report.created if thing.startswith("table ")}
+    assert made == {"table vacuum"} < {*would.created}
+    assert {*report.created} < {*would.created}
+    assert rows(connection, "select distinct table_name from ringlog.signal order by 1") == [
+        ("magnets",),
+        ("vacuum",),
+    ]
+    assert not install(engine, wanted)
 
 
 def test_the_snapshot_sees_a_row_written_again(engine: sa.Engine, connect: Connect) -> None:
@@ -366,9 +391,10 @@ def test_more_signals_than_a_statement_has_parameters(engine: sa.Engine) -> None
         count = sa.select(sa.func.count()).where(
             registry.signal.c.table_name == "wide", registry.signal.c.valid_to.is_(None)
         )
-        assert registry.record_signals(connection, facility(MAGNETS, wide)) == []
+        both = facility(MAGNETS, wide)
+        assert registry.record_signals(connection, both, both.tables) == []
         assert connection.scalar(count) == len(signals)
-        ended = registry.record_signals(connection, facility(MAGNETS))
+        ended = registry.record_signals(connection, facility(MAGNETS), [MAGNETS])
         assert len(ended) == len(signals)
         assert connection.scalar(count) == 0
         connection.rollback()

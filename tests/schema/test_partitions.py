@@ -145,13 +145,15 @@ def test_only_the_keys_of_a_log_have_statistics(magnets: psycopg.Connection, eng
     assert kept == [(week(number), key) for number in range(6) for key in ("seq_no", "time")]
 
 
-def test_the_gateway_hears_of_it(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:
+def test_the_gateway_reads_no_catalogue_for_a_week(
+    magnets: psycopg.Connection, engine: sa.Engine, connect: Connect
+) -> None:
+    """Weeks are no procedures. It would renew its connections to PostgreSQL each time, for each table."""
     listener = connect()
     listener.execute("listen ringlog_catalogue")
-    maintain(engine)
-    assert list(listener.notifies(timeout=0.1)) == []
-    maintain(engine, NOW + WEEK)
-    assert list(listener.notifies(timeout=100, stop_after=1))
+    assert maintain(engine, NOW + WEEK).made
+    listener.execute("notify ringlog_catalogue, 'last'")
+    assert [notice.payload for notice in listener.notifies(timeout=100, stop_after=1)] == ["last"]
 
 
 def test_a_clock_without_a_zone_is_refused(magnets: psycopg.Connection, engine: sa.Engine) -> None:
