@@ -10,7 +10,7 @@ more. A round that is killed at any moment is repeated from the week it was at.
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -215,15 +215,17 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
         return f"postponed {name}: its table is in use"
     written = []
     with this.engine.begin() as connection:
-        before = {week.begins: week for week in manifest(connection, table)}
+        known = manifest(connection)
         facts = about(connection, table)
+    before = {week.begins: week for week in known if week.table == table}
+    taken = {week.file for week in known}
     for week in _weeks(partition):
         old = before.get(week.start)
         if old is not None and old.recalled_until is None:
             continue  # its rows are in the archive; those of the partition came for it later
         query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
         read = partial(rows, this.source, query)
-        written.append(this.writer.submit(_write, this, table, week, read, facts, before).result())
+        written.append(this.writer.submit(_write, this, table, week, read, facts, taken).result())
         this.source.rollback()
     try:
         late_rows = this.tried(
@@ -249,15 +251,14 @@ def _write(
     week: Week,
     source: Callable[[], Iterator[pa.RecordBatch]],
     facts: dict[str, str],
-    before: dict[datetime, ColdWeek],
+    taken: Collection[str],
 ) -> ColdWeek:
-    """Writes the rows of a week to a new file and compares it with them."""
-    old = before.get(week.start)
+    """Writes the rows of a week to a new file and compares it with them. `taken` has the files of all tables'
+    weeks: one that was renamed has files of its former name."""
     number = 1
-    while old is not None and old.file == file_of(table, week, number):
+    while (name := file_of(table, week, number)) in taken:
         number += 1
-    # what is there is of a round that was killed: the manifest does not name it
-    name = file_of(table, week, number)
+    # what is there by this name is of a round that was killed: the manifest does not name it
     with this.folder.created(name) as stream:
         count = files.write(stream, _throttled(this, source()), facts)
     if not files.same(files.read(this.folder, name), _throttled(this, source())):
@@ -361,6 +362,7 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
     if new.num_rows:
         with this.engine.begin() as connection:
             facts = about(connection, week.table)
+            taken = {each.file for each in manifest(connection)}
         written = this.writer.submit(
             _write,
             this,
@@ -368,7 +370,7 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
             Week(week.begins.astimezone(UTC)),
             lambda: late.merged(files.read(this.folder, week.file), new),
             facts,
-            {week.begins.astimezone(UTC): week},
+            taken,
         ).result()
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))

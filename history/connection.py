@@ -10,7 +10,7 @@ from adbc_driver_manager.dbapi import Connection
 from adbc_driver_postgresql import dbapi
 from psycopg import sql
 
-__all__ = ["Connection", "ReadError", "connect", "rows", "run", "transaction"]
+__all__ = ["Connection", "ReadError", "connect", "plain", "rows", "run", "transaction"]
 
 BATCH_BYTES = 4 << 20
 """of PostgreSQL's, in a record batch"""
@@ -76,15 +76,13 @@ def rows(
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(batch_bytes)})
             cursor.execute(query.as_string())
             reader = cursor.fetch_record_batch()
-        # without the driver's notes on PostgreSQL's types
-        schema = pa.schema([pa.field(field.name, field.type) for field in reader.schema])
         empty = True
         while (batch := _next(reader)) is not None:
             empty = False
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            yield plain(batch)
         ended = True
         if empty:
-            yield pa.RecordBatch.from_pylist([], schema=schema)
+            yield plain(pa.RecordBatch.from_pylist([], schema=reader.schema))
     finally:
         if not ended:
             # else closing would first fetch all that is left
@@ -92,6 +90,15 @@ def rows(
                 cursor.adbc_cancel()
         with suppress(Error):
             cursor.close()
+
+
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch without the driver's notes on PostgreSQL's types. Numerics are their digits, as text, where the
+    driver has a type of its own for them, which Arrow's functions do not take."""
+    columns = [
+        column.storage if isinstance(column, pa.ExtensionArray) else column for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def records(connection: Connection, query: sql.Composable) -> list[dict[str, Any]]:

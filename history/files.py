@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ringlog.history.connection import plain
 from ringlog.history.folder import Damaged, Folder
 
 __all__ = ["Damaged", "bits", "read", "same", "write"]
@@ -102,7 +103,8 @@ def read(
                 return
             size = max(1024, BATCH_BYTES // sum(_width(schema.field(each).type) for each in names))
             for batch in file.iter_batches(size, groups, names):
-                yield _within(batch, start, end)
+                # files of earlier versions have the driver's type of numerics
+                yield plain(_within(batch, start, end))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Damaged(f"{folder}/{name}: {error}") from error
 

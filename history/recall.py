@@ -1,6 +1,6 @@
 """Recalls cold weeks into the log, as partitions, by COPY."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ from ringlog.history.manifest import ColdWeek, default_partition, manifest, sett
 from ringlog.schema.change import change, run
 from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
+from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week
 
 
@@ -56,6 +57,7 @@ def _chain(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[
 
 
 def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
+    """Makes the table of a week, in which numerics are text: ADBC copies none."""
     become_owner(connection)
     run(connection, sql.SQL("drop table if exists {}").format(sql.Identifier("log", name)))
     run(
@@ -71,6 +73,22 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
             PARTITION_OPTIONS,
         ),
     )
+    _change_types(connection, name, dict.fromkeys(_numerics(connection, week.table), "text"))
+
+
+def _numerics(connection: sa.Connection, table: str) -> dict[str, str]:
+    """The columns of a log that are numeric, with their types."""
+    columns = stored_columns(connection, "log", [table])[table]
+    return {column: kind for column, kind in columns.items() if kind.startswith("NUMERIC")}
+
+
+def _change_types(connection: sa.Connection, name: str, types: Mapping[str, str]) -> None:
+    if types:
+        changes = sql.SQL(", ").join(
+            sql.SQL("alter column {0} type {1} using {0}::{1}").format(sql.Identifier(column), sql.SQL(kind))
+            for column, kind in types.items()
+        )
+        run(connection, sql.SQL("alter table {} {}").format(sql.Identifier("log", name), changes))
 
 
 def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: timedelta) -> None:
@@ -82,6 +100,7 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
         "start": sql.Literal(week.begins),
         "end": sql.Literal(week.ends),
     }
+    _change_types(connection, name, _numerics(connection, week.table))
     count = connection.scalar(sa.select(sa.func.count()).select_from(sa.table(name, schema="log")))
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")

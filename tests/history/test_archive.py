@@ -31,6 +31,7 @@ from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.merging import merge
+from ringlog.schema.obstacles import InstallRefused
 from ringlog.schema.partitions import maintain
 from ringlog.schema.roles import OWNER
 from servers import ringlog
@@ -148,8 +149,8 @@ def put(connection: psycopg.Connection, moment: datetime, value: float, seq_no: 
     )
 
 
-def all_rows(conninfo: str) -> Rows:
-    found = [row for batch in read(conninfo, "every_type", ["seq_no", *NAMES]) for row in batch.to_pylist()]
+def all_rows(conninfo: str, table: str = "every_type") -> Rows:
+    found = [row for batch in read(conninfo, table, ["seq_no", *NAMES]) for row in batch.to_pylist()]
     return [{key: "NaN" if value != value else value for key, value in row.items()} for row in found]
 
 
@@ -592,3 +593,24 @@ def test_retention_deletes_files(
     # 8 weeks before 10 June is 15 April, in week 16
     assert lines == [f"deleted every_type/2026w{n}.parquet: past retention" for n in range(10, 16)]
     assert not (folder / "every_type/2026w15.parquet").exists()
+
+
+def test_another_table_of_a_former_name_has_files_of_its_own(
+    engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, archived: Rows
+) -> None:
+    history = History(Retention(2, "week"), str(folder))
+    renamed = Table("renamed", 10, 1.0, COLUMNS, renamed_from="every_type")
+    install(engine, Facility("test", "UTC", (renamed,), history=history))
+    again = Table("every_type", 10, 1.0, (replace(COLUMNS[0], signal="t/new"),))
+    with pytest.raises(InstallRefused) as refused:
+        install(engine, Facility("test", "UTC", (renamed, again), history=history))
+    for obstacle in refused.value.obstacles:
+        table.execute(obstacle.sql)
+    install(engine, Facility("test", "UTC", (renamed, again), history=history))
+    table.execute("insert into log.every_type values (1, %s, 1)", [BEGIN])
+    maintain(engine, NOW)
+    [*archive(engine, conninfo, NOW)]
+    assert all_rows(conninfo, "renamed") == archived
+    rows = [row for batch in read(conninfo, "every_type", ["a_real"]) for row in batch.to_pylist()]
+    assert rows == [{"time": BEGIN, "a_real": 1.0}]
+    assert [*problems_of(table, engine)] == []
