@@ -20,6 +20,7 @@ from ringlog.schema.partitions import HAS_PAGES
 # thousands of tables take no more than a part of a core.
 _FRESH = 10.0
 _PART = 0.05
+_LONGEST_FRESH = 60.0
 _FRESH_GROWTH = 600.0
 # Tables for one connection: PostgreSQL's process keeps what it has read of each until it ends.
 _AT_ONCE = 250
@@ -211,7 +212,8 @@ class Watch:
                 try:
                     with look(self._conninfo) as connection:
                         states, nodes = table_states(connection, self._conninfo), {}
-                        fresh = max(_FRESH, (time.monotonic() - began) / _PART)
+                        took = time.monotonic() - began
+                        fresh = min(max(_FRESH, took / _PART), _LONGEST_FRESH)
                         if _has_nodes(connection):
                             servers = Everywhere(self._conninfo)
                             states = [state for own in states_everywhere(servers).values() for state in own]
